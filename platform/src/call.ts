@@ -1,0 +1,43 @@
+import { organizationOf, type Principal } from './principal.ts';
+import type { Log } from './log.ts';
+
+/** What a handler knows of its call besides the request. */
+export interface CallContext {
+  principal: Principal;
+  /** Key name of the calling process: "gateway", "agents", "operator:ada". */
+  caller: string;
+  requestId: string;
+  /** Aborted when the caller cancels or the deadline passes. */
+  signal: AbortSignal;
+  /** Milliseconds since the epoch. */
+  deadline: number;
+  log: Log;
+}
+
+/** The organization of the call: first argument of every store method. */
+export const organizationOfCall = (context: CallContext): string => organizationOf(context.principal);
+
+// eslint-disable-next-line -- shape shared by every method of a ts-proto service definition
+type Method = { path: string; requestDeserialize: (bytes: Buffer) => any; responseDeserialize: (bytes: Buffer) => any; requestSerialize: (value: any) => Buffer; responseSerialize: (value: any) => Buffer };
+/** A ts-proto service definition (`outputServices=grpc-js`), for example `MemoryServiceService`. */
+export type ServiceDefinition = Record<string, Method>;
+export type RequestOf<M extends Method> = ReturnType<M['requestDeserialize']>;
+export type ResponseOf<M extends Method> = ReturnType<M['responseDeserialize']>;
+
+/** One plain function per RPC; the compiler asks for every one of them. */
+export type Handlers<D extends ServiceDefinition> = {
+  [K in keyof D]: (request: RequestOf<D[K]>, context: CallContext) => Promise<ResponseOf<D[K]>>;
+};
+
+export interface CallOptions {
+  /** Who the call acts for; the process signs it with its own key. */
+  principal: Principal;
+  requestId: string;
+  /** Milliseconds since the epoch; default: the method's deadline_ms from now. Never later than a deadline handed on. */
+  deadline?: number;
+  signal?: AbortSignal;
+}
+/** Typed client of a service: rejects with ServiceError. Made by `connect` in client.ts. */
+export type ServiceClient<D extends ServiceDefinition> = {
+  [K in keyof D]: (request: RequestOf<D[K]>, options: CallOptions) => Promise<ResponseOf<D[K]>>;
+};

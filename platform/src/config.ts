@@ -1,0 +1,78 @@
+/** One declared setting: type, default, bounds and a sentence. A setting without default must be given. */
+export interface Setting<T> {
+  description: string;
+  default?: T;
+  /** Never shown or logged. */
+  secret?: boolean;
+  /** Text -> value; throws a RangeError that says what is allowed. */
+  parse(text: string): T;
+}
+export type Declaration = Record<string, Setting<unknown>>;
+export type ConfigOf<D extends Declaration> = { readonly [K in keyof D]: D[K] extends Setting<infer T> ? T : never };
+
+type Shared<T> = { description: string; default?: T; secret?: boolean };
+
+export function integer(spec: Shared<number> & { min: number; max: number }): Setting<number> {
+  const parse = (text: string): number => {
+    const value = Number(text);
+    if (!/^-?\d+$/.test(text) || value < spec.min || value > spec.max) throw new RangeError(`must be an integer from ${spec.min} to ${spec.max}`);
+    return value;
+  };
+  return { ...spec, parse };
+}
+
+export function text(spec: Shared<string> & { pattern?: RegExp }): Setting<string> {
+  const parse = (value: string): string => {
+    if (spec.pattern && !spec.pattern.test(value)) throw new RangeError(`must match ${spec.pattern.source}`);
+    return value;
+  };
+  return { ...spec, parse };
+}
+
+export function choice<const V extends string>(spec: Shared<V> & { values: readonly V[] }): Setting<V> {
+  const parse = (value: string): V => {
+    const found = spec.values.find((allowed) => allowed === value);
+    if (found === undefined) throw new RangeError(`must be one of ${spec.values.join(', ')}`);
+    return found;
+  };
+  return { ...spec, parse };
+}
+
+/** `host:port`; port 0 takes a free one. */
+export const address = (spec: Shared<string>): Setting<string> => text({ ...spec, pattern: /^[\w.:[\]-]+:\d{1,5}$/ });
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/**
+ * Reads every declared setting from the environment.
+ * @throws ConfigError that names all faults, one a line
+ */
+export function readConfig<D extends Declaration>(declaration: D, env: Readonly<Record<string, string | undefined>>): ConfigOf<D> {
+  const faults: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, setting] of Object.entries(declaration)) {
+    const given = env[name];
+    if (given === undefined || given === '') {
+      if (setting.default === undefined) faults.push(`${name} is missing: ${setting.description}`);
+      values[name] = setting.default;
+      continue;
+    }
+    try {
+      values[name] = setting.parse(given);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      faults.push(`${name} ${error.message}${setting.secret ? '' : `, not ${JSON.stringify(given)}`}`);
+    }
+  }
+  if (faults.length > 0) throw new ConfigError(faults.join('\n'));
+  return values as ConfigOf<D>;
+}
+
+/** The settings as lines of `--help`. */
+export function describeConfig(declaration: Declaration): string {
+  return Object.entries(declaration)
+    .map(([name, setting]) => `  ${name}${setting.default === undefined ? ' (required)' : setting.secret ? '' : ` (default ${JSON.stringify(setting.default)})`}\n      ${setting.description}`)
+    .join('\n');
+}

@@ -1,0 +1,90 @@
+import { status } from '@grpc/grpc-js';
+import { Reason, type Violation } from 'proto/platform/v1/errors.ts';
+
+export { Reason, type Violation };
+export type KnownReason = Exclude<Reason, 'REASON_UNSPECIFIED'>;
+
+interface Mapping {
+  grpc: status;
+  http: number;
+  message: string;
+}
+
+/** The one table: reason -> gRPC code, HTTP status, default message. The wire `code` is the reason in lower case. */
+export const ERRORS: Record<KnownReason, Mapping> = {
+  INVALID_REQUEST: { grpc: status.INVALID_ARGUMENT, http: 400, message: 'Invalid request' },
+  MALFORMED_JSON: { grpc: status.INVALID_ARGUMENT, http: 400, message: 'The body is not valid JSON' },
+  NOT_SUPPORTED: { grpc: status.INVALID_ARGUMENT, http: 400, message: 'Not supported' },
+  INVALID_ARGS: { grpc: status.INVALID_ARGUMENT, http: 400, message: "The args do not match the agent's argument schema" },
+  INVALID_SCHEMA: { grpc: status.INVALID_ARGUMENT, http: 400, message: 'The JSON Schema is not acceptable' },
+  INVALID_CONTENT: { grpc: status.INVALID_ARGUMENT, http: 400, message: "The content does not match the type's JSON Schema" },
+  AGENT_NOT_RUNNABLE: { grpc: status.FAILED_PRECONDITION, http: 400, message: 'This agent cannot be run through the API' },
+  KEY_CHANGED: { grpc: status.FAILED_PRECONDITION, http: 400, message: 'The key of an object cannot change' },
+  UNAUTHENTICATED: { grpc: status.UNAUTHENTICATED, http: 401, message: 'Missing or invalid token' },
+  INSUFFICIENT_CREDITS: { grpc: status.FAILED_PRECONDITION, http: 402, message: 'Not enough credits for this run' },
+  ADMIN_REQUIRED: { grpc: status.PERMISSION_DENIED, http: 403, message: 'Admin access required' },
+  TIER_REQUIRED: { grpc: status.PERMISSION_DENIED, http: 403, message: "Not available in the organization's licence tier" },
+  TIER_LIMIT: { grpc: status.PERMISSION_DENIED, http: 403, message: 'The licence tier allows no more of these' },
+  FORBIDDEN: { grpc: status.PERMISSION_DENIED, http: 403, message: 'Not allowed' },
+  NOT_FOUND: { grpc: status.NOT_FOUND, http: 404, message: 'Not found' },
+  METHOD_NOT_ALLOWED: { grpc: status.UNIMPLEMENTED, http: 405, message: 'Method not allowed' },
+  REQUEST_TIMEOUT: { grpc: status.CANCELLED, http: 408, message: 'The request took too long to arrive' },
+  ALREADY_EXISTS: { grpc: status.ALREADY_EXISTS, http: 409, message: 'Already exists' },
+  TYPE_IN_USE: { grpc: status.FAILED_PRECONDITION, http: 409, message: 'The memory type still has objects' },
+  SCHEMA_IN_USE: { grpc: status.FAILED_PRECONDITION, http: 409, message: 'The jsonSchema cannot change while objects exist' },
+  CONFLICT: { grpc: status.ABORTED, http: 409, message: 'The resource was changed by another request' },
+  RUN_IN_PROGRESS: { grpc: status.ABORTED, http: 409, message: 'A run with this idempotency key is in progress' },
+  PRECONDITION_FAILED: { grpc: status.FAILED_PRECONDITION, http: 412, message: 'The resource was changed since it was read' },
+  BODY_TOO_LARGE: { grpc: status.INVALID_ARGUMENT, http: 413, message: 'The body is too large' },
+  UNSUPPORTED_MEDIA_TYPE: { grpc: status.INVALID_ARGUMENT, http: 415, message: 'The body must be application/json' },
+  IDEMPOTENCY_KEY_REUSED: { grpc: status.FAILED_PRECONDITION, http: 422, message: 'This idempotency key was used with another body' },
+  TOO_MANY_RUNS: { grpc: status.RESOURCE_EXHAUSTED, http: 429, message: 'Too many runs of this organization at once' },
+  RATE_LIMITED: { grpc: status.RESOURCE_EXHAUSTED, http: 429, message: 'Too many requests' },
+  HEADERS_TOO_LARGE: { grpc: status.INVALID_ARGUMENT, http: 431, message: 'The request headers are too large' },
+  INTERNAL: { grpc: status.INTERNAL, http: 500, message: 'Unexpected server error' },
+  AGENT_FAILED: { grpc: status.INTERNAL, http: 500, message: 'The agent failed' },
+  OUTPUT_INVALID: { grpc: status.INTERNAL, http: 500, message: "The agent's output does not match its output schema" },
+  RUN_CANCELLED: { grpc: status.CANCELLED, http: 500, message: 'The run was cancelled' },
+  UNAVAILABLE: { grpc: status.UNAVAILABLE, http: 503, message: 'A part of the service is not available' },
+  QUEUE_FULL: { grpc: status.UNAVAILABLE, http: 503, message: 'Too many runs are waiting' },
+  RUN_TIMEOUT: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'The run took too long' },
+  OUTCOME_UNKNOWN: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'It cannot be told whether this was done' },
+  DEADLINE_EXCEEDED: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'The service took too long' },
+  CLIENT_GONE: { grpc: status.CANCELLED, http: 499, message: 'The client closed the request' },
+};
+
+/** Stable snake_case name of a reason, as it stands in `code` of an error body. */
+export const codeOf = (reason: KnownReason): string => reason.toLowerCase();
+
+export interface ErrorExtras {
+  /** Violations, each a JSON pointer and a sentence; at most 20 reach the client. */
+  details?: Violation[];
+  /** Further members of the error body (`id`, `needed`, `count` ...). */
+  facts?: Record<string, unknown>;
+  /** Reply headers, for example Retry-After. */
+  headers?: Record<string, string>;
+  /** Logged, never sent. */
+  cause?: unknown;
+}
+
+/** An outcome that the caller must hear of: the only error that crosses a service's border with a message. */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+  readonly reason: KnownReason;
+  readonly details: Violation[];
+  readonly facts: Record<string, unknown>;
+  readonly headers: Record<string, string>;
+
+  constructor(reason: KnownReason, message: string = ERRORS[reason].message, extras: ErrorExtras = {}) {
+    super(message, { cause: extras.cause });
+    this.reason = reason;
+    this.details = (extras.details ?? []).slice(0, 20);
+    this.facts = extras.facts ?? {};
+    this.headers = extras.headers ?? {};
+  }
+}
+
+/** 400 that names one member of the request. `path` is a JSON pointer ("/content/price"). */
+export function invalid(path: string, message: string, reason: KnownReason = 'INVALID_REQUEST'): ServiceError {
+  return new ServiceError(reason, message, { details: [{ path, message }] });
+}

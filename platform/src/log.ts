@@ -1,0 +1,11 @@
+import pino, { type Logger } from 'pino';
+
+export type Log = Logger;
+
+/**
+ * JSON lines on standard error, one per event. Log named facts only: never a body, args, content, a header or a bearer value.
+ * @param level pino level; "silent" in tests
+ */
+export function makeLog(service: string, level: string): Log {
+  return pino({ level, base: { service }, timestamp: pino.stdTimeFunctions.isoTime, errorKey: 'error' }, pino.destination({ fd: 2, sync: true }));
+}
