@@ -1,5 +1,8 @@
-import type { PlatformStore } from './store/store.ts';
+import { strict as assert } from 'node:assert';
+import { ServiceError } from './errors.ts';
+import { acquireLease, keepLease, releaseLease, renewLease, type Lease } from './lease.ts';
 import type { Log } from './log.ts';
+import type { PlatformStore } from './store/store.ts';
 
 /** Work that a service does by itself. One replica at a time holds its lease; what it writes is a compare-and-set. */
 export interface Job {
@@ -7,7 +10,7 @@ export interface Job {
   /** One sentence, shown by `npm run admin -- job list`. */
   description: string;
   intervalMs: number;
-  /** One round; resolves to the number of things done. `signal` aborts when the process drains. */
+  /** One round; resolves to the number of things done. `signal` aborts when the process drains or the lease is lost. */
   run(signal: AbortSignal): Promise<number>;
 }
 
@@ -27,4 +30,109 @@ export interface JobRunnerOptions {
   owner: string;
   leaseMs: number;
   log: Log;
+}
+
+const BACK_OFF_MAX_MS = 30_000;
+
+/**
+ * Runs each job at its interval, one round at a time, under the lease `job:<name>`. A round that fails is logged and
+ * tried again, later and later up to 30 s. The signal of a round aborts also when its lease is lost.
+ */
+export function startJobs(jobs: readonly Job[], options: JobRunnerOptions): JobRunner {
+  const stopping = new AbortController();
+  const loops = new Map(jobs.map((job) => [job.name, startLoop(job, options, stopping.signal)]));
+  return {
+    async runNow(name) {
+      const loop = loops.get(name);
+      if (loop === undefined) throw new ServiceError('NOT_FOUND', `There is no job ${name}; there are: ${[...loops.keys()].join(', ')}`);
+      return loop.next();
+    },
+    poke(name) {
+      const loop = loops.get(name);
+      assert(loop, `no job ${name}`);
+      loop.poke();
+    },
+    list: () => jobs,
+    async stop() {
+      stopping.abort(new Error('the process drains'));
+      await Promise.all([...loops.values()].map((loop) => loop.end()));
+    },
+  };
+}
+
+type Round = Awaited<ReturnType<JobRunner['runNow']>>;
+
+function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOptions, stopping: AbortSignal) {
+  let lease: Lease | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  let failures = 0;
+  /** Of the loop: the timer runs, with or without a poke, or its round does, with or without a poke for the next. */
+  let state: 'waiting' | 'soon' | 'running' | 'running again' = 'soon';
+  let timer = setTimeout(tick, 0);
+
+  async function held(): Promise<Lease | undefined> {
+    if (lease === undefined) return acquireLease(platformStore, `job:${job.name}`, owner, leaseMs);
+    // Kept between rounds, so that an idle service writes twice a lease and not once a round.
+    if (lease.until - (await platformStore.now()) > leaseMs / 2) return lease;
+    return renewLease(platformStore, lease, leaseMs);
+  }
+
+  async function round(): Promise<Round> {
+    if (stopping.aborted) throw new ServiceError('UNAVAILABLE', 'The service is stopping');
+    lease = await held();
+    if (lease === undefined) return { ran: false, count: 0 };
+    const keeper = keepLease(platformStore, lease, leaseMs);
+    try {
+      const count = await job.run(AbortSignal.any([stopping, keeper.signal]));
+      failures = 0;
+      return { ran: true, count };
+    } finally {
+      lease = await keeper.end();
+      if (lease === undefined) log.warn({ job: job.name }, 'lost the lease of a job');
+    }
+  }
+
+  /** The round after the one that runs. */
+  function next(): Promise<Round> {
+    const result = last.then(round);
+    last = result.catch(() => undefined);
+    return result;
+  }
+
+  async function tick(): Promise<void> {
+    state = 'running';
+    try {
+      await next();
+    } catch (error) {
+      if (stopping.aborted) return;
+      failures++;
+      log.error({ job: job.name, failures, error }, 'a job failed');
+    }
+    const backOffMs = Math.max(job.intervalMs, Math.min(BACK_OFF_MAX_MS, job.intervalMs * 2 ** failures));
+    if (failures === 0 && wasPoked()) schedule('soon', 0);
+    else schedule('waiting', failures === 0 ? job.intervalMs : backOffMs);
+  }
+
+  const wasPoked = (): boolean => state === 'running again';
+
+  function schedule(newState: typeof state, delayMs: number): void {
+    state = newState;
+    clearTimeout(timer);
+    if (!stopping.aborted) timer = setTimeout(tick, delayMs);
+  }
+
+  return {
+    next,
+    poke() {
+      if (state === 'running') state = 'running again';
+      // While a job fails it is not made to fail faster.
+      else if (state === 'waiting' && failures === 0) schedule('soon', 0);
+    },
+    async end() {
+      clearTimeout(timer);
+      await last;
+      if (lease === undefined) return;
+      await releaseLease(platformStore, lease).catch((error: unknown) => log.warn({ job: job.name, error }, 'could not give back the lease of a job'));
+    },
+  };
 }

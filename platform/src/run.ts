@@ -1,37 +1,119 @@
-import type { Declaration, ConfigOf } from './config.ts';
-import type { Clock } from './clock.ts';
+import { JobServiceService } from 'proto/platform/v1/jobs.ts';
+import { join } from 'node:path';
+import type { ServiceClient, ServiceDefinition } from './call.ts';
+import { clientOf, openConnection, type Connection } from './client.ts';
+import { address, integer, text, type ConfigOf, type Declaration } from './config.ts';
 import type { EventBus } from './events/bus.ts';
-import type { Handlers, ServiceClient, ServiceDefinition } from './call.ts';
-import type { Job } from './jobs.ts';
-import type { Log } from './log.ts';
-import type { Collection, Document, OpenStore } from './store/store.ts';
+import { OUTBOX } from './events/outbox.ts';
+import { openSqliteBus } from './events/sqlite.ts';
+import { openIdentity } from './identity.ts';
+import { startJobs, type Job, type JobRunner } from './jobs.ts';
+import { listJobs, runJob } from './job-service.ts';
+import { clearLeases, LEASES } from './lease.ts';
+import { commonConfig, runProcess, type CommonConfig, type Env, type ProcessStart, type Running } from './process.ts';
+import { PROCESSES, settingOf, type ProcessName } from './processes.ts';
+import { served, startServer, type Served } from './server.ts';
+import { openSqliteStore } from './store/sqlite.ts';
+import type { Collection, Op, OpenStore } from './store/store.ts';
+
+const serviceConfig = (name: ProcessName) => ({
+  ...commonConfig(name),
+  [settingOf(name, 'LISTEN')]: address({ default: PROCESSES[name], description: 'host:port that this service listens on.' }),
+  LEASE_MS: integer({ default: 15_000, min: 1_000, max: 300_000, description: 'Lease of a job: how long a dead replica holds its work up.' }),
+  EVENTS_FILE: text({ default: '', description: 'File of the embedded event log; empty: events.db in DATA_DIR.' }),
+});
+type ServiceConfig = CommonConfig & { LEASE_MS: number; EVENTS_FILE: string };
 
 /** What every service gets at its start. */
-export interface Start<C> {
-  config: C;
-  log: Log;
-  clock: Clock;
-  /** Unique per process: owner of leases. */
-  instanceId: string;
-  /** Opens the document store of this service with its collections (the outbox and the leases come along). */
+export interface Start<C> extends ProcessStart<C & ServiceConfig> {
+  /** Opens the document store of this service; the outbox and the leases come along. */
   openStore(collections: readonly Collection<never>[]): Promise<OpenStore>;
+  /** The file of the store, for an engine that keeps more in it. */
+  storeFile: string;
   openBus(): Promise<EventBus>;
-  /** Client of another service, by its name; its address comes from `<NAME>_ADDRESS`. */
-  connect<D extends ServiceDefinition>(definition: D, audience: string): ServiceClient<D>;
-}
-
-export interface Served<D extends ServiceDefinition = ServiceDefinition> {
-  definition: D;
-  handlers: Handlers<D>;
+  /** Client of another service (one of `calls`); its address comes from `<NAME>_ADDRESS`. */
+  connect<D extends ServiceDefinition>(definition: D, audience: ProcessName): ServiceClient<D>;
 }
 
 /** A service: config -> deps -> handlers and jobs. `run` does the rest, alike for all of them. */
 export interface Program<D extends Declaration, Deps> {
-  name: string;
+  name: ProcessName;
+  /** Settings of its own. */
   config: D;
+  /** Services that it calls. */
+  calls: readonly ProcessName[];
   openDeps(start: Start<ConfigOf<D>>): Promise<Deps>;
   services(deps: Deps): readonly Served[];
   jobs(deps: Deps): readonly Job[];
-  /** Closes what openDeps opened beyond store, bus and clients. */
+  /** Before the server drains: ends work that would outlast it. */
+  interrupt?(deps: Deps): Promise<void>;
+  /** After the server drained and the jobs stopped: closes what openDeps opened beyond store, bus and clients. */
   close?(deps: Deps): Promise<void>;
+}
+
+export const declarationOf = <D extends Declaration>(program: Pick<Program<D, never>, 'name' | 'config' | 'calls'>) => ({
+  ...serviceConfig(program.name),
+  ...Object.fromEntries(program.calls.map((name) => [settingOf(name, 'ADDRESS'), address({ default: PROCESSES[name], description: `host:port of the ${name} service.` })])),
+  ...program.config,
+});
+
+export const run = <D extends Declaration, Deps>(program: Program<D, Deps>, env: Env, argv: readonly string[]): Promise<void> =>
+  runProcess({ name: program.name, declaration: declarationOf(program), start: (start) => startService(program, start as never) }, env, argv.slice(2));
+
+/** Everything that a service opens, in order; `stop` closes it in the opposite one. */
+export async function startService<D extends Declaration, Deps>(program: Program<D, Deps>, start: ProcessStart<ConfigOf<D> & ServiceConfig>): Promise<Running> {
+  const { config, log, clock, instanceId } = start;
+  const settings = config as Record<string, unknown> & ServiceConfig;
+  const identity = openIdentity({ name: program.name, keyFile: settings.KEY_FILE, peersFile: settings.PEERS_FILE, clock });
+  const storeFile = join(settings.DATA_DIR, `${program.name}.db`);
+  const connections: Connection[] = [];
+  const opened: { store?: OpenStore; bus?: EventBus; runner?: JobRunner } = {};
+
+  const deps = await program.openDeps({
+    ...start,
+    storeFile,
+    async openStore(collections) {
+      const store = (opened.store = await openSqliteStore(storeFile, [...collections, OUTBOX as unknown as Collection<never>, LEASES as unknown as Collection<never>]));
+      if (store.exclusive) await clearLeases(store.platformStore);
+      return pokingRelay(store, () => opened.runner?.poke('relay'));
+    },
+    async openBus() {
+      return (opened.bus = await openSqliteBus(settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db')));
+    },
+    connect(definition, audience) {
+      const connection = openConnection({ address: String(settings[settingOf(audience, 'ADDRESS')]), audience, identity });
+      connections.push(connection);
+      return clientOf(definition, connection.call);
+    },
+  });
+  const { store } = opened;
+  if (!store) throw new Error(`${program.name} opened no store`);
+  const runner = (opened.runner = startJobs(program.jobs(deps), { platformStore: store.platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log }));
+  const jobService = served(JobServiceService, { listJobs: () => listJobs(runner), runJob: (request) => runJob(runner, request) });
+  const server = await startServer({ listen: String(settings[settingOf(program.name, 'LISTEN')]), identity, clock, log, services: [...program.services(deps), jobService] });
+
+  return {
+    address: server.address,
+    async stop() {
+      await program.interrupt?.(deps);
+      await server.drain(settings.DRAIN_MS);
+      await runner.stop();
+      await program.close?.(deps);
+      for (const connection of connections) connection.close();
+      await opened.bus?.close();
+      await store.close();
+    },
+  };
+}
+
+/** A batch that wrote an outbox entry wakes the relay, so that events leave at once and the interval is only a net. */
+function pokingRelay(opened: OpenStore, poke: () => void): OpenStore {
+  const wrote = (ops: readonly Op[]): void => {
+    if (ops.some((op) => op.kind === 'insert' && op.collection.name === OUTBOX.name)) poke();
+  };
+  return {
+    ...opened,
+    store: { ...opened.store, apply: (organizationId, ops) => opened.store.apply(organizationId, ops).then(() => wrote(ops)) },
+    platformStore: { ...opened.platformStore, apply: (ops) => opened.platformStore.apply(ops).then(() => wrote(ops)) },
+  };
 }

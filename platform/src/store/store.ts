@@ -42,7 +42,7 @@ export type Expectation<D> = Filter<D> & { readonly _id: string };
 
 export interface FindOptions<D> {
   sort?: readonly (readonly [field: keyof D & string, direction: 'asc' | 'desc'])[];
-  /** Keyset: values of the sort fields, then of `_id`, of the last document seen. */
+  /** Keyset: values of the sort fields, then of `_id`, of the last document seen. Fields sorted by are then never null. */
   after?: readonly Scalar[];
   skip?: number;
   limit?: number;
@@ -155,9 +155,26 @@ export function checkFilter(filter: Readonly<Record<string, unknown>>): void {
       if (operator === 'in') {
         if (!Array.isArray(value)) throw new TypeError(`${field}: in takes an array`);
         for (const item of value) checkScalar(field, item ?? undefined);
-      } else checkScalar(field, value);
+      } else if (operator !== 'ne' && typeof value !== 'string' && typeof value !== 'number') throw new TypeError(`${field}: ${operator} takes text or a number`);
+      else checkScalar(field, value);
     }
   }
+}
+
+/**
+ * The whole order of a find: the sort fields, then `_id` in the direction of the last of them. Both engines call it.
+ * @throws TypeError on a bad field name, limit, skip or keyset
+ */
+export function orderOf<D>({ sort = [], after, skip = 0, limit = 1 }: FindOptions<D>): readonly (readonly [field: string, direction: 'asc' | 'desc'])[] {
+  for (const [field, direction] of sort) if (!NAME.test(field) || !/^(asc|desc)$/.test(direction)) throw new TypeError(`bad sort: ${field} ${direction}`);
+  if (!Number.isSafeInteger(skip) || skip < 0 || !Number.isSafeInteger(limit) || limit < 1) throw new TypeError(`bad skip ${skip} or limit ${limit}`);
+  const last = sort.at(-1);
+  const order = last?.[0] === '_id' ? sort : [...sort, ['_id', last?.[1] ?? 'asc'] as const];
+  if (after !== undefined) {
+    if (after.length !== order.length) throw new TypeError(`after takes ${order.length} values`);
+    for (const [place, value] of after.entries()) checkScalar(order[place]![0], value ?? undefined);
+  }
+  return order;
 }
 
 function checkScalar(field: string, value: unknown): void {

@@ -1,0 +1,60 @@
+import { Command } from 'commander';
+import { readFileSync } from 'node:fs';
+import { AgentsServiceService, type Agent, type AgentVersion } from 'proto/agents/v1/agents.ts';
+import type { Context } from './context.ts';
+import type { Column } from './output.ts';
+import { UsageError, wholeNumber } from './usage-error.ts';
+
+const AGENTS: readonly Column<Agent>[] = [
+  { title: 'Name', value: (row) => row.name },
+  { title: 'State', value: (row) => row.state },
+  { title: 'Published', value: (row) => row.publishedVersion },
+  { title: 'Newest', value: (row) => row.latestVersion },
+  { title: 'Updated', value: (row) => row.updatedAt },
+];
+const VERSIONS: readonly Column<AgentVersion>[] = [
+  { title: 'Version', value: (row) => row.version },
+  { title: 'Created', value: (row) => row.createdAt },
+  { title: 'By', value: (row) => row.createdBy },
+  { title: 'Hash', value: (row) => row.hash.slice(0, 12) },
+];
+
+export function agentCommand(context: Context): Command {
+  const agents = () => context.client(AgentsServiceService, 'agents');
+  const command = new Command('agent').description('functional agents: definitions, versions, publishing');
+  command.command('apply <files...>').description('store definition documents as draft versions; the same document twice is one version')
+    .option('--publish', 'publish the version at once')
+    .action(async (files: string[], { publish }: { publish?: boolean }) => {
+      const options = await context.onOrganization();
+      const rows: { name: string; version: number; changed: boolean; state: string }[] = [];
+      for (const file of files) {
+        const { agent, version, changed } = await agents().applyAgent({ definition: readDefinition(context.pathOf(file)) }, options);
+        const { name, state } = agent as Agent;
+        if (publish) await agents().publishAgent({ name, version }, options);
+        rows.push({ name, version, changed, state: publish ? 'published' : state });
+      }
+      context.print(rows, [
+        { title: 'Name', value: (row) => row.name }, { title: 'Version', value: (row) => row.version },
+        { title: 'Changed', value: (row) => (row.changed ? 'yes' : 'no') }, { title: 'State', value: (row) => row.state },
+      ]);
+    });
+  command.command('publish <name>').description('make a version runnable; an older one is a roll-back')
+    .option('--version-number <n>', 'default: the newest', wholeNumber)
+    .action(async (name: string, { versionNumber }: { versionNumber?: number }) =>
+      context.printRecord((await agents().publishAgent({ name, version: versionNumber }, await context.onOrganization())).agent as Agent));
+  command.command('retire <name>').description('take the agent away from the API; its executions stay')
+    .action(async (name: string) => context.printRecord((await agents().retireAgent({ name }, await context.onOrganization())).agent as Agent));
+  command.command('list').description('list the agents, by name')
+    .action(async () => context.print((await agents().listAgents({}, await context.onOrganization())).agents, AGENTS));
+  command.command('versions <name>').description('list the versions of an agent, newest first')
+    .action(async (name: string) => context.print((await agents().listAgentVersions({ name }, await context.onOrganization())).versions, VERSIONS));
+  return command;
+}
+
+function readDefinition(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,44 @@
+import { Command } from 'commander';
+import { CreditsServiceService, type Account, type LedgerRow } from 'proto/credits/v1/credits.ts';
+import { newId } from 'platform/ids.ts';
+import type { Context } from './context.ts';
+import { inCredits, toMicros, type Column } from './output.ts';
+import { UsageError, wholeNumber } from './usage-error.ts';
+
+const COLUMNS: readonly Column<LedgerRow>[] = [
+  { title: 'Row', value: (row) => row.sequence },
+  { title: 'Time', value: (row) => row.createdAt },
+  { title: 'Kind', value: (row) => row.kind.toLowerCase() },
+  { title: 'Change', value: (row) => inCredits(row.availableDeltaMicros) },
+  { title: 'Available', value: (row) => inCredits(row.availableMicros) },
+  { title: 'Reserved', value: (row) => inCredits(row.reservedMicros) },
+  { title: 'Shortfall', value: (row) => inCredits(row.shortfallMicros) },
+  { title: 'Actor', value: (row) => row.actor },
+  { title: 'Id', value: (row) => row.id },
+];
+
+export function creditsCommand(context: Context): Command {
+  const credits = () => context.client(CreditsServiceService, 'credits');
+  const show = (account: Account): void =>
+    context.printRecord({
+      available: inCredits(account.availableMicros), reserved: inCredits(account.reservedMicros), spent: inCredits(account.spentMicros),
+      granted: inCredits(account.grantedMicros), openReservations: account.openReservations, ledgerRows: account.sequence,
+    });
+  const command = new Command('credits').description("an organization's credits");
+  command.command('grant <credits>').description('add credits (up to six decimals)')
+    .option('--id <uuid>', 'id of the grant: a repeat with the same id adds nothing')
+    .option('--note <text>', 'why', '')
+    .action(async (amount: string, { id, note }: { id?: string; note: string }) => {
+      const amountMicros = toMicros(amount);
+      if (!amountMicros) throw new UsageError(`${amount} is not an amount of credits`);
+      show((await credits().grant({ id: id ?? newId(), amountMicros, note }, await context.onOrganization())).account as Account);
+    });
+  command.command('balance').description('show the account')
+    .action(async () => show((await credits().getBalance({}, await context.onOrganization())).account as Account));
+  command.command('ledger').description('list the ledger, newest first')
+    .option('--page-size <n>', 'rows per page', wholeNumber, 50)
+    .option('--before <row>', 'rows below this number', wholeNumber, 0)
+    .action(async ({ pageSize, before }: { pageSize: number; before: number }) =>
+      context.print((await credits().listLedgerRows({ pageSize, beforeSequence: before }, await context.onOrganization())).rows, COLUMNS));
+  return command;
+}

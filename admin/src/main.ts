@@ -1,0 +1,53 @@
+import { Command, CommanderError } from 'commander';
+import { ServiceError } from 'platform/errors.ts';
+import { StartError } from 'platform/start-error.ts';
+import { agentCommand } from './agent.ts';
+import { auditCommand } from './audit.ts';
+import { makeContext } from './context.ts';
+import { creditsCommand } from './credits.ts';
+import { jobCommand } from './job.ts';
+import { keysCommand } from './keys.ts';
+import { organizationCommand } from './organization.ts';
+import { tokenCommand } from './token.ts';
+import { userCommand } from './user.ts';
+import { UsageError } from './usage-error.ts';
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
+const program = new Command('npm run admin --')
+  .description('The admin command line: speaks gRPC to the services as a named operator, with a key of its own.')
+  .option('--json', 'print JSON instead of tables')
+  .option('--organization <name-or-id>', 'organization acted on', process.env.ORGANIZATION)
+  .option('--as <email>', 'act as this user of the organization (server tokens belong to a security administrator)')
+  .option('--operator <name>', 'whose operator key is used (default: your user name)')
+  .addHelpText('after', '\nExit codes: 0 done, 1 refused or failed, 2 wrong usage.\nServices are found by <NAME>_ADDRESS (default: where npm start puts them), keys in DATA_DIR/keys.')
+  .configureHelp({ showGlobalOptions: true })
+  .exitOverride();
+
+const context = makeContext(program, process.env);
+for (const command of [organizationCommand, userCommand, tokenCommand, creditsCommand, agentCommand, auditCommand, jobCommand, keysCommand]) {
+  program.addCommand(command(context));
+}
+
+try {
+  await program.parseAsync(process.argv);
+} catch (error) {
+  process.exitCode = report(error);
+} finally {
+  context.close();
+}
+
+/** One sentence on standard error; the exit code. */
+function report(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
+  if (error instanceof UsageError) return say(error.message, EXIT_USAGE);
+  if (error instanceof ServiceError) return say([error.message, ...error.details.map(({ path, message }) => `  ${path}: ${message}`)].join('\n'), EXIT_FAILED);
+  if (error instanceof StartError) return say(error.message, EXIT_FAILED);
+  throw error;
+}
+
+function say(message: string, exitCode: number): number {
+  process.stderr.write(`${message}\n`);
+  return exitCode;
+}

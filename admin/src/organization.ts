@@ -1,0 +1,46 @@
+import { Command } from 'commander';
+import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
+import type { Context } from './context.ts';
+import type { Column } from './output.ts';
+
+const PAGE_SIZE = 100;
+const COLUMNS: readonly Column<Organization>[] = [
+  { title: 'Name', value: (row) => row.name },
+  { title: 'Id', value: (row) => row.id },
+  { title: 'Tier', value: (row) => row.tier },
+  { title: 'State', value: (row) => row.state },
+  { title: 'Created', value: (row) => row.createdAt },
+];
+
+export function organizationCommand(context: Context): Command {
+  const auth = () => context.client(AuthServiceService, 'auth');
+  const idOf = async (idOrName: string): Promise<string> => {
+    const { organization } = await auth().getOrganization({ idOrName }, context.asOperator());
+    return (organization as Organization).id;
+  };
+  const show = ({ organization }: { organization: Organization | undefined }): void => context.printRecord(organization as Organization);
+  const command = new Command('organization').description('organizations and their licence tiers');
+  command.command('create <name>').description('create an organization')
+    .option('--tier <tier>', 'starter, professional or enterprise', 'starter')
+    .action(async (name: string, { tier }: { tier: string }) => show(await auth().createOrganization({ name, tier }, context.asOperator())));
+  command.command('list').description('list all organizations, by name')
+    .action(async () => context.print(await everyOrganization(context), COLUMNS));
+  command.command('deactivate <name-or-id>').description("refuse the organization's tokens from the next request on")
+    .action(async (idOrName: string) => show(await auth().deactivateOrganization({ id: await idOf(idOrName) }, context.asOperator())));
+  command.command('activate <name-or-id>').description('let the organization in again')
+    .action(async (idOrName: string) => show(await auth().activateOrganization({ id: await idOf(idOrName) }, context.asOperator())));
+  command.command('tier <name-or-id> <tier>').description('set the licence tier')
+    .action(async (idOrName: string, tier: string) => show(await auth().setOrganizationTier({ id: await idOf(idOrName), tier }, context.asOperator())));
+  return command;
+}
+
+async function everyOrganization(context: Context): Promise<Organization[]> {
+  const all: Organization[] = [];
+  for (let afterName = ''; ; ) {
+    const { organizations } = await context.client(AuthServiceService, 'auth').listOrganizations({ pageSize: PAGE_SIZE, afterName }, context.asOperator());
+    all.push(...organizations);
+    const last = organizations.at(-1);
+    if (!last || organizations.length < PAGE_SIZE) return all;
+    afterName = last.name;
+  }
+}

@@ -1,0 +1,33 @@
+import { Command } from 'commander';
+import { AuthServiceService, type ServerToken } from 'proto/auth/v1/auth.ts';
+import type { Context } from './context.ts';
+import type { Column } from './output.ts';
+import { wholeNumber } from './usage-error.ts';
+
+const COLUMNS: readonly Column<ServerToken>[] = [
+  { title: 'Name', value: (row) => row.name },
+  { title: 'Id', value: (row) => row.id },
+  { title: 'Hint', value: (row) => row.hint },
+  { title: 'Created', value: (row) => row.createdAt },
+  { title: 'Last used', value: (row) => row.lastUsedAt ?? 'never' },
+  { title: 'State', value: (row) => (row.revokedAt ? 'revoked' : row.expiresAt ? `until ${row.expiresAt}` : 'live') },
+];
+
+export function tokenCommand(context: Context): Command {
+  const auth = () => context.client(AuthServiceService, 'auth');
+  const command = new Command('token').description('server tokens; all of it needs --as a security administrator');
+  command.command('create <name>').description('create a server token; its value is shown this once')
+    .option('--expires-at <time>', 'ISO 8601 time; default: never')
+    .action(async (name: string, { expiresAt }: { expiresAt?: string }) => {
+      const { serverToken, value } = await auth().createServerToken({ name, expiresAt }, await context.asUser());
+      context.printRecord({ ...(serverToken as ServerToken), value });
+    });
+  command.command('list').description('list the server tokens, newest first')
+    .option('--page-size <n>', 'tokens per page', wholeNumber, 100)
+    .option('--after <id>', 'tokens after this one', '')
+    .action(async ({ pageSize, after }: { pageSize: number; after: string }) =>
+      context.print((await auth().listServerTokens({ pageSize, afterId: after }, await context.asUser())).serverTokens, COLUMNS));
+  command.command('revoke <name-or-id>').description('revoke a server token: refused on the next request')
+    .action(async (idOrName: string) => context.printRecord((await auth().revokeServerToken({ idOrName }, await context.asUser())).serverToken as ServerToken));
+  return command;
+}

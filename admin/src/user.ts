@@ -1,0 +1,37 @@
+import { Command } from 'commander';
+import { AuthServiceService, type User } from 'proto/auth/v1/auth.ts';
+import type { Context } from './context.ts';
+import type { Column } from './output.ts';
+import { wholeNumber } from './usage-error.ts';
+
+const COLUMNS: readonly Column<User>[] = [
+  { title: 'Email', value: (row) => row.email },
+  { title: 'Name', value: (row) => row.name },
+  { title: 'Roles', value: (row) => row.roles.join(', ') || '-' },
+  { title: 'Groups', value: (row) => row.groups.join(', ') || '-' },
+  { title: 'Created', value: (row) => row.createdAt },
+];
+
+export function userCommand(context: Context): Command {
+  const auth = () => context.client(AuthServiceService, 'auth');
+  const show = ({ user }: { user: User | undefined }): void => context.printRecord(user as User);
+  const command = new Command('user').description('users of an organization, their roles (admin, security_admin) and groups');
+  command.command('create <email>').description('create a user, or let a known one into the organization')
+    .option('--name <name>', 'shown name (default: the part before @)')
+    .option('--role <role...>', 'roles', [])
+    .option('--group <group...>', 'groups', [])
+    .action(async (email: string, { name, role, group }: { name?: string; role: string[]; group: string[] }) =>
+      show(await auth().createUser({ email, name: name ?? (email.split('@')[0] as string), roles: role, groups: group }, await context.onOrganization())));
+  command.command('list').description('list the users of the organization')
+    .option('--page-size <n>', 'users per page', wholeNumber, 100)
+    .option('--after <email>', 'users after this one', '')
+    .action(async ({ pageSize, after }: { pageSize: number; after: string }) =>
+      context.print((await auth().listUsers({ pageSize, afterEmail: after }, await context.onOrganization())).users, COLUMNS));
+  command.command('set-roles <email> [roles...]').description('replace the roles; none takes them all away')
+    .action(async (email: string, roles: string[]) => show(await auth().setUserRoles({ email, roles }, await context.onOrganization())));
+  command.command('set-groups <email> [groups...]').description('replace the groups; none takes them all away')
+    .action(async (email: string, groups: string[]) => show(await auth().setUserGroups({ email, groups }, await context.onOrganization())));
+  command.command('remove <email>').description('take the user out of the organization')
+    .action(async (email: string) => context.printRecord(await auth().removeUser({ email }, await context.onOrganization())));
+  return command;
+}

@@ -1,0 +1,84 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
+import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
+import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
+import type { CallOptions, ServiceClient } from 'platform/call.ts';
+import { ServiceError } from 'platform/errors.ts';
+import type { Operator } from 'platform/operator.ts';
+
+const EXAMPLES = join(import.meta.dirname, '../../examples/agents');
+const ORGANIZATION = 'demo';
+const ADMINISTRATOR = 'admin@demo.example';
+const TOKEN_NAME = 'first start';
+const CREDITS = 1_000;
+
+export interface Seeded {
+  organization: string;
+  administrator: string;
+  credits: number;
+  agents: string[];
+  /** The server token: in this value and nowhere else. */
+  token: string;
+}
+
+/**
+ * What the first start puts into an empty service. Every step may be repeated, so a start that was killed half-way
+ * ends what it began; the marker is written last.
+ * @returns undefined when an earlier start did it
+ */
+export async function seed(operator: Operator, dataFolder: string): Promise<Seeded | undefined> {
+  const marker = join(dataFolder, 'seeded');
+  if (existsSync(marker)) return undefined;
+  const auth = operator.client(AuthServiceService, 'auth');
+  const organization = await organizationNamed(auth, ORGANIZATION, operator);
+  const asOperator = () => operator.as(organization.id);
+  await unlessThere(auth.createUser({ email: ADMINISTRATOR, name: 'Administrator', roles: ['admin', 'security_admin'], groups: [] }, asOperator()));
+  const credits = operator.client(CreditsServiceService, 'credits');
+  // the organization's own id makes the grant repeatable
+  await credits.grant({ id: organization.id, amountMicros: CREDITS * 1_000_000, note: 'first start' }, asOperator());
+  const agents = await publishExamples(operator, asOperator);
+  const { principal } = await auth.assumeUser({ email: ADMINISTRATOR }, asOperator());
+  if (!principal) throw new Error('auth made no principal');
+  const token = await tokenNamed(auth, () => operator.asPrincipal(principal));
+  writeFileSync(marker, `${new Date().toISOString()}\n`, { flush: true });
+  return { organization: organization.name, administrator: ADMINISTRATOR, credits: CREDITS, agents, token };
+}
+
+async function organizationNamed(auth: ServiceClient<AuthServiceService>, name: string, operator: Operator): Promise<Organization> {
+  await unlessThere(auth.createOrganization({ name, tier: 'enterprise' }, operator.as()));
+  const { organization } = await auth.getOrganization({ idOrName: name }, operator.as());
+  if (!organization) throw new Error('auth answered without an organization');
+  return organization;
+}
+
+async function publishExamples(operator: Operator, asOperator: () => CallOptions): Promise<string[]> {
+  const agents = operator.client(AgentsServiceService, 'agents');
+  const names: string[] = [];
+  for (const file of readdirSync(EXAMPLES).filter((name) => name.endsWith('.json')).sort()) {
+    const { agent, version } = await agents.applyAgent({ definition: readFileSync(join(EXAMPLES, file), 'utf8') }, asOperator());
+    if (!agent) throw new Error('agents answered without an agent');
+    await agents.publishAgent({ name: agent.name, version }, asOperator());
+    names.push(agent.name);
+  }
+  return names;
+}
+
+/** A token that an interrupted first start made was never shown: it is revoked and made anew. */
+async function tokenNamed(auth: ServiceClient<AuthServiceService>, asUser: () => CallOptions): Promise<string> {
+  const create = () => auth.createServerToken({ name: TOKEN_NAME, expiresAt: undefined }, asUser());
+  const { value } = await create().catch(async (error: unknown) => {
+    if (!isThere(error)) throw error;
+    await auth.revokeServerToken({ idOrName: TOKEN_NAME }, asUser());
+    return create();
+  });
+  return value;
+}
+
+const isThere = (error: unknown): boolean => error instanceof ServiceError && error.reason === 'ALREADY_EXISTS';
+
+async function unlessThere(creation: Promise<unknown>): Promise<void> {
+  await creation.catch((error: unknown) => {
+    if (!isThere(error)) throw error;
+  });
+}

@@ -1,0 +1,34 @@
+import type { Seeded } from './seed.ts';
+
+export const HELP = `npm start: runs the gateway and the four services on embedded engines, one SQLite file each.
+
+Everything is set through the environment, for example DATA_DIR=/tmp/demo GATEWAY_LISTEN=127.0.0.1:9000 npm start.
+The processes and their settings:
+`;
+
+export const farewell = 'Stopped.';
+
+const RUN_BODY = '{"agentName":"invoice-total","args":{"items":[{"price":12.5,"quantity":2},{"price":3,"quantity":1}]}}';
+
+/** The last words of a start: the base URL and a curl that runs an agent when pasted. */
+export function greeting({ baseUrl, seconds, seeded }: { baseUrl: string; seconds: string; seeded: Seeded | undefined }): string {
+  const firstStart = seeded && [
+    `First start: organization "${seeded.organization}" (tier enterprise, ${seeded.credits.toLocaleString('en')} credits), administrator ${seeded.administrator},`,
+    `functional agents ${seeded.agents.join(', ')}.`,
+    '',
+    `Server token, shown this once:  ${seeded.token}`,
+    '',
+  ];
+  return [
+    '',
+    `Ready after ${seconds}: ${baseUrl}`,
+    '',
+    ...(firstStart ?? []),
+    'Run an agent:',
+    `  curl -s ${baseUrl}/api/agent/run -H 'Authorization: Bearer ${seeded?.token ?? '<your server token>'}' -H 'Content-Type: application/json' \\`,
+    `    -d '${RUN_BODY}'`,
+    '',
+    ...(seeded ? [] : ['Another token:  npm run admin -- token create <name> --organization demo --as admin@demo.example', '']),
+    'Ctrl-C stops it; the data stays.',
+  ].join('\n');
+}

@@ -1,0 +1,34 @@
+import { makeLog } from '../log.ts';
+import { Bell } from './bell.ts';
+import type { EventBus, Subscription } from './bus.ts';
+import { openShared } from './sqlite-connection.ts';
+import { eventLog, SCHEMA } from './sqlite-log.ts';
+import { startMember } from './sqlite-subscription.ts';
+
+/**
+ * The event bus in one SQLite file that the processes of one machine share. A topic is one partition: one member of a group
+ * consumes it at a time; a member that dies is replaced after leaseMs. Events of other processes are seen within pollMs.
+ * @throws StartError when the file cannot be opened
+ */
+export async function openSqliteBus(file: string, { pollMs = 100, leaseMs = 10_000, log = makeLog('events', 'warn') } = {}): Promise<EventBus> {
+  const connection = await openShared(file, SCHEMA);
+  const events = eventLog(connection);
+  const bell = new Bell();
+  const members = new Set<Subscription>();
+  return {
+    async publish(topic, published) {
+      await events.append(topic, published, Date.now());
+      bell.ring();
+    },
+    async subscribe(topic, group, handler, options) {
+      await events.join(topic, group);
+      const member = startMember({ ...options, events, bell, log, pollMs, leaseMs, topic, group, handler });
+      members.add(member);
+      return member;
+    },
+    async close() {
+      await Promise.all([...members].map((member) => member.stop()));
+      connection.db.close();
+    },
+  };
+}

@@ -1,0 +1,13 @@
+import type { ListJobsResponse, RunJobRequest, RunJobResponse } from 'proto/platform/v1/jobs.ts';
+import { ServiceError } from './errors.ts';
+import type { JobRunner } from './jobs.ts';
+
+export async function listJobs(runner: JobRunner): Promise<ListJobsResponse> {
+  return { jobs: runner.list().map(({ name, description, intervalMs }) => ({ name, description, intervalMs })) };
+}
+
+/** @throws ServiceError NOT_FOUND for a name that this service has no job of */
+export async function runJob(runner: JobRunner, { name }: RunJobRequest): Promise<RunJobResponse> {
+  if (!runner.list().some((job) => job.name === name)) throw new ServiceError('NOT_FOUND', `This service has no job "${name}"`);
+  return runner.runNow(name);
+}

@@ -1,0 +1,48 @@
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
+import { clientOf, openConnection, type Connection } from './client.ts';
+import { systemClock } from './clock.ts';
+import { openIdentity } from './identity.ts';
+import { newId } from './ids.ts';
+import { keyFileOf, peersFileOf } from './keys.ts';
+import { Principal } from './principal.ts';
+import { PROCESSES, settingOf, type ProcessName } from './processes.ts';
+
+/** Key name of the person at this machine: "operator:ada". */
+export const operatorName = (): string => `operator:${userInfo().username}`;
+export const keyFolderOf = (dataFolder: string): string => join(dataFolder, 'keys');
+
+export interface Operator {
+  /** "ada": how the audit trail names the holder of this key. */
+  readonly name: string;
+  client<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>;
+  /** Options of a call as this operator; with an organization when the call acts on one. */
+  as(organizationId?: string): CallOptions;
+  /** Options of a call as a principal that auth made (`AssumeUser`). */
+  asPrincipal(principal: Principal): CallOptions;
+  close(): void;
+}
+
+/** Speaks gRPC with an operator's own key. @throws StartError when there is no key */
+export function openOperator({ name = operatorName(), keyFolder, addresses }: { name?: string; keyFolder: string; addresses: Readonly<Record<string, string | undefined>> }): Operator {
+  const identity = openIdentity({ name, keyFile: keyFileOf(keyFolder, name), peersFile: peersFileOf(keyFolder), clock: systemClock });
+  const subject = name.slice('operator:'.length);
+  const connections = new Map<ProcessName, Connection>();
+  const connectionTo = (process: ProcessName): Connection => {
+    const known = connections.get(process);
+    if (known) return known;
+    const address = addresses[settingOf(process, 'ADDRESS')] ?? addresses[settingOf(process, 'LISTEN')] ?? PROCESSES[process];
+    const connection = openConnection({ address, audience: process, identity });
+    connections.set(process, connection);
+    return connection;
+  };
+  const asPrincipal = (principal: Principal): CallOptions => ({ principal, requestId: newId() });
+  return {
+    name: subject,
+    client: (definition, process) => clientOf(definition, connectionTo(process).call),
+    as: (organizationId = '') => asPrincipal({ ...Principal.decode(new Uint8Array()), kind: 'OPERATOR', organizationId, subject, name: subject }),
+    asPrincipal,
+    close: () => connections.forEach((connection) => connection.close()),
+  };
+}

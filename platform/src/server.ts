@@ -1,0 +1,103 @@
+import { Metadata, Server, ServerCredentials, type handleUnaryCall, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
+import type { CallContext, Handlers, ServiceDefinition } from './call.ts';
+import type { Clock } from './clock.ts';
+import { codeOf, ServiceError } from './errors.ts';
+import type { Identity } from './identity.ts';
+import { newId } from './ids.ts';
+import type { Log } from './log.ts';
+import { policyFor, requireAccess, type MethodPolicy } from './policy.ts';
+import { StartError } from './start-error.ts';
+import { toGrpcError } from './wire-error.ts';
+
+export interface Served<D extends ServiceDefinition = ServiceDefinition> {
+  definition: D;
+  handlers: Handlers<D>;
+}
+/** Pairs a definition with its handlers; the compiler checks that every RPC has one. */
+export const served = <D extends ServiceDefinition>(definition: D, handlers: Handlers<D>): Served => ({ definition, handlers }) as unknown as Served;
+
+export interface RunningServer {
+  /** host:port that it listens on. */
+  address: string;
+  /** Takes no new call, waits for the running ones up to graceMs, then cancels them. */
+  drain(graceMs: number): Promise<void>;
+}
+
+export interface ServerOptions {
+  listen: string;
+  identity: Identity;
+  clock: Clock;
+  log: Log;
+  services: readonly Served[];
+}
+
+const MAX_REQUEST_BYTES = 4 << 20;
+
+/** @throws StartError when the address cannot be bound */
+export async function startServer({ listen, identity, clock, log, services }: ServerOptions): Promise<RunningServer> {
+  const server = new Server({ 'grpc.max_receive_message_length': MAX_REQUEST_BYTES, 'grpc.max_send_message_length': -1, 'grpc.enable_channelz': 0 });
+  for (const { definition, handlers } of services) {
+    const implementation: Record<string, handleUnaryCall<unknown, unknown>> = {};
+    for (const [name, method] of Object.entries(definition)) {
+      const handler = handlers[name] as (request: unknown, context: CallContext) => Promise<unknown>;
+      implementation[name] = intercept(method.path, policyFor(method.path), handler, { identity, clock, log });
+    }
+    server.addService(definition as never, implementation);
+  }
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) => (error ? reject(new StartError(bindFailure(listen, error))) : resolve(bound)));
+  });
+  return { address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`, drain: (graceMs) => drain(server, graceMs) };
+}
+
+const bindFailure = (listen: string, error: Error): string =>
+  error.message.includes('EADDRINUSE') ? `The address ${listen} is in use by another program` : `The address ${listen} cannot be listened on: ${error.message}`;
+
+function drain(server: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const hard = setTimeout(() => server.forceShutdown(), graceMs);
+    server.tryShutdown(() => {
+      clearTimeout(hard);
+      resolve();
+    });
+  });
+}
+
+type Environment = Pick<ServerOptions, 'identity' | 'clock' | 'log'>;
+
+/** Request id -> log -> errors -> caller and principal -> access -> handler: the same for every RPC of every service. */
+function intercept(path: string, policy: MethodPolicy, handler: (request: unknown, context: CallContext) => Promise<unknown>, { identity, clock, log }: Environment): handleUnaryCall<unknown, unknown> {
+  const answer = async (call: ServerUnaryCall<unknown, unknown>, requestId: string, signal: AbortSignal): Promise<unknown> => {
+    const { caller, principal } = await identity.verify(first(call.metadata, 'assertion'));
+    requireAccess(policy, caller, principal);
+    return handler(call.request, { principal, caller, requestId, signal, deadline: deadlineOf(call, clock, policy), log });
+  };
+  return (call, reply: sendUnaryData<unknown>) => {
+    const requestId = first(call.metadata, 'x-request-id') || newId();
+    const aborter = new AbortController();
+    call.on('cancelled', () => aborter.abort());
+    answer(call, requestId, aborter.signal).then(
+      (response) => {
+        log.debug({ path, requestId }, 'answered');
+        reply(null, response);
+      },
+      (error: unknown) => reply(toGrpcError(logged(error, { path, requestId }, log))),
+    );
+  };
+}
+
+function logged(error: unknown, facts: { path: string; requestId: string }, log: Log): ServiceError {
+  if (!(error instanceof ServiceError)) {
+    log.error({ ...facts, error }, 'failed');
+    return new ServiceError('INTERNAL');
+  }
+  log[error.cause ? 'warn' : 'debug']({ ...facts, code: codeOf(error.reason), cause: error.cause }, 'refused');
+  return error;
+}
+
+const first = (metadata: Metadata, key: string): string => String(metadata.get(key)[0] ?? '');
+
+function deadlineOf(call: ServerUnaryCall<unknown, unknown>, clock: Clock, policy: MethodPolicy): number {
+  const deadline = Number(call.getDeadline());
+  return Number.isFinite(deadline) ? deadline : clock.now() + policy.deadlineMs;
+}

@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { JobServiceService } from 'proto/platform/v1/jobs.ts';
+import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
+import { clientOf, openConnection } from './client.ts';
+import { systemClock, type Clock } from './clock.ts';
+import { readConfig, type ConfigOf, type Declaration } from './config.ts';
+import { openIdentity } from './identity.ts';
+import { newId } from './ids.ts';
+import { createKeys, keyFileOf, peersFileOf } from './keys.ts';
+import { makeLog } from './log.ts';
+import { Principal } from './principal.ts';
+import { PROCESSES, settingOf, type ProcessName } from './processes.ts';
+import { declarationOf, startService, type Program } from './run.ts';
+
+/** An empty folder that goes with `remove`. */
+export function temporaryFolder(): { path: string; remove(): void } {
+  const path = mkdtempSync(join(tmpdir(), 'aks-'));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** A principal for tests: every field that is not given is empty. */
+export const principalWith = (given: Partial<Principal>): Principal => ({ ...Principal.decode(new Uint8Array()), ...given });
+export const serverToken = (organizationId: string, given: Partial<Principal> = {}): Principal =>
+  principalWith({ kind: 'SERVER_TOKEN', organizationId, subject: newId(), name: 'test token', tier: 'enterprise', ...given });
+export const operator = (organizationId = ''): Principal => principalWith({ kind: 'OPERATOR', organizationId, subject: 'test', name: 'test' });
+
+export interface RunningProgram {
+  address: string;
+  folder: string;
+  /** A real gRPC client that calls as the named process. */
+  client<D extends ServiceDefinition>(definition: D, caller: string): ServiceClient<D>;
+  /** Options of one call for a principal. */
+  as(principal: Principal, given?: Partial<CallOptions>): CallOptions;
+  runJob(name: string): Promise<{ ran: boolean; count: number }>;
+  /** Stops and starts it again on the same data. */
+  restart(): Promise<void>;
+  /** Stops it and removes its folder. */
+  stop(): Promise<void>;
+}
+
+export const OPERATOR = 'operator:test';
+
+/** A real service in this process: real gRPC on a free port, real SQLite files in a folder of its own. */
+export async function startProgram<D extends Declaration, Deps>(program: Program<D, Deps>, env: Record<string, string> = {}, clock: Clock = systemClock): Promise<RunningProgram> {
+  const folder = temporaryFolder();
+  const keys = join(folder.path, 'keys');
+  createKeys(keys, [...Object.keys(PROCESSES), OPERATOR]);
+  const log = makeLog(program.name, env.LOG_LEVEL ?? 'silent');
+  const given = { DATA_DIR: folder.path, KEY_FILE: keyFileOf(keys, program.name), PEERS_FILE: peersFileOf(keys), [settingOf(program.name, 'LISTEN')]: '127.0.0.1:0', ...env };
+  const start = () => startService(program, { config: readConfig(declarationOf(program), given) as unknown as ConfigOf<D> & never, log, clock, instanceId: newId() });
+  let running = await start();
+  const connections: { close(): void }[] = [];
+  const client: RunningProgram['client'] = (definition, caller) => {
+    const identity = openIdentity({ name: caller, keyFile: keyFileOf(keys, caller), peersFile: peersFileOf(keys), clock });
+    const connection = openConnection({ address: running.address, audience: program.name as ProcessName, identity });
+    connections.push(connection);
+    return clientOf(definition, connection.call);
+  };
+  const as: RunningProgram['as'] = (principal, options = {}) => ({ principal, requestId: newId(), ...options });
+  const close = async () => {
+    for (const connection of connections.splice(0)) connection.close();
+    await running.stop();
+  };
+  return {
+    get address() { return running.address; },
+    folder: folder.path,
+    client,
+    as,
+    runJob: (name) => client(JobServiceService, OPERATOR).runJob({ name }, as(operator())),
+    async restart() {
+      await close();
+      running = await start();
+    },
+    async stop() {
+      await close();
+      folder.remove();
+    },
+  };
+}

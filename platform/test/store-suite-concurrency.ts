@@ -1,0 +1,60 @@
+import { DuplicateKey, ExpectationFailed, insert, update } from 'platform/store/store.ts';
+import { idsOf, item, ITEMS, type Item, type Opened } from './store-suite.ts';
+
+const reasons = (results: PromiseSettledResult<void>[]): unknown[] => results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+const times = (n: number, work: (i: number) => Promise<void>): Promise<PromiseSettledResult<void>[]> => Promise.allSettled(Array.from({ length: n }, (_, i) => work(i)));
+
+/** What holds when many write at once. */
+export function concurrencySuite(opened: () => Opened): void {
+  const store = () => opened().open.store;
+
+  describe('at once', () => {
+    it('50 increments are 50', async () => {
+      await store().apply('A', [insert(ITEMS, item('1'))]);
+      expect(reasons(await times(50, () => store().apply('A', [update(ITEMS, { _id: '1' }, { increment: { rank: 1 } })])))).toEqual([]);
+      expect((await store().findOne('A', ITEMS, { _id: '1' }))!.rank).toBe(50);
+    });
+    it('50 compare-and-sets have one winner', async () => {
+      await store().apply('A', [insert(ITEMS, item('1'))]);
+      const lost = reasons(await times(50, (i) => store().apply('A', [update(ITEMS, { _id: '1', text: '' }, { set: { text: `${i}` } })])));
+      expect(lost).toHaveLength(49);
+      expect(lost.every((reason) => reason instanceof ExpectationFailed)).toBe(true);
+    });
+    it('20 inserts of a unique key are one', async () => {
+      const lost = reasons(await times(20, (i) => store().apply('A', [insert(ITEMS, item(`${i}`, { key: 'same' }))])));
+      expect(lost).toHaveLength(19);
+      expect(lost.every((reason) => reason instanceof DuplicateKey)).toBe(true);
+      expect(await store().count('A', ITEMS, { key: 'same' })).toBe(1);
+    });
+    it('a batch that fails half-way leaves nothing, and the others of its turn all there', async () => {
+      await store().apply('A', [insert(ITEMS, item('taken'))]);
+      const results = await times(9, (i) => store().apply('A', [insert(ITEMS, item(`${i}`)), update(ITEMS, { _id: 'taken' }, { increment: { rank: 1 } }), ...(i % 3 === 1 ? [insert(ITEMS, item(`x${i}`, { key: 'taken' }))] : [])]));
+      expect(results.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, true, false, true, true, false, true]);
+      expect(idsOf(await store().find('A', ITEMS, {}))).toEqual(['0', '2', '3', '5', '6', '8', 'taken']);
+      expect((await store().findOne('A', ITEMS, { _id: 'taken' }))!.rank).toBe(6);
+    });
+    it('a read sees a batch whole or not at all, and whole once it is acknowledged', async () => {
+      for (let round = 0; round < 20; round++) {
+        const done = store().apply('A', [insert(ITEMS, item(`${round}a`)), insert(ITEMS, item(`${round}b`))]);
+        const during = await Promise.all(Array.from({ length: 5 }, () => store().count('A', ITEMS, {})));
+        expect(during.every((count) => count % 2 === 0)).toBe(true);
+        await done;
+        expect(await store().count('A', ITEMS, {})).toBe(2 * (round + 1));
+      }
+    });
+    it('keyset pages neither repeat nor skip while others insert', async () => {
+      const before = Array.from({ length: 50 }, (_, i) => item(`old${i}`, { rank: i % 5 }));
+      await store().apply('A', before.map((each) => insert(ITEMS, each)));
+      const seen: Item[] = [];
+      for (let page: Item[] | undefined, round = 0; page === undefined || page.length > 0; round++) {
+        const last = seen.at(-1);
+        page = await store().find('A', ITEMS, {}, { sort: [['rank', 'desc']], limit: 4, ...(last && { after: [last.rank, last._id] }) });
+        seen.push(...page);
+        // Ahead of the reader and behind it.
+        if (round < 30) await store().apply('A', [9, 2, -1].map((rank) => insert(ITEMS, item(`new${round}.${rank}`, { rank }))));
+      }
+      expect(new Set(idsOf(seen)).size).toBe(seen.length);
+      expect(idsOf(seen).filter((id) => id.startsWith('old')).sort()).toEqual(idsOf(before).sort());
+    });
+  });
+}

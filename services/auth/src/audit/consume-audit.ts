@@ -1,0 +1,24 @@
+import type { AuditFacts } from 'platform/events/outbox.ts';
+import type { CloudEvent, EventBus, Subscription } from 'platform/events/bus.ts';
+import { DuplicateKey } from 'platform/store/store.ts';
+import type { Deps } from '../deps.ts';
+
+/** `data` of an event on audit.v1, as auditOp writes it. */
+type AuditData = Pick<AuditFacts, 'action' | 'outcome' | 'actor' | 'requestId'> & { target: { type: string; id: string } | null; code: string | null; count: number };
+
+/** Keeps the entry of one event; a repeat of it changes nothing. */
+export async function storeAuditEvent({ auditTrail }: Pick<Deps, 'auditTrail'>, event: CloudEvent): Promise<void> {
+  const { action, outcome, actor, target, code, count, requestId } = event.data as AuditData;
+  const entry = {
+    _id: event.id, organizationId: event.organizationid, at: event.time, action, outcome,
+    actorKind: actor.kind, actorId: actor.id, actorName: actor.name, actorVia: actor.via,
+    targetType: target === null ? null : target.type, targetId: target === null ? null : target.id, code, count, requestId,
+  };
+  await auditTrail.insert(entry).catch((error: unknown) => {
+    if (!(error instanceof DuplicateKey)) throw error;
+  });
+}
+
+/** Every service's audit events, once each. An hour of a store that does not answer goes by before an event is a dead letter. */
+export const consumeAudit = (deps: Pick<Deps, 'auditTrail'>, bus: EventBus): Promise<Subscription> =>
+  bus.subscribe('audit.v1', 'auth-audit', (event) => storeAuditEvent(deps, event), { maxAttempts: 3_600, retryDelayMs: 1_000 });

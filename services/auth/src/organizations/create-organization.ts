@@ -1,0 +1,26 @@
+import type { CreateOrganizationRequest, CreateOrganizationResponse } from 'proto/auth/v1/auth.ts';
+import type { CallContext } from 'platform/call.ts';
+import { isoTime } from 'platform/clock.ts';
+import { ServiceError } from 'platform/errors.ts';
+import { newId } from 'platform/ids.ts';
+import { audited } from '../audited.ts';
+import type { Deps } from '../deps.ts';
+import { foldName, requireName } from '../names.ts';
+import { inRounds } from '../rounds.ts';
+import { requireTier } from '../tiers.ts';
+import { organizationReply } from './reply.ts';
+import type { Organization } from './store.ts';
+
+/** @throws ServiceError INVALID_REQUEST, ALREADY_EXISTS with the id */
+export async function createOrganization({ clock, organizations }: Pick<Deps, 'clock' | 'organizations'>, request: CreateOrganizationRequest, context: CallContext): Promise<CreateOrganizationResponse> {
+  const name = requireName('/name', request.name);
+  const tier = requireTier(request.tier);
+  const now = isoTime(clock.now());
+  return inRounds(async () => {
+    const taken = await organizations.byName(name);
+    if (taken) throw new ServiceError('ALREADY_EXISTS', 'An organization of this name exists', { facts: { id: taken._id } });
+    const organization: Organization = { _id: newId(), name, nameKey: foldName(name), tier, state: 'active', tokenEpoch: 0, createdAt: now, updatedAt: now };
+    await organizations.insert(organization, audited(context, organization._id, 'organization.create', { type: 'organization', id: organization._id }, now));
+    return { organization: organizationReply(organization) };
+  });
+}

@@ -1,0 +1,11 @@
+import type { GetOrganizationRequest, GetOrganizationResponse } from 'proto/auth/v1/auth.ts';
+import { ServiceError } from 'platform/errors.ts';
+import type { Deps } from '../deps.ts';
+import { organizationReply } from './reply.ts';
+
+/** @throws ServiceError NOT_FOUND */
+export async function getOrganization({ organizations }: Pick<Deps, 'organizations'>, { idOrName }: GetOrganizationRequest): Promise<GetOrganizationResponse> {
+  const organization = (await organizations.byId(idOrName)) ?? (await organizations.byName(idOrName));
+  if (!organization) throw new ServiceError('NOT_FOUND');
+  return { organization: organizationReply(organization) };
+}

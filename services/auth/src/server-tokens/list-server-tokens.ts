@@ -1,0 +1,15 @@
+import type { ListServerTokensRequest, ListServerTokensResponse } from 'proto/auth/v1/auth.ts';
+import type { CallContext } from 'platform/call.ts';
+import type { Deps } from '../deps.ts';
+import { requirePageSize } from '../page-size.ts';
+import { requireSecurityAdmin } from './authority.ts';
+import { serverTokenReply } from './reply.ts';
+
+type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'refusals'>;
+
+/** Newest first, revoked ones too. @throws ServiceError FORBIDDEN, INVALID_REQUEST */
+export async function listServerTokens(deps: Parts, { afterId, pageSize }: ListServerTokensRequest, context: CallContext): Promise<ListServerTokensResponse> {
+  const { organization } = await requireSecurityAdmin(deps, context);
+  const tokens = await deps.serverTokens.list(organization._id, afterId, requirePageSize(pageSize));
+  return { serverTokens: tokens.map(serverTokenReply) };
+}

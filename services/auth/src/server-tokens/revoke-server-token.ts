@@ -1,0 +1,28 @@
+import type { RevokeServerTokenRequest, RevokeServerTokenResponse } from 'proto/auth/v1/auth.ts';
+import type { CallContext } from 'platform/call.ts';
+import { isoTime } from 'platform/clock.ts';
+import { ServiceError } from 'platform/errors.ts';
+import { audited } from '../audited.ts';
+import type { Deps } from '../deps.ts';
+import { inRounds } from '../rounds.ts';
+import { requireSecurityAdmin } from './authority.ts';
+import { serverTokenReply } from './reply.ts';
+
+type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'refusals'>;
+
+/**
+ * Once this has answered, every request that starts later is refused. A token revoked before, by its id, answers as it is.
+ * @throws ServiceError FORBIDDEN, NOT_FOUND
+ */
+export function revokeServerToken(deps: Parts, { idOrName }: RevokeServerTokenRequest, context: CallContext): Promise<RevokeServerTokenResponse> {
+  const { clock, serverTokens } = deps;
+  return inRounds(async () => {
+    const { organization } = await requireSecurityAdmin(deps, context);
+    const token = (await serverTokens.byId(organization._id, idOrName)) ?? (await serverTokens.byName(organization._id, idOrName));
+    if (!token) throw new ServiceError('NOT_FOUND');
+    if (token.revokedAt !== null) return { serverToken: serverTokenReply(token) };
+    const revokedAt = isoTime(clock.now());
+    await serverTokens.revoke(token, revokedAt, audited(context, organization._id, 'server_token.revoke', { type: 'server_token', id: token._id }, revokedAt));
+    return { serverToken: serverTokenReply({ ...token, revokedAt }) };
+  });
+}

@@ -1,0 +1,42 @@
+import { hash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { invalid } from 'platform/errors.ts';
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const PREFIX = 'aks_';
+const SECRET_DIGITS = 43;
+const CHECKSUM_DIGITS = 6;
+const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_DIGITS + CHECKSUM_DIGITS}}$`);
+
+function base62(value: bigint, digits: number): string {
+  let text = '';
+  for (let rest = value; text.length < digits; rest /= 62n) text = ALPHABET.charAt(Number(rest % 62n)) + text;
+  return text;
+}
+
+const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_DIGITS);
+
+/** `aks_`, 256 random bits in 43 base62 digits, CRC-32 (IEEE) of all before in 6. */
+export function makeToken(): string {
+  const body = PREFIX + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_DIGITS);
+  return body + checksum(body);
+}
+
+/** True for what makeToken can have made: typing errors and noise never reach the store. */
+export const isWellFormed = (token: string): boolean =>
+  FORM.test(token) && checksum(token.slice(0, -CHECKSUM_DIGITS)) === token.slice(-CHECKSUM_DIGITS);
+
+/** SHA-256 in hex: what is kept of a token. The secret has 256 bits, so no slow hash is needed. */
+export const hashToken = (token: string): string => hash('sha256', token, 'hex');
+
+/** What tells tokens apart in a list, without being of use: the first 8 characters. */
+export const hintOf = (token: string): string => token.slice(0, 8);
+
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?(Z|[+-]\d\d:\d\d)$/;
+
+/** Milliseconds since the epoch. @throws ServiceError INVALID_REQUEST unless an ISO-8601 time with its zone, in the future */
+export function requireExpiry(expiresAt: string, nowMs: number): number {
+  const ms = ISO_TIME.test(expiresAt) ? Date.parse(expiresAt) : Number.NaN;
+  if (!(ms > nowMs)) throw invalid('/expiresAt', 'must be an ISO-8601 time in the future, for example 2030-01-31T12:00:00Z');
+  return ms;
+}

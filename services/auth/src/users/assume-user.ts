@@ -1,0 +1,24 @@
+import type { AssumeUserRequest, AssumeUserResponse } from 'proto/auth/v1/auth.ts';
+import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import { isoTime } from 'platform/clock.ts';
+import { ServiceError } from 'platform/errors.ts';
+import { audited } from '../audited.ts';
+import type { Deps } from '../deps.ts';
+import { tierOf } from '../tiers.ts';
+import { requireEmail } from './rules.ts';
+
+/**
+ * The user's principal as it is now, marked with the operator who acts through it.
+ * @throws ServiceError INVALID_REQUEST, NOT_FOUND, FORBIDDEN (organization deactivated)
+ */
+export async function assumeUser({ clock, organizations, users }: Pick<Deps, 'clock' | 'organizations' | 'users'>, request: AssumeUserRequest, context: CallContext): Promise<AssumeUserResponse> {
+  const organizationId = organizationOfCall(context);
+  const email = requireEmail(request.email);
+  const [organization, member] = await Promise.all([organizations.byId(organizationId), users.member(organizationId, email)]);
+  if (!organization || !member) throw new ServiceError('NOT_FOUND');
+  if (organization.state !== 'active') throw new ServiceError('FORBIDDEN', 'The organization is deactivated');
+  await users.record(organizationId, audited(context, organizationId, 'user.assume', { type: 'user', id: member.userId }, isoTime(clock.now())));
+  const { roles, groups } = member;
+  const { limits } = tierOf(organization.tier);
+  return { principal: { kind: 'USER', organizationId, subject: member.userId, name: email, roles, groups, tier: organization.tier, limits: { ...limits }, via: context.principal.name } };
+}

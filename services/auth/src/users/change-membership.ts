@@ -1,0 +1,25 @@
+import type { User as UserReply } from 'proto/auth/v1/auth.ts';
+import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import { isoTime } from 'platform/clock.ts';
+import { ServiceError } from 'platform/errors.ts';
+import { audited } from '../audited.ts';
+import type { Deps } from '../deps.ts';
+import { inRounds } from '../rounds.ts';
+import { userReply } from './reply.ts';
+import { requireEmail } from './rules.ts';
+import type { Membership } from './store.ts';
+
+/**
+ * Sets roles or groups of a user in the call's organization and records it; they hold from the next request on.
+ * @throws ServiceError INVALID_REQUEST, NOT_FOUND
+ */
+export function changeMembership({ clock, users }: Pick<Deps, 'clock' | 'users'>, context: CallContext, givenEmail: string, action: string, change: Partial<Pick<Membership, 'roles' | 'groups'>>): Promise<UserReply> {
+  const organizationId = organizationOfCall(context);
+  const email = requireEmail(givenEmail);
+  return inRounds(async () => {
+    const membership = await users.member(organizationId, email);
+    if (!membership) throw new ServiceError('NOT_FOUND');
+    await users.change(membership, change, audited(context, organizationId, action, { type: 'user', id: membership.userId }, isoTime(clock.now())));
+    return userReply({ ...membership, ...change });
+  });
+}

@@ -1,0 +1,37 @@
+import type { Job } from 'platform/jobs.ts';
+import type { Deps } from '../deps.ts';
+import { auditEventOf, rowEventOf } from '../ledger/events.ts';
+import { eachOrganization } from './each-organization.ts';
+
+const BATCH = 200;
+
+/**
+ * Publishes the ledger's rows, in order within an organization, and acknowledges what the bus has accepted. The rows are
+ * their own outbox; a row that is published twice (a crash between the two steps) has the same event id both times.
+ * Organizations take turns, a batch each, until nothing is left.
+ */
+export const relay = ({ ledger, platformLedger, bus, config }: Pick<Deps, 'ledger' | 'platformLedger' | 'bus' | 'config'>): Job => ({
+  name: 'relay',
+  description: 'Publishes the ledger rows that the event bus does not have yet, and the audit entries of grants.',
+  intervalMs: config.RELAY_INTERVAL_MS,
+  async run(signal) {
+    const relayBatch = async (organizationId: string): Promise<number> => {
+      const rows = await ledger.unrelayed(organizationId, BATCH);
+      const last = rows.at(-1);
+      if (!last) return 0;
+      const grants = rows.filter((row) => row.kind === 'GRANT');
+      await bus.publish('credits.ledger.v1', rows.map((row) => rowEventOf(organizationId, row)));
+      if (grants.length > 0) await bus.publish('audit.v1', grants.map((row) => auditEventOf(organizationId, row)));
+      await ledger.acknowledge(organizationId, last.sequence);
+      return rows.length;
+    };
+
+    let count = 0;
+    let before: number;
+    do {
+      before = count;
+      for await (const organizationId of eachOrganization(platformLedger.organizationsUnrelayed, signal)) count += await relayBatch(organizationId);
+    } while (count > before && !signal.aborted);
+    return count;
+  },
+});

@@ -1,0 +1,21 @@
+import type { Job } from 'platform/jobs.ts';
+import type { Deps } from '../deps.ts';
+import { eachOrganization } from './each-organization.ts';
+
+const BATCH = 100;
+
+/** Expires what is due in every organization. A reserve does so for its own; this is for those that reserve nothing. */
+export const sweeper = ({ ledger, platformLedger, config }: Pick<Deps, 'ledger' | 'platformLedger' | 'config'>): Job => ({
+  name: 'sweeper',
+  description: 'Expires reservations whose time is over, so that their credits are available again.',
+  intervalMs: config.SWEEP_INTERVAL_MS,
+  async run(signal) {
+    let count = 0;
+    for await (const organizationId of eachOrganization(platformLedger.organizationsDue, signal)) {
+      let expired: number;
+      do count += expired = await ledger.expire(organizationId, BATCH);
+      while (expired === BATCH && !signal.aborted);
+    }
+    return count;
+  },
+});

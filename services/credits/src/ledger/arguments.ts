@@ -1,0 +1,61 @@
+import { invalid } from 'platform/errors.ts';
+import { timeOfId } from 'platform/ids.ts';
+import type { Grant, Wanted } from './ledger.ts';
+
+/** Bounds of what a caller may ask of a ledger, checked before the first write: a script cannot take half of it back. */
+export const MAX_AMOUNT_MICROS = 1e15;
+/** All grants of one account: the largest sum that every engine holds exactly. */
+export const MAX_GRANTED_MICROS = Number.MAX_SAFE_INTEGER;
+export const MAX_NOTE_LENGTH = 200;
+export const MAX_PAGE = 1000;
+const MIN_TTL_MS = 1000;
+const MAX_TTL_MS = 24 * 3_600_000;
+/** How far an id's time may be ahead of the engine's clock. */
+const MAX_AHEAD_MS = 24 * 3_600_000;
+const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
+
+function checkInteger(path: string, value: number, min: number, max: number): void {
+  if (Number.isSafeInteger(value) && value >= min && value <= max && !Object.is(value, -0)) return;
+  throw invalid(path, `must be a whole number from ${min} to ${max}`);
+}
+
+function checkId(id: string): void {
+  if (!UUID_V7.test(id)) throw invalid('/id', 'must be a UUIDv7 in lower case');
+}
+
+/** @throws ServiceError INVALID_REQUEST, as all of these do */
+export function checkGrant({ id, amountMicros, note }: Grant): void {
+  checkId(id);
+  checkInteger('/amountMicros', amountMicros, 1, MAX_AMOUNT_MICROS);
+  if (note.length > MAX_NOTE_LENGTH) throw invalid('/note', `must have at most ${MAX_NOTE_LENGTH} characters`);
+}
+
+export function checkReserve({ id, amountMicros, ttlMs, maxOpen }: Wanted): void {
+  checkId(id);
+  checkInteger('/amountMicros', amountMicros, 0, MAX_AMOUNT_MICROS);
+  checkInteger('/ttlMs', ttlMs, MIN_TTL_MS, MAX_TTL_MS);
+  checkInteger('/maxOpen', maxOpen, 0, 1e6);
+}
+
+export function checkExtend(id: string, ttlMs: number): void {
+  checkId(id);
+  checkInteger('/ttlMs', ttlMs, MIN_TTL_MS, MAX_TTL_MS);
+}
+
+export function checkSettle(id: string, chargeMicros: number): void {
+  checkId(id);
+  checkInteger('/chargeMicros', chargeMicros, 0, MAX_AMOUNT_MICROS);
+}
+
+export const checkRelease = checkId;
+
+export function checkPage(from: number, limit: number): void {
+  checkInteger('/beforeSequence', from, 0, Number.MAX_SAFE_INTEGER);
+  checkInteger('/pageSize', limit, 1, MAX_PAGE);
+}
+
+/** True while a used id is certainly remembered: not older than the retention, not ahead of the clock by over a day. */
+export function isInWindow(id: string, nowMs: number, retentionMs: number): boolean {
+  const madeMs = timeOfId(id);
+  return madeMs >= nowMs - retentionMs && madeMs <= nowMs + MAX_AHEAD_MS;
+}

@@ -1,0 +1,116 @@
+import type { Actor } from 'platform/principal.ts';
+
+/**
+ * The ledger port: accounts, reservations and the rows that add up to them. One acceptance suite (test/ledger-suite.ts)
+ * holds every engine to these rules:
+ * - One method is one atomic step on one organization; what it acknowledges is durable.
+ * - The caller makes the ids (UUIDv7); a repeat answers the present state and changes nothing.
+ * - Every change of an account is one row, numbered without gaps; available never falls below zero.
+ * - The engine's clock decides when a reservation has expired, swept or not.
+ * - Expected outcomes are values. Arguments out of bounds reject with ServiceError INVALID_REQUEST before any write.
+ * Amounts are whole micro-credits.
+ */
+export interface Ledger {
+  grant(organizationId: string, grant: Grant, author: Author): Promise<GrantResult>;
+  /** Expires what is due in the organization, then sets the amount aside. */
+  reserve(organizationId: string, wanted: Wanted, author: Author): Promise<ReserveResult>;
+  /** Moves the end of an open reservation to `ttlMs` from now, never to an earlier time. */
+  extend(organizationId: string, id: string, ttlMs: number): Promise<ExtendResult>;
+  /** Charges a reservation once; after its expiry, what is left of the account. */
+  settle(organizationId: string, id: string, chargeMicros: number, author: Author): Promise<SettleResult>;
+  /** An unknown id becomes RELEASED, so that a reserve which arrives later is refused. */
+  release(organizationId: string, id: string, author: Author): Promise<ReleaseResult>;
+  /** Expires at most `limit` reservations that are due; resolves to their number. */
+  expire(organizationId: string, limit: number): Promise<number>;
+  /** An organization without any row has an account of zeros. */
+  balance(organizationId: string): Promise<Account>;
+  /** Rows numbered below `before` (0: all), newest first. */
+  rows(organizationId: string, before: number, limit: number): Promise<LedgerRow[]>;
+  /** Rows that are not acknowledged yet, oldest first. */
+  unrelayed(organizationId: string, limit: number): Promise<LedgerRow[]>;
+  /** Rows up to this sequence have reached the event bus; a lower number than before changes nothing. */
+  acknowledge(organizationId: string, throughSequence: number): Promise<void>;
+}
+
+/** What looks across organizations, for the jobs. Both list ids above `after` ('' for the first page) in order. */
+export interface PlatformLedger {
+  organizationsDue(after: string, limit: number): Promise<string[]>;
+  organizationsUnrelayed(after: string, limit: number): Promise<string[]>;
+}
+
+export interface OpenLedger {
+  readonly ledger: Ledger;
+  readonly platformLedger: PlatformLedger;
+  /** Finishes what was begun. */
+  close(): Promise<void>;
+}
+
+/** available + reserved + spent = granted, at any moment. */
+export interface Account {
+  availableMicros: number;
+  reservedMicros: number;
+  spentMicros: number;
+  grantedMicros: number;
+  openReservations: number;
+  /** Number of the newest row. */
+  sequence: number;
+}
+
+export type ReservationState = 'OPEN' | 'SETTLED' | 'RELEASED' | 'EXPIRED';
+export type LedgerRowKind = 'GRANT' | 'RESERVE' | 'SETTLE' | 'RELEASE' | 'EXPIRE' | 'LATE_SETTLE';
+
+/** Who changed the account, and in which request ('' for the service itself). */
+export interface Author {
+  actor: Actor;
+  requestId: string;
+}
+
+export interface LedgerRow extends Author {
+  sequence: number;
+  kind: LedgerRowKind;
+  /** Grant or reservation. */
+  id: string;
+  availableDeltaMicros: number;
+  reservedDeltaMicros: number;
+  spentDeltaMicros: number;
+  grantedDeltaMicros: number;
+  /** Charge asked for = spent delta + shortfall. */
+  shortfallMicros: number;
+  /** The account after this row. */
+  availableMicros: number;
+  reservedMicros: number;
+  note: string;
+  createdAt: string;
+}
+
+export interface Grant {
+  id: string;
+  amountMicros: number;
+  note: string;
+}
+export interface Wanted {
+  id: string;
+  amountMicros: number;
+  ttlMs: number;
+  /** Open reservations that the organization may have with this one; 0: no limit. */
+  maxOpen: number;
+}
+
+/**
+ * CONFLICT: the id is known with another amount. ACCOUNT_FULL: all grants together would pass MAX_GRANTED_MICROS.
+ * UNKNOWN: no reservation has the id. ID_OUT_OF_WINDOW: the id's time is past the retention window (or ahead of the
+ * clock) and no open reservation has it, so that it cannot be told whether it was used before.
+ */
+export type Refusal = 'CONFLICT' | 'ACCOUNT_FULL' | 'UNKNOWN' | 'ID_OUT_OF_WINDOW';
+type Refused<R extends Refusal> = { readonly outcome: R };
+
+export type GrantResult = { readonly outcome: 'GRANTED'; readonly account: Account } | Refused<'CONFLICT' | 'ACCOUNT_FULL' | 'ID_OUT_OF_WINDOW'>;
+export type ReserveResult =
+  | { readonly outcome: 'RESERVED' | 'ENDED'; readonly state: ReservationState; readonly availableMicros: number }
+  | { readonly outcome: 'INSUFFICIENT' | 'TOO_MANY_OPEN'; readonly availableMicros: number }
+  | Refused<'CONFLICT' | 'ID_OUT_OF_WINDOW'>;
+export type ExtendResult = { readonly outcome: 'FOUND'; readonly state: ReservationState } | Refused<'UNKNOWN' | 'ID_OUT_OF_WINDOW'>;
+export type SettleResult =
+  | { readonly outcome: 'FOUND'; readonly state: ReservationState; readonly chargedMicros: number; readonly shortfallMicros: number }
+  | Refused<'UNKNOWN' | 'ID_OUT_OF_WINDOW'>;
+export type ReleaseResult = { readonly outcome: 'FOUND'; readonly state: ReservationState } | Refused<'ID_OUT_OF_WINDOW'>;

@@ -1,0 +1,11 @@
+import type { ExtendRequest, ExtendResponse } from 'proto/credits/v1/credits.ts';
+import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import type { Deps } from '../deps.ts';
+import { refusalError } from '../ledger/rules.ts';
+
+/** @throws ServiceError NOT_FOUND, INVALID_REQUEST */
+export async function extend({ ledger }: Pick<Deps, 'ledger'>, { id, ttlMs }: ExtendRequest, context: CallContext): Promise<ExtendResponse> {
+  const result = await ledger.extend(organizationOfCall(context), id, ttlMs);
+  if (result.outcome !== 'FOUND') throw refusalError(result.outcome);
+  return { state: result.state };
+}

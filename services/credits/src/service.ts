@@ -1,0 +1,34 @@
+import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
+import type { Program } from 'platform/run.ts';
+import { served } from 'platform/server.ts';
+import { getBalance } from './accounts/get-balance.ts';
+import { grant } from './accounts/grant.ts';
+import { config } from './config.ts';
+import { openDeps, type Deps } from './deps.ts';
+import { relay } from './jobs/relay-ledger.ts';
+import { sweeper } from './jobs/sweeper.ts';
+import { listLedgerRows } from './ledger/list-ledger-rows.ts';
+import { extend } from './reservations/extend.ts';
+import { release } from './reservations/release.ts';
+import { reserve } from './reservations/reserve.ts';
+import { settle } from './reservations/settle.ts';
+
+export const program: Program<typeof config, Deps> = {
+  name: 'credits',
+  config,
+  calls: [],
+  openDeps,
+  services: (deps) => [
+    served(CreditsServiceService, {
+      grant: (request, context) => grant(deps, request, context),
+      getBalance: (request, context) => getBalance(deps, request, context),
+      reserve: (request, context) => reserve(deps, request, context),
+      extend: (request, context) => extend(deps, request, context),
+      settle: (request, context) => settle(deps, request, context),
+      release: (request, context) => release(deps, request, context),
+      listLedgerRows: (request, context) => listLedgerRows(deps, request, context),
+    }),
+  ],
+  jobs: (deps) => [relay(deps), sweeper(deps)],
+  close: (deps) => deps.closeLedger(),
+};

@@ -1,0 +1,32 @@
+import type { Clock } from 'platform/clock.ts';
+import type { EventBus } from 'platform/events/bus.ts';
+import type { Start } from 'platform/run.ts';
+import type { Collection, PlatformStore } from 'platform/store/store.ts';
+import type { Config } from './config.ts';
+import { FENCES, fenceStore, type FenceStore } from './fence.ts';
+import { OBJECTS, objectStore, type ObjectStore } from './objects/store.ts';
+import { TYPES, typeStore, type TypeStore } from './types/store.ts';
+import { USAGE, usageStore, type UsageStore } from './usage.ts';
+
+export interface Deps {
+  types: TypeStore;
+  objects: ObjectStore;
+  fences: FenceStore;
+  usage: UsageStore;
+  clock: Clock;
+  config: Config;
+  platformStore: PlatformStore;
+  bus: EventBus;
+}
+
+export async function openDeps({ config, clock, openStore, openBus }: Start<Config>): Promise<Deps> {
+  const { store, platformStore, hotRows } = await openStore([TYPES, OBJECTS, FENCES, USAGE] as unknown as Collection<never>[]);
+  return {
+    types: typeStore(store, hotRows),
+    objects: objectStore(store),
+    fences: fenceStore(store, hotRows),
+    usage: usageStore(store, hotRows),
+    clock, config, platformStore,
+    bus: await openBus(),
+  };
+}

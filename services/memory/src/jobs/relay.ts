@@ -1,0 +1,7 @@
+import { relayJob } from 'platform/events/relay.ts';
+import type { Job } from 'platform/jobs.ts';
+import type { Deps } from '../deps.ts';
+
+/** Takes change events and audit entries from the outbox to the event log. */
+export const relay = ({ platformStore, bus, config }: Pick<Deps, 'platformStore' | 'bus' | 'config'>): Job =>
+  relayJob({ platformStore, bus, intervalMs: config.RELAY_INTERVAL_MS });

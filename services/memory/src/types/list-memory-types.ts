@@ -1,0 +1,12 @@
+import type { ListMemoryTypesRequest, ListMemoryTypesResponse } from 'proto/memory/v1/memory.ts';
+import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import type { Deps } from '../deps.ts';
+import { pageOf } from '../paging.ts';
+import { visibleTo } from '../visibility.ts';
+import { typeMessage } from './message.ts';
+
+export async function listMemoryTypes({ types, config }: Pick<Deps, 'types' | 'config'>, request: ListMemoryTypesRequest, context: CallContext): Promise<ListMemoryTypesResponse> {
+  const all = request.page === undefined && request.pageSize === undefined;
+  const records = await types.list(organizationOfCall(context), visibleTo(context.principal), all ? {} : pageOf(request, config));
+  return { items: records.map(typeMessage) };
+}
