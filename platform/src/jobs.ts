@@ -10,6 +10,8 @@ export interface Job {
   /** One sentence, shown by `npm run admin -- job list`. */
   description: string;
   intervalMs: number;
+  /** For what a process holds in its own memory: every replica runs its rounds, without a lease. */
+  everyReplica?: true;
   /** One round; resolves to the number of things done. `signal` aborts when the process drains or the lease is lost. */
   run(signal: AbortSignal): Promise<number>;
 }
@@ -35,7 +37,7 @@ export interface JobRunnerOptions {
 const BACK_OFF_MAX_MS = 30_000;
 
 /**
- * Runs each job at its interval, one round at a time, under the lease `job:<name>`. A round that fails is logged and
+ * Runs each job at its interval, one round at a time, under the lease `job:<name>` (none if it runs on every replica). A round that fails is logged and
  * tried again, later and later up to 30 s. The signal of a round aborts also when its lease is lost.
  */
 export function startJobs(jobs: readonly Job[], options: JobRunnerOptions): JobRunner {
@@ -66,8 +68,9 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
   let lease: Lease | undefined;
   let last: Promise<unknown> = Promise.resolve();
   let failures = 0;
-  /** Of the loop: the timer runs, with or without a poke, or its round does, with or without a poke for the next. */
-  let state: 'waiting' | 'soon' | 'running' | 'running again' = 'soon';
+  let running = false;
+  /** A poke that no round has begun for yet. */
+  let poked = false;
   let timer = setTimeout(tick, 0);
 
   async function held(): Promise<Lease | undefined> {
@@ -79,17 +82,21 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
 
   async function round(): Promise<Round> {
     if (stopping.aborted) throw new ServiceError('UNAVAILABLE', 'The service is stopping');
+    if (job.everyReplica) return ran(await job.run(stopping));
     lease = await held();
     if (lease === undefined) return { ran: false, count: 0 };
     const keeper = keepLease(platformStore, lease, leaseMs);
     try {
-      const count = await job.run(AbortSignal.any([stopping, keeper.signal]));
-      failures = 0;
-      return { ran: true, count };
+      return ran(await job.run(AbortSignal.any([stopping, keeper.signal])));
     } finally {
       lease = await keeper.end();
       if (lease === undefined) log.warn({ job: job.name }, 'lost the lease of a job');
     }
+  }
+
+  function ran(count: number): Round {
+    failures = 0;
+    return { ran: true, count };
   }
 
   /** The round after the one that runs. */
@@ -100,7 +107,8 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
   }
 
   async function tick(): Promise<void> {
-    state = 'running';
+    running = true;
+    poked = false;
     try {
       await next();
     } catch (error) {
@@ -108,15 +116,12 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
       failures++;
       log.error({ job: job.name, failures, error }, 'a job failed');
     }
+    running = false;
     const backOffMs = Math.max(job.intervalMs, Math.min(BACK_OFF_MAX_MS, job.intervalMs * 2 ** failures));
-    if (failures === 0 && wasPoked()) schedule('soon', 0);
-    else schedule('waiting', failures === 0 ? job.intervalMs : backOffMs);
+    schedule(failures > 0 ? backOffMs : poked ? 0 : job.intervalMs);
   }
 
-  const wasPoked = (): boolean => state === 'running again';
-
-  function schedule(newState: typeof state, delayMs: number): void {
-    state = newState;
+  function schedule(delayMs: number): void {
     clearTimeout(timer);
     if (!stopping.aborted) timer = setTimeout(tick, delayMs);
   }
@@ -124,9 +129,10 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
   return {
     next,
     poke() {
-      if (state === 'running') state = 'running again';
-      // While a job fails it is not made to fail faster.
-      else if (state === 'waiting' && failures === 0) schedule('soon', 0);
+      // A job that fails is not made to fail faster.
+      if (poked || failures > 0) return;
+      poked = true;
+      if (!running) schedule(0);
     },
     async end() {
       clearTimeout(timer);

@@ -19,6 +19,9 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
+/** One step of a JSON pointer (RFC 6901): "a/b" -> "/a~1b". */
+export const pointerTo = (name: string | number): string => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+
 interface Level {
   /** Undefined in an array. */
   names: Set<string> | undefined;
@@ -34,7 +37,7 @@ function refuseUnfaithful(text: string): void {
   const levels: Level[] = [];
   let level: Level | undefined;
   const refuse = (message: string): never => {
-    const path = levels.map(({ at }) => `/${String(at).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+    const path = levels.map(({ at }) => pointerTo(at)).join('');
     throw new ServiceError('INVALID_REQUEST', message, { details: [{ path, message }] });
   };
   if (!text.isWellFormed()) refuse('The text holds a lone surrogate');

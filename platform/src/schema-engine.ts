@@ -94,7 +94,7 @@ export function engine(draft: Draft, options: Options, patterns: Patterns): Ajv 
   const regExp = Object.assign((source: string) => patterns(source), { code: 'patterns' });
   const ajv = new Engine({
     strict: false, logger: false, addUsedSchema: false, inlineRefs: false, ownProperties: true, multipleOfPrecision: 8, formats,
-    code: { regExp }, ignoreKeywordsWithRef: draft === 'draft-07', ...options,
+    code: { regExp }, ...options,
   } as Options);
   for (const keyword of ['const', 'enum', 'uniqueItems', 'minLength', 'maxLength']) ajv.removeKeyword(keyword);
   const limit = { params: ({ schemaCode }: { schemaCode: unknown }) => _`{limit: ${schemaCode as number}}` };

@@ -177,7 +177,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   }
 
   function placed(sub: Sub, definite: boolean): Json | boolean {
-    return sub === top ? { $ref: '#' } : sub.place === undefined ? copy(sub, definite) : { $ref: `#/$defs/${sub.place}`, [COST]: { units: 1, perItem: 0, perKey: 0, definite } };
+    return sub.place === undefined ? copy(sub, definite) : { $ref: `#/$defs/${sub.place}`, [COST]: { units: 1, perItem: 0, perKey: 0, definite } };
   }
 }
 

@@ -79,12 +79,12 @@ function draftOf({ $schema }: Record<string, unknown>, path: string): Draft {
   throw refused(`${path}/$schema`, 'only draft 2020-12 and draft-07 are supported');
 }
 
-const noPatterns = patternsOfSchema();
+const metaPatterns = patternsOfSchema();
 const metaSchemas: Record<Draft, ValidateFunction> = { '2020-12': metaSchema('2020-12'), 'draft-07': metaSchema('draft-07') };
 
 function metaSchema(draft: Draft): ValidateFunction {
   const id = draft === 'draft-07' ? 'http://json-schema.org/draft-07/schema' : 'https://json-schema.org/draft/2020-12/schema';
-  return engine(draft, { validateFormats: false, inlineRefs: true }, noPatterns).getSchema(id)!;
+  return engine(draft, { validateFormats: false, inlineRefs: true }, metaPatterns).getSchema(id)!;
 }
 
 function compile(schema: Record<string, unknown>, path: string): CompiledSchema {

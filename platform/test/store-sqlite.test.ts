@@ -108,7 +108,7 @@ describe('a SQLite file', () => {
     await again.close();
   });
 
-  it('is as durable as it says, indexed as declared, and drops an index no longer declared', async () => {
+  it('keeps a write-ahead log, the declared indexes, and no index that is no longer declared', async () => {
     type D = { _id: string; organizationId: string; a: string; b: number };
     const open = async (declared: Collection<D>) => (await openSqliteStore(file, [declared])).close();
     const inside = <R>(look: (db: DatabaseSync) => R): R => {

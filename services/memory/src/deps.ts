@@ -3,6 +3,7 @@ import type { EventBus } from 'platform/events/bus.ts';
 import type { Start } from 'platform/run.ts';
 import type { Collection, PlatformStore } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
+import { turns } from './contention.ts';
 import { FENCES, fenceStore, type FenceStore } from './fence.ts';
 import { OBJECTS, objectStore, type ObjectStore } from './objects/store.ts';
 import { TYPES, typeStore, type TypeStore } from './types/store.ts';
@@ -13,6 +14,7 @@ export interface Deps {
   objects: ObjectStore;
   fences: FenceStore;
   usage: UsageStore;
+  inTurn: ReturnType<typeof turns>;
   clock: Clock;
   config: Config;
   platformStore: PlatformStore;
@@ -26,6 +28,7 @@ export async function openDeps({ config, clock, openStore, openBus }: Start<Conf
     objects: objectStore(store),
     fences: fenceStore(store, hotRows),
     usage: usageStore(store, hotRows),
+    inTurn: turns(),
     clock, config, platformStore,
     bus: await openBus(),
   };

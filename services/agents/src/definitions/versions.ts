@@ -13,7 +13,7 @@ export interface LoadedVersion {
   price: Price;
   /** Paths start with /args. */
   checkArgs(args: unknown): Violation[];
-  checkOutput(output: unknown): Violation[];
+  checkOutput(outputText: string): Violation[];
 }
 
 export type LoadVersion = (organizationId: string, versionId: string) => Promise<LoadedVersion>;
@@ -47,7 +47,7 @@ async function load(definitions: Definitions, organizationId: string, versionId:
     limits: limitsOf(definition),
     price: priceOf(definition),
     checkArgs: (value) => (args ? args.validate(value, '/args') : checkNoArgs(value)),
-    checkOutput: (value) => (output ? output.validate(value) : []),
+    checkOutput: (text) => (output ? output.validate(JSON.parse(text)) : []),
   };
 }
 

@@ -19,6 +19,6 @@ export async function storeAuditEvent({ auditTrail }: Pick<Deps, 'auditTrail'>, 
   });
 }
 
-/** Every service's audit events, once each. An hour of a store that does not answer goes by before an event is a dead letter. */
+/** Every service's audit events, once each. A store that does not answer is waited for, ten minutes an event, before it is a dead letter. */
 export const consumeAudit = (deps: Pick<Deps, 'auditTrail'>, bus: EventBus): Promise<Subscription> =>
-  bus.subscribe('audit.v1', 'auth-audit', (event) => storeAuditEvent(deps, event), { maxAttempts: 3_600, retryDelayMs: 1_000 });
+  bus.subscribe('audit.v1', 'auth-audit', (event) => storeAuditEvent(deps, event), { maxAttempts: 600, retryDelayMs: 1_000 });

@@ -1,0 +1,29 @@
+import { codeOf, ERRORS, ServiceError } from 'platform/errors.ts';
+import type { Log } from 'platform/log.ts';
+import type { Reply } from './exchange.ts';
+
+const RETRY_AFTER_SECONDS = '1';
+
+/** Any failure -> its reply. What is not a ServiceError of a known reason is a 500 that tells nothing; its cause is logged. */
+export function errorReply(error: unknown, requestId: string, log: Log): Reply {
+  const known = error instanceof ServiceError && error.reason in ERRORS ? error : new ServiceError('INTERNAL', undefined, { cause: error });
+  const { http: status } = ERRORS[known.reason];
+  const code = codeOf(known.reason);
+  if (known.cause !== undefined) log[status === 500 ? 'error' : 'warn']({ requestId, code, error: known.cause }, 'request failed');
+  // whatever lay behind a 401, its body is the same
+  const { message, details, facts } = known.reason === 'UNAUTHENTICATED' ? new ServiceError('UNAUTHENTICATED') : known;
+  return {
+    status,
+    headers: { ...headersFor(status), ...known.headers },
+    body: JSON.stringify({ error: message, code, ...(details.length > 0 && { details }), ...facts, requestId }),
+  };
+}
+
+function headersFor(status: number): Record<string, string> {
+  switch (status) {
+    case 401: return { 'www-authenticate': 'Bearer' };
+    case 408: return { connection: 'close' };
+    case 429: case 503: return { 'retry-after': RETRY_AFTER_SECONDS };
+    default: return {};
+  }
+}

@@ -1,0 +1,83 @@
+import { loadProtosWithOptionsSync } from '@grpc/proto-loader/build/src/util.js';
+import type { MethodDefinition } from '@grpc/proto-loader';
+import type { Enum, Field, Root, Type } from 'protobufjs';
+import { FieldPolicy } from 'proto/platform/v1/options.ts';
+import { policyFor, type MethodPolicy } from './policy.ts';
+import { packageDefinition, PROTO_ROOT, protoFiles } from './protos.ts';
+
+/** A method with a google.api.http rule: what the REST side needs to know of it. */
+export interface RestMethod {
+  /** "/memory.v1.MemoryService/ListMemoryTypes" */
+  path: string;
+  /** Name of the service process that serves it: the first segment of the proto package. */
+  audience: string;
+  policy: MethodPolicy;
+  /** One for the rule itself and one for each of its additional bindings. */
+  bindings: readonly HttpBinding[];
+  requestType: Type;
+  responseType: Type;
+}
+export interface HttpBinding {
+  verb: string;
+  /** "/api/memory/types/{id}" */
+  template: string;
+  /** "*": every member of the body is a field of the request; empty: no body. */
+  body: string;
+  /** camelCase name of the response field that is the reply's body; empty: the whole response. */
+  responseBody: string;
+}
+
+interface RawRule {
+  get?: string; put?: string; post?: string; delete?: string; patch?: string;
+  body?: string; response_body?: string;
+  additional_bindings?: RawRule | RawRule[];
+}
+const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
+
+export const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+/** Every method of the contract that has a REST route. */
+export function restMethods(): RestMethod[] {
+  const root: Root = loadProtosWithOptionsSync(protoFiles(), { includeDirs: [PROTO_ROOT] });
+  return Object.entries(packageDefinition())
+    .filter(([, definition]) => !('format' in definition))
+    .flatMap(([service, methods]) => Object.entries(methods as Record<string, MethodDefinition<object, object>>).flatMap(([name, method]) => {
+      const rule = (method.options as { '(google.api.http)'?: RawRule })['(google.api.http)'];
+      if (!rule) return [];
+      const { requestType, responseType } = root.lookupService(service).methods[name] as { requestType: string; responseType: string };
+      const scope = root.lookupService(service);
+      return [{
+        path: method.path,
+        audience: service.split('.', 1)[0] as string,
+        policy: policyFor(method.path),
+        bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(method.path, raw)),
+        requestType: scope.lookupType(requestType),
+        responseType: scope.lookupType(responseType),
+      }];
+    }));
+}
+
+function bindingOf(path: string, rule: RawRule): HttpBinding {
+  const verb = VERBS.find((candidate) => rule[candidate] !== undefined);
+  if (!verb) throw new Error(`${path}: a google.api.http rule without a path`);
+  return { verb: verb.toUpperCase(), template: rule[verb] as string, body: rule.body ?? '', responseBody: camelCase(rule.response_body ?? '') };
+}
+
+const NO_POLICY = FieldPolicy.decode(new Uint8Array());
+
+/** platform.v1.FieldPolicy of a field; all false or empty where the field has none. */
+export function fieldPolicy(field: Field): FieldPolicy {
+  // protobufjs keeps the spelling of the .proto inside options, and types parsedOptions as one object
+  const options = (field.parsedOptions ?? []) as unknown as readonly Record<string, Record<string, unknown> | undefined>[];
+  const given = options.flatMap((option) => Object.entries(option['(platform.v1.field)'] ?? {}));
+  return { ...NO_POLICY, ...Object.fromEntries(given.map(([name, value]) => [camelCase(name), value])) };
+}
+
+/** True for a field that knows absent from empty: `optional`, of a oneof, or a message. */
+export const hasPresence = (field: Field): boolean => Boolean(field.partOf) || (!field.repeated && Boolean(field.resolvedType && 'fields' in field.resolvedType));
+
+/** Number of each value of an outcome enum -> HTTP status; 200 where none is declared. */
+export function httpStatuses(outcome: Enum): ReadonlyMap<number, number> {
+  const options = (outcome.valuesOptions ?? {}) as Record<string, Record<string, number> | undefined>;
+  return new Map(Object.entries(outcome.values).map(([name, value]) => [value, options[name]?.['(platform.v1.http_status)'] ?? 200]));
+}

@@ -1,0 +1,19 @@
+import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import { ServiceError } from 'platform/errors.ts';
+import type { GetAgentExecutionRequest, GetAgentExecutionResponse } from 'proto/agents/v1/agents.ts';
+import type { Deps } from '../deps.ts';
+import { summaryOf } from './view.ts';
+
+/** Args, output and messages are gone after their own, shorter retention. */
+export async function getAgentExecution({ executions }: Pick<Deps, 'executions'>, request: GetAgentExecutionRequest, context: CallContext): Promise<GetAgentExecutionResponse> {
+  const organizationId = organizationOfCall(context);
+  const execution = await executions.find(organizationId, request.id);
+  if (!execution) throw new ServiceError('NOT_FOUND', 'Agent execution not found');
+  const payload = await executions.findPayload(organizationId, execution._id);
+  return {
+    agentExecution: {
+      ...summaryOf(execution), actor: execution.actor,
+      args: payload?.args, output: payload?.output ?? undefined, messages: JSON.parse(payload?.messages ?? '[]'),
+    },
+  };
+}

@@ -1,0 +1,11 @@
+import type { CallOptions } from 'platform/call.ts';
+import type { Deps } from '../deps.ts';
+import { isPlatformFault } from './rules.ts';
+import type { Execution } from './store.ts';
+
+/** Brings the charge of an ended run to the ledger, as often as it is called, once. @throws ServiceError of credits: the reaper tries again */
+export async function settle(deps: Pick<Deps, 'credits' | 'executions'>, ended: Execution, call: CallOptions): Promise<void> {
+  if (isPlatformFault(ended)) await deps.credits.release({ id: ended._id }, call);
+  else await deps.credits.settle({ id: ended._id, chargeMicros: ended.chargeMicros ?? 0 }, call);
+  await deps.executions.settled(ended);
+}

@@ -1,0 +1,50 @@
+import type { Clock } from 'platform/clock.ts';
+import type { EventBus, Subscription } from 'platform/events/bus.ts';
+import { methodPolicies, type MethodPolicy } from 'platform/policy.ts';
+import { makeRefusals, type Refusals } from 'platform/refusals.ts';
+import type { Start } from 'platform/run.ts';
+import type { Collection, PlatformStore } from 'platform/store/store.ts';
+import { consumeAudit } from './audit/consume-audit.ts';
+import { AUDIT_ENTRIES, openAuditTrail, type AuditTrail } from './audit/store.ts';
+import type { Config } from './config.ts';
+import { openOrganizations, ORGANIZATIONS, type Organizations } from './organizations/store.ts';
+import { makeLastUsed, type LastUsed } from './server-tokens/last-used.ts';
+import { openTokenLookup, type TokenLookup } from './server-tokens/lookup.ts';
+import { openServerTokens, SERVER_TOKENS, type ServerTokens } from './server-tokens/store.ts';
+import { MEMBERSHIPS, openUsers, USERS, type Users } from './users/store.ts';
+
+export interface Deps {
+  config: Config;
+  clock: Clock;
+  organizations: Organizations;
+  users: Users;
+  serverTokens: ServerTokens;
+  tokenLookup: TokenLookup;
+  auditTrail: AuditTrail;
+  auditSubscription: Subscription;
+  lastUsed: LastUsed;
+  refusals: Refusals;
+  /** Policy of every method of the contract, by full path. */
+  policies: ReadonlyMap<string, MethodPolicy>;
+  platformStore: PlatformStore;
+  bus: EventBus;
+}
+
+const COLLECTIONS = [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, AUDIT_ENTRIES] as unknown as readonly Collection<never>[];
+
+export async function openDeps({ config, clock, openStore, openBus }: Start<Config>): Promise<Deps> {
+  const { store, platformStore } = await openStore(COLLECTIONS);
+  const bus = await openBus();
+  const auditTrail = openAuditTrail(store, platformStore);
+  return {
+    config, clock, platformStore, bus, auditTrail,
+    organizations: openOrganizations(platformStore),
+    users: openUsers(store, platformStore),
+    serverTokens: openServerTokens(store),
+    tokenLookup: openTokenLookup(platformStore),
+    auditSubscription: await consumeAudit({ auditTrail }, bus),
+    lastUsed: makeLastUsed(),
+    refusals: makeRefusals(),
+    policies: methodPolicies(),
+  };
+}

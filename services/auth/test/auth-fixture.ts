@@ -1,0 +1,94 @@
+import { AuthServiceService, type Attempt, type Decision } from 'proto/auth/v1/auth.ts';
+import { ServiceError, type KnownReason } from 'platform/errors.ts';
+import { newId } from 'platform/ids.ts';
+import type { Principal } from 'platform/principal.ts';
+import { OPERATOR, operator, principalWith, startProgram } from 'platform/testing.ts';
+import { program } from '../src/service.ts';
+
+export const LIST_TYPES = '/memory.v1.MemoryService/ListMemoryTypes';
+export const RUN_AGENT = '/agents.v1.AgentsService/RunAgent';
+
+/** Time stands still unless a test moves it; it starts now, as assertions between processes expire. */
+export const testClock = () => {
+  let ms = Date.now();
+  return { now: () => ms, advance: (byMs: number) => { ms += byMs; } };
+};
+
+export type AuthFixture = Awaited<ReturnType<typeof startAuth>>;
+
+/** The real auth service: real gRPC, real SQLite files. Jobs run when a test says so. */
+export async function startAuth(env: Record<string, string> = {}) {
+  const clock = testClock();
+  const running = await startProgram(program, { REFUSAL_FLUSH_MS: '60000', LAST_USED_FLUSH_MS: '10000', ...env }, clock);
+  let auth = running.client(AuthServiceService, OPERATOR);
+  let gateway = running.client(AuthServiceService, 'gateway');
+  let names = 0;
+  const service = principalWith({ kind: 'SERVICE', subject: 'gateway', name: 'gateway' });
+
+  async function createOrganization(tier = 'enterprise'): Promise<string> {
+    const { organization } = await auth.createOrganization({ name: `Organization ${++names}`, tier }, running.as(operator()));
+    return organization!.id;
+  }
+  async function createUser(organizationId: string, roles: string[], email = `user${++names}@example.com`, groups: string[] = []) {
+    const { user } = await auth.createUser({ email, name: 'A user', roles, groups }, running.as(operator(organizationId)));
+    return user!;
+  }
+  async function assume(organizationId: string, email: string): Promise<Principal> {
+    const { principal } = await auth.assumeUser({ email }, running.as(operator(organizationId)));
+    return principal!;
+  }
+
+  return {
+    running, clock, createOrganization, createUser, assume,
+    get auth() { return auth; },
+    as: running.as,
+    asOperator: (organizationId = '') => running.as(operator(organizationId)),
+
+    /** An organization with a security administrator, as whom tokens are made. */
+    async withSecurityAdmin(tier = 'enterprise') {
+      const organizationId = await createOrganization(tier);
+      const user = await createUser(organizationId, ['security_admin']);
+      const principal = await assume(organizationId, user.email);
+      return { organizationId, user, principal, asAdmin: () => running.as(principal) };
+    },
+
+    async authenticate(...attempts: Partial<Attempt>[]): Promise<Decision[]> {
+      const request = { attempts: attempts.map((attempt) => ({ bearer: '', method: LIST_TYPES, requestId: newId(), ...attempt })) };
+      return (await gateway.authenticate(request, running.as(service))).decisions;
+    },
+
+    /** The organization's audit trail, newest first, after everything that waits was flushed and relayed. */
+    async auditTrail(organizationId: string, enough: (actions: string[]) => boolean = () => true) {
+      await running.runJob('refusals');
+      await running.runJob('relay');
+      return until(
+        async () => (await auth.listAuditEntries({ pageSize: 0, beforeId: '', action: '' }, running.as(operator(organizationId)))).entries,
+        (entries) => enough(entries.map(({ action }) => action)),
+      );
+    },
+
+    async restart() {
+      await running.restart();
+      auth = running.client(AuthServiceService, OPERATOR);
+      gateway = running.client(AuthServiceService, 'gateway');
+    },
+    stop: () => running.stop(),
+  };
+}
+
+/** Reads until it is as wanted; a test's time limit ends it. */
+export async function until<T>(read: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
+  for (;;) {
+    const value = await read();
+    if (wanted(value)) return value;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** The error of a call that must be refused. */
+export async function refusalOf(call: Promise<unknown>, reason: KnownReason): Promise<ServiceError> {
+  const error = await call.then(() => undefined, (thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(ServiceError);
+  expect((error as ServiceError).reason).toBe(reason);
+  return error as ServiceError;
+}

@@ -1,0 +1,23 @@
+import type { DeleteMemoryObjectRequest, DeleteMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
+import type { CallContext } from 'platform/call.ts';
+import { isoTime } from 'platform/clock.ts';
+import { changeOps } from '../changes.ts';
+import { refuseIfMatch } from '../conditions.ts';
+import { persistently } from '../contention.ts';
+import type { Deps } from '../deps.ts';
+import { requireObject } from './find.ts';
+
+type Used = Pick<Deps, 'objects' | 'fences' | 'usage' | 'clock' | 'inTurn'>;
+
+export async function deleteMemoryObject(deps: Used, request: DeleteMemoryObjectRequest, context: CallContext): Promise<DeleteMemoryObjectResponse> {
+  const { objects, fences, usage, clock, inTurn } = deps;
+  refuseIfMatch(request);
+  const round = async (): Promise<string> => {
+    const { object, fence } = await requireObject(deps, context, request.id);
+    const { _id: id, organizationId, typeId, key, revision } = object;
+    const change = changeOps(context, { noun: 'object', verb: 'delete', id, revision: revision + 1, time: isoTime(clock.now()), names: { typeId, type: fence.type, key } });
+    await objects.remove(object, [fences.move(typeId, fence.epoch, -1), usage.removeObject(organizationId), ...change]);
+    return id;
+  };
+  return { success: true, id: await inTurn(request.id, () => persistently(round)) };
+}

@@ -1,0 +1,179 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
+import { JobServiceService } from 'proto/platform/v1/jobs.ts';
+import { newId } from 'platform/ids.ts';
+import { keyFolderOf, openOperator, type Operator } from 'platform/operator.ts';
+import { PROCESSES, settingOf, type ProcessName } from 'platform/processes.ts';
+import { temporaryFolder } from 'platform/testing.ts';
+
+export const REPOSITORY = join(import.meta.dirname, '..');
+const NAMES = Object.keys(PROCESSES) as ProcessName[];
+
+export interface Reply {
+  status: number;
+  headers: Headers;
+  text: string;
+  // eslint-disable-next-line -- tests look into bodies of every shape
+  body: any;
+}
+
+/** An organization with a token of its own, made through the operator's gRPC. */
+export interface Tenant {
+  organizationId: string;
+  name: string;
+  administrator: string;
+  token: string;
+  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
+}
+
+export interface Stack {
+  baseUrl: string;
+  /** Everything that the launcher has printed. */
+  output(): string;
+  launcher: ChildProcess;
+  folder: string;
+  env: Record<string, string>;
+  operator: Operator;
+  tenant(given?: { tier?: string; credits?: number; agents?: readonly object[] }): Promise<Tenant>;
+  runJob(service: ProcessName, name: string): Promise<{ ran: boolean; count: number }>;
+  /** Process id of a part, as the operating system tells it. */
+  pidOf(part: ProcessName): number;
+  /** kill -9 of one part; resolves when the launcher has it back. */
+  killAndAwait(part: ProcessName): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface StackOptions {
+  env?: Record<string, string>;
+  /** A folder of an earlier stack, to start again on its data. */
+  folder?: string;
+}
+
+/** The real product: `npm start`'s launcher with its five processes, on free ports and a folder of its own. */
+export async function startStack({ env: given = {}, folder }: StackOptions = {}): Promise<Stack> {
+  const temporary = folder === undefined ? temporaryFolder() : { path: folder, remove: () => undefined };
+  const addresses = Object.fromEntries(
+    (await freePorts(NAMES.length)).flatMap((port, i) => [[settingOf(NAMES[i] as ProcessName, 'LISTEN'), `127.0.0.1:${port}`], [settingOf(NAMES[i] as ProcessName, 'ADDRESS'), `127.0.0.1:${port}`]]),
+  );
+  const env: Record<string, string> = { ...addresses, DATA_DIR: temporary.path, ...given };
+  const { launcher, output } = launch(env);
+  await untilPrinted(launcher, output, 'Ctrl-C stops it');
+  const operator = openOperator({ keyFolder: keyFolderOf(temporary.path), addresses: env });
+  const baseUrl = `http://${env.GATEWAY_LISTEN}`;
+  const childPids = (): number[] => childrenOf(launcher.pid as number);
+  const pidOf = (part: ProcessName): number => {
+    const folderOfPart = part === 'gateway' ? '/gateway/src/main.ts' : `/services/${part}/src/main.ts`;
+    const pid = childPids().find((candidate) => commandOf(candidate).includes(folderOfPart));
+    if (pid === undefined) throw new Error(`${part} is not running`);
+    return pid;
+  };
+  return {
+    baseUrl, output, launcher, folder: temporary.path, env, operator, pidOf,
+    tenant: (options = {}) => makeTenant(operator, baseUrl, options),
+    runJob: (service, name) => operator.client(JobServiceService, service).runJob({ name }, operator.as()),
+    async killAndAwait(part) {
+      const seen = output().length;
+      process.kill(pidOf(part), 'SIGKILL');
+      await untilPrinted(launcher, () => output().slice(seen), `${part} is back`);
+    },
+    async stop() {
+      operator.close();
+      if (launcher.exitCode === null && launcher.signalCode === null) {
+        const ended = once(launcher, 'exit');
+        launcher.kill('SIGINT');
+        await ended;
+      }
+      temporary.remove();
+    },
+  };
+}
+
+/** The launcher alone, for tests of the start itself. */
+export function launch(env: Record<string, string>, args: readonly string[] = []): { launcher: ChildProcess; output: () => string } {
+  const launcher = spawn(process.execPath, [join(REPOSITORY, 'launcher/src/main.ts'), ...args], { env: { ...process.env, NODE_OPTIONS: '', ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
+  for (const stream of [launcher.stdout, launcher.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  return { launcher, output: () => printed };
+}
+
+/** Resolves when the text is in the output; rejects when the process ends without it. */
+export function untilPrinted(child: ChildProcess, output: () => string, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const look = (): void => {
+      if (!output().includes(text)) return;
+      child.stdout?.off('data', look);
+      child.off('exit', ended);
+      resolve();
+    };
+    const ended = (): void => reject(new Error(`ended without "${text}":\n${output()}`));
+    child.stdout?.on('data', look);
+    child.on('exit', ended);
+    look();
+  });
+}
+
+/** Asks until it holds: for states that another process reaches in its own time. */
+export async function eventually<T>(ask: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+export async function request(baseUrl: string, method: string, path: string, { token, body, headers = {} }: { token?: string; body?: unknown; headers?: Record<string, string> } = {}): Promise<Reply> {
+  const response = await fetch(baseUrl + path, {
+    method,
+    headers: { ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+    body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+async function makeTenant(operator: Operator, baseUrl: string, { tier = 'enterprise', credits = 0, agents = [] }: { tier?: string; credits?: number; agents?: readonly object[] }): Promise<Tenant> {
+  const auth = operator.client(AuthServiceService, 'auth');
+  const name = `tenant-${newId()}`;
+  const administrator = `${newId()}@example.com`;
+  const { organization } = await auth.createOrganization({ name, tier }, operator.as());
+  const organizationId = organization?.id as string;
+  await auth.createUser({ email: administrator, name: 'Administrator', roles: ['admin', 'security_admin'], groups: [] }, operator.as(organizationId));
+  const { principal } = await auth.assumeUser({ email: administrator }, operator.as(organizationId));
+  const { value: token } = await auth.createServerToken({ name: 'tests', expiresAt: undefined }, operator.asPrincipal(principal as never));
+  if (credits > 0) await operator.client(CreditsServiceService, 'credits').grant({ id: newId(), amountMicros: credits * 1_000_000, note: '' }, operator.as(organizationId));
+  for (const definition of agents) {
+    const { agent } = await operator.client(AgentsServiceService, 'agents').applyAgent({ definition: JSON.stringify(definition) }, operator.as(organizationId));
+    await operator.client(AgentsServiceService, 'agents').publishAgent({ name: agent?.name as string, version: undefined }, operator.as(organizationId));
+  }
+  return { organizationId, name, administrator, token, request: (method, path, body, headers) => request(baseUrl, method, path, { token, body, headers }) };
+}
+
+/** An agent of the expression runtime for tests; price in credits. */
+export const expressionAgent = (name: string, source: string, given: object = {}): object =>
+  ({ apiVersion: 'agents/v1', kind: 'FunctionalAgent', name, argumentsSchema: {}, runtime: { type: 'expression', language: 'jsonata', source }, pricing: { base: 1, max: 1 }, ...given });
+
+export const childrenOf = (pid: number): number[] => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+export const commandOf = (pid: number): string => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+};
+
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return server;
+  }));
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
