@@ -14,7 +14,7 @@ export function errorReply(error: unknown, requestId: string, log: Log): Reply {
   const { message, details, facts } = known.reason === 'UNAUTHENTICATED' ? new ServiceError('UNAUTHENTICATED') : known;
   return {
     status,
-    headers: { ...headersFor(status), ...known.headers },
+    headers: { ...headersFor(status), ...Object.fromEntries(Object.entries(known.headers).map(([name, value]) => [name.toLowerCase(), value])) },
     body: JSON.stringify({ error: message, code, ...(details.length > 0 && { details }), ...facts, requestId }),
   };
 }

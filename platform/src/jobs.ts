@@ -37,8 +37,8 @@ export interface JobRunnerOptions {
 const BACK_OFF_MAX_MS = 30_000;
 
 /**
- * Runs each job at its interval, one round at a time, under the lease `job:<name>` (none if it runs on every replica). A round that fails is logged and
- * tried again, later and later up to 30 s. The signal of a round aborts also when its lease is lost.
+ * Runs each job at its interval, one round at a time, under the lease `job:<name>` unless it runs on every replica. A round
+ * that fails is logged and tried again, later and later up to 30 s. The signal of a round aborts also when its lease is lost.
  */
 export function startJobs(jobs: readonly Job[], options: JobRunnerOptions): JobRunner {
   const stopping = new AbortController();

@@ -78,7 +78,7 @@ export async function startService<D extends Declaration, Deps>(program: Program
       return pokingRelay(store, () => opened.runner?.poke('relay'));
     },
     async openBus() {
-      return (opened.bus = await openSqliteBus(settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db')));
+      return (opened.bus = await openSqliteBus(settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db'), { log, leaseMs: settings.LEASE_MS }));
     },
     connect(definition, audience) {
       const connection = openConnection({ address: String(settings[settingOf(audience, 'ADDRESS')]), audience, identity });

@@ -94,15 +94,25 @@ export function engine(draft: Draft, options: Options, patterns: Patterns): Ajv 
   const regExp = Object.assign((source: string) => patterns(source), { code: 'patterns' });
   const ajv = new Engine({
     strict: false, logger: false, addUsedSchema: false, inlineRefs: false, ownProperties: true, multipleOfPrecision: 8, formats,
-    code: { regExp }, ...options,
+    code: { regExp, optimize: false }, ...options,
   } as Options);
-  for (const keyword of ['const', 'enum', 'uniqueItems', 'minLength', 'maxLength']) ajv.removeKeyword(keyword);
-  const limit = { params: ({ schemaCode }: { schemaCode: unknown }) => _`{limit: ${schemaCode as number}}` };
-  ajv.addKeyword({ keyword: 'const', errors: false, compile: (value) => oneOf([value]) });
-  ajv.addKeyword({ keyword: 'enum', errors: false, schemaType: 'array', compile: oneOf });
-  ajv.addKeyword({ keyword: 'uniqueItems', errors: false, type: 'array', schemaType: 'boolean', compile: (on) => (on ? allDiffer : () => true) });
-  ajv.addKeyword({ keyword: 'minLength', errors: false, type: 'string', schemaType: 'number', compile: (min) => codePointsBetween(min, Infinity), error: { message: '', ...limit } });
-  ajv.addKeyword({ keyword: 'maxLength', errors: false, type: 'string', schemaType: 'number', compile: (max) => codePointsBetween(0, max), error: { message: '', ...limit } });
+  // One table for all checks of a schema: ajv's work is quadratic in the number of values that it binds.
+  const checks: ((data: never) => boolean)[] = [];
+  const replace = (keyword: string, definition: Omit<CodeKeywordDefinition, 'keyword' | 'code'>, make: (schema: never) => (data: never) => boolean): void => {
+    ajv.removeKeyword(keyword);
+    ajv.addKeyword({
+      keyword, error: { message: '', params: ({ schemaCode }) => (definition.schemaType === 'number' ? _`{limit: ${schemaCode}}` : _`{}`) }, ...definition,
+      code(cxt) {
+        const index = checks.push(make(cxt.schema as never)) - 1;
+        cxt.pass(_`${cxt.gen.scopeValue('obj', { ref: checks })}[${index}](${cxt.data})`);
+      },
+    });
+  };
+  replace('const', {}, (value) => oneOf([value]));
+  replace('enum', { schemaType: 'array' }, oneOf);
+  replace('uniqueItems', { type: 'array', schemaType: 'boolean' }, (on) => (on ? allDiffer : () => true));
+  replace('minLength', { type: 'string', schemaType: 'number' }, (min) => codePointsBetween(min, Infinity));
+  replace('maxLength', { type: 'string', schemaType: 'number' }, (max) => codePointsBetween(0, max));
   ajv.addKeyword(cost);
   return ajv;
 }

@@ -1,8 +1,10 @@
 import { COST, type Cost, type Draft } from './schema-engine.ts';
 import type { Patterns } from './schema-patterns.ts';
 
-const MAX_SUBSCHEMAS = 3_000;
+const MAX_SUBSCHEMAS = 1_000;
 const MAX_ENUM = 1_000;
+/** Members of an allOf, anyOf or oneOf, and entries of a dependentRequired: ajv nests their code. */
+const MAX_BRANCHES = 250;
 /** Visits that one value may cost by references alone, before any of its items or members is looked at. */
 const MAX_VISITS = 5_000;
 
@@ -63,9 +65,9 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   for (const sub of subs.values()) resolve(sub);
   const visited = new Set<Sub>();
   for (const sub of subs.values()) countVisits(sub, visited);
-  const targets = [...new Set([...subs.values()].flatMap((sub) => (sub.ref && sub.ref !== top ? [sub.ref] : [])))];
+  const targets = [...new Set([...subs.values()].flatMap((sub) => (sub.ref ? [sub.ref] : [])))];
   targets.forEach((sub, place) => (sub.place = place));
-  return { ...(copy(top, true) as Json), $defs: Object.fromEntries(targets.map((sub, place) => [String(place), copy(sub, false)])) };
+  return { ...(placed(top, true) as Json), $defs: Object.fromEntries(targets.map((sub, place) => [String(place), copy(sub, false)])) };
 
   function collect(schema: Json | boolean, pointer: string): Sub {
     const sub: Sub = { pointer, schema, children: new Map() };
@@ -94,6 +96,9 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
       if (Object.hasOwn(schema, keyword)) throw new Unsound(`${pointer}/${keyword}`, `${keyword} is not supported`);
     }
     if (Array.isArray(schema['enum']) && schema['enum'].length > MAX_ENUM) throw new Unsound(`${pointer}/enum`, `an enum has more than ${MAX_ENUM} values`);
+    for (const keyword of ['allOf', 'anyOf', 'oneOf', 'dependencies', 'dependentRequired']) {
+      if (Object.hasOwn(schema, keyword) && Object.keys(schema[keyword] as object).length > MAX_BRANCHES) throw new Unsound(`${pointer}/${keyword}`, `has more than ${MAX_BRANCHES} entries`);
+    }
     if (typeof schema['pattern'] === 'string') checkPattern(schema['pattern'], `${pointer}/pattern`);
     for (const source of Object.keys((schema['patternProperties'] as Json | undefined) ?? {})) checkPattern(source, `${pointer}/patternProperties/${escape(source)}`);
     const anchor = schema['$anchor'];
@@ -146,7 +151,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     const out: [string, unknown][] = [];
     if (sub.ref) {
       cost.units++;
-      out.push(['$ref', sub.ref === top ? '#' : `#/$defs/${sub.ref.place}`]);
+      out.push(['$ref', `#/$defs/${sub.ref.place}`]);
     }
     if (!sub.ref || draft !== 'draft-07') {
       for (const keyword of PLAIN[draft]) {

@@ -142,7 +142,7 @@ describe('jobs', () => {
       if (told > 0) return 0;
       await aborted(signal);
       return ++told;
-    }, { leaseMs: 60 });
+    }, { leaseMs: 900 });
     await begun.promise;
     await open.platformStore.apply([update(LEASES, { _id: 'job:sweep' }, { set: { owner: 'b', until: Date.now() + 60_000 }, increment: { epoch: 1 } })]);
     expect(await runner.runNow('sweep')).toEqual({ ran: false, count: 0 });

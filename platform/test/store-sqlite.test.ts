@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { lockFile } from 'platform/store/file-lock.ts';
 import { groupCommit } from 'platform/store/group-commit.ts';
+import { findSql } from 'platform/store/sqlite-sql.ts';
 import { openSqliteStore } from 'platform/store/sqlite.ts';
-import { collection, insert, type Collection } from 'platform/store/store.ts';
+import { collection, insert, type Collection, type FindOptions } from 'platform/store/store.ts';
 import { storeSuite } from './store-suite.ts';
 import { COUNTERS, ENTRIES } from './store-writer.ts';
 
@@ -106,6 +107,25 @@ describe('a SQLite file', () => {
     const again = await openSqliteStore(file, [ENTRIES]);
     expect(await again.store.count('A', ENTRIES, {})).toBe(1);
     await again.close();
+  });
+
+  it('serves a page, its order and its keyset from one index, without sorting', async () => {
+    type D = { _id: string; organizationId: string; a: string; b: number };
+    const declared = collection<D>('d', { scope: 'organization', indexes: [{ fields: ['a', 'b'] }], platformIndexes: [{ fields: ['b'] }] });
+    await (await openSqliteStore(file, [declared])).close();
+    const db = new DatabaseSync(file);
+    const plan = (filter: object, options: FindOptions<D>) => {
+      const { text, values } = findSql(filter as Record<string, unknown>, options);
+      return db.prepare(`EXPLAIN QUERY PLAN SELECT doc FROM "d" ${text}`).all(...values).map(({ detail }) => detail);
+    };
+    const e = '<expr>';
+    const equal = `SEARCH d USING INDEX d(organizationId,a,b,_id) (${e}=? AND ${e}=?`;
+    const a = { organizationId: 'A', a: 'x' };
+    expect(plan(a, { sort: [['b', 'desc']], limit: 20 })).toEqual([`${equal})`]);
+    expect(plan(a, { sort: [['b', 'desc']], after: [3, 'i'], limit: 20 })).toEqual([`${equal} AND ${e}<?)`]);
+    expect(plan({ ...a, b: { gt: 1 } }, { sort: [['b', 'asc']] })).toEqual([`${equal} AND ${e}>?)`]);
+    expect(plan({ b: { lte: 5 } }, { sort: [['b', 'asc']] })).toEqual([`SEARCH d USING INDEX d(b,_id) (${e}<?)`]);
+    db.close();
   });
 
   it('keeps a write-ahead log, the declared indexes, and no index that is no longer declared', async () => {

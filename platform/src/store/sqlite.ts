@@ -17,6 +17,7 @@ type Filter = Readonly<Record<string, unknown>>;
  * @throws StartError when another process owns the file or it cannot be opened
  */
 export async function openSqliteStore(file: string, collections: readonly Collection<never>[]): Promise<OpenStore> {
+  for (const one of collections) if (collections.some((other) => other.name === one.name && other !== one)) throw new TypeError(`two collections are named ${one.name}`);
   const lock = lockFile(file);
   const connections: DatabaseSync[] = [];
   const closeFiles = (): void => {

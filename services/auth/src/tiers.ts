@@ -1,5 +1,5 @@
+import { readFileSync } from 'node:fs';
 import { invalid } from 'platform/errors.ts';
-import data from './tiers.json' with { type: 'json' };
 
 /** A licence tier: what it opens, and its caps by name (absent: no cap). */
 export interface Tier {
@@ -7,6 +7,7 @@ export interface Tier {
   limits: Readonly<Record<string, number>>;
 }
 
+const data = JSON.parse(readFileSync(new URL('tiers.json', import.meta.url), 'utf8')) as Record<string, Tier>;
 export const TIERS: ReadonlyMap<string, Tier> = new Map(Object.entries(data));
 
 /** A tier that the data file no longer has opens nothing, for its organizations alone. */

@@ -3,6 +3,8 @@ import { auditOp, outboxOp } from 'platform/events/outbox.ts';
 import { actorOf } from 'platform/principal.ts';
 import type { Op } from 'platform/store/store.ts';
 
+export const SOURCE = '/memory';
+
 export interface Change {
   noun: 'type' | 'object';
   verb: 'create' | 'update' | 'delete';
@@ -21,11 +23,11 @@ export function changeOps(context: CallContext, { noun, verb, id, revision, time
   const actor = actorOf(context.principal);
   return [
     outboxOp({
-      topic: 'memory.change.v1', source: '/memory', type: `memory.${noun}.${verb}d.v1`, organizationId,
+      topic: 'memory.change.v1', source: SOURCE, type: `memory.${noun}.${verb}d.v1`, organizationId,
       subject: `${noun}s/${id}`, sequence: revision, time, data: { id, ...names, revision, actor },
     }),
     auditOp({
-      source: '/memory', organizationId, action: `memory_${noun}.${verb}`, outcome: 'success', actor,
+      source: SOURCE, organizationId, action: `memory_${noun}.${verb}`, outcome: 'success', actor,
       target: { type: `memory_${noun}`, id }, requestId: context.requestId, time,
     }),
   ];

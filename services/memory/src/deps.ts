@@ -1,5 +1,6 @@
 import type { Clock } from 'platform/clock.ts';
 import type { EventBus } from 'platform/events/bus.ts';
+import { makeRefusals, type Refusals } from 'platform/refusals.ts';
 import type { Start } from 'platform/run.ts';
 import type { Collection, PlatformStore } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
@@ -15,6 +16,7 @@ export interface Deps {
   fences: FenceStore;
   usage: UsageStore;
   inTurn: ReturnType<typeof turns>;
+  refusals: Refusals;
   clock: Clock;
   config: Config;
   platformStore: PlatformStore;
@@ -29,6 +31,7 @@ export async function openDeps({ config, clock, openStore, openBus }: Start<Conf
     fences: fenceStore(store, hotRows),
     usage: usageStore(store, hotRows),
     inTurn: turns(),
+    refusals: makeRefusals(),
     clock, config, platformStore,
     bus: await openBus(),
   };

@@ -3,12 +3,14 @@ import type { Program } from 'platform/run.ts';
 import { served } from 'platform/server.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
+import { flushLastRefusals, refusals } from './jobs/refusals.ts';
 import { relay } from './jobs/relay.ts';
 import { createMemoryObject } from './objects/create-memory-object.ts';
 import { deleteMemoryObject } from './objects/delete-memory-object.ts';
 import { getMemoryObject } from './objects/get-memory-object.ts';
 import { listMemoryObjects } from './objects/list-memory-objects.ts';
 import { updateMemoryObject } from './objects/update-memory-object.ts';
+import { noted } from './refusals.ts';
 import { createMemoryType } from './types/create-memory-type.ts';
 import { deleteMemoryType } from './types/delete-memory-type.ts';
 import { getMemoryType } from './types/get-memory-type.ts';
@@ -22,17 +24,18 @@ export const program: Program<typeof config, Deps> = {
   openDeps,
   services: (deps) => [
     served(MemoryServiceService, {
-      createMemoryType: (request, context) => createMemoryType(deps, request, context),
+      createMemoryType: (request, context) => noted(deps, context, createMemoryType(deps, request, context)),
       listMemoryTypes: (request, context) => listMemoryTypes(deps, request, context),
       getMemoryType: (request, context) => getMemoryType(deps, request, context),
-      updateMemoryType: (request, context) => updateMemoryType(deps, request, context),
+      updateMemoryType: (request, context) => noted(deps, context, updateMemoryType(deps, request, context)),
       deleteMemoryType: (request, context) => deleteMemoryType(deps, request, context),
-      createMemoryObject: (request, context) => createMemoryObject(deps, request, context),
+      createMemoryObject: (request, context) => noted(deps, context, createMemoryObject(deps, request, context)),
       listMemoryObjects: (request, context) => listMemoryObjects(deps, request, context),
       getMemoryObject: (request, context) => getMemoryObject(deps, request, context),
       updateMemoryObject: (request, context) => updateMemoryObject(deps, request, context),
       deleteMemoryObject: (request, context) => deleteMemoryObject(deps, request, context),
     }),
   ],
-  jobs: (deps) => [relay(deps)],
+  jobs: (deps) => [relay(deps), refusals(deps)],
+  close: flushLastRefusals,
 };

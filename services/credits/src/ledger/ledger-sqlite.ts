@@ -119,9 +119,12 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
       return commits.write(() => {
         const known = present(organizationId, id);
         if (known === 'ID_OUT_OF_WINDOW') return { outcome: known };
-        if (!known) tables.putReservation(organizationId, { id, state: 'RELEASED', amountMicros: null, chargedMicros: 0, shortfallMicros: 0, expiresAtMs: 0 });
-        const ended = known?.state === 'OPEN' ? giveBack(organizationId, 'RELEASE', known, author) : known;
-        return { outcome: 'FOUND', state: ended ? ended.state : 'RELEASED' };
+        if (!known) {
+          tables.putReservation(organizationId, { id, state: 'RELEASED', amountMicros: null, chargedMicros: 0, shortfallMicros: 0, expiresAtMs: 0 });
+          return { outcome: 'FOUND', state: 'RELEASED' };
+        }
+        const { state } = known.state === 'OPEN' ? giveBack(organizationId, 'RELEASE', known, author) : known;
+        return { outcome: 'FOUND', state };
       });
     },
 

@@ -8,5 +8,6 @@ import { refusalError } from '../ledger/rules.ts';
 export async function settle({ ledger }: Pick<Deps, 'ledger'>, { id, chargeMicros }: SettleRequest, context: CallContext): Promise<SettleResponse> {
   const result = await ledger.settle(organizationOfCall(context), id, chargeMicros, authorOf(context));
   if (result.outcome !== 'FOUND') throw refusalError(result.outcome);
-  return result;
+  const { state, chargedMicros, shortfallMicros } = result;
+  return { state, chargedMicros, shortfallMicros };
 }

@@ -7,6 +7,6 @@ import { readObject } from '../json-object.ts';
  */
 export function soundSchema(text: string | undefined, maxBytes: number): string {
   readObject('jsonSchema', text, maxBytes);
-  compileSchema(text!);
+  compileSchema(text!, { path: '/jsonSchema' });
   return text!;
 }

@@ -2,7 +2,7 @@ import type { UpdateMemoryTypeRequest, UpdateMemoryTypeResponse } from 'proto/me
 import type { CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
 import { invalid, ServiceError } from 'platform/errors.ts';
-import { canonicalJson } from 'platform/json.ts';
+import { canonicalJson } from 'platform/canonical-json.ts';
 import { changeOps } from '../changes.ts';
 import { refuseIfMatch, requireMembers } from '../conditions.ts';
 import { persistently } from '../contention.ts';

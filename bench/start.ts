@@ -1,0 +1,24 @@
+import { temporaryFolder } from 'platform/testing.ts';
+import { childrenOf, startStack, type Stack } from '../test/stack.ts';
+import { pssOf } from './processes.ts';
+
+/** A first start on an empty folder, then a second one on its data: seconds to the first 200, memory of all processes. */
+export async function measureStart(): Promise<void> {
+  const folder = temporaryFolder();
+  for (const name of ['first start', 'second start']) {
+    const since = Date.now();
+    const stack = await startStack({ folder: folder.path });
+    const { status } = await fetch(`${stack.baseUrl}/health`);
+    if (status !== 200) throw new Error(`/health answered ${status}`);
+    process.stdout.write(`${name}: ${((Date.now() - since) / 1000).toFixed(1)} s to the first 200; ${memoryOf(stack)}\n`);
+    await stack.stop();
+  }
+  folder.remove();
+}
+
+function memoryOf(stack: Stack): string {
+  const launcher = stack.launcher.pid as number;
+  const pids = [launcher, ...childrenOf(launcher)];
+  const sizes = pids.map((pid) => Math.round(pssOf(pid)));
+  return `${sizes.reduce((sum, size) => sum + size, 0)} MB proportional set size in all (${sizes.join(' + ')})`;
+}

@@ -1,0 +1,47 @@
+import type { ServiceClient } from 'platform/call.ts';
+import type { Clock } from 'platform/clock.ts';
+import type { ConfigOf } from 'platform/config.ts';
+import type { EventBus } from 'platform/events/bus.ts';
+import type { Log } from 'platform/log.ts';
+import { makeRefusals, type Refusals } from 'platform/refusals.ts';
+import type { Start } from 'platform/run.ts';
+import type { Collection, PlatformStore } from 'platform/store/store.ts';
+import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
+import type { config } from './config.ts';
+import { agents, agentVersions, openDefinitions, type Definitions } from './definitions/store.ts';
+import { makeVersionLoader, type LoadVersion } from './definitions/versions.ts';
+import { executionPayloads, executions, openExecutions, runKeys, type Executions } from './executions/store.ts';
+import { startRunnerPool, type RunnerPool } from './runtimes/runner-pool.ts';
+
+export type Config = ConfigOf<typeof config>;
+
+export interface Deps {
+  definitions: Definitions;
+  loadVersion: LoadVersion;
+  executions: Executions;
+  credits: Pick<ServiceClient<typeof CreditsServiceService>, 'reserve' | 'extend' | 'settle' | 'release'>;
+  runners: RunnerPool;
+  refusals: Refusals;
+  platformStore: PlatformStore;
+  bus: EventBus;
+  clock: Clock;
+  config: Config;
+  /** Owner of the leases of this process's runs. */
+  instanceId: string;
+  log: Log;
+}
+
+export async function openDeps({ config, clock, log, instanceId, openStore, openBus, connect }: Start<Config>): Promise<Deps> {
+  const { store, platformStore } = await openStore([agents, agentVersions, executions, executionPayloads, runKeys] as unknown as Collection<never>[]);
+  const definitions = openDefinitions(store);
+  return {
+    definitions,
+    loadVersion: makeVersionLoader(definitions),
+    executions: openExecutions(store, async () => (await platformStore.now()) + config.RUN_LEASE_MS),
+    credits: connect(CreditsServiceService, 'credits'),
+    runners: startRunnerPool({ size: config.RUNNERS, queueLimit: config.RUN_QUEUE_LIMIT, log, recycleAfter: config.RUNNER_RECYCLE_AFTER }),
+    refusals: makeRefusals(),
+    platformStore, clock, config, instanceId, log,
+    bus: await openBus(),
+  };
+}

@@ -1,0 +1,42 @@
+import { relayJob } from 'platform/events/relay.ts';
+import type { Program } from 'platform/run.ts';
+import { served } from 'platform/server.ts';
+import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
+import { config } from './config.ts';
+import { applyAgent } from './definitions/apply-agent.ts';
+import { listAgentVersions } from './definitions/list-agent-versions.ts';
+import { listAgents } from './definitions/list-agents.ts';
+import { listRunnableAgents } from './definitions/list-runnable-agents.ts';
+import { publishAgent } from './definitions/publish-agent.ts';
+import { retireAgent } from './definitions/retire-agent.ts';
+import { openDeps, type Deps } from './deps.ts';
+import { getAgentExecution } from './executions/get-agent-execution.ts';
+import { listAgentExecutions } from './executions/list-agent-executions.ts';
+import { runAgent } from './executions/run-agent.ts';
+import { reaper } from './jobs/reaper.ts';
+import { refusals, writeRefusals } from './jobs/refusals.ts';
+import { retention } from './jobs/retention.ts';
+
+export const program: Program<typeof config, Deps> = {
+  name: 'agents',
+  config,
+  calls: ['credits'],
+  openDeps,
+  services: (deps) => [
+    served(AgentsServiceService, {
+      listRunnableAgents: (request, context) => listRunnableAgents(deps, request, context),
+      runAgent: (request, context) => runAgent(deps, request, context),
+      listAgentExecutions: (request, context) => listAgentExecutions(deps, request, context),
+      getAgentExecution: (request, context) => getAgentExecution(deps, request, context),
+      applyAgent: (request, context) => applyAgent(deps, request, context),
+      publishAgent: (request, context) => publishAgent(deps, request, context),
+      retireAgent: (request, context) => retireAgent(deps, request, context),
+      listAgents: (request, context) => listAgents(deps, request, context),
+      listAgentVersions: (request, context) => listAgentVersions(deps, request, context),
+    }),
+  ],
+  jobs: (deps) => [relayJob({ ...deps, intervalMs: deps.config.RELAY_INTERVAL_MS }), reaper(deps), retention(deps), refusals(deps)],
+  // Running evaluations end as interrupted, cost nothing and are answered while the server drains.
+  interrupt: ({ runners }) => runners.stop(),
+  close: async (deps) => void (await writeRefusals(deps)),
+};

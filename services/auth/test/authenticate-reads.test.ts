@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { methodPolicies } from 'platform/policy.ts';
+import { makeRefusals } from 'platform/refusals.ts';
+import { openSqliteStore } from 'platform/store/sqlite.ts';
+import type { Collection, PlatformStore } from 'platform/store/store.ts';
+import { temporaryFolder } from 'platform/testing.ts';
+import { openOrganizations, ORGANIZATIONS } from '../src/organizations/store.ts';
+import { authenticate } from '../src/server-tokens/authenticate.ts';
+import { makeLastUsed } from '../src/server-tokens/last-used.ts';
+import { openTokenLookup } from '../src/server-tokens/lookup.ts';
+import { makeToken } from '../src/server-tokens/rules.ts';
+import { SERVER_TOKENS } from '../src/server-tokens/store.ts';
+import { LIST_TYPES, testClock } from './auth-fixture.ts';
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+
+it('reads nothing for malformed tokens, and once for any number of well-formed ones', async () => {
+  const { platformStore, close } = await openSqliteStore(join(folder.path, 'auth.db'), [ORGANIZATIONS, SERVER_TOKENS] as unknown as Collection<never>[]);
+  const reads: string[] = [];
+  const counted: PlatformStore = { ...platformStore, find: (collection, filter, options) => { reads.push(collection.name); return platformStore.find(collection, filter, options); } };
+  const deps = {
+    clock: testClock(), organizations: openOrganizations(counted), tokenLookup: openTokenLookup(counted),
+    lastUsed: makeLastUsed(), refusals: makeRefusals(), policies: methodPolicies(),
+  };
+  const ask = (bearers: string[]) => authenticate(deps, { attempts: bearers.map((bearer) => ({ bearer, method: LIST_TYPES, requestId: '' })) });
+  const wellFormed = makeToken();
+  await ask(['', 'nonsense', ...[...wellFormed].map((character, place) => wellFormed.slice(0, place) + (character === 'x' ? 'y' : 'x') + wellFormed.slice(place + 1))]);
+  expect(reads).toEqual([]);
+  await ask(Array.from({ length: 500 }, makeToken));
+  expect(reads).toEqual(['server_tokens']);
+  await close();
+});

@@ -1,0 +1,74 @@
+import { newId } from 'platform/ids.ts';
+import { serverToken } from 'platform/testing.ts';
+import { isoTime } from 'platform/clock.ts';
+import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+
+describe('CreateServerToken', () => {
+  let fixture: AuthFixture;
+  beforeAll(async () => { fixture = await startAuth(); });
+  afterAll(() => fixture.stop());
+  const inMs = (ms: number) => isoTime(fixture.clock.now() + ms);
+
+  it('answers the value once, and what a list may show', async () => {
+    const { user, asAdmin } = await fixture.withSecurityAdmin();
+    const { serverToken: token, value } = await fixture.auth.createServerToken({ name: 'CI pipeline' }, asAdmin());
+    expect(token).toEqual({ id: token!.id, name: 'CI pipeline', hint: value.slice(0, 8), createdAt: inMs(0), createdBy: user.email, lastUsedAt: undefined, expiresAt: undefined, revokedAt: undefined });
+    const listed = await fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, asAdmin());
+    expect(listed.serverTokens).toEqual([token]);
+    expect(JSON.stringify(listed)).not.toContain(value.slice(8));
+  });
+
+  it.each([[[]], [['admin']]])('is refused to a user with the roles %j, and the refusal is in the audit trail', async (roles) => {
+    const organizationId = await fixture.createOrganization();
+    const { email } = await fixture.createUser(organizationId, roles);
+    const asserted = { ...(await fixture.assume(organizationId, email)), roles: ['admin', 'security_admin'] };
+    const error = await refusalOf(fixture.auth.createServerToken({ name: 'x' }, fixture.as(asserted)), 'FORBIDDEN');
+    expect(error.message).toBe('Security administrator required');
+    const entries = await fixture.auditTrail(organizationId, (actions) => actions.includes('request.refused'));
+    expect(entries[0]).toMatchObject({ action: 'request.refused', outcome: 'denied', code: 'forbidden', actorKind: 'user' });
+  });
+
+  it('is refused to a server token, an operator and a user of another organization', async () => {
+    const { organizationId, principal } = await fixture.withSecurityAdmin();
+    const create = (options: ReturnType<typeof fixture.as>) => fixture.auth.createServerToken({ name: 'x' }, options);
+    await refusalOf(create(fixture.as(serverToken(organizationId))), 'FORBIDDEN');
+    await refusalOf(create(fixture.asOperator(organizationId)), 'FORBIDDEN');
+    for (const other of [await fixture.createOrganization(), newId()]) await refusalOf(create(fixture.as({ ...principal, organizationId: other })), 'FORBIDDEN');
+  });
+
+  it('keeps names unique among the tokens that are not revoked or expired', async () => {
+    const { asAdmin } = await fixture.withSecurityAdmin();
+    const create = (expiresAt?: string) => fixture.auth.createServerToken({ name: 'Name', expiresAt }, asAdmin());
+    const { serverToken: first } = await create();
+    expect((await refusalOf(fixture.auth.createServerToken({ name: 'nAME' }, asAdmin()), 'ALREADY_EXISTS')).facts).toEqual({ id: first!.id });
+    await fixture.auth.revokeServerToken({ idOrName: 'name' }, asAdmin());
+    const { serverToken: second } = await create(inMs(1_000));
+    await refusalOf(create(), 'ALREADY_EXISTS');
+    fixture.clock.advance(1_000);
+    const { serverToken: third } = await create();
+    expect(new Set([first!.id, second!.id, third!.id]).size).toBe(3);
+  });
+
+  it('never makes more live tokens than the tier allows, however many ask at once', async () => {
+    const { asAdmin } = await fixture.withSecurityAdmin('starter');
+    const create = (name: string, expiresAt?: string) => fixture.auth.createServerToken({ name, expiresAt }, asAdmin());
+    await create('expires', inMs(1_000));
+    await create('revoked');
+    const results = await Promise.allSettled(Array.from({ length: 12 }, (_, n) => create(`token ${n}`)));
+    const made = results.filter(({ status }) => status === 'fulfilled').length;
+    expect(made).toBeLessThanOrEqual(3);
+    for (const result of results) if (result.status === 'rejected') expect(['TIER_LIMIT', 'CONFLICT']).toContain(result.reason.reason);
+    for (let n = made; n < 3; n++) await create(`filler ${n}`);
+    expect((await refusalOf(create('one more'), 'TIER_LIMIT')).facts).toEqual({ limit: 'server_tokens' });
+    await fixture.auth.revokeServerToken({ idOrName: 'revoked' }, asAdmin());
+    fixture.clock.advance(1_000);
+    await create('one more');
+    await create('two more');
+    await refusalOf(create('three more'), 'TIER_LIMIT');
+  });
+
+  it.each([['/name', { name: '' }], ['/name', { name: 'a\u0007' }], ['/expiresAt', { name: 'x', expiresAt: 'soon' }], ['/expiresAt', { name: 'x', expiresAt: '2001-01-01T00:00:00Z' }]])('names %s when it refuses %j', async (path, request) => {
+    const { asAdmin } = await fixture.withSecurityAdmin();
+    expect((await refusalOf(fixture.auth.createServerToken(request, asAdmin()), 'INVALID_REQUEST')).details[0]!.path).toBe(path);
+  });
+});

@@ -1,0 +1,56 @@
+import { isoTime } from 'platform/clock.ts';
+import { flushLastUsed } from '../src/jobs/flush-last-used.ts';
+import { makeLastUsed } from '../src/server-tokens/last-used.ts';
+import { startAuth, type AuthFixture } from './auth-fixture.ts';
+
+describe('the last use of a server token', () => {
+  let fixture: AuthFixture;
+  beforeAll(async () => { fixture = await startAuth(); });
+  afterAll(() => fixture.stop());
+
+  async function withToken() {
+    const { asAdmin } = await fixture.withSecurityAdmin();
+    const { value: bearer } = await fixture.auth.createServerToken({ name: 'used' }, asAdmin());
+    return {
+      use: () => fixture.authenticate({ bearer }),
+      lastUsedAt: async () => (await fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, asAdmin())).serverTokens[0]!.lastUsedAt,
+      now: () => isoTime(fixture.clock.now()),
+    };
+  }
+
+  it('is shown when the first request is answered', async () => {
+    const { use, lastUsedAt, now } = await withToken();
+    expect(await lastUsedAt()).toBeUndefined();
+    await use();
+    expect(await lastUsedAt()).toBe(now());
+  });
+
+  it('moves forward with the job, to the latest use', async () => {
+    const { use, lastUsedAt, now } = await withToken();
+    await use();
+    for (let n = 0; n < 3; n++) {
+      fixture.clock.advance(1_000);
+      await use();
+    }
+    expect((await fixture.running.runJob('last-used')).ran).toBe(true);
+    expect(await lastUsedAt()).toBe(now());
+  });
+
+  it('is not lost when the process stops', async () => {
+    const { use, lastUsedAt, now } = await withToken();
+    await use();
+    fixture.clock.advance(1_000);
+    await use();
+    await fixture.restart();
+    expect(await lastUsedAt()).toBe(now());
+  });
+
+  it('is remembered on when it could not be written', async () => {
+    const lastUsed = makeLastUsed();
+    lastUsed.note({ tokenId: 'a', at: isoTime(2) });
+    const refusing = { markUses: async () => { lastUsed.note({ tokenId: 'a', at: isoTime(3) }); throw new Error('disk full'); } };
+    await expect(flushLastUsed({ lastUsed, tokenLookup: refusing as never })).rejects.toThrow('disk full');
+    expect(lastUsed.drain()).toEqual([{ tokenId: 'a', at: isoTime(3) }]);
+    expect(lastUsed.drain()).toEqual([]);
+  });
+});

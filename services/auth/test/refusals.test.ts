@@ -1,0 +1,67 @@
+import { makeRefusals } from 'platform/refusals.ts';
+import { makeToken } from '../src/server-tokens/rules.ts';
+import { RUN_AGENT, startAuth, type AuthFixture } from './auth-fixture.ts';
+
+describe('refusals in the audit trail', () => {
+  let fixture: AuthFixture;
+  beforeAll(async () => { fixture = await startAuth(); });
+  afterAll(() => fixture.stop());
+
+  async function withToken(tier: string) {
+    const { organizationId, asAdmin } = await fixture.withSecurityAdmin(tier);
+    const { serverToken, value: bearer } = await fixture.auth.createServerToken({ name: 'refused' }, asAdmin());
+    const refused = async (count: number) =>
+      (await fixture.auditTrail(organizationId, (actions) => actions.filter((action) => action === 'request.refused').length >= count)).filter(({ action }) => action === 'request.refused');
+    return { organizationId, asAdmin, id: serverToken!.id, bearer, refused };
+  }
+
+  it('are one entry with a count per token and reason, however many there were', async () => {
+    const { asAdmin, id, bearer, refused } = await withToken('starter');
+    await fixture.authenticate(...Array(30).fill({ bearer, method: RUN_AGENT }));
+    await fixture.auth.revokeServerToken({ idOrName: id }, asAdmin());
+    await Promise.all(Array.from({ length: 20 }, () => fixture.authenticate({ bearer })));
+    const entries = await refused(2);
+    expect(entries).toHaveLength(2);
+    expect(entries).toEqual(expect.arrayContaining([
+      expect.objectContaining({ code: 'tier_required', count: 30, outcome: 'denied', actorKind: 'server_token', actorId: id, actorName: 'refused', targetType: 'method', targetId: RUN_AGENT }),
+      expect.objectContaining({ code: 'unauthenticated', count: 20, outcome: 'denied', actorId: id, targetType: undefined, targetId: undefined }),
+    ]));
+  });
+
+  it('are written when the process stops', async () => {
+    const { bearer, refused } = await withToken('starter');
+    await fixture.authenticate({ bearer, method: RUN_AGENT });
+    await fixture.restart();
+    expect((await refused(1))[0]).toMatchObject({ code: 'tier_required', count: 1 });
+  });
+
+  it('leave out tokens that nobody has', async () => {
+    const { organizationId } = await withToken('starter');
+    await fixture.authenticate({ bearer: makeToken() }, { bearer: 'nonsense' });
+    expect((await fixture.running.runJob('refusals')).count).toBe(0);
+    expect((await fixture.auditTrail(organizationId)).every(({ action }) => action !== 'request.refused')).toBe(true);
+  });
+});
+
+describe('counted refusals', () => {
+  const actor = { kind: 'server_token', id: 't1', name: 'one', via: '' };
+  const refusal = { organizationId: 'o1', actor, code: 'forbidden', requestId: 'r1', time: '2030-01-01T00:00:10.000Z' };
+
+  it('are apart by organization, actor, action, code and minute, and alike otherwise', () => {
+    const refusals = makeRefusals();
+    const others = [{ organizationId: 'o2' }, { actor: { ...actor, id: 't2' } }, { action: 'agent.run' }, { code: 'rate_limited' }, { time: '2030-01-01T00:01:00.000Z' }];
+    for (const other of [{}, ...others, { requestId: 'r2', time: '2030-01-01T00:00:59.999Z' }]) refusals.note({ ...refusal, ...other });
+    expect(refusals.drain()).toEqual([{ ...refusal, action: 'request.refused', count: 2 }, ...others.map((other) => ({ ...refusal, action: 'request.refused', count: 1, ...other }))]);
+  });
+
+  it('can be noted again after a drain, with their count', () => {
+    const refusals = makeRefusals();
+    refusals.note(refusal);
+    refusals.note(refusal);
+    const [entry] = refusals.drain();
+    expect(refusals.drain()).toEqual([]);
+    refusals.note(refusal);
+    refusals.note(entry!);
+    expect(refusals.drain()[0]!.count).toBe(3);
+  });
+});

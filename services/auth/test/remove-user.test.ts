@@ -1,0 +1,32 @@
+import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+
+describe('RemoveUser', () => {
+  let fixture: AuthFixture;
+  beforeAll(async () => { fixture = await startAuth(); });
+  afterAll(() => fixture.stop());
+  const removeUser = (organizationId: string, email: string) => fixture.auth.removeUser({ email }, fixture.asOperator(organizationId));
+
+  it('ends the membership at once and leaves the one in another organization', async () => {
+    const { organizationId, user, asAdmin } = await fixture.withSecurityAdmin();
+    const other = await fixture.createOrganization();
+    await fixture.createUser(other, ['admin'], user.email);
+    expect(await removeUser(organizationId, user.email)).toEqual({ id: user.id });
+    await refusalOf(fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, asAdmin()), 'FORBIDDEN');
+    await refusalOf(fixture.assume(organizationId, user.email), 'NOT_FOUND');
+    expect((await fixture.assume(other, user.email)).roles).toEqual(['admin']);
+  });
+
+  it('answers NOT_FOUND the second time, and who is added again is the same user', async () => {
+    const { organizationId, user } = await fixture.withSecurityAdmin();
+    await removeUser(organizationId, user.email);
+    await refusalOf(removeUser(organizationId, user.email), 'NOT_FOUND');
+    expect((await fixture.createUser(organizationId, [], user.email)).id).toBe(user.id);
+  });
+
+  it('leaves the server tokens that the user made', async () => {
+    const { organizationId, user, asAdmin } = await fixture.withSecurityAdmin();
+    const { value } = await fixture.auth.createServerToken({ name: 'stays' }, asAdmin());
+    await removeUser(organizationId, user.email);
+    expect((await fixture.authenticate({ bearer: value }))[0]!.principal!.name).toBe('stays');
+  });
+});

@@ -1,0 +1,73 @@
+import { v7 } from 'uuid';
+import { newId } from 'platform/ids.ts';
+import type { Author, LedgerRow, OpenLedger } from '../src/ledger/ledger.ts';
+import { faultsOf } from './invariants.ts';
+
+export const DAY_MS = 86_400_000;
+/** Every engine is opened with it. */
+export const RETENTION_MS = 30 * DAY_MS;
+export const HOUR_MS = 3_600_000;
+
+/** One engine under test. */
+export interface LedgerHarness {
+  readonly opened: OpenLedger;
+  /** The engine's time in milliseconds. */
+  nowMs(): number;
+  /** Moves the engine's time on. */
+  advance(ms: number): Promise<void>;
+  /** Closes it and opens it again on the same data. */
+  reopen(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export const ada: Author = { actor: { kind: 'operator', id: 'ada', name: 'ada', via: '' }, requestId: 'request-1' };
+
+export type Organization = Awaited<ReturnType<typeof organizationWith>>;
+
+/** An organization with that much granted, and short words for what tests do with it. */
+export async function organizationWith(harness: LedgerHarness, availableMicros: number) {
+  const organizationId = newId();
+  const freshId = (ageMs = 0): string => v7({ msecs: harness.nowMs() - ageMs });
+  const ledger = () => harness.opened.ledger;
+  const balance = () => ledger().balance(organizationId);
+  const organization = {
+    organizationId, freshId, balance,
+    grant: (id: string, amountMicros: number, note = '') => ledger().grant(organizationId, { id, amountMicros, note }, ada),
+    reserve: (id: string, amountMicros: number, { ttlMs = HOUR_MS, maxOpen = 0 } = {}) => ledger().reserve(organizationId, { id, amountMicros, ttlMs, maxOpen }, ada),
+    extend: (id: string, ttlMs: number) => ledger().extend(organizationId, id, ttlMs),
+    settle: (id: string, chargeMicros: number) => ledger().settle(organizationId, id, chargeMicros, ada),
+    release: (id: string) => ledger().release(organizationId, id, ada),
+    expire: (limit = 100) => ledger().expire(organizationId, limit),
+    rows: (before = 0, limit = 100): Promise<LedgerRow[]> => ledger().rows(organizationId, before, limit),
+    kinds: async () => (await ledger().rows(organizationId, 0, 100)).map((row) => row.kind).reverse(),
+    /** available, reserved, spent */
+    parts: async () => {
+      const { availableMicros, reservedMicros, spentMicros } = await balance();
+      return [availableMicros, reservedMicros, spentMicros];
+    },
+  };
+  if (availableMicros > 0) await organization.grant(freshId(), availableMicros);
+  return organization;
+}
+
+/** What each test of a suite finds: an organization of its own with 100 available, and an id that is not used yet. */
+export interface Each {
+  readonly harness: LedgerHarness;
+  readonly organization: Organization;
+  readonly id: string;
+}
+
+/** Starts one engine for the tests of this `describe`; after each of them its organization's ledger must add up. */
+export function eachTest(start: () => Promise<LedgerHarness>): Each {
+  const each = {} as { harness: LedgerHarness; organization: Organization; id: string };
+  beforeAll(async () => { each.harness = await start(); });
+  afterAll(() => each.harness.stop());
+  beforeEach(async () => {
+    each.organization = await organizationWith(each.harness, 100);
+    each.id = each.organization.freshId();
+  });
+  afterEach(async () => {
+    expect(await faultsOf(each.harness.opened.ledger, each.organization.organizationId)).toEqual([]);
+  });
+  return each;
+}

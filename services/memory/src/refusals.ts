@@ -1,0 +1,16 @@
+import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import { isoTime } from 'platform/clock.ts';
+import { codeOf, ServiceError } from 'platform/errors.ts';
+import { actorOf } from 'platform/principal.ts';
+import type { Deps } from './deps.ts';
+
+/** Passes a handler's outcome on; a refusal for the tier's sake is counted for the audit trail. */
+export async function noted<T>({ refusals, clock }: Pick<Deps, 'refusals' | 'clock'>, context: CallContext, work: Promise<T>): Promise<T> {
+  return work.catch((error: unknown) => {
+    if (error instanceof ServiceError && error.reason === 'TIER_LIMIT') {
+      const { principal, requestId } = context;
+      refusals.note({ organizationId: organizationOfCall(context), actor: actorOf(principal), code: codeOf(error.reason), requestId, time: isoTime(clock.now()) });
+    }
+    throw error;
+  });
+}

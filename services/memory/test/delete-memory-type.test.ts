@@ -1,0 +1,58 @@
+import { newId } from 'platform/ids.ts';
+import { refusalOf, refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+
+let memory: Memory;
+let token: Caller;
+beforeAll(async () => {
+  memory = await startMemory();
+  token = memory.organization();
+});
+afterAll(() => memory.stop());
+
+describe('200', () => {
+  it('answers the id, and the type is gone and its name free', async () => {
+    const { id } = await token.type({ type: 'Gone' });
+    expect(await token.deleteType(id)).toEqual({ success: true, id });
+    expect((await refusalOf(token.getType(id))).reason).toBe('NOT_FOUND');
+    expect((await refusalOf(token.createObject({ typeId: id }))).reason).toBe('NOT_FOUND');
+    await expect(token.type({ type: 'Gone' })).resolves.toBeDefined();
+  });
+  it('deletes a type whose objects are gone', async () => {
+    const { id } = await token.type();
+    const object = await token.object({ typeId: id });
+    await token.patchObject(object.id, { content: '{"price":2}' });
+    await token.deleteObject(object.id);
+    expect(await token.deleteType(id)).toEqual({ success: true, id });
+  });
+});
+
+describe('400', () => {
+  it('says that If-Match is not supported', async () => {
+    const { id } = await token.type();
+    expect(await refusedFor(token.deleteType(id, '"1"'))).toEqual(['NOT_SUPPORTED', 'If-Match']);
+  });
+});
+
+describe('404', () => {
+  it('is said the second time, and of a malformed, an unknown, a hidden and another organization\'s id', async () => {
+    const { id } = await token.type();
+    await token.deleteType(id);
+    const hidden = await token.type({ visibility: 'private' });
+    const foreign = await memory.organization().type();
+    const user = memory.as(userOf(token.principal.organizationId));
+    const unknown = await refusalOf(user.deleteType(newId()));
+    expect(unknown.reason).toBe('NOT_FOUND');
+    for (const other of ['x', id, hidden.id, foreign.id]) expect(await refusalOf(user.deleteType(other))).toEqual(unknown);
+    expect(await token.getType(hidden.id)).toEqual(hidden);
+  });
+});
+
+describe('409', () => {
+  it('counts the objects that the type still has', async () => {
+    const { id } = await token.type();
+    const objects = await Promise.all([1, 2, 3].map(() => token.object({ typeId: id })));
+    expect(await refusalOf(token.deleteType(id))).toMatchObject({ reason: 'TYPE_IN_USE', facts: { count: 3 } });
+    await token.deleteObject(objects[0]!.id);
+    expect(await refusalOf(token.deleteType(id))).toMatchObject({ facts: { count: 2 } });
+  });
+});

@@ -1,0 +1,71 @@
+import {
+  CreateMemoryObjectRequest, CreateMemoryTypeRequest, ListMemoryObjectsRequest, MemoryServiceService, UpdateMemoryObjectRequest, UpdateMemoryTypeRequest,
+  type MemoryObject, type MemoryType,
+} from 'proto/memory/v1/memory.ts';
+import { ServiceError } from 'platform/errors.ts';
+import { newId } from 'platform/ids.ts';
+import type { Principal } from 'platform/principal.ts';
+import { principalWith, serverToken, startProgram } from 'platform/testing.ts';
+import { program } from '../src/service.ts';
+
+export const SCHEMA = { type: 'object', properties: { price: { type: 'number' } }, required: ['price'] };
+
+/** A person of the organization, without roles. */
+export const userOf = (organizationId: string, given: Partial<Principal> = {}): Principal =>
+  principalWith({ kind: 'USER', organizationId, subject: newId(), name: 'Ada', tier: 'enterprise', ...given });
+
+/** The refusal of a call that must not succeed. */
+export async function refusalOf(work: Promise<unknown>): Promise<Pick<ServiceError, 'reason' | 'message' | 'facts' | 'details'>> {
+  const error: unknown = await work.then(() => new Error('the call was not refused'), (thrown: unknown) => thrown);
+  if (!(error instanceof ServiceError)) throw error;
+  const { reason, message, facts, details } = error;
+  return { reason, message, facts, details };
+}
+/** Reason of the refusal and the first path that it names. */
+export async function refusedFor(work: Promise<unknown>): Promise<[reason: string, path: string | undefined]> {
+  const { reason, details } = await refusalOf(work);
+  return [reason, details[0]?.path];
+}
+
+/** The real service over real gRPC on a store of its own, called as the gateway calls it. */
+export async function startMemory(env: Record<string, string> = {}) {
+  const running = await startProgram(program, env);
+  let client = running.client(MemoryServiceService, 'gateway');
+
+  /** What one principal can do; ids in, messages out. */
+  function as(principal: Principal) {
+    const options = () => running.as(principal);
+    return {
+      principal,
+      createType: async (given: Parameters<typeof CreateMemoryTypeRequest.fromPartial>[0] = {}) =>
+        client.createMemoryType(CreateMemoryTypeRequest.fromPartial({ type: `t${newId()}`, jsonSchema: JSON.stringify(SCHEMA), ...given }), options()),
+      type: async (given: Parameters<typeof CreateMemoryTypeRequest.fromPartial>[0] = {}): Promise<MemoryType> => (await as(principal).createType(given)).memoryType!,
+      getType: async (id: string): Promise<MemoryType> => (await client.getMemoryType({ id }, options())).memoryType!,
+      listTypes: async (given: { page?: number; pageSize?: number } = {}): Promise<MemoryType[]> => (await client.listMemoryTypes(given, options())).items,
+      /** Sends what is given as the members of the body. */
+      putType: async (id: string, body: Partial<UpdateMemoryTypeRequest>): Promise<MemoryType> =>
+        (await client.updateMemoryType(UpdateMemoryTypeRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id } as object), options())).memoryType!,
+      deleteType: (id: string, ifMatch?: string) => client.deleteMemoryType({ id, ifMatch }, options()),
+      createObject: (given: Partial<CreateMemoryObjectRequest>) =>
+        client.createMemoryObject(CreateMemoryObjectRequest.fromPartial({ key: newId(), content: '{"price":1}', ...given } as object), options()),
+      object: async (given: Partial<CreateMemoryObjectRequest>): Promise<MemoryObject> => (await as(principal).createObject(given)).memoryObject!,
+      getObject: async (id: string): Promise<MemoryObject> => (await client.getMemoryObject({ id }, options())).memoryObject!,
+      listObjects: (given: Partial<ListMemoryObjectsRequest> = {}) => client.listMemoryObjects(ListMemoryObjectsRequest.fromPartial(given as object), options()),
+      patchObject: async (id: string, body: Partial<UpdateMemoryObjectRequest>): Promise<MemoryObject> =>
+        (await client.updateMemoryObject(UpdateMemoryObjectRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id } as object), options())).memoryObject!,
+      deleteObject: (id: string, ifMatch?: string) => client.deleteMemoryObject({ id, ifMatch }, options()),
+    };
+  }
+  return {
+    running, as,
+    /** A server token of a new organization. */
+    organization: (given: Partial<Principal> = {}) => as(serverToken(newId(), given)),
+    async restart() {
+      await running.restart();
+      client = running.client(MemoryServiceService, 'gateway');
+    },
+    stop: () => running.stop(),
+  };
+}
+export type Memory = Awaited<ReturnType<typeof startMemory>>;
+export type Caller = ReturnType<Memory['as']>;
