@@ -1,0 +1,48 @@
+import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
+import type { Clock } from 'platform/clock.ts';
+import { newId } from 'platform/ids.ts';
+import { operator, OPERATOR, serverToken, startProgram, type RunningProgram } from 'platform/testing.ts';
+import { program } from '../src/service.ts';
+
+export const HOUR_MS = 3_600_000;
+
+/** The credits service for the tests of a file: real gRPC, its own files; jobs run when a test says so. */
+export function startCredits(clock?: Clock) {
+  let running: RunningProgram;
+  beforeAll(async () => {
+    running = await startProgram(program, { RELAY_INTERVAL_MS: '3600000', SWEEP_INTERVAL_MS: '3600000' }, clock);
+  });
+  afterAll(() => running.stop());
+  return {
+    get running() { return running; },
+    /** As the agents service, for a server token of the organization. */
+    agents: (organizationId: string) => {
+      const client = running.client(CreditsServiceService, 'agents');
+      const options = () => running.as(serverToken(organizationId, { name: 'pipeline' }));
+      return {
+        reserve: (id: string, amountMicros: number, { ttlMs = HOUR_MS, maxOpen = 0 } = {}) => client.reserve({ id, amountMicros, ttlMs, maxOpen }, options()),
+        extend: (id: string, ttlMs: number) => client.extend({ id, ttlMs }, options()),
+        settle: (id: string, chargeMicros: number) => client.settle({ id, chargeMicros }, options()),
+        release: (id: string) => client.release({ id }, options()),
+        balance: async () => (await client.getBalance({}, options())).account,
+        client, options,
+      };
+    },
+    operator: (organizationId: string) => {
+      const client = running.client(CreditsServiceService, OPERATOR);
+      const options = () => running.as(operator(organizationId));
+      return {
+        grant: (id: string, amountMicros: number, note = '') => client.grant({ id, amountMicros, note }, options()),
+        rows: async (pageSize = 0, beforeSequence = 0) => (await client.listLedgerRows({ pageSize, beforeSequence }, options())).rows,
+        client, options,
+      };
+    },
+    /** A new organization that was granted so much. */
+    async organizationWith(availableMicros: number): Promise<string> {
+      const organizationId = newId();
+      const operators = this.operator(organizationId);
+      await operators.grant(newId(), availableMicros);
+      return organizationId;
+    },
+  };
+}

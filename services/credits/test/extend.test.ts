@@ -1,0 +1,25 @@
+import { newId } from 'platform/ids.ts';
+import { HOUR_MS, startCredits } from './credits.ts';
+
+describe('extend', () => {
+  let nowMs = Date.now();
+  const credits = startCredits({ now: () => nowMs });
+
+  it('keeps a reservation open beyond its first end, and does not revive an expired one', async () => {
+    const agents = credits.agents(await credits.organizationWith(10));
+    const id = newId();
+    await agents.reserve(id, 10, { ttlMs: 60_000 });
+    nowMs += 59_000;
+    expect(await agents.extend(id, 60_000)).toEqual({ state: 'OPEN' });
+    nowMs += 59_000;
+    expect(await agents.extend(id, 1_000)).toEqual({ state: 'OPEN' });
+    nowMs += 1_000;
+    expect(await agents.extend(id, HOUR_MS)).toEqual({ state: 'EXPIRED' });
+  });
+  it('of an unknown reservation is NOT_FOUND', async () => {
+    await expect(credits.agents(newId()).extend(newId(), HOUR_MS)).rejects.toMatchObject({ reason: 'NOT_FOUND' });
+  });
+  it('names the ttl when it is wrong', async () => {
+    await expect(credits.agents(newId()).extend(newId(), 999)).rejects.toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path: '/ttlMs' }] });
+  });
+});

@@ -1,0 +1,65 @@
+import { join } from 'node:path';
+import type { CloudEvent, Topic } from 'platform/events/bus.ts';
+import { openSqliteBus } from 'platform/events/sqlite.ts';
+import { newId } from 'platform/ids.ts';
+import { startCredits } from './credits.ts';
+
+describe('the credits service', () => {
+  let nowMs = Date.now();
+  const credits = startCredits({ now: () => nowMs });
+
+  /** What a topic holds of an organization, once it holds `count` events of it. */
+  async function eventsOf(topic: Topic, organizationId: string, count: number): Promise<CloudEvent[]> {
+    const bus = await openSqliteBus(join(credits.running.folder, 'events.db'), { pollMs: 5 });
+    const events: CloudEvent[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await bus.subscribe(topic, newId(), async (event) => {
+      if (event.organizationid === organizationId && events.push(event) === count) resolve();
+    }, { maxAttempts: 1, retryDelayMs: 0 });
+    await promise;
+    await bus.close();
+    return events;
+  }
+
+  it('sweeper: gives back what has expired in every organization', async () => {
+    const all = await Promise.all([1, 2, 3].map(async () => credits.agents(await credits.organizationWith(10))));
+    for (const agents of all) for (let i = 0; i < 3; i++) await agents.reserve(newId(), 2, { ttlMs: 1_000 });
+    expect(await credits.running.runJob('sweeper')).toEqual({ ran: true, count: 0 });
+    nowMs += 1_000;
+    expect(await credits.running.runJob('sweeper')).toEqual({ ran: true, count: 9 });
+    for (const agents of all) expect(await agents.balance()).toMatchObject({ availableMicros: 10, reservedMicros: 0, openReservations: 0 });
+  });
+
+  it('relay: publishes every row once, in order, and names the operator of a grant in the audit trail', async () => {
+    const organizationId = newId();
+    const id = newId();
+    await credits.operator(organizationId).grant(id, 10, 'welcome');
+    const agents = credits.agents(organizationId);
+    for (let i = 0; i < 4; i++) await agents.release((await agents.reserve(newId(), 1)) && newId());
+    await credits.running.runJob('relay');
+    expect(await credits.running.runJob('relay')).toEqual({ ran: true, count: 0 });
+    await agents.reserve(newId(), 1);
+    expect(await credits.running.runJob('relay')).toEqual({ ran: true, count: 1 });
+
+    const events = await eventsOf('credits.ledger.v1', organizationId, 6);
+    expect(events.map((event) => event.sequence)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(new Set(events.map((event) => event.id)).size).toBe(6);
+    expect(events[0]).toMatchObject({
+      source: '/credits', type: 'credits.ledger.row.v1', subject: `accounts/${organizationId}`, partitionkey: organizationId,
+      data: { kind: 'GRANT', id, grantedDeltaMicros: 10, availableMicros: 10, actor: { kind: 'operator', name: 'test' }, note: 'welcome' },
+    });
+    const [entry] = await eventsOf('audit.v1', organizationId, 1);
+    expect(entry).toMatchObject({ type: 'audit.entry.v1', data: { action: 'credits.grant', outcome: 'success', actor: { kind: 'operator', id: 'test' }, target: { type: 'grant', id }, code: null, count: 1 } });
+  });
+
+  it('keeps accounts, reservations and what was relayed over a restart', async () => {
+    const organizationId = await credits.organizationWith(10);
+    const id = newId();
+    await credits.agents(organizationId).reserve(id, 4);
+    await credits.running.runJob('relay');
+    await credits.running.restart();
+    expect(await credits.running.runJob('relay')).toEqual({ ran: true, count: 0 });
+    expect(await credits.agents(organizationId).settle(id, 4)).toMatchObject({ state: 'SETTLED', chargedMicros: 4 });
+    expect(await credits.agents(organizationId).balance()).toMatchObject({ availableMicros: 6, spentMicros: 4, sequence: 3 });
+  });
+});
