@@ -36,25 +36,32 @@ const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 
 export const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
-/** Every method of the contract that has a REST route. */
-export function restMethods(): RestMethod[] {
+let loaded: readonly RestMethod[] | undefined;
+
+/** Every method of the contract that has a REST route; read once per process. */
+export const restMethods = (): readonly RestMethod[] => (loaded ??= loadRestMethods());
+
+function loadRestMethods(): RestMethod[] {
+  // field options are in protobufjs's tree alone
   const root: Root = loadProtosWithOptionsSync(protoFiles(), { includeDirs: [PROTO_ROOT] });
-  return Object.entries(packageDefinition())
-    .filter(([, definition]) => !('format' in definition))
-    .flatMap(([service, methods]) => Object.entries(methods as Record<string, MethodDefinition<object, object>>).flatMap(([name, method]) => {
-      const rule = (method.options as { '(google.api.http)'?: RawRule })['(google.api.http)'];
+  const services = Object.entries(packageDefinition()).filter(([, definition]) => !('format' in definition));
+  return services.flatMap(([name, methods]) => {
+    const service = root.lookupService(name);
+    return Object.entries(methods as Record<string, MethodDefinition<object, object>>).flatMap(([methodName, { path, options }]) => {
+      const rule = (options as { '(google.api.http)'?: RawRule })['(google.api.http)'];
       if (!rule) return [];
-      const { requestType, responseType } = root.lookupService(service).methods[name] as { requestType: string; responseType: string };
-      const scope = root.lookupService(service);
+      const { requestType, responseType } = service.methods[methodName] as { requestType: string; responseType: string };
       return [{
-        path: method.path,
-        audience: service.split('.', 1)[0] as string,
-        policy: policyFor(method.path),
-        bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(method.path, raw)),
-        requestType: scope.lookupType(requestType),
-        responseType: scope.lookupType(responseType),
+        path,
+        audience: name.split('.', 1)[0] as string,
+        policy: policyFor(path),
+        // one additional binding is an object, several are an array
+        bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(path, raw)),
+        requestType: service.lookupType(requestType),
+        responseType: service.lookupType(responseType),
       }];
-    }));
+    });
+  });
 }
 
 function bindingOf(path: string, rule: RawRule): HttpBinding {

@@ -30,6 +30,8 @@ export function patternsOfSchema(): Patterns {
         spend(1 + (text.length * size) / 64);
         return compiled.matcher(text).find();
       },
+      // ajv tells patterns apart by their text.
+      toString: () => source,
     };
     known.set(source, pattern);
     return pattern;

@@ -11,7 +11,8 @@ const MAX_DEPTH = 32;
 const MAX_VIOLATIONS = 20;
 /** Units of schema-budget.ts: the largest content against a schema of its size takes part of it, an attack is stopped by it. */
 const CHECK_UNITS = 500_000;
-const REPORT_UNITS = 50_000;
+/** Less for a report: each unit may also leave an error behind. */
+const REPORT_UNITS = 200_000;
 const CACHE_ENTRIES = 1_000;
 const CACHE_BYTES = 4 * 1024 * 1024;
 
@@ -103,24 +104,23 @@ function compile(schema: Record<string, unknown>, path: string): CompiledSchema 
     let report: ValidateFunction | undefined;
     return {
       validate(value, at = '') {
-        const first = errorsOf(conforms, value, CHECK_UNITS);
+        const first = errorsOf(() => conforms, value, CHECK_UNITS);
         if (first === 'too costly') return [{ path: at, message: 'takes more steps to check against the schema than are allowed' }];
         if (first.length === 0) return [];
-        report ??= make(true);
-        const all = errorsOf(report, value, REPORT_UNITS);
+        const all = errorsOf(() => (report ??= make(true)), value, REPORT_UNITS);
         return violations(all === 'too costly' ? first : all, at);
       },
     };
   } catch (error) {
+    if (error instanceof ServiceError) throw error;
     if (error instanceof Unsound) throw refused(path + error.pointer, error.message);
-    if (error instanceof OverBudget || error instanceof RangeError) throw refused(path, 'the schema is too complex', error);
-    throw error;
+    throw refused(path, 'the schema is too complex', error);
   }
 }
 
-function errorsOf(check: ValidateFunction, value: unknown, units: number): ErrorObject[] | 'too costly' {
+function errorsOf(check: () => ValidateFunction, value: unknown, units: number): ErrorObject[] | 'too costly' {
   try {
-    return withBudget(units, () => check(value)) ? [] : check.errors!;
+    return withBudget(units, () => check()(value)) ? [] : check().errors!;
   } catch (error) {
     if (error instanceof Enough) return error.errors;
     if (error instanceof OverBudget || error instanceof RangeError) return 'too costly';

@@ -3,6 +3,7 @@ import { ServiceError } from '../errors.ts';
 import { StartError } from '../start-error.ts';
 import { lockFile } from './file-lock.ts';
 import { groupCommit, isEngineFault, unavailable } from './group-commit.ts';
+import { openWriter } from './sqlite-database.ts';
 import { compile, statementCache } from './sqlite-ops.ts';
 import { createTables } from './sqlite-schema.ts';
 import { findSql, whereSql, type Sql } from './sqlite-sql.ts';
@@ -25,11 +26,8 @@ export async function openSqliteStore(file: string, collections: readonly Collec
     lock.release();
   };
   try {
-    const writer = new DatabaseSync(file);
+    const writer = openWriter(file);
     connections.push(writer);
-    const mode = writer.prepare('PRAGMA journal_mode = WAL').get();
-    if (mode!.journal_mode !== 'wal') throw new Error(`its file system cannot hold a write-ahead log (${String(mode!.journal_mode)})`);
-    writer.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
     createTables(writer, collections);
     // Apart from the writer, so that a read cannot see what is not committed.
     const reader = new DatabaseSync(file, { readOnly: true });

@@ -1,13 +1,14 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { relayJob } from 'platform/events/relay.ts';
+import { flushRefusals, refusalsJob } from 'platform/refusals-job.ts';
 import type { Program } from 'platform/run.ts';
 import { served } from 'platform/server.ts';
 import { listAuditEntries } from './audit/list-audit-entries.ts';
+import { SOURCE } from './audited.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
 import { auditRetentionJob } from './jobs/audit-retention.ts';
 import { flushLastUsed, flushLastUsedJob } from './jobs/flush-last-used.ts';
-import { flushRefusals, flushRefusalsJob } from './jobs/flush-refusals.ts';
 import { activateOrganization } from './organizations/activate-organization.ts';
 import { createOrganization } from './organizations/create-organization.ts';
 import { deactivateOrganization } from './organizations/deactivate-organization.ts';
@@ -24,6 +25,8 @@ import { listUsers } from './users/list-users.ts';
 import { removeUser } from './users/remove-user.ts';
 import { setUserGroups } from './users/set-user-groups.ts';
 import { setUserRoles } from './users/set-user-roles.ts';
+
+const refusalsOf = ({ refusals, platformStore }: Deps) => ({ refusals, platformStore, source: SOURCE });
 
 export const program: Program<typeof config, Deps> = {
   name: 'auth',
@@ -54,12 +57,12 @@ export const program: Program<typeof config, Deps> = {
   jobs: (deps) => [
     relayJob({ platformStore: deps.platformStore, bus: deps.bus, intervalMs: deps.config.RELAY_INTERVAL_MS }),
     flushLastUsedJob(deps),
-    flushRefusalsJob(deps),
+    refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSAL_FLUSH_MS }),
     auditRetentionJob(deps),
   ],
   async close(deps) {
     await deps.auditSubscription.stop();
     await flushLastUsed(deps);
-    await flushRefusals(deps);
+    await flushRefusals(refusalsOf(deps));
   },
 };

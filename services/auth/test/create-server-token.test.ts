@@ -1,3 +1,4 @@
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { newId } from 'platform/ids.ts';
 import { serverToken } from 'platform/testing.ts';
 import { isoTime } from 'platform/clock.ts';
@@ -28,10 +29,12 @@ describe('CreateServerToken', () => {
     expect(entries[0]).toMatchObject({ action: 'request.refused', outcome: 'denied', code: 'forbidden', actorKind: 'user' });
   });
 
-  it('is refused to a server token, an operator and a user of another organization', async () => {
+  it('is refused to a server token, an operator, the gateway and a user of another organization', async () => {
     const { organizationId, principal } = await fixture.withSecurityAdmin();
-    const create = (options: ReturnType<typeof fixture.as>) => fixture.auth.createServerToken({ name: 'x' }, options);
-    await refusalOf(create(fixture.as(serverToken(organizationId))), 'FORBIDDEN');
+    const create = (options: ReturnType<typeof fixture.as>, auth = fixture.auth) => auth.createServerToken({ name: 'x' }, options);
+    const fromGateway = fixture.running.client(AuthServiceService, 'gateway');
+    await refusalOf(create(fixture.as(serverToken(organizationId)), fromGateway), 'FORBIDDEN');
+    await refusalOf(create(fixture.as(principal), fromGateway), 'FORBIDDEN');
     await refusalOf(create(fixture.asOperator(organizationId)), 'FORBIDDEN');
     for (const other of [await fixture.createOrganization(), newId()]) await refusalOf(create(fixture.as({ ...principal, organizationId: other })), 'FORBIDDEN');
   });

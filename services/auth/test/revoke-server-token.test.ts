@@ -1,5 +1,5 @@
 import { newId } from 'platform/ids.ts';
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { refusalOf, startAuth, until, type AuthFixture } from './auth-fixture.ts';
 
 describe('RevokeServerToken', () => {
   let fixture: AuthFixture;
@@ -23,10 +23,10 @@ describe('RevokeServerToken', () => {
       }
     };
     const hammers = Array.from({ length: 16 }, hammer);
+    await until(async () => before, (accepted) => accepted >= 50);
     await fixture.auth.revokeServerToken({ idOrName: serverToken![by] }, asAdmin());
     revoked = true;
     await Promise.all(hammers);
-    expect(before).toBeGreaterThan(0);
   });
 
   it('answers a token that was revoked before as it is, by id, and NOT_FOUND by its former name', async () => {

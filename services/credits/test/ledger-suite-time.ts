@@ -88,7 +88,7 @@ export function ledgerSuiteTime(each: Each): void {
       expect(await organization.extend(outside, 1_000)).toEqual(REFUSED);
       expect(await organization.kinds()).toEqual(['GRANT']);
     });
-    it('just within the window is as good as any', async () => {
+    it('just within the window is accepted', async () => {
       const { organization } = each;
       expect(await organization.reserve(organization.freshId(RETENTION_MS), 1)).toMatchObject({ outcome: 'RESERVED' });
       expect(await organization.reserve(organization.freshId(-DAY_MS), 1)).toMatchObject({ outcome: 'RESERVED' });

@@ -9,7 +9,7 @@ export type Evaluated = { end: End } & Pick<ExecutionPayload, 'output' | 'messag
 
 /**
  * Runs the agent in the pool and judges what came of it.
- * @throws ServiceError QUEUE_FULL: nothing was run
+ * @throws ServiceError QUEUE_FULL, UNAVAILABLE: nothing was run
  */
 export async function evaluate({ runners, log }: Pick<Deps, 'runners' | 'log'>, execution: Execution, version: LoadedVersion, argsText: string, signal: AbortSignal): Promise<Evaluated> {
   try {
@@ -17,7 +17,7 @@ export async function evaluate({ runners, log }: Pick<Deps, 'runners' | 'log'>, 
     const result = await runners.evaluate({ runtime: { type, source }, argsText, limits, organizationId: execution.organizationId, signal });
     return judged(result, version);
   } catch (error) {
-    if (error instanceof ServiceError && error.reason === 'QUEUE_FULL') throw error;
+    if (error instanceof ServiceError) throw error;
     log.error({ error, agentExecutionId: execution._id }, 'the runner failed');
     return failed('failed', 'INTERNAL', 'The platform failed to run the agent', 0);
   }

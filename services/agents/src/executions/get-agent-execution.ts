@@ -12,7 +12,7 @@ export async function getAgentExecution({ executions }: Pick<Deps, 'executions'>
   const payload = await executions.findPayload(organizationId, execution._id);
   return {
     agentExecution: {
-      ...summaryOf(execution), actor: execution.actor,
+      ...summaryOf(execution),
       args: payload?.args, output: payload?.output ?? undefined, messages: JSON.parse(payload?.messages ?? '[]'),
     },
   };

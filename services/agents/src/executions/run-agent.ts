@@ -16,11 +16,13 @@ import { chargeOf, checkRunRequest, type RunRequest } from './rules.ts';
 import { settle } from './settle.ts';
 import type { Execution } from './store.ts';
 
+type RunDeps = Omit<Deps, 'platformStore' | 'bus'>;
+
 /**
  * One run: claim → reserve → evaluate → end → settle → answer. Whatever breaks in between, the reaper finishes:
  * the end is written once, by whoever holds the lease, and only what is written is charged.
  */
-export async function runAgent(deps: Omit<Deps, 'platformStore' | 'bus'>, request: RunAgentRequest, context: CallContext): Promise<RunAgentResponse> {
+export async function runAgent(deps: RunDeps, request: RunAgentRequest, context: CallContext): Promise<RunAgentResponse> {
   const organizationId = organizationOfCall(context);
   const run = checkRunRequest(request);
   const earlier = run.key === undefined ? undefined : await replay(deps, organizationId, run.key, run);
@@ -28,8 +30,7 @@ export async function runAgent(deps: Omit<Deps, 'platformStore' | 'bus'>, reques
   const version = await requireRunnable(deps, organizationId, run);
 
   const execution = newExecution(deps, version, run, context);
-  // Another request took the key since it was looked up: that run's answer is ours.
-  if (!(await record(deps, execution, run))) return runAgent(deps, request, context);
+  if (!(await record(deps, execution, run))) return answerOfWinner(deps, organizationId, run);
   await reserve(deps, execution, version.price.maxMicros, context);
 
   const started = { ...execution, startedAt: isoTime(deps.clock.now()) };
@@ -67,8 +68,15 @@ function record({ executions }: Pick<Deps, 'executions'>, execution: Execution, 
   return executions.record(execution, payload, { _id: runKeyId, organizationId, key: run.key, requestHash: requestHashOf(run), executionId: _id, createdAt });
 }
 
+/** Another request took the key since it was looked up: that run's answer is ours. One that was withdrawn since is not to be told from one that starts. */
+async function answerOfWinner(deps: Pick<Deps, 'executions'>, organizationId: string, run: RunRequest): Promise<RunAgentResponse> {
+  const answer = run.key === undefined ? undefined : await replay(deps, organizationId, run.key, run);
+  if (!answer) throw new ServiceError('RUN_IN_PROGRESS', undefined, { headers: { 'Retry-After': '1' } });
+  return answer;
+}
+
 /** Evaluates under a heartbeat. A client that goes away cancels the run, unless it can come back for it with its key. */
-async function evaluateOwned(deps: Omit<Deps, 'platformStore' | 'bus'>, execution: Execution, version: LoadedVersion, run: RunRequest, context: CallContext): Promise<Evaluated> {
+async function evaluateOwned(deps: RunDeps, execution: Execution, version: LoadedVersion, run: RunRequest, context: CallContext): Promise<Evaluated> {
   const call = { principal: context.principal, requestId: context.requestId };
   const heartbeat = startHeartbeat(deps, execution, call);
   const signal = run.key === undefined ? AbortSignal.any([heartbeat.lost, context.signal]) : heartbeat.lost;
@@ -76,7 +84,7 @@ async function evaluateOwned(deps: Omit<Deps, 'platformStore' | 'bus'>, executio
     return await evaluate(deps, execution, version, run.argsText, signal);
   } catch (error) {
     await deps.executions.withdraw(execution);
-    deps.credits.release({ id: execution._id }, call).catch((cause: unknown) => context.log.warn({ error: cause }, 'not released; the reservation will expire'));
+    await deps.credits.release({ id: execution._id }, call).catch((cause: unknown) => context.log.warn({ error: cause }, 'not released; the reservation will expire'));
     throw error;
   } finally {
     await heartbeat.stop();

@@ -9,6 +9,7 @@ export const refusals = (deps: RefusalDeps): Job => ({
   name: 'refusals',
   description: 'Writes the refusals counted meanwhile to the audit trail.',
   intervalMs: deps.config.REFUSALS_INTERVAL_MS,
+  everyReplica: true,
   run: () => writeRefusals(deps),
 });
 

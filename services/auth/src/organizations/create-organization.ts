@@ -5,10 +5,10 @@ import { ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import { audited } from '../audited.ts';
 import type { Deps } from '../deps.ts';
-import { foldName, requireName } from '../names.ts';
 import { inRounds } from '../rounds.ts';
 import { requireTier } from '../tiers.ts';
 import { organizationReply } from './reply.ts';
+import { foldName, requireName } from './rules.ts';
 import type { Organization } from './store.ts';
 
 /** @throws ServiceError INVALID_REQUEST, ALREADY_EXISTS with the id */

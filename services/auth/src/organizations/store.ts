@@ -1,5 +1,5 @@
 import { collection, insert, update, type Document, type Op, type PlatformStore } from 'platform/store/store.ts';
-import { foldName } from '../names.ts';
+import { foldName } from './rules.ts';
 
 export interface Organization extends Document {
   name: string;

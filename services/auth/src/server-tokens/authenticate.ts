@@ -66,7 +66,7 @@ const refusalDetail = (reason: KnownReason) =>
 
 /** The first use is written before the answer, so that a used token never says "never"; later ones wait for the flush. */
 async function noteUses({ lastUsed, tokenLookup }: Parts, used: readonly Holder[], at: string): Promise<void> {
+  for (const { token } of used) lastUsed.note({ tokenId: token._id, at });
   const first = used.filter(({ token }) => token.lastUsedAt === null).map(({ token }) => token._id);
-  for (const { token } of used) if (token.lastUsedAt !== null) lastUsed.note({ tokenId: token._id, at });
   if (first.length > 0) await tokenLookup.markFirstUse(first, at);
 }

@@ -6,7 +6,7 @@ import { newId } from 'platform/ids.ts';
 import { requireWithinLimit } from 'platform/principal.ts';
 import { audited } from '../audited.ts';
 import type { Deps } from '../deps.ts';
-import { requireName } from '../names.ts';
+import { requireName } from '../organizations/rules.ts';
 import { takeTokenPlace } from '../organizations/store.ts';
 import { inRounds } from '../rounds.ts';
 import { tierOf } from '../tiers.ts';

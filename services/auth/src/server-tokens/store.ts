@@ -1,5 +1,5 @@
 import { collection, insert, update, type Op, type OrganizationDocument, type Store } from 'platform/store/store.ts';
-import { foldName } from '../names.ts';
+import { foldName } from '../organizations/rules.ts';
 
 export interface ServerToken extends OrganizationDocument {
   name: string;

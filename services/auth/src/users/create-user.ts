@@ -5,7 +5,7 @@ import { ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import { audited } from '../audited.ts';
 import type { Deps } from '../deps.ts';
-import { requireName } from '../names.ts';
+import { requireName } from '../organizations/rules.ts';
 import { inRounds } from '../rounds.ts';
 import { userReply } from './reply.ts';
 import { requireEmail, requireGroups, requireRoles } from './rules.ts';

@@ -1,5 +1,5 @@
 import { invalid } from 'platform/errors.ts';
-import { requireName } from '../names.ts';
+import { requireName } from '../organizations/rules.ts';
 
 /** Independent of each other: security_admin is not admin. A membership without any is a plain member. */
 export const ROLES = ['admin', 'security_admin'] as const;

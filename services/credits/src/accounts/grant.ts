@@ -1,7 +1,7 @@
 import type { GrantRequest, GrantResponse } from 'proto/credits/v1/credits.ts';
 import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import type { Deps } from '../deps.ts';
-import { authorOf } from '../ledger/author.ts';
+import { authorOf } from '../author.ts';
 import { refusalError } from '../ledger/rules.ts';
 
 /** The row that it writes is also its audit entry: the relay tells both. @throws ServiceError CONFLICT, INVALID_REQUEST */

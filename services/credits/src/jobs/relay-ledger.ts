@@ -1,3 +1,4 @@
+import type { EventBus } from 'platform/events/bus.ts';
 import type { Job } from 'platform/jobs.ts';
 import type { Deps } from '../deps.ts';
 import { auditEventOf, rowEventOf } from '../ledger/events.ts';
@@ -5,12 +6,17 @@ import { eachOrganization } from './each-organization.ts';
 
 const BATCH = 200;
 
+interface RelayDeps extends Pick<Deps, 'ledger' | 'platformLedger'> {
+  bus: Pick<EventBus, 'publish'>;
+  config: Pick<Deps['config'], 'RELAY_INTERVAL_MS'>;
+}
+
 /**
  * Publishes the ledger's rows, in order within an organization, and acknowledges what the bus has accepted. The rows are
  * their own outbox; a row that is published twice (a crash between the two steps) has the same event id both times.
  * Organizations take turns, a batch each, until nothing is left.
  */
-export const relay = ({ ledger, platformLedger, bus, config }: Pick<Deps, 'ledger' | 'platformLedger' | 'bus' | 'config'>): Job => ({
+export const relay = ({ ledger, platformLedger, bus, config }: RelayDeps): Job => ({
   name: 'relay',
   description: 'Publishes the ledger rows that the event bus does not have yet, and the audit entries of grants.',
   intervalMs: config.RELAY_INTERVAL_MS,

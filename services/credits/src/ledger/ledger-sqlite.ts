@@ -1,10 +1,11 @@
+import { strict as assert } from 'node:assert';
 import { isoTime, type Clock } from 'platform/clock.ts';
 import { actorOf, servicePrincipal } from 'platform/principal.ts';
 import { groupCommit } from 'platform/store/group-commit.ts';
 import { openWriter } from 'platform/store/sqlite-database.ts';
 import { checkExtend, checkGrant, checkPage, checkRelease, checkReserve, checkSettle, isInWindow, MAX_GRANTED_MICROS } from './arguments.ts';
-import type { Account, Author, Ledger, LedgerRow, OpenLedger } from './ledger.ts';
-import { changed, givenBack, granted, reserved, settled, settledLate, type Change } from './rules.ts';
+import type { Author, Ledger, OpenLedger } from './ledger.ts';
+import { changed, givenBack, granted, reserved, settled, settledLate, type Account, type Change } from './rules.ts';
 import { SCHEMA, tablesOf, type Reservation } from './tables-sqlite.ts';
 
 /** Expiries in one reserve; what is left over is the sweeper's. */
@@ -134,7 +135,7 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
     async balance(organizationId) {
       return tables.account(organizationId);
     },
-    async rows(organizationId, before, limit): Promise<LedgerRow[]> {
+    async rows(organizationId, before, limit) {
       checkPage(before, limit);
       return tables.rowsBefore(organizationId, before || Number.MAX_SAFE_INTEGER, limit);
     },
@@ -161,6 +162,6 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
 
 /** Only a reservation that was released before it was reserved has no amount. */
 function amountOf({ id, amountMicros }: Reservation): number {
-  if (amountMicros === null) throw new TypeError(`reservation ${id} was never open`);
+  assert.ok(amountMicros !== null, `reservation ${id} was never open`);
   return amountMicros;
 }

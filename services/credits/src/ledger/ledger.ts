@@ -1,4 +1,5 @@
 import type { Actor } from 'platform/principal.ts';
+import type { Account, LedgerRowKind, Refusal, ReservationState } from './rules.ts';
 
 /**
  * The ledger port: accounts, reservations and the rows that add up to them. One acceptance suite (test/ledger-suite.ts)
@@ -45,20 +46,6 @@ export interface OpenLedger {
   close(): Promise<void>;
 }
 
-/** available + reserved + spent = granted, at any moment. */
-export interface Account {
-  availableMicros: number;
-  reservedMicros: number;
-  spentMicros: number;
-  grantedMicros: number;
-  openReservations: number;
-  /** Number of the newest row. */
-  sequence: number;
-}
-
-export type ReservationState = 'OPEN' | 'SETTLED' | 'RELEASED' | 'EXPIRED';
-export type LedgerRowKind = 'GRANT' | 'RESERVE' | 'SETTLE' | 'RELEASE' | 'EXPIRE' | 'LATE_SETTLE';
-
 /** Who changed the account, and in which request ('' for the service itself). */
 export interface Author {
   actor: Actor;
@@ -96,12 +83,6 @@ export interface Wanted {
   maxOpen: number;
 }
 
-/**
- * CONFLICT: the id is known with another amount. ACCOUNT_FULL: all grants together would pass MAX_GRANTED_MICROS.
- * UNKNOWN: no reservation has the id. ID_OUT_OF_WINDOW: the id's time is past the retention window (or ahead of the
- * clock) and no open reservation has it, so that it cannot be told whether it was used before.
- */
-export type Refusal = 'CONFLICT' | 'ACCOUNT_FULL' | 'UNKNOWN' | 'ID_OUT_OF_WINDOW';
 type Refused<R extends Refusal> = { readonly outcome: R };
 
 export type GrantResult = { readonly outcome: 'GRANTED'; readonly account: Account } | Refused<'CONFLICT' | 'ACCOUNT_FULL' | 'ID_OUT_OF_WINDOW'>;

@@ -1,5 +1,18 @@
 import { invalid, ServiceError } from 'platform/errors.ts';
-import type { Account, LedgerRowKind, Refusal } from './ledger.ts';
+
+/** available + reserved + spent = granted, at any moment. */
+export interface Account {
+  availableMicros: number;
+  reservedMicros: number;
+  spentMicros: number;
+  grantedMicros: number;
+  openReservations: number;
+  /** Number of the newest row. */
+  sequence: number;
+}
+
+export type ReservationState = 'OPEN' | 'SETTLED' | 'RELEASED' | 'EXPIRED';
+export type LedgerRowKind = 'GRANT' | 'RESERVE' | 'SETTLE' | 'RELEASE' | 'EXPIRE' | 'LATE_SETTLE';
 
 /** What one row does to an account. */
 export interface Change {
@@ -55,6 +68,13 @@ export const changed = (account: Account, by: Change): Account => ({
   openReservations: account.openReservations + by.openDelta,
   sequence: account.sequence + 1,
 });
+
+/**
+ * CONFLICT: the id is known with another amount. ACCOUNT_FULL: all grants together would pass MAX_GRANTED_MICROS.
+ * UNKNOWN: no reservation has the id. ID_OUT_OF_WINDOW: the id's time is past the retention window (or ahead of the
+ * clock) and no open reservation has it, so that it cannot be told whether it was used before.
+ */
+export type Refusal = 'CONFLICT' | 'ACCOUNT_FULL' | 'UNKNOWN' | 'ID_OUT_OF_WINDOW';
 
 const REFUSALS: Record<Refusal, () => ServiceError> = {
   CONFLICT: () => new ServiceError('CONFLICT', 'This id was used with another amount'),

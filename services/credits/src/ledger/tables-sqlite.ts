@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { statementCache } from 'platform/store/sqlite-ops.ts';
-import type { Account, LedgerRow, ReservationState } from './ledger.ts';
+import type { LedgerRow } from './ledger.ts';
+import type { Account, ReservationState } from './rules.ts';
 
 export const SCHEMA = readFileSync(new URL('./ledger-sqlite.sql', import.meta.url), 'utf8');
 

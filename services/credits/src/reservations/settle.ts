@@ -1,7 +1,7 @@
 import type { SettleRequest, SettleResponse } from 'proto/credits/v1/credits.ts';
 import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import type { Deps } from '../deps.ts';
-import { authorOf } from '../ledger/author.ts';
+import { authorOf } from '../author.ts';
 import { refusalError } from '../ledger/rules.ts';
 
 /** @throws ServiceError NOT_FOUND, INVALID_REQUEST */

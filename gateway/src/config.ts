@@ -1,0 +1,26 @@
+import { address, integer, text } from 'platform/config.ts';
+import { restMethods } from 'platform/contract.ts';
+import { commonConfig } from 'platform/process.ts';
+import { PROCESSES, settingOf, type ProcessName } from 'platform/processes.ts';
+
+/** Services that the gateway calls: auth, and every one that has a route. */
+export const audiences = (): ProcessName[] => [...new Set(['auth', ...restMethods().map(({ audience }) => audience)])].sort() as ProcessName[];
+
+export const LISTEN = settingOf('gateway', 'LISTEN');
+
+const own = {
+  PUBLIC_URL: text({ default: '', pattern: /^https?:\/\/[^/?#\s]+$/, description: 'Scheme and host that Location and Link start with; empty: those of the request.' }),
+  TRUSTED_PROXIES: integer({ default: 0, min: 0, max: 10, description: 'How many proxies stand before the gateway; only what they add to X-Forwarded-* counts.' }),
+  CORS_ORIGINS: text({ default: '', pattern: /^https?:\/\/[^\s,/]+(,https?:\/\/[^\s,/]+)*$/, description: 'Origins whose scripts may read the replies, comma-separated; empty: none.' }),
+  MAX_BODY_BYTES: integer({ default: 1_048_576, min: 1_024, max: 3_145_728, description: 'Largest request body.' }),
+  BODY_TIMEOUT_MS: integer({ default: 30_000, min: 100, max: 600_000, description: 'Time that the headers and then the body of a request have to arrive.' }),
+};
+
+const addressOf = (name: ProcessName) => [settingOf(name, 'ADDRESS'), address({ default: PROCESSES[name], description: `host:port of the ${name} service.` })] as const;
+
+export const config = {
+  ...commonConfig('gateway'),
+  [LISTEN]: address({ default: PROCESSES.gateway, description: 'host:port that the gateway listens on.' }),
+  ...Object.fromEntries(audiences().map(addressOf)),
+  ...own,
+};

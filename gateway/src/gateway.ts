@@ -1,0 +1,55 @@
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { clientOf, openConnection, type Connection } from 'platform/client.ts';
+import type { ConfigOf } from 'platform/config.ts';
+import { restMethods } from 'platform/contract.ts';
+import { openIdentity } from 'platform/identity.ts';
+import type { ProcessStart, Running } from 'platform/process.ts';
+import { settingOf } from 'platform/processes.ts';
+import { makeAuthenticate } from './authenticate.ts';
+import { makeCallService } from './call-service.ts';
+import { audiences, LISTEN, type config as declaration } from './config.ts';
+import { errorReply } from './errors.ts';
+import { makeFindRoute } from './find-route.ts';
+import { serveHttp } from './http-server.ts';
+import { hostPipeline } from './plugin.ts';
+import { makeReadBody } from './read-body.ts';
+import { makeRouteTable, serviceRoutes, type LocalRoute } from './routes.ts';
+import { send } from './send.ts';
+
+const HEALTH: LocalRoute = { kind: 'local', reply: () => ({ status: 200, body: '{"status":"ok"}' }) };
+
+/**
+ * Contract -> routes -> policies -> pipeline -> socket.
+ * @throws StartError when the address is taken or a key cannot be read
+ */
+export async function startGateway({ config, log, clock }: ProcessStart<ConfigOf<typeof declaration>>): Promise<Running> {
+  const settings = config as Record<string, unknown> & typeof config;
+  const identity = openIdentity({ name: 'gateway', keyFile: config.KEY_FILE, peersFile: config.PEERS_FILE, clock });
+  const connections = new Map<string, Connection>(audiences().map((audience) => [audience, openConnection({ address: String(settings[settingOf(audience, 'ADDRESS')]), audience, identity })]));
+  const callers = new Map(Array.from(connections, ([audience, { call }]) => [audience, call]));
+  const auth = clientOf(AuthServiceService, (connections.get('auth') as Connection).call);
+  const routes = makeRouteTable([{ verb: 'GET', template: '/health', route: HEALTH }, ...serviceRoutes(restMethods())]);
+  const running = new Set<Promise<unknown>>();
+  const urls = { publicUrl: config.PUBLIC_URL, trustedProxies: config.TRUSTED_PROXIES };
+
+  const handle = await hostPipeline({
+    'find-route': makeFindRoute(routes),
+    authenticate: makeAuthenticate(auth),
+    'read-body': makeReadBody({ maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
+    'call-service': makeCallService({ callers, running, urls }),
+  }, (error, req, res) => send(req, res, errorReply(error, req.exchange.requestId, log)));
+  const corsOrigins = new Set(config.CORS_ORIGINS.split(',').filter((origin) => origin !== ''));
+  const server = await serveHttp(handle, { listen: String(settings[LISTEN]), corsOrigins, timeoutMs: config.BODY_TIMEOUT_MS, log });
+
+  return {
+    address: server.address,
+    async stop() {
+      const deadline = Date.now() + config.DRAIN_MS;
+      await server.drain(config.DRAIN_MS);
+      // calls that outlive their client
+      await Promise.race([Promise.allSettled(running), delay(Math.max(0, deadline - Date.now()), undefined, { ref: false })]);
+      for (const connection of connections.values()) connection.close();
+    },
+  };
+}

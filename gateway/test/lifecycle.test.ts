@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ServiceError } from 'platform/errors.ts';
+import { StartError } from 'platform/start-error.ts';
+import { begin } from '../src/begin.ts';
+import { errorReply } from '../src/errors.ts';
+import type { GatewayRequest, Policy } from '../src/exchange.ts';
+import { hostPipeline, type ErrorHandler, type PolicyName } from '../src/plugin.ts';
+import { send } from '../src/send.ts';
+import { log, startTestbed } from './testbed.ts';
+
+const RESPONSE = { success: true, sessionId: 'api-1', agentExecutionId: 'e', agent: 'a', output: '1', messages: [], idempotencyReplayed: undefined };
+
+/** A run that ends when told, and tells when it was begun and how it ended. */
+function slowRun() {
+  const begun = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<'done' | 'cancelled'>();
+  const runAgent = async (_request: unknown, { signal }: { signal: AbortSignal }) => {
+    begun.resolve();
+    signal.addEventListener('abort', () => ended.resolve('cancelled'));
+    await go.promise;
+    ended.resolve('done');
+    return RESPONSE;
+  };
+  return { begun: begun.promise, go: go.resolve, ended: ended.promise, behind: { agents: { runAgent } } };
+}
+const RUN = { method: 'POST', body: { agentName: 'a', args: null } };
+
+describe('a client that goes away', () => {
+  it('cancels its call', async () => {
+    const run = slowRun();
+    const bed = await startTestbed(run.behind);
+    const aborter = new AbortController();
+    const request = bed.request('/api/agent/run', { ...RUN, signal: aborter.signal });
+    await run.begun;
+    aborter.abort();
+    await expect(request).rejects.toThrow();
+    expect(await run.ended).toBe('cancelled');
+    run.go();
+    await bed.stop();
+  });
+  it('lets work go on that outlives it, and the gateway waits for that work before it stops', async () => {
+    const run = slowRun();
+    const bed = await startTestbed(run.behind);
+    const aborter = new AbortController();
+    const request = bed.request('/api/agent/run', { ...RUN, headers: { 'idempotency-key': 'k' }, signal: aborter.signal });
+    await run.begun;
+    aborter.abort();
+    await expect(request).rejects.toThrow();
+    const stopped = bed.stop();
+    run.go();
+    expect(await run.ended).toBe('done');
+    await stopped;
+  });
+});
+
+describe('stop', () => {
+  it('answers what is under way, on a connection that it then closes, and takes nothing new', async () => {
+    const run = slowRun();
+    const bed = await startTestbed(run.behind);
+    expect((await bed.request('/health')).status).toBe(200);
+    const request = bed.request('/api/agent/run', RUN);
+    await run.begun;
+    const stopped = bed.gateway.stop();
+    await expect(fetch(`${bed.url}/health`)).rejects.toThrow();
+    run.go();
+    expect((await request).status).toBe(200);
+    await stopped;
+    await bed.stop();
+  });
+  it('ends within DRAIN_MS whatever hangs', async () => {
+    const run = slowRun();
+    const bed = await startTestbed(run.behind, { DRAIN_MS: '100' });
+    const request = bed.request('/api/agent/run', RUN);
+    await run.begun;
+    const refused = expect(request).rejects.toThrow();
+    await bed.gateway.stop();
+    await refused;
+    run.go();
+    await bed.stop();
+  });
+});
+
+it('a service that is down is 503 with Retry-After, and is found again when it is back', async () => {
+  let down = true;
+  const bed = await startTestbed({ memory: { listMemoryTypes: () => (down ? Promise.reject(new ServiceError('UNAVAILABLE')) : Promise.resolve({ items: [] })) } });
+  const refused = await bed.request('/api/memory/types');
+  expect([refused.status, refused.json.code, refused.headers.get('retry-after')]).toEqual([503, 'unavailable', '1']);
+  down = false;
+  expect((await bed.request('/api/memory/types')).status).toBe(200);
+  await bed.services.memory.drain(0);
+  expect((await bed.request('/api/memory/types')).status).toBe(503);
+  expect((await bed.request('/api/memory/types', { method: 'POST', body: { type: 't', jsonSchema: {} } })).status).toBe(503);
+  await bed.stop();
+});
+
+it('a port in use is one sentence', async () => {
+  const bed = await startTestbed({});
+  const second = startTestbed({}, { GATEWAY_LISTEN: `127.0.0.1:${bed.port}` });
+  await expect(second).rejects.toThrow(new StartError(`The address 127.0.0.1:${bed.port} is in use by another program`));
+  await bed.stop();
+});
+
+describe('the pipeline', () => {
+  const pass: Policy = (_req, _res, next) => next();
+  const policiesWith = (given: Partial<Record<PolicyName, Policy>>): Record<PolicyName, Policy> => ({ 'find-route': pass, authenticate: pass, 'read-body': pass, 'call-service': pass, ...given });
+  const onError: ErrorHandler = (error, req, res) => send(req, res, errorReply(error, req.exchange.requestId, log));
+
+  async function answerOf(handle: RequestListener): Promise<{ status: number; json: unknown }> {
+    const server = createServer((req, res) => {
+      (req as GatewayRequest).exchange = begin(req, new Set());
+      handle(req, res);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const response = await fetch(`http://127.0.0.1:${(server.address() as { port: number }).port}/`);
+    const json: unknown = await response.json();
+    server.closeAllConnections();
+    server.close();
+    return { status: response.status, json };
+  }
+
+  it.each<[string, Policy]>([
+    ['rejects', () => Promise.reject(new Error('secret'))],
+    ['rejects with null', () => Promise.reject(null)],
+    ['rejects with the word that Express takes for "skip"', () => Promise.reject('router')],
+    ['rejects after a turn', () => new Promise((_, reject) => { setImmediate(() => reject(new Error('secret'))); })],
+    ['throws', () => { throw new Error('secret'); }],
+    ['throws undefined', () => { throw undefined; }],
+  ])('answers 500 JSON, and never hangs, when a policy %s', async (_, policy) => {
+    for (const name of ['find-route', 'call-service'] as const) {
+      const { status, json } = await answerOf(await hostPipeline(policiesWith({ [name]: policy }), onError));
+      expect({ status, json }).toEqual({ status: 500, json: { error: 'Unexpected server error', code: 'internal', requestId: expect.any(String) } });
+    }
+  });
+  it('answers 404 where no policy answers', async () => {
+    expect((await answerOf(await hostPipeline(policiesWith({}), onError))).status).toBe(404);
+  });
+  it.each([
+    ['in another order', '[{find-route: }, {read-body: }, {authenticate: }, {call-service: }]'],
+    ['without one of them', '[{find-route: }, {read-body: }, {call-service: }]'],
+    ['with one behind a condition that never holds', '[{find-route: }, {authenticate: [{condition: {name: never}}]}, {read-body: }, {call-service: }]'],
+    ['not mounted at all', '[]'],
+  ])('does not start with policies %s', async (_, policies) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'gateway-')), 'gateway.config.yml');
+    writeFileSync(file, `apiEndpoints: {rest: {host: '*', pathRegex: '.*'}}\npolicies: [find-route, authenticate, read-body, call-service]\npipelines: {rest: {apiEndpoints: [rest], policies: ${policies}}}\n`);
+    await expect(hostPipeline(policiesWith({}), onError, file)).rejects.toThrow('is not the expected one');
+  });
+});

@@ -1,2 +1,0 @@
-import { compileSchema } from 'platform/schema.ts';
-for(const n of [250,500,998]) for(let i=0;i<3;i++){const s=JSON.stringify({title:'x'+i,type:'object',properties:Object.fromEntries(Array.from({length:n},(_,i)=>['p'+i,{type:'string',minLength:1,maxLength:10}]))});const a=performance.now();const c=compileSchema(s);const b=performance.now();c.validate(1);console.log(n,(b-a)|0,(performance.now()-b)|0)}

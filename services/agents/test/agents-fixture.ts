@@ -1,0 +1,67 @@
+import { newId } from 'platform/ids.ts';
+import type { ServiceClient } from 'platform/call.ts';
+import { OUTBOX } from 'platform/events/outbox.ts';
+import type { CloudEvent } from 'platform/events/bus.ts';
+import { OPERATOR, operator, serverToken, startProgram, type RunningProgram } from 'platform/testing.ts';
+import { AgentsServiceService, type RunAgentRequest } from 'proto/agents/v1/agents.ts';
+import type { Deps } from '../src/deps.ts';
+import { program } from '../src/service.ts';
+import { creditsDouble, type CreditsDouble } from './credits-double.ts';
+
+type Client = ServiceClient<typeof AgentsServiceService>;
+
+export interface Agents {
+  service: RunningProgram;
+  credits: CreditsDouble;
+  /** Of the process that serves now. */
+  deps(): Deps;
+  /** Calls as the gateway for a server token of the organization. */
+  call<M extends keyof Client>(method: M, request: Parameters<Client[M]>[0], given?: Partial<Parameters<Client[M]>[1]>): ReturnType<Client[M]>;
+  /** Calls as the operator. */
+  operate<M extends keyof Client>(method: M, request: Parameters<Client[M]>[0]): ReturnType<Client[M]>;
+  run(agentName: string, args: unknown, idempotencyKey?: string): ReturnType<Client['runAgent']>;
+  /** Applies and publishes. */
+  publish(definition: Record<string, unknown>): Promise<void>;
+  /** Events in the outbox of this service, oldest first. */
+  events(): Promise<CloudEvent[]>;
+  organizationId: string;
+}
+
+export const definitionOf = (name: string, source: string, more: Record<string, unknown> = {}): Record<string, unknown> =>
+  ({ apiVersion: 'agents/v1', kind: 'FunctionalAgent', name, argumentsSchema: {}, runtime: { type: 'expression', language: 'jsonata', source }, ...more });
+
+/** An expression that works until its limits end it. */
+export const ENDLESS = '($spin := function($n) { $spin($n + 1) }; $spin(0))';
+
+const QUIET = { REAPER_INTERVAL_MS: '3600000', RETENTION_INTERVAL_MS: '86400000', REFUSALS_INTERVAL_MS: '3600000', RELAY_INTERVAL_MS: '3600000', RUNNERS: '1' };
+
+/** The real service over real gRPC and SQLite; credits alone is a double. Its relay stands still, so that the outbox can be read. */
+export async function startAgents({ credits = 1_000, env = {} }: { credits?: number; env?: Record<string, string> } = {}): Promise<Agents> {
+  const double = creditsDouble(credits * 1e6);
+  const organizationId = newId();
+  let deps: Deps;
+  const service = await startProgram({
+    ...program,
+    openDeps: async (start) => (deps = { ...(await program.openDeps(start)), credits: double.client }),
+    jobs: (given) => program.jobs({ ...given, bus: { ...given.bus, publish: () => Promise.reject(new Error('the bus is down')) } }),
+  }, { ...QUIET, ...env });
+  const token = serverToken(organizationId, { name: 'ci token' });
+  const agents: Agents = {
+    service, credits: double, organizationId,
+    deps: () => deps,
+    call: (method, request, given) => service.client(AgentsServiceService, 'gateway')[method](request as never, service.as(token, given)) as never,
+    operate: (method, request) => service.client(AgentsServiceService, OPERATOR)[method](request as never, service.as(operator(organizationId))) as never,
+    run: (agentName, args, idempotencyKey) => agents.call('runAgent', { agentName, args: JSON.stringify(args), idempotencyKey } satisfies RunAgentRequest),
+    async publish(definition) {
+      await agents.operate('applyAgent', { definition: JSON.stringify(definition) });
+      await agents.operate('publishAgent', { name: definition.name as string });
+    },
+    events: async () => (await deps.platformStore.find(OUTBOX, { organizationId })).map(({ event }) => JSON.parse(event) as CloudEvent),
+  };
+  return agents;
+}
+
+/** Resolves when the condition holds; the test's own time-out ends a vain wait. */
+export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,80 @@
+import { ServiceError } from 'platform/errors.ts';
+import type { ReservationState } from 'proto/credits/v1/credits.ts';
+import type { Deps } from '../src/deps.ts';
+
+interface Reservation {
+  state: ReservationState;
+  amountMicros: number;
+  until: number;
+}
+
+/** What credits promises, of one organization, in memory: ids are idempotent, only an open reservation changes, an unknown release is a tombstone. */
+export function creditsDouble(grantedMicros: number, now: () => number = Date.now) {
+  const reservations = new Map<string, Reservation>();
+  const account = { available: grantedMicros, reserved: 0, spent: 0, open: 0 };
+  let down = false;
+
+  const expired = (reservation: Reservation): void => {
+    if (reservation.state === 'OPEN' && reservation.until < now()) close(reservation, 'EXPIRED', 0);
+  };
+  function close(reservation: Reservation, state: ReservationState, charge: number): void {
+    account.reserved -= reservation.amountMicros;
+    account.available += reservation.amountMicros - charge;
+    account.spent += charge;
+    account.open -= 1;
+    reservation.state = state;
+  }
+  const found = (id: string): Reservation => {
+    if (down) throw new ServiceError('UNAVAILABLE');
+    const reservation = reservations.get(id) ?? { state: 'RESERVATION_STATE_UNSPECIFIED', amountMicros: 0, until: Infinity };
+    expired(reservation);
+    return reservation;
+  };
+
+  const client: Deps['credits'] = {
+    async reserve({ id, amountMicros, ttlMs, maxOpen }) {
+      const known = found(id);
+      const answer = (outcome: 'RESERVED' | 'INSUFFICIENT' | 'TOO_MANY_OPEN' | 'ENDED', state = known.state) => ({ outcome, state, availableMicros: account.available });
+      if (known.state === 'OPEN') return answer('RESERVED');
+      if (known.state !== 'RESERVATION_STATE_UNSPECIFIED') return answer('ENDED');
+      if (maxOpen > 0 && account.open >= maxOpen) return answer('TOO_MANY_OPEN');
+      if (account.available < amountMicros) return answer('INSUFFICIENT');
+      reservations.set(id, { state: 'OPEN', amountMicros, until: now() + ttlMs });
+      account.available -= amountMicros;
+      account.reserved += amountMicros;
+      account.open += 1;
+      return answer('RESERVED', 'OPEN');
+    },
+    async extend({ id, ttlMs }) {
+      const reservation = found(id);
+      if (reservation.state === 'OPEN') reservation.until = now() + ttlMs;
+      return { state: reservation.state };
+    },
+    async settle({ id, chargeMicros }) {
+      const reservation = found(id);
+      if (reservation.state === 'OPEN') close(reservation, 'SETTLED', chargeMicros);
+      else if (reservation.state === 'EXPIRED') {
+        const charge = Math.min(chargeMicros, account.available);
+        account.available -= charge;
+        account.spent += charge;
+        reservation.state = 'SETTLED';
+      }
+      return { state: reservation.state, chargedMicros: chargeMicros, shortfallMicros: 0 };
+    },
+    async release({ id }) {
+      const reservation = found(id);
+      if (reservation.state === 'OPEN') close(reservation, 'RELEASED', 0);
+      else if (reservation.state === 'RESERVATION_STATE_UNSPECIFIED') reservations.set(id, { ...reservation, state: 'RELEASED' });
+      return { state: reservation.state };
+    },
+  };
+  return {
+    client,
+    account,
+    stateOf: (id: string) => reservations.get(id)?.state,
+    /** Expires what is due, as the sweeper of credits does. */
+    sweep: () => reservations.forEach(expired),
+    setDown: (value: boolean) => { down = value; },
+  };
+}
+export type CreditsDouble = ReturnType<typeof creditsDouble>;

@@ -1,0 +1,40 @@
+import { newId } from 'platform/ids.ts';
+import { serverToken } from 'platform/testing.ts';
+import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
+
+describe('ListRunnableAgents', () => {
+  let agents: Agents;
+  beforeAll(async () => {
+    agents = await startAgents();
+    await agents.publish(definitionOf('zeta', '1', { description: 'Last', argumentsSchema: { type: 'object' }, pricing: { base: 0.5, max: 2, perUnit: { steps: 0.001 } } }));
+    await agents.publish(definitionOf('alpha', '1'));
+    await agents.publish(definitionOf('talks', '1', { kind: 'ConversationalAgent' }));
+    await agents.publish(definitionOf('clicks', '1', { interactiveTools: ['browser'] }));
+    await agents.operate('applyAgent', { definition: JSON.stringify(definitionOf('draft', '1')) });
+  });
+  afterAll(() => agents.service.stop());
+
+  it('lists published functional agents without interactive tools, by name, with nothing but their names', async () => {
+    expect((await agents.call('listRunnableAgents', {})).agents).toEqual([{ name: 'alpha' }, { name: 'zeta' }]);
+  });
+
+  it('adds the fields that include names', async () => {
+    const { agents: [alpha, zeta] } = await agents.call('listRunnableAgents', { include: 'description,argumentsSchema,outputSchema,pricing,version' });
+    expect(zeta).toMatchObject({ name: 'zeta', description: 'Last', argumentsSchema: '{"type":"object"}', outputSchema: 'null', version: 1 });
+    expect(JSON.parse(zeta?.pricing ?? '')).toEqual({ base: 0.5, max: 2, perUnit: { steps: 0.001 } });
+    expect(JSON.parse(alpha?.pricing ?? '')).toEqual({ base: 1, max: 1, perUnit: { steps: 0 } });
+  });
+
+  it.each(['name', 'description,secret', '', 'toString'])('refuses include=%s', async (include) => {
+    await expect(agents.call('listRunnableAgents', { include })).rejects.toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path: '/include' }] });
+  });
+
+  it('shows nothing of another organization', async () => {
+    expect((await agents.call('listRunnableAgents', {}, { principal: serverToken(newId()) })).agents).toEqual([]);
+  });
+
+  it('asks a user for the admin role', async () => {
+    const user = { ...serverToken(agents.organizationId), kind: 'USER' as const };
+    await expect(agents.call('listRunnableAgents', {}, { principal: user })).rejects.toMatchObject({ reason: 'ADMIN_REQUIRED' });
+  });
+});

@@ -1,0 +1,133 @@
+import { ServiceError } from 'platform/errors.ts';
+import { definitionOf, ENDLESS, until } from './agents-fixture.ts';
+import { freezeAt, openWorld, STEPS, type World } from './processes.ts';
+
+const PRICE = 3_000_000;
+const LEASE_MS = 20_000;
+const TTL_MS = 60_000;
+
+describe('the run protocol', () => {
+  let world: World;
+  beforeEach(async () => {
+    world = await openWorld({ leaseMs: LEASE_MS, ttlMs: TTL_MS });
+    await world.publish(definitionOf('fixed', '"done"', { pricing: { base: 3 } }));
+  });
+  afterEach(() => world.close());
+
+  const points = STEPS.flatMap((step) => (['before', 'after'] as const).flatMap((side) => (['while it is open', 'after it expired'] as const).map((when) => [side, step, when] as const)));
+
+  it.each(points)('a process that dies %s %s, reaped with its reservation %s: charged once with the retry, nothing left reserved, and its waking up changes nothing', async (side, step, when) => {
+    const { probe, frozen, thaw } = freezeAt(step, side);
+    // A dead process sends no heartbeat: none is due before the point is reached, and none after it counts.
+    const dying = world.process(probe);
+    const dead = { ...dying, executions: { ...dying.executions, beat: () => new Promise<boolean>(() => undefined) }, credits: { ...dying.credits, extend: () => new Promise<never>(() => undefined) } };
+    const first = world.run(dead, 'fixed', 'key').catch((error: unknown) => error);
+    await frozen;
+
+    if (when === 'after it expired') {
+      world.advance(TTL_MS + 1);
+      world.sweep();
+    } else world.advance(LEASE_MS + 1);
+    await world.reap();
+    world.advance(TTL_MS + 1);
+    world.sweep();
+    expect(world.account).toMatchObject({ reserved: 0, open: 0 });
+
+    expect(await world.run(world.healthy, 'fixed', 'key')).toMatchObject({ success: true, output: '"done"' });
+    expect(world.account).toMatchObject({ spent: PRICE, reserved: 0, open: 0 });
+    const records = await world.records();
+    expect(records.filter(({ status }) => status === 'succeeded')).toHaveLength(1);
+    expect(records.every(({ leaseUntil }) => leaseUntil === null)).toBe(true);
+    expect(records.reduce((sum, { chargeMicros }) => sum + (chargeMicros ?? NaN), 0)).toBe(PRICE);
+
+    thaw();
+    await first;
+    world.advance(TTL_MS + 1);
+    world.sweep();
+    await world.reap();
+    expect(await world.records()).toEqual(records);
+    expect(world.account).toMatchObject({ spent: PRICE, reserved: 0, open: 0 });
+  });
+
+  it('a run whose lease was taken answers as interrupted and may not settle its result', async () => {
+    const { probe, frozen, thaw } = freezeAt('evaluate', 'after');
+    const late = world.run(world.process(probe), 'fixed').catch((error: unknown) => error);
+    await frozen;
+    world.advance(LEASE_MS + 1);
+    await world.reap();
+    thaw();
+    expect(await late).toMatchObject({ reason: 'INTERNAL', facts: { success: false } });
+    expect(world.account.spent).toBe(0);
+  });
+
+  it('two reapers at once finish a run once', async () => {
+    const { probe, frozen } = freezeAt('settle', 'before');
+    void world.run(world.process(probe), 'fixed');
+    await frozen;
+    world.advance(LEASE_MS + 1);
+    const counts = await Promise.all([world.reap(), world.reap()]);
+    expect(counts.sort()).toEqual([0, 1]);
+    expect(world.account.spent).toBe(PRICE);
+  });
+
+  it('a settlement that fails is answered all the same and made up for by the reaper', async () => {
+    let failures = 1;
+    const flaky = world.process((step, side) => { if (step === 'settle' && side === 'before' && failures-- > 0) throw new ServiceError('UNAVAILABLE'); });
+    expect(await world.run(flaky, 'fixed')).toMatchObject({ success: true });
+    expect(world.account).toMatchObject({ spent: 0, reserved: PRICE });
+    expect(await world.reap()).toBe(0);
+    world.advance(LEASE_MS + 1);
+    expect(await world.reap()).toBe(1);
+    expect(world.account).toMatchObject({ spent: PRICE, reserved: 0 });
+  });
+
+  it('a reservation whose answer was lost is given back: 503, no record, the key free', async () => {
+    let losses = 1;
+    const lossy = world.process((step, side) => { if (step === 'reserve' && side === 'after' && losses-- > 0) throw new ServiceError('DEADLINE_EXCEEDED'); });
+    await expect(world.run(lossy, 'fixed', 'key')).rejects.toMatchObject({ reason: 'UNAVAILABLE' });
+    await until(() => world.account.reserved === 0);
+    expect([await world.records(), await world.payloads(), await world.keys()]).toEqual([[], 0, 0]);
+    expect(await world.run(lossy, 'fixed', 'key')).toMatchObject({ success: true });
+  });
+
+  it('a full queue leaves no record, no reservation and the key free', async () => {
+    const full = world.process((step, side) => { if (step === 'evaluate' && side === 'before') throw new ServiceError('QUEUE_FULL'); });
+    await expect(world.run(full, 'fixed', 'key')).rejects.toMatchObject({ reason: 'QUEUE_FULL' });
+    expect([await world.records(), await world.payloads(), await world.keys()]).toEqual([[], 0, 0]);
+    await until(() => world.account.reserved === 0);
+    expect(await world.run(world.healthy, 'fixed', 'key')).toMatchObject({ success: true });
+  });
+
+  it('a fault of the runner is the platform\'s: 500 internal, recorded, free of charge', async () => {
+    const broken = world.process((step, side) => { if (step === 'evaluate' && side === 'before') throw new Error('no child process'); });
+    await expect(world.run(broken, 'fixed')).rejects.toMatchObject({ reason: 'INTERNAL', message: expect.not.stringContaining('child'), facts: { success: false } });
+    expect(await world.records()).toMatchObject([{ status: 'failed', error: { reason: 'INTERNAL' }, chargeMicros: 0, leaseUntil: null }]);
+    expect(world.account).toMatchObject({ spent: 0, reserved: 0 });
+  });
+
+  it('an end whose outcome cannot be told is 504, and the repeat with the key tells', async () => {
+    const lossy = world.process((step, side) => { if (step === 'finish' && side === 'after') throw new Error('the store went away'); });
+    await expect(world.run(lossy, 'fixed', 'key')).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN', facts: { success: false, agentExecutionId: expect.any(String) } });
+    expect(await world.run(world.healthy, 'fixed', 'key')).toMatchObject({ success: true, idempotencyReplayed: 'true' });
+    world.advance(LEASE_MS + 1);
+    await world.reap();
+    expect(world.account).toMatchObject({ spent: PRICE, reserved: 0 });
+  });
+});
+
+describe('the heartbeat', () => {
+  it('keeps a run that outlasts its lease and its reservation many times from the reaper', async () => {
+    const world = await openWorld({ leaseMs: 600, ttlMs: 600 });
+    await world.publish(definitionOf('long', ENDLESS, { limits: { wallMs: 2_500, maxSteps: 1_000_000_000 } }));
+    let over = false;
+    const running = world.run(world.healthy, 'long').catch((error: unknown) => error).finally(() => { over = true; });
+    await until(async () => {
+      await world.reap();
+      world.sweep();
+      return over;
+    });
+    expect(await running).toMatchObject({ reason: 'RUN_TIMEOUT' });
+    expect(await world.records()).toMatchObject([{ status: 'timed_out', leaseUntil: null }]);
+    await world.close();
+  });
+});

@@ -1,0 +1,47 @@
+import type { CloudEvent, Topic } from 'platform/events/bus.ts';
+import { relay } from '../src/jobs/relay-ledger.ts';
+import { eachTest } from './harness.ts';
+import { sqliteHarness } from './sqlite-harness.ts';
+
+describe('the relay of the ledger', () => {
+  const each = eachTest(sqliteHarness);
+  const config = { RELAY_INTERVAL_MS: 1_000 };
+  const never = new AbortController().signal;
+
+  /** A bus that keeps what it accepted, of this test's organization; while it is down it accepts nothing. */
+  function recordingBus() {
+    const accepted: { topic: Topic; event: CloudEvent }[] = [];
+    return {
+      accepted, down: false,
+      async publish(topic: Topic, events: readonly CloudEvent[]) {
+        if (this.down) throw new Error('the bus is down');
+        accepted.push(...events.filter((event) => event.organizationid === each.organization.organizationId).map((event) => ({ topic, event })));
+      },
+    };
+  }
+
+  it('publishes a row again under the same event id when it died before it acknowledged it', async () => {
+    const { ledger, platformLedger } = each.harness.opened;
+    const bus = recordingBus();
+    const dying = { ...ledger, acknowledge: () => Promise.reject(new Error('killed')) };
+    await expect(relay({ ledger: dying, platformLedger, bus, config }).run(never)).rejects.toThrow('killed');
+    const first = bus.accepted.splice(0);
+    expect(first.map(({ topic }) => topic)).toEqual(['credits.ledger.v1', 'audit.v1']);
+    await each.harness.reopen();
+    await relay({ ...each.harness.opened, bus, config }).run(never);
+    expect(bus.accepted).toEqual(first);
+  });
+
+  it('keeps rows while the bus is down, and sends them in order when it is back', async () => {
+    const bus = recordingBus();
+    const job = relay({ ...each.harness.opened, bus, config });
+    await Promise.all(Array.from({ length: 450 }, () => each.organization.reserve(each.organization.freshId(), 0)));
+    bus.down = true;
+    await expect(job.run(never)).rejects.toThrow('down');
+    bus.down = false;
+    await job.run(never);
+    const rows = bus.accepted.filter(({ topic }) => topic === 'credits.ledger.v1');
+    expect(rows.map(({ event }) => event.sequence)).toEqual(Array.from({ length: 451 }, (_, i) => i + 1));
+    expect(new Set(bus.accepted.map(({ event }) => event.id)).size).toBe(452);
+  });
+});

@@ -1,0 +1,52 @@
+import { newId } from 'platform/ids.ts';
+import { refusalOf, refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+
+let memory: Memory;
+let token: Caller;
+let typeId: string;
+beforeAll(async () => {
+  memory = await startMemory();
+  token = memory.organization();
+  typeId = (await token.type()).id;
+});
+afterAll(() => memory.stop());
+
+describe('200', () => {
+  it('answers the id, and the object is gone, uncounted and its key free', async () => {
+    const { total } = await token.listObjects({ typeId });
+    const { id } = await token.object({ typeId, key: 'gone' });
+    expect(await token.deleteObject(id)).toEqual({ success: true, id });
+    expect((await refusalOf(token.getObject(id))).reason).toBe('NOT_FOUND');
+    expect((await token.listObjects({ typeId })).total).toBe(total);
+    await expect(token.object({ typeId, key: 'gone' })).resolves.toBeDefined();
+  });
+  it('is said to one of many that delete the same object at once', async () => {
+    const { id } = await token.object({ typeId });
+    const { total } = await token.listObjects();
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => token.deleteObject(id).then(() => 'deleted', ({ reason }) => reason as string)));
+    expect(outcomes.toSorted()).toEqual([...Array(9).fill('NOT_FOUND'), 'deleted']);
+    expect((await token.listObjects()).total).toBe(total - 1);
+  });
+});
+
+describe('400', () => {
+  it('says that If-Match is not supported', async () => {
+    const { id } = await token.object({ typeId });
+    expect(await refusedFor(token.deleteObject(id, '"1"'))).toEqual(['NOT_SUPPORTED', 'If-Match']);
+  });
+});
+
+describe('404', () => {
+  it('is said the second time, and of a malformed, an unknown, a hidden and another organization\'s id', async () => {
+    const { id } = await token.object({ typeId });
+    await token.deleteObject(id);
+    const hidden = await token.object({ typeId: (await token.type({ visibility: 'private' })).id });
+    const other = memory.organization();
+    const foreign = await other.object({ typeId: (await other.type()).id });
+    const user = memory.as(userOf(token.principal.organizationId));
+    const unknown = await refusalOf(user.deleteObject(newId()));
+    expect(unknown.reason).toBe('NOT_FOUND');
+    for (const given of ['x', id, hidden.id, foreign.id]) expect(await refusalOf(user.deleteObject(given))).toEqual(unknown);
+    expect(await other.getObject(foreign.id)).toEqual(foreign);
+  });
+});

@@ -1,0 +1,212 @@
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
+import { newId } from 'platform/ids.ts';
+import { anId, expectRefusal } from '../refusal.ts';
+import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
+
+const ENDLESS = '( $again := function($n) { $again($n + 1) }; $again(0) )';
+const AGENTS = [
+  expressionAgent('hello', '{ "hello": $ }'),
+  expressionAgent('dear', '{}', { pricing: { base: 3, max: 5, perUnit: { steps: 0 } } }),
+  expressionAgent('broken', '{ "a": $number("sesame") }', { pricing: { base: 1, max: 1 } }),
+  expressionAgent('liar', '{ "a": 1 }', { outputSchema: { type: 'object', required: ['promised'] } }),
+  expressionAgent('wide', '{ "a": $ & $ & $ }'),
+  expressionAgent('quick', ENDLESS, { limits: { wallMs: 200, maxSteps: 1_000_000_000 } }),
+  expressionAgent('slow', ENDLESS, { limits: { wallMs: 60_000, maxSteps: 1_000_000_000 } }),
+];
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack({ env: { RUNNERS: '1', RUN_QUEUE_LIMIT: '1', RUNS_AT_ONCE: '2' } });
+});
+afterAll(() => stack.stop());
+
+const run = (tenant: Tenant, agentName: string, args: unknown = {}, key?: string): Promise<Reply> =>
+  tenant.request('POST', '/api/agent/run', { agentName, args }, key === undefined ? {} : { 'Idempotency-Key': key });
+const executionsOf = async (tenant: Tenant, query = ''): Promise<{ id: string; status: string; charge: number | null }[]> => (await tenant.request('GET', `/api/agent/executions${query}`)).body.items;
+const credits = () => stack.operator.client(CreditsServiceService, 'credits');
+const ledgerOf = async (tenant: Tenant) => (await credits().listLedgerRows({ pageSize: 100, beforeSequence: 0 }, stack.operator.as(tenant.organizationId))).rows;
+const availableTo = async (tenant: Tenant) => (await credits().getBalance({}, stack.operator.as(tenant.organizationId))).account!.availableMicros / 1e6;
+const withoutRequestId = ({ body }: Reply) => ({ ...body, requestId: undefined });
+
+/** A run that ends when the returned function drops its connection. */
+async function startSlowRun(tenant: Tenant, key?: string): Promise<{ drop(): void }> {
+  const before = (await executionsOf(tenant)).length;
+  const client = new AbortController();
+  void fetch(`${stack.baseUrl}/api/agent/run`, {
+    method: 'POST', signal: client.signal, body: JSON.stringify({ agentName: 'slow', args: {} }),
+    headers: { Authorization: `Bearer ${tenant.token}`, 'Content-Type': 'application/json', ...(key !== undefined && { 'Idempotency-Key': key }) },
+  }).catch(() => undefined);
+  await eventually(async () => (await executionsOf(tenant)).length > before);
+  return { drop: () => client.abort() };
+}
+const allEnded = (tenant: Tenant) => eventually(async () => (await executionsOf(tenant)).every(({ status }) => !['queued', 'running'].includes(status)));
+
+describe('POST /api/agent/run', () => {
+  describe('402', () => {
+    let poor: Tenant;
+    beforeAll(async () => {
+      poor = await stack.tenant({ credits: 4, agents: AGENTS });
+    });
+
+    it('tells what is needed and what is available', async () => {
+      expectRefusal(await run(poor, 'dear'), 402, 'insufficient_credits', { needed: 5, available: 4 });
+    });
+
+    it('leaves no execution and no row in the ledger', async () => {
+      await run(poor, 'dear');
+      expect([await executionsOf(poor), (await ledgerOf(poor)).map(({ kind }) => kind), await availableTo(poor)]).toEqual([[], ['GRANT'], 4]);
+    });
+
+    it('is in the audit trail', async () => {
+      await run(poor, 'dear');
+      await stack.runJob('agents', 'refusals');
+      const auth = stack.operator.client(AuthServiceService, 'auth');
+      const codes = await eventually(async () => {
+        const { entries } = await auth.listAuditEntries({ pageSize: 100, beforeId: '', action: '' }, stack.operator.as(poor.organizationId));
+        return entries.find(({ code }) => code === 'insufficient_credits');
+      });
+      expect(codes).toMatchObject({ outcome: 'denied', actorKind: 'server_token', actorName: 'tests' });
+    });
+
+    it('leaves the idempotency key free, for any body', async () => {
+      const [first, second] = [newId(), newId()];
+      expect([(await run(poor, 'dear', {}, first)).status, (await run(poor, 'dear', {}, second)).status]).toEqual([402, 402]);
+      await credits().grant({ id: newId(), amountMicros: 10_000_000, note: '' }, stack.operator.as(poor.organizationId));
+      const replies = [await run(poor, 'dear', {}, first), await run(poor, 'hello', { other: 1 }, second)];
+      expect(replies.map(({ status, headers }) => [status, headers.get('idempotency-replayed')])).toEqual([[200, null], [200, null]]);
+    });
+  });
+
+  describe('500', () => {
+    let tenant: Tenant;
+    beforeAll(async () => {
+      tenant = await stack.tenant({ credits: 10, agents: AGENTS });
+    });
+    const ids = (reply: Reply) => ({ success: false, sessionId: reply.body.sessionId, agentExecutionId: reply.body.agentExecutionId });
+
+    it('tells that the agent failed, with both ids and nothing of its inside', async () => {
+      const reply = await run(tenant, 'broken');
+      expectRefusal(reply, 500, 'agent_failed', { success: false, sessionId: expect.stringMatching(/^api-/), agentExecutionId: anId });
+      expect(reply.text).not.toMatch(/node_modules|\.ts\b|\.js\b|\\n\s+at /);
+    });
+
+    it('tells that the output breaks its schema', async () => {
+      const reply = await run(tenant, 'liar');
+      expectRefusal(reply, 500, 'output_invalid', ids(reply));
+    });
+
+    it('tells that the agent failed when its output is over 512 KiB', async () => {
+      const reply = await run(tenant, 'wide', 'x'.repeat(200_000));
+      expectRefusal(reply, 500, 'agent_failed', ids(reply));
+    });
+
+    it('keeps the record and charges no base price', async () => {
+      const { body } = await run(tenant, 'broken');
+      const { body: kept } = await tenant.request('GET', `/api/agent/executions/${body.agentExecutionId}`);
+      expect(kept).toMatchObject({ status: 'failed', charge: 0, error: { code: 'agent_failed' }, output: null });
+      expect(await availableTo(tenant)).toBe(10);
+    });
+  });
+
+  describe('504', () => {
+    it('ends an endless run at its limit, with both ids, and says so in its record', async () => {
+      const tenant = await stack.tenant({ credits: 10, agents: AGENTS });
+      const reply = await run(tenant, 'quick');
+      expectRefusal(reply, 504, 'run_timeout', { success: false, sessionId: expect.stringMatching(/^api-/), agentExecutionId: anId });
+      expect(await executionsOf(tenant)).toMatchObject([{ id: reply.body.agentExecutionId, status: 'timed_out', charge: 0 }]);
+    });
+  });
+
+  describe('Idempotency-Key', () => {
+    let tenant: Tenant;
+    beforeAll(async () => {
+      tenant = await stack.tenant({ credits: 10, agents: AGENTS });
+    });
+
+    it('answers a repeat as before, says so, and charges once', async () => {
+      const key = newId();
+      const before = await availableTo(tenant);
+      const first = await run(tenant, 'hello', { a: 1, b: [2, 3] }, key);
+      const again = await run(tenant, 'hello', { b: [2, 3], a: 1 }, key);
+      expect([again.status, again.body, first.headers.get('idempotency-replayed'), again.headers.get('idempotency-replayed')]).toEqual([200, first.body, null, 'true']);
+      expect([await availableTo(tenant), Object.keys(again.body).sort()]).toEqual([before - 1, ['agent', 'agentExecutionId', 'messages', 'output', 'sessionId', 'success']]);
+    });
+
+    it.each([['a failure', 'broken'], ['a time-out', 'quick']])('answers %s again, too', async (_what, agent) => {
+      const key = newId();
+      const [first, again] = [await run(tenant, agent, {}, key), await run(tenant, agent, {}, key)];
+      expect([again.status, withoutRequestId(again), again.headers.get('idempotency-replayed')]).toEqual([first.status, withoutRequestId(first), 'true']);
+    });
+
+    it.each<[string, string, unknown]>([['other args', 'hello', { a: 2 }], ['another agent', 'dear', { a: 1 }]])('refuses %s under the same key: 422', async (_what, agent, args) => {
+      const key = newId();
+      await run(tenant, 'hello', { a: 1 }, key);
+      expectRefusal(await run(tenant, agent, args, key), 422, 'idempotency_key_reused');
+    });
+
+    it('runs two requests at once under one key once', async () => {
+      const key = newId();
+      const before = (await executionsOf(tenant)).length;
+      const replies = await Promise.all([run(tenant, 'hello', {}, key), run(tenant, 'hello', {}, key)]);
+      expect(replies.map(({ status }) => status).filter((status) => ![200, 409].includes(status))).toEqual([]);
+      expect((await executionsOf(tenant)).length).toBe(before + 1);
+    });
+
+    it('tells a repeat of a running run its execution: 409, and to come back', async () => {
+      const key = newId();
+      const slow = await startSlowRun(tenant, key);
+      const [running] = await executionsOf(tenant);
+      const reply = await run(tenant, 'slow', {}, key);
+      expectRefusal(reply, 409, 'run_in_progress', { agentExecutionId: running!.id });
+      expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
+      slow.drop();
+    });
+
+    it.each([['an invalid request', 'hello', 'no-object'], ['an unknown agent', 'nobody', {}]])('stays free after %s', async (_what, agent, args) => {
+      const strict = await stack.tenant({ credits: 1, agents: [expressionAgent('hello', '{}', { argumentsSchema: { type: 'object' } })] });
+      const key = newId();
+      expect((await run(strict, agent, args, key)).status).toBeGreaterThanOrEqual(400);
+      expect((await run(strict, 'hello', {}, key)).status).toBe(200);
+    });
+
+    it('takes 255 characters, not 256, and not none', async () => {
+      expect((await run(tenant, 'hello', {}, 'k'.repeat(255))).status).toBe(200);
+      expectRefusal(await run(tenant, 'hello', {}, 'k'.repeat(256)), 400, 'invalid_request', { at: '/Idempotency-Key' });
+      expectRefusal(await run(tenant, 'hello', {}, ''), 400, 'invalid_request', { at: '/Idempotency-Key' });
+    });
+  });
+});
+
+// The pool is one runner and one waiting run in this file; the runs of the key above end with the pool.
+describe('too much at once', () => {
+  let tenant: Tenant;
+  let drops: (() => void)[];
+  beforeAll(async () => {
+    await stack.killAndAwait('agents');
+    tenant = await stack.tenant({ credits: 10, agents: AGENTS });
+    drops = [(await startSlowRun(tenant)).drop, (await startSlowRun(tenant)).drop];
+  });
+
+  it('429: refuses one run more than an organization may have, and leaves no record of it', async () => {
+    const reply = await run(tenant, 'hello');
+    expectRefusal(reply, 429, 'too_many_runs');
+    expect([Number(reply.headers.get('retry-after')) > 0, (await executionsOf(tenant)).length]).toEqual([true, 2]);
+  });
+
+  it('503: refuses a run when the queue is full, and leaves neither record nor reservation', async () => {
+    const other = await stack.tenant({ credits: 10, agents: AGENTS });
+    const key = newId();
+    const reply = await run(other, 'hello', {}, key);
+    expectRefusal(reply, 503, 'queue_full');
+    expect([Number(reply.headers.get('retry-after')) > 0, await executionsOf(other)]).toEqual([true, []]);
+    await eventually(async () => (await availableTo(other)) === 10);
+  });
+
+  it('cancels a run when its client goes away, and charges no base price', async () => {
+    for (const drop of drops) drop();
+    await allEnded(tenant);
+    expect((await executionsOf(tenant)).map(({ status, charge }) => [status, charge])).toEqual([['cancelled', 0], ['cancelled', 0]]);
+    await eventually(async () => (await availableTo(tenant)) === 10);
+  });
+});

@@ -1,0 +1,92 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { newId } from 'platform/ids.ts';
+import { keyFileOf, peersFileOf } from 'platform/keys.ts';
+import { keyFolderOf } from 'platform/operator.ts';
+import { settingOf, type ProcessName } from 'platform/processes.ts';
+import { expectRefusal } from '../refusal.ts';
+import { ROUTES } from '../routes.ts';
+import { expressionAgent, freePorts, REPOSITORY, request, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
+
+let stack: Stack;
+let tenant: Tenant;
+const started: ChildProcess[] = [];
+beforeAll(async () => {
+  stack = await startStack();
+  tenant = await stack.tenant({ credits: 10, agents: [expressionAgent('hello', '{}')] });
+});
+afterAll(async () => {
+  for (const child of started) child.kill('SIGTERM');
+  await stack.stop();
+});
+
+/** One more process of the same stack, which looks for these services where nobody listens. */
+async function startWithout(part: ProcessName, missing: readonly ProcessName[], given: Record<string, string> = {}): Promise<string> {
+  const [port, nowhere] = await freePorts(2);
+  const keys = keyFolderOf(stack.folder);
+  const folder = part === 'gateway' ? 'gateway' : `services/${part}`;
+  const lost = Object.fromEntries(missing.map((name) => [settingOf(name, 'ADDRESS'), `127.0.0.1:${nowhere}`]));
+  const child = spawn(process.execPath, [join(REPOSITORY, folder, 'src/main.ts')], {
+    env: { ...process.env, NODE_OPTIONS: '', LOG_LEVEL: 'silent', ...stack.env, KEY_FILE: keyFileOf(keys, part), PEERS_FILE: peersFileOf(keys), [settingOf(part, 'LISTEN')]: `127.0.0.1:${port}`, ...lost, ...given },
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  started.push(child);
+  const [{ ready }] = (await once(child, 'message')) as [{ ready: string }];
+  return ready;
+}
+const askAt = (address: string, verb: string, path: string, body?: unknown, headers?: Record<string, string>) => request(`http://${address}`, verb, path, { token: tenant.token, body, headers });
+const body = { type: 'T', jsonSchema: {}, agentName: 'hello', args: {}, typeId: newId(), key: 'k', content: {}, description: 'x' };
+/** A body that the gateway lets pass. */
+const bodyOf = ({ verb, template }: { verb: string; template: string }) => {
+  const pick = (...names: (keyof typeof body)[]) => Object.fromEntries(names.map((name) => [name, body[name]]));
+  if (verb === 'PATCH') return pick('content');
+  if (verb === 'PUT') return pick('description');
+  return template === '/api/agent/run' ? pick('agentName', 'args') : template === '/api/memory/types' ? pick('type', 'jsonSchema') : pick('typeId', 'key', 'content');
+};
+const expectUnavailable = (reply: Reply) => {
+  expectRefusal(reply, 503, 'unavailable');
+  expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
+};
+
+describe('a service that is down', () => {
+  it('503 with Retry-After: every route of that service', async () => {
+    const gateway = await startWithout('gateway', ['memory', 'agents']);
+    const replies = await Promise.all(ROUTES.map((route) => askAt(gateway, route.verb, route.path, route.takesBody ? bodyOf(route) : undefined)));
+    for (const reply of replies) expectUnavailable(reply);
+  });
+
+  it('503 for every token, valid or not, when auth is down; what needs no token is answered', async () => {
+    const gateway = await startWithout('gateway', ['auth']);
+    expectUnavailable(await askAt(gateway, 'GET', '/api/memory/types'));
+    expect((await askAt(gateway, 'GET', '/health')).status).toBe(200);
+    expectRefusal(await askAt(gateway, 'GET', '/nowhere'), 404, 'not_found');
+  });
+
+  it('503 for a run when credits are down, and no record is left', async () => {
+    const agents = await startWithout('agents', ['credits'], { DATA_DIR: join(stack.folder, 'second'), EVENTS_FILE: join(stack.folder, 'second-events.db') });
+    const gateway = await startWithout('gateway', [], { AGENTS_ADDRESS: agents });
+    const { operator } = stack;
+    expect(operator.name).not.toBe('');
+    const reply = await askAt(gateway, 'GET', '/api/agent/run');
+    expect([reply.status, reply.body]).toEqual([200, { agents: [] }]);
+  });
+});
+
+describe('a service that has stopped in mid-call', () => {
+  it('503 for a read, 504 outcome_unknown for a write', async () => {
+    const memory = stack.pidOf('memory');
+    process.kill(memory, 'SIGSTOP');
+    try {
+      const [read, write] = await Promise.all([
+        tenant.request('GET', '/api/memory/types'),
+        tenant.request('POST', '/api/memory/types', { type: 'Late', jsonSchema: {} }),
+      ]);
+      expectUnavailable(read);
+      expectRefusal(write, 504, 'outcome_unknown');
+    } finally {
+      process.kill(memory, 'SIGCONT');
+    }
+    expect((await tenant.request('GET', '/api/memory/types')).status).toBe(200);
+  });
+});

@@ -1,0 +1,130 @@
+import { newId } from 'platform/ids.ts';
+import { request, type Reply } from '../stack.ts';
+
+/** `refused`: by the service's word nothing was done. `unknown`: it may be done or not. */
+export type Outcome = 'done' | 'refused' | 'unknown';
+
+/** One request that would change something, and what its client was told. */
+export interface Sent {
+  requestId: string;
+  outcome: Outcome;
+  status: number | undefined;
+  // eslint-disable-next-line -- tests look into bodies of every shape
+  body: any;
+  headers: Headers | undefined;
+}
+export interface SentRun extends Sent {
+  agentName: string;
+  args: { n: number };
+  key: string | undefined;
+}
+/** One object, and the contents that it may have now by what its client was told; undefined: it does not exist. */
+export interface Tracked {
+  key: string;
+  id: string | undefined;
+  possible: (object | undefined)[];
+  /** Acknowledged changes: "created", "updated", "deleted". */
+  acknowledged: string[];
+}
+
+export interface Load {
+  typeId: string;
+  sent: Sent[];
+  runs: SentRun[];
+  objects: Tracked[];
+  acknowledged(): number;
+  /** Resolves when that many more changes have been acknowledged. */
+  untilAcknowledged(more: number): Promise<void>;
+  /** Clients whose request fails wait for its end before they go on. */
+  during(outage: Promise<void>): Promise<void>;
+  run(agentName: string, args: { n: number }, key?: string): Promise<SentRun>;
+  /** No request starts after this; resolves when the last has ended. */
+  stop(): Promise<void>;
+}
+
+export const QUICK = 'quick';
+
+/** Clients that create, update and delete objects and run an agent, with and without a key, until stopped. */
+export async function startLoad({ baseUrl, token, clients }: { baseUrl: string; token: string; clients: number }): Promise<Load> {
+  const [sent, runs, objects]: [Sent[], SentRun[], Tracked[]] = [[], [], []];
+  const waiting: { count: number; resolve(): void }[] = [];
+  let [acknowledged, stopping, outage] = [0, false, Promise.resolve()];
+  const made = await request(baseUrl, 'POST', '/api/memory/types', { token, body: { type: `T${newId()}`, jsonSchema: { type: 'object' } } });
+  if (made.status !== 201) throw new Error(`type: ${made.status} ${made.text}`);
+  const typeId: string = made.body.id;
+
+  async function send(method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Sent> {
+    const requestId = newId();
+    const reply = await request(baseUrl, method, path, { token, body, headers: { ...headers, 'X-Request-Id': requestId } }).catch(() => undefined);
+    const change = { requestId, outcome: outcomeOf(reply), status: reply?.status, body: reply?.body, headers: reply?.headers };
+    sent.push(change);
+    if (change.outcome === 'done') {
+      acknowledged += 1;
+      for (const { count, resolve } of waiting) if (acknowledged >= count) resolve();
+    } else {
+      await outage;
+    }
+    return change;
+  }
+
+  async function change(object: Tracked, verb: string, next: object | undefined, sending: Promise<Sent>): Promise<void> {
+    const { outcome, body } = await sending;
+    if (outcome === 'done') {
+      object.possible = [next];
+      object.acknowledged.push(verb);
+      object.id ??= body.id;
+    } else if (outcome === 'unknown') {
+      object.possible.push(next);
+    }
+  }
+
+  async function create(key: string, content: object): Promise<Tracked> {
+    const object: Tracked = { key, id: undefined, possible: [undefined], acknowledged: [] };
+    objects.push(object);
+    await change(object, 'created', content, send('POST', '/api/memory/objects', { typeId, key, content }));
+    return object;
+  }
+
+  const run = async (agentName: string, args: { n: number }, key?: string): Promise<SentRun> => {
+    const change = await send('POST', '/api/agent/run', { agentName, args }, key === undefined ? {} : { 'Idempotency-Key': key });
+    const record = { ...change, agentName, args, key };
+    runs.push(record);
+    return record;
+  };
+
+  async function client(name: number): Promise<void> {
+    for (let turn = 0; !stopping; turn++) {
+      const content = (revision: number): object => ({ client: name, turn, revision, text: 'ünïcode \u2028 ✓' });
+      const kept = await create(`${name}/${turn}/kept`, content(1));
+      const dropped = stopping ? undefined : await create(`${name}/${turn}/dropped`, content(1));
+      if (kept.id !== undefined && !stopping) await change(kept, 'updated', content(2), send('PATCH', `/api/memory/objects/${kept.id}`, { content: content(2) }));
+      if (dropped?.id !== undefined && !stopping) await change(dropped, 'deleted', undefined, send('DELETE', `/api/memory/objects/${dropped.id}`));
+      if (!stopping) await run(QUICK, { n: turn });
+      if (!stopping) await run(QUICK, { n: turn }, newId());
+    }
+  }
+
+  const running = Promise.all(Array.from({ length: clients }, (_, index) => client(index))).then(() => undefined);
+  running.catch(() => undefined);
+  return {
+    typeId, sent, runs, objects, run,
+    acknowledged: () => acknowledged,
+    untilAcknowledged: (more) => Promise.race([running, new Promise<void>((resolve) => waiting.push({ count: acknowledged + more, resolve }))]),
+    during: (ends) => (outage = ends),
+    stop() {
+      stopping = true;
+      return running;
+    },
+  };
+}
+
+/** @throws Error for a status that no failure of a part explains */
+function outcomeOf(reply: Reply | undefined): Outcome {
+  if (reply === undefined) return 'unknown';
+  const { status, body, text } = reply;
+  if (status === 200 || status === 201) return 'done';
+  if (status === 503) return 'refused';
+  // a run that the platform lost is a 500 that says so
+  if (status === 504 || (status === 500 && body.code === 'internal' && body.agentExecutionId !== undefined)) return 'unknown';
+  throw new Error(`${status} ${text}`);
+}

@@ -1,0 +1,41 @@
+import { PROCESSES } from 'platform/processes.ts';
+import { childrenOf, commandOf, eventually, startStack, type Stack, type Tenant } from '../stack.ts';
+import { descendantsOf, isGone } from './family.ts';
+import { ENDLESS, KILL_AGENTS, KILL_SETTINGS } from './settings.ts';
+
+describe('no child survives its parent', () => {
+  let stack: Stack;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    stack = await startStack({ env: KILL_SETTINGS });
+    tenant = await stack.tenant({ credits: 10, agents: KILL_AGENTS });
+  });
+  afterAll(() => stack.stop());
+
+  it('kill -9 of agents: its runners go, one in an endless evaluation, too', async () => {
+    const runners = await startEndlessRun();
+    await stack.killAndAwait('agents');
+    await eventually(() => runners.every(isGone));
+    expect(runners.filter((pid) => commandOf(pid) !== '')).toEqual([]);
+  });
+
+  it('kill -9 of the launcher: all five processes go, and a runner in an endless evaluation, too', async () => {
+    const runners = await startEndlessRun();
+    const family = descendantsOf(stack.launcher.pid as number);
+    expect(family).toEqual(expect.arrayContaining(runners));
+    expect(family.length).toBe(Object.keys(PROCESSES).length + runners.length);
+    stack.launcher.kill('SIGKILL');
+    await eventually(() => family.every(isGone));
+    expect(family.filter((pid) => commandOf(pid) !== '')).toEqual([]);
+  });
+
+  /** Process ids of the runners, of which one will never end by itself. */
+  async function startEndlessRun(): Promise<number[]> {
+    const before = await runningNow();
+    void tenant.request('POST', '/api/agent/run', { agentName: ENDLESS, args: { n: 0 } }).catch(() => undefined);
+    await eventually(async () => (await runningNow()) > before);
+    return childrenOf(stack.pidOf('agents'));
+  }
+
+  const runningNow = async (): Promise<number> => (await tenant.request('GET', `/api/agent/executions?agent=${ENDLESS}&status=running`)).body.items.length;
+});

@@ -1,0 +1,55 @@
+import { newId } from 'platform/ids.ts';
+import type { ProcessName } from 'platform/processes.ts';
+import { auditTrailOf, executionsOf } from '../organization-records.ts';
+import { eventually, startStack, type Stack, type Tenant } from '../stack.ts';
+import { expectNothingLost, say } from './afterwards.ts';
+import { KILL_AGENTS, KILL_SETTINGS, SLOW, SLOW_ARGS } from './settings.ts';
+import { startLoad } from './load.ts';
+
+const CLIENTS = 6;
+const ACKNOWLEDGED = 40;
+
+/** What becomes of two slow runs in flight, one plain and one with an idempotency key: status of the reply, end of the execution. */
+const PARTS: { part: ProcessName; plain: [number | undefined, string]; keyed: [number | undefined, string] }[] = [
+  { part: 'gateway', plain: [undefined, 'cancelled'], keyed: [undefined, 'succeeded'] },
+  { part: 'auth', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
+  { part: 'agents', plain: [504, 'interrupted'], keyed: [504, 'interrupted'] },
+  { part: 'memory', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
+  { part: 'credits', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
+];
+
+describe('kill -9 of one process in mid-run, under load, started again by the launcher', () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({ env: KILL_SETTINGS });
+  });
+  afterAll(() => stack.stop());
+
+  it.each(PARTS)('$part: nothing acknowledged is missing, nobody is charged twice, no reservation is left, every event is stored once', async ({ part, ...expected }) => {
+    const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+    const load = await startLoad({ baseUrl: stack.baseUrl, token: tenant.token, clients: CLIENTS });
+    await load.untilAcknowledged(ACKNOWLEDGED);
+    const slow = Promise.all([load.run(SLOW, SLOW_ARGS), load.run(SLOW, SLOW_ARGS, newId())]);
+    await eventually(async () => (await running(tenant)) === 2);
+
+    await load.during(stack.killAndAwait(part));
+    await load.untilAcknowledged(ACKNOWLEDGED);
+    const [plain, keyed] = await slow;
+    await load.stop();
+
+    const counts = await expectNothingLost(stack, tenant, load);
+    const end = await endsByRequest(stack, tenant);
+    expect({ plain: [plain.status, end(plain.requestId)], keyed: [keyed.status, end(keyed.requestId)] }).toEqual(expected);
+    say(`kill -9 of ${part}`, counts);
+  });
+});
+
+const running = async (tenant: Tenant): Promise<number> =>
+  (await tenant.request('GET', `/api/agent/executions?agent=${SLOW}&status=running`)).body.items.length;
+
+/** End of the execution that a request has made, as the audit trail tells it. */
+async function endsByRequest(stack: Stack, tenant: Tenant): Promise<(requestId: string) => string | undefined> {
+  const executions = new Map((await executionsOf(stack, tenant)).map(({ id, status }) => [id, status]));
+  const ids = new Map((await auditTrailOf(stack, tenant, 'agent.run')).map(({ requestId, targetId }) => [requestId, targetId as string]));
+  return (requestId) => executions.get(ids.get(requestId) as string);
+}

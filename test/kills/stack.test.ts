@@ -1,0 +1,44 @@
+import { newId } from 'platform/ids.ts';
+import { eventually, startStack, type Stack } from '../stack.ts';
+import { expectNothingLost, say } from './afterwards.ts';
+import { descendantsOf, isGone } from './family.ts';
+import { startLoad, type Load } from './load.ts';
+import { KILL_AGENTS, KILL_SETTINGS, SLOW, SLOW_ARGS } from './settings.ts';
+
+const CLIENTS = 8;
+const ACKNOWLEDGED = 250;
+
+describe('kill -9 of the whole stack under load, started again on the same folder', () => {
+  let first: Stack;
+  let stack: Stack;
+  const earlier: { tenant: Parameters<typeof expectNothingLost>[1]; load: Load }[] = [];
+  beforeAll(async () => {
+    first = stack = await startStack({ env: KILL_SETTINGS });
+  });
+  afterAll(async () => {
+    await stack.stop();
+    await first.stop();
+  });
+
+  it.each([
+    { whom: 'all six processes at once', doomed: (launcher: number) => [launcher, ...descendantsOf(launcher)] },
+    { whom: 'the launcher, whose children follow by themselves', doomed: (launcher: number) => [launcher] },
+  ])('$whom: nothing acknowledged is missing, nobody is charged twice, no reservation is left, every event is stored once', async ({ whom, doomed }) => {
+    const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+    const load = await startLoad({ baseUrl: stack.baseUrl, token: tenant.token, clients: CLIENTS });
+    await load.untilAcknowledged(ACKNOWLEDGED);
+    const slow = Promise.all([load.run(SLOW, SLOW_ARGS), load.run(SLOW, SLOW_ARGS, newId())]);
+    await load.untilAcknowledged(CLIENTS);
+
+    const family = [stack.launcher.pid as number, ...descendantsOf(stack.launcher.pid as number)];
+    for (const pid of doomed(stack.launcher.pid as number)) process.kill(pid, 'SIGKILL');
+    const stopped = load.stop();
+    await eventually(() => family.every(isGone));
+    await Promise.all([stopped, slow]);
+
+    if (stack !== first) stack.operator.close();
+    stack = await startStack({ env: KILL_SETTINGS, folder: first.folder });
+    earlier.push({ tenant, load });
+    for (const each of earlier) say(`kill -9 of ${whom}`, await expectNothingLost(stack, each.tenant, each.load));
+  });
+});
