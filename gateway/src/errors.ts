@@ -9,7 +9,8 @@ export function errorReply(error: unknown, requestId: string, log: Log): Reply {
   const known = error instanceof ServiceError && error.reason in ERRORS ? error : new ServiceError('INTERNAL', undefined, { cause: error });
   const { http: status } = ERRORS[known.reason];
   const code = codeOf(known.reason);
-  if (known.cause !== undefined) log[status === 500 ? 'error' : 'warn']({ requestId, code, error: status === 500 ? known.cause : String(known.cause) }, 'request failed');
+  if (status === 500) log.error({ requestId, code, error: known.cause }, 'request failed');
+  else if (status > 500) log.warn({ requestId, code, cause: String(known.cause) }, 'request failed');
   // whatever lay behind a 401, its body is the same
   const { message, details, facts } = known.reason === 'UNAUTHENTICATED' ? new ServiceError('UNAUTHENTICATED') : known;
   return {

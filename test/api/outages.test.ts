@@ -1,9 +1,10 @@
+import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { newId } from 'platform/ids.ts';
 import { keyFileOf, peersFileOf } from 'platform/keys.ts';
-import { keyFolderOf } from 'platform/operator.ts';
+import { keyFolderOf, openOperator } from 'platform/operator.ts';
 import { settingOf, type ProcessName } from 'platform/processes.ts';
 import { expectRefusal } from '../refusal.ts';
 import { ROUTES } from '../routes.ts';
@@ -64,12 +65,16 @@ describe('a service that is down', () => {
   });
 
   it('503 for a run when credits are down, and no record is left', async () => {
-    const agents = await startWithout('agents', ['credits'], { DATA_DIR: join(stack.folder, 'second'), EVENTS_FILE: join(stack.folder, 'second-events.db') });
-    const gateway = await startWithout('gateway', [], { AGENTS_ADDRESS: agents });
-    const { operator } = stack;
-    expect(operator.name).not.toBe('');
-    const reply = await askAt(gateway, 'GET', '/api/agent/run');
-    expect([reply.status, reply.body]).toEqual([200, { agents: [] }]);
+    const AGENTS_ADDRESS = await startWithout('agents', ['credits'], { DATA_DIR: join(stack.folder, 'second') });
+    const gateway = await startWithout('gateway', [], { AGENTS_ADDRESS });
+    const operator = openOperator({ keyFolder: keyFolderOf(stack.folder), addresses: { AGENTS_ADDRESS } });
+    const agents = operator.client(AgentsServiceService, 'agents');
+    await agents.applyAgent({ definition: JSON.stringify(expressionAgent('hello', '{}')) }, operator.as(tenant.organizationId));
+    await agents.publishAgent({ name: 'hello', version: undefined }, operator.as(tenant.organizationId));
+    operator.close();
+    const run = () => askAt(gateway, 'POST', '/api/agent/run', { agentName: 'hello', args: {} }, { 'Idempotency-Key': 'kept-free' });
+    for (const reply of [await run(), await run()]) expectUnavailable(reply);
+    expect((await askAt(gateway, 'GET', '/api/agent/executions')).body).toEqual({ items: [] });
   });
 });
 

@@ -1,14 +1,25 @@
 import { Worker } from 'node:worker_threads';
-import type { RunnerTask } from './evaluation.ts';
-import { evaluateExpression } from './expression.ts';
+import { evaluateExpression, type ExpressionLimits, type ExpressionResult } from './expression.ts';
 
-/** A runner: evaluates one task at a time for its parent, and is killed where it does not end. It has no environment and no secret. */
-const steps = new Int32Array(new SharedArrayBuffer(4));
-new Worker(new URL('./watch-parent.ts', import.meta.url), { workerData: { steps, parentPid: process.ppid }, execArgv: [] }).on('error', () => process.exit(1));
+/** From the pool. */
+export interface Assignment {
+  id: number;
+  source: string;
+  argsText: string;
+  limits: ExpressionLimits;
+}
+/** To the pool. */
+export type Report =
+  | { kind: 'started'; id: number }
+  | { kind: 'steps'; id: number; steps: number }
+  | { kind: 'finished'; id: number; result: ExpressionResult };
 
-process.on('message', (task: RunnerTask) => {
-  Atomics.store(steps, 0, 0);
-  void evaluateExpression(task, (count) => Atomics.store(steps, 0, count)).then((answer) => process.send?.(answer));
+const send = (report: Report): void => void process.send!(report);
+
+new Worker(new URL('./watch-parent.ts', import.meta.url), { workerData: process.ppid }).unref();
+process.on('disconnect', () => process.exit());
+process.on('message', async ({ id, source, argsText, limits }: Assignment) => {
+  send({ kind: 'started', id });
+  const result = await evaluateExpression(source, argsText, limits, (steps) => send({ kind: 'steps', id, steps }));
+  send({ kind: 'finished', id, result });
 });
-process.on('disconnect', () => process.exit(0));
-process.send?.('ready');

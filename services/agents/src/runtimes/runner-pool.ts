@@ -1,120 +1,132 @@
+import { rm } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ServiceError } from 'platform/errors.ts';
 import type { Log } from 'platform/log.ts';
-import type { Evaluation, EvaluationResult } from './evaluation.ts';
-import { startRunner, type Runner } from './runner.ts';
+import type { Message } from 'proto/agents/v1/agents.ts';
+import { fairQueue } from './fair-queue.ts';
+import { startRunner, type Runner, type RunnerResult } from './runner.ts';
 
-export type { Evaluation, EvaluationResult, RunLimits } from './evaluation.ts';
+export interface RunLimits {
+  wallMs: number;
+  maxSteps: number;
+  memoryMb: number;
+  outputBytes: number;
+}
+export interface Evaluation {
+  runtime: { type: 'expression'; source: string };
+  argsText: string;
+  limits: RunLimits;
+  organizationId: string;
+  signal: AbortSignal;
+}
+export type EvaluationResult =
+  | { outcome: 'succeeded'; outputText: string; steps: number; messages: Message[] }
+  /** The agent's fault; the message may be shown to the caller. */
+  | { outcome: 'failed'; code: 'agent_failed'; message: string; steps: number }
+  /** Of a run that was ended from outside the steps are known to the last ten thousand. */
+  | { outcome: 'timed_out'; steps: number }
+  | { outcome: 'cancelled'; steps: number }
+  /** The platform lost it. */
+  | { outcome: 'interrupted' };
 
 export interface RunnerPool {
-  /** @throws ServiceError QUEUE_FULL when as many runs wait as may */
+  /**
+   * Waits for a runner, then evaluates; the time limit begins with the evaluation.
+   * @throws ServiceError QUEUE_FULL, UNAVAILABLE (stopping): nothing was run
+   */
   evaluate(evaluation: Evaluation): Promise<EvaluationResult>;
-  readonly queued: number;
-  /** Interrupts what runs and waits; takes nothing more. */
+  /** Ends every runner; what runs or waits is interrupted. */
   stop(): Promise<void>;
+  readonly queued: number;
 }
 
-export interface RunnerPoolOptions {
-  size: number;
-  queueLimit: number;
-  /** A runner is replaced after this many runs. */
-  recycleAfter: number;
-  log: Log;
+interface Waiting extends Evaluation {
+  start(): void;
+  drop(): void;
 }
 
-interface Waiting {
-  evaluation: Evaluation;
-  resolve(result: EvaluationResult): void;
-}
-
-/** Runner processes, started when first needed; a bounded queue that takes organizations in turn. */
-export function startRunnerPool({ size, queueLimit, recycleAfter, log }: RunnerPoolOptions): RunnerPool {
-  /** Organizations in the order of their turns; each with its own queue. */
-  const queues = new Map<string, Waiting[]>();
+/** A pool of child processes, started when first needed. A runner is replaced after `recycleAfter` runs, and whenever it had to be ended. */
+export function startRunnerPool({ size, queueLimit, log, recycleAfter }: { size: number; queueLimit: number; log: Log; recycleAfter: number }): RunnerPool {
   const idle: Runner[] = [];
   const busy = new Set<Runner>();
-  const running = new Set<Promise<void>>();
-  const stopping = new AbortController();
-  let queued = 0;
+  const living = new Set<Runner>();
+  const queue = fairQueue<Waiting>();
+  let folder: string | undefined;
+  let stopped = false;
 
-  function takeNext(): Waiting | undefined {
-    const [turn] = queues;
-    if (!turn) return undefined;
-    const [organizationId, queue] = turn;
-    const next = queue.shift();
-    queues.delete(organizationId);
-    if (queue.length > 0) queues.set(organizationId, queue);
-    queued--;
-    return next;
+  function takeRunner(memoryMb: number): Runner {
+    const fitting = idle.findLastIndex((runner) => runner.memoryMb === memoryMb);
+    if (fitting >= 0) return idle.splice(fitting, 1)[0]!;
+    if (idle.length + busy.size === size) idle.shift()!.kill();
+    folder ??= mkdtempSync(join(tmpdir(), 'runner-'));
+    const runner = startRunner({ memoryMb, cwd: folder, log });
+    living.add(runner);
+    void runner.exited.then(() => {
+      living.delete(runner);
+      if (idle.includes(runner)) idle.splice(idle.indexOf(runner), 1);
+    });
+    return runner;
   }
 
-  function withdraw(organizationId: string, waiting: Waiting): void {
-    const queue = queues.get(organizationId);
-    const place = queue?.indexOf(waiting) ?? -1;
-    if (!queue || place < 0) return;
-    queue.splice(place, 1);
-    if (queue.length === 0) queues.delete(organizationId);
-    queued--;
-    waiting.resolve({ outcome: 'cancelled', steps: 0 });
-  }
-
-  /** An idle runner of this heap size, or a new one in the place of one of another size. */
-  function runnerFor(memoryMb: number): Runner {
-    const place = idle.findIndex((runner) => runner.alive && runner.memoryMb === memoryMb);
-    if (place >= 0) return (idle.splice(place, 1) as [Runner])[0];
-    if (idle.length + busy.size >= size) void idle.shift()?.kill();
-    return startRunner(memoryMb);
-  }
-
-  function dispatch(): void {
-    while (busy.size < size) {
-      const next = takeNext();
-      if (!next) return;
-      const work = serve(next).finally(() => running.delete(work));
-      running.add(work);
-    }
-  }
-
-  async function serve({ evaluation: { runtime, argsText, limits, signal }, resolve }: Waiting): Promise<void> {
-    const runner = runnerFor(limits.memoryMb);
+  async function runNow({ runtime: { source }, argsText, limits, signal }: Evaluation): Promise<RunnerResult> {
+    const runner = takeRunner(limits.memoryMb);
     busy.add(runner);
-    const result = await runner.run({ source: runtime.source, argsText, limits }, AbortSignal.any([signal, stopping.signal]));
+    const { memoryMb: _, ...inside } = limits;
+    const result = await runner.run({ source, argsText, limits: inside }, signal);
     busy.delete(runner);
-    if (!runner.alive) log.info({ outcome: result.outcome }, 'a runner ended');
-    else if (runner.runs >= recycleAfter) void runner.kill();
-    else idle.push(runner);
-    resolve(stopping.signal.aborted && result.outcome === 'cancelled' ? { outcome: 'interrupted' } : result);
-    dispatch();
+    if (runner.alive && runner.runs < recycleAfter) idle.push(runner);
+    else runner.kill();
+    queue.shift()?.start();
+    return result;
+  }
+
+  function wait(evaluation: Evaluation): Promise<RunnerResult> {
+    const { organizationId, signal } = evaluation;
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        queue.remove(organizationId, waiting);
+        resolve({ outcome: 'cancelled', steps: 0 });
+      };
+      const waiting: Waiting = {
+        ...evaluation,
+        start: () => {
+          signal.removeEventListener('abort', leave);
+          runNow(evaluation).then(resolve, reject);
+        },
+        drop: () => {
+          signal.removeEventListener('abort', leave);
+          resolve({ outcome: 'interrupted' });
+        },
+      };
+      signal.addEventListener('abort', leave, { once: true });
+      queue.push(organizationId, waiting);
+    });
   }
 
   return {
-    get queued() { return queued; },
-    evaluate(evaluation) {
-      const { organizationId, signal } = evaluation;
-      if (stopping.signal.aborted) throw new ServiceError('UNAVAILABLE');
-      if (signal.aborted) return Promise.resolve({ outcome: 'cancelled', steps: 0 });
-      if (busy.size >= size && queued >= queueLimit) throw new ServiceError('QUEUE_FULL', undefined, { headers: { 'Retry-After': '1' } });
-      const { promise, resolve } = Promise.withResolvers<EvaluationResult>();
-      const leave = (): void => withdraw(organizationId, waiting);
-      const waiting: Waiting = {
-        evaluation,
-        resolve(result) {
-          signal.removeEventListener('abort', leave);
-          resolve(result);
-        },
-      };
-      signal.addEventListener('abort', leave);
-      queues.set(organizationId, [...(queues.get(organizationId) ?? []), waiting]);
-      queued++;
-      dispatch();
-      return promise;
+    get queued() {
+      return queue.length;
+    },
+    async evaluate(evaluation) {
+      if (stopped) throw new ServiceError('UNAVAILABLE', 'The service is stopping', { headers: { 'Retry-After': '1' } });
+      if (evaluation.signal.aborted) return { outcome: 'cancelled', steps: 0 };
+      if (busy.size === size && queue.length >= queueLimit) throw new ServiceError('QUEUE_FULL', undefined, { headers: { 'Retry-After': '1' } });
+      return outcomeOf(await (busy.size === size ? wait(evaluation) : runNow(evaluation)));
     },
     async stop() {
-      stopping.abort();
-      for (const waiting of [...queues.values()].flat()) waiting.resolve({ outcome: 'interrupted' });
-      queues.clear();
-      queued = 0;
-      await Promise.all(running);
-      await Promise.all(idle.splice(0).map((runner) => runner.kill()));
+      stopped = true;
+      for (let waiting = queue.shift(); waiting; waiting = queue.shift()) waiting.drop();
+      for (const runner of living) runner.kill();
+      await Promise.all([...living].map((runner) => runner.exited));
+      if (folder) await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+function outcomeOf(result: RunnerResult): EvaluationResult {
+  if (result.outcome === 'succeeded') return { ...result, messages: [] };
+  if (result.outcome === 'failed') return { ...result, code: 'agent_failed' };
+  return result;
 }

@@ -1,98 +1,109 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { getCompileCacheDir } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import type { EvaluationResult, RunnerAnswer, RunnerTask } from './evaluation.ts';
+import { fileURLToPath } from 'node:url';
+import type { Log } from 'platform/log.ts';
+import type { ExpressionResult } from './expression.ts';
+import type { Assignment, Report } from './runner-child.ts';
 
-const KILL_GRACE_MS = 250;
-const START_LIMIT_MS = 30_000;
-/** Signals that say somebody or something outside ended the runner; others are what its own code made of it. */
-const FROM_OUTSIDE = new Set<string | null>(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']);
+const START_MS = 30_000;
+/** The child ends an evaluation by itself at wallMs where it can. */
+const GRACE_MS = 250;
+/** What Node and JSONata take of the heap before an agent runs. */
+const BASE_MB = 24;
+/** How V8 ends a process that is out of memory, or out of stack in a native function. */
+const OUT_OF_MEMORY = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV']);
 
+export type RunnerResult = ExpressionResult | { outcome: 'cancelled'; steps: number } | { outcome: 'interrupted' };
+
+/** A child process that evaluates one expression at a time. */
 export interface Runner {
   readonly memoryMb: number;
+  readonly pid: number | undefined;
   readonly runs: number;
-  /** False once it has ended or is being killed. */
+  /** False once it was ended or died. */
   readonly alive: boolean;
-  /** One task; ends by answer, wallMs, the signal or the end of the process. */
-  run(task: RunnerTask, signal: AbortSignal): Promise<EvaluationResult>;
-  kill(): Promise<void>;
+  run(assignment: Omit<Assignment, 'id'>, signal: AbortSignal): Promise<RunnerResult>;
+  kill(): void;
+  readonly exited: Promise<void>;
 }
 
-/** A process without our environment in an empty folder; its heap ends at memoryMb, its life whenever the pool says so. */
-export function startRunner(memoryMb: number): Runner {
-  const folder = mkdtempSync(join(tmpdir(), 'runner-'));
-  const compileCache = getCompileCacheDir();
-  const child = fork(join(import.meta.dirname, 'runner-child.ts'), [], {
-    cwd: folder, env: compileCache === undefined ? {} : { NODE_COMPILE_CACHE: compileCache }, serialization: 'json', stdio: ['ignore', 'ignore', 'ignore', 'ipc', 'pipe'],
-    execArgv: [`--max-old-space-size=${memoryMb}`, '--max-semi-space-size=8', '--disallow-code-generation-from-strings', '--disable-warning=ExperimentalWarning'],
+/** @param cwd an empty folder */
+export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: string; log: Log }): Runner {
+  const child: ChildProcess = fork(fileURLToPath(new URL('./runner-child.ts', import.meta.url)), [], {
+    execArgv: [`--max-old-space-size=${memoryMb + BASE_MB}`, '--max-semi-space-size=8', '--disallow-code-generation-from-strings', '--disable-proto=throw', '--disable-warning=ExperimentalWarning'],
+    env: {}, cwd, stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
-  let steps = 0;
-  let runs = 0;
   let alive = true;
-  (child.stdio[4] as Readable).on('data', (chunk: Buffer) => (steps = Number(chunk.toString().trimEnd().split('\n').at(-1))));
-  const ended = new Promise<string | null>((resolve) => {
-    const end = (signal: string | null): void => {
-      alive = false;
-      rmSync(folder, { recursive: true, force: true });
-      resolve(signal);
-    };
-    child.once('exit', (_code, signal) => end(signal));
-    child.once('error', () => end('SIGKILL'));
-  });
-  const ready = new Promise<void>((resolve) => child.once('message', () => resolve()));
+  let runs = 0;
+  let steps = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let finish: ((result: RunnerResult) => void) | undefined;
 
-  const kill = async (): Promise<void> => {
+  const end = (result: RunnerResult): void => {
+    clearTimeout(timer);
+    finish?.(result);
+    finish = undefined;
+  };
+  const kill = (): void => {
     alive = false;
     child.kill('SIGKILL');
-    await ended;
   };
+  const stopAfter = (ms: number, result: () => RunnerResult): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      kill();
+      end(result());
+    }, ms);
+  };
+
+  const exited = new Promise<void>((resolve) => {
+    child.once('error', (error) => {
+      log.error({ error }, 'a runner failed');
+      kill();
+      end({ outcome: 'interrupted' });
+      if (child.pid === undefined) resolve();
+    });
+    child.once('exit', (code, signal) => {
+      if (alive) log.warn({ pid: child.pid, code, signal, runs }, 'a runner died');
+      alive = false;
+      end(signal !== null && OUT_OF_MEMORY.has(signal) ? { outcome: 'failed', message: `The expression takes more than ${memoryMb} MB of memory`, steps } : { outcome: 'interrupted' });
+      resolve();
+    });
+  });
 
   return {
-    memoryMb,
-    kill,
-    get runs() { return runs; },
-    get alive() { return alive; },
-    async run(task, signal) {
-      runs++;
-      const started = await firstOf(ready.then(() => 'ready' as const), ended.then(() => 'ended' as const), START_LIMIT_MS, signal);
-      if (started !== 'ready') {
-        await kill();
-        return started === 'aborted' ? { outcome: 'cancelled', steps: 0 } : { outcome: 'interrupted' };
-      }
+    memoryMb, kill, exited, pid: child.pid,
+    get alive() {
+      return alive;
+    },
+    get runs() {
+      return runs;
+    },
+    run(assignment, signal) {
+      const id = ++runs;
       steps = 0;
-      const answer = answerOf(child);
-      child.send(task);
-      const first = await firstOf(answer, ended.then((cause) => ({ cause })), task.limits.wallMs + KILL_GRACE_MS, signal);
-      if (first === 'late' || first === 'aborted') {
-        await kill();
-        return { outcome: first === 'late' ? 'timed_out' : 'cancelled', steps };
-      }
-      if ('cause' in first) return FROM_OUTSIDE.has(first.cause) ? { outcome: 'interrupted' } : { outcome: 'failed', code: 'agent_failed', message: `The agent used more than ${memoryMb} MB of memory`, steps };
-      if ('timedOut' in first) return { outcome: 'timed_out', steps: first.steps };
-      if ('message' in first) return { outcome: 'failed', code: 'agent_failed', ...first };
-      return { outcome: 'succeeded', ...first, messages: [] };
+      return new Promise<RunnerResult>((resolve) => {
+        const cancel = (): void => {
+          kill();
+          end({ outcome: 'cancelled', steps });
+        };
+        const hear = (report: Report): void => {
+          if (report.id !== id) return;
+          if (report.kind === 'started') stopAfter(assignment.limits.wallMs + GRACE_MS, () => ({ outcome: 'timed_out', steps }));
+          else if (report.kind === 'steps') steps = report.steps;
+          else end(report.result);
+        };
+        finish = (result) => {
+          signal.removeEventListener('abort', cancel);
+          child.off('message', hear);
+          resolve(result);
+        };
+        signal.addEventListener('abort', cancel, { once: true });
+        child.on('message', hear);
+        stopAfter(START_MS, () => ({ outcome: 'interrupted' }));
+        child.send({ id, ...assignment } satisfies Assignment, (error) => {
+          if (error) log.warn({ error, pid: child.pid }, 'a runner could not be reached');
+        });
+      });
     },
   };
-}
-
-const answerOf = (child: ChildProcess): Promise<RunnerAnswer> => new Promise((resolve) => child.once('message', (answer) => resolve(answer as RunnerAnswer)));
-
-/** What comes first: one of two events, the time limit or the signal. */
-function firstOf<A, B>(one: Promise<A>, other: Promise<B>, limitMs: number, signal: AbortSignal): Promise<A | B | 'late' | 'aborted'> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => settle('late'), limitMs);
-    const aborted = (): void => settle('aborted');
-    const settle = (outcome: A | B | 'late' | 'aborted'): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', aborted);
-      resolve(outcome);
-    };
-    if (signal.aborted) return settle('aborted');
-    signal.addEventListener('abort', aborted);
-    void one.then(settle);
-    void other.then(settle);
-  });
 }
