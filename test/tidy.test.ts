@@ -60,7 +60,7 @@ describe('the house', () => {
 
   it('keeps the names of RPCs out of the gateway', () => {
     const names = [...methodPolicies().keys()].map((path) => path.split('/')[2] as string).filter((name) => name !== 'Authenticate');
-    const found = sources.filter((file) => file.startsWith('gateway/')).flatMap((file) => names.filter((name) => new RegExp(`\\b${name}\\b`, 'i').test(textOf(file))).map((name) => `${file}: ${name}`));
+    const found = sources.filter((file) => file.startsWith('gateway/')).flatMap((file) => names.filter((name) => new RegExp(`\\b${name}\\b|\\.${name[0]?.toLowerCase()}${name.slice(1)}\\(`).test(textOf(file))).map((name) => `${file}: ${name}`));
     expect(found).toEqual([]);
   });
 
@@ -69,7 +69,14 @@ describe('the house', () => {
   });
 
   it('lets only these files look across organizations', () => {
-    expect(sources.filter((file) => /\bplatformStore\b|\bPlatformStore\b|\bPlatformLedger\b/.test(textOf(file))).sort()).toEqual(ACROSS_ORGANIZATIONS);
+    const calls = /\b(platformStore|platformLedger)\??\.(find|findOne|count|apply|now|\w*[oO]rganizations\w*)\(/;
+    expect(sources.filter((file) => calls.test(textOf(file))).sort()).toEqual(ACROSS_ORGANIZATIONS);
+  });
+
+  it('hands the store that looks across organizations to wiring, jobs and these alone', () => {
+    const wiring = /\/(deps|service)\.ts$|\/jobs\/[\w-]+\.ts$/;
+    const named = sources.filter((file) => file.startsWith('services/') && !wiring.test(file) && /\b(platformStore|PlatformStore|platformLedger|PlatformLedger)\b/.test(textOf(file)));
+    expect(named.filter((file) => !ACROSS_ORGANIZATIONS.includes(file)).sort()).toEqual(NAME_IT_ONLY);
   });
 
   it('gives every service the same first files', () => {

@@ -1,6 +1,6 @@
 import { codeOf, ERRORS, ServiceError } from 'platform/errors.ts';
 import type { Log } from 'platform/log.ts';
-import type { Reply } from './exchange.ts';
+import type { Reply } from './reply.ts';
 
 const RETRY_AFTER_SECONDS = '1';
 

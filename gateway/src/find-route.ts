@@ -1,5 +1,6 @@
 import { ServiceError } from 'platform/errors.ts';
-import type { GatewayRequest, Policy, Reply } from './exchange.ts';
+import type { GatewayRequest, Policy } from './exchange.ts';
+import type { Reply } from './reply.ts';
 import type { Resource, RouteTable } from './routes.ts';
 import { send } from './send.ts';
 

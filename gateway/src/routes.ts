@@ -1,7 +1,8 @@
 import type { CallableMethod } from 'platform/client.ts';
-import { camelCase, type HttpBinding, type RestMethod } from 'platform/contract.ts';
+import type { HttpBinding, RestMethod } from 'platform/contract.ts';
+import { camelCase } from 'platform/policy.ts';
 import type { MethodPolicy } from 'platform/policy.ts';
-import type { Reply } from './exchange.ts';
+import type { Reply } from './reply.ts';
 import { compileRequest, type ToMessage } from './transcode-request.ts';
 import { compileAnswer } from './transcode-response.ts';
 

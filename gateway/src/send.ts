@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { GatewayRequest, Reply } from './exchange.ts';
+import type { GatewayRequest } from './exchange.ts';
+import type { Reply } from './reply.ts';
 
 const compress = promisify(gzip);
 const COMPRESS_FROM_BYTES = 1024;

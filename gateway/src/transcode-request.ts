@@ -4,10 +4,17 @@ import { fieldPolicy } from 'platform/contract.ts';
 import { ServiceError, type Violation } from 'platform/errors.ts';
 import { pointerTo } from 'platform/json.ts';
 import { compileField, parseParameter, type Check } from './field-checks.ts';
-import type { Exchange } from './exchange.ts';
 
 /** Path, query, headers and body of a request -> the request message as a plain object with camelCase names. */
-export type ToMessage = (req: Pick<IncomingMessage, 'headersDistinct' | 'headers'>, parts: Pick<Exchange, 'pathValues' | 'query' | 'body'>) => Record<string, unknown>;
+/** Where a request message comes from, beside the headers. */
+export interface RequestParts {
+  pathValues: string[];
+  /** Raw, without "?". */
+  query: string;
+  /** The JSON value; undefined when the route takes none. */
+  body: unknown;
+}
+export type ToMessage = (req: Pick<IncomingMessage, 'headersDistinct' | 'headers'>, parts: RequestParts) => Record<string, unknown>;
 
 interface Binding {
   /** camelCase fields in the order of the path's values. */

@@ -94,7 +94,7 @@ describe('the order of checks', () => {
 });
 
 describe('look-ups', () => {
-  it('that wait together go in one call, in their order', async () => {
+  it('of many connections at once get each its own answer, whatever the batches', async () => {
     const hold = Promise.withResolvers<void>();
     holdBatch = hold.promise;
     const requests = Array.from({ length: 40 }, (_, index) => bed.request('/api/memory/types', { token: index % 2 ? TOKEN : 'nope' }));

@@ -42,6 +42,7 @@ export function openConnection({ address, audience, identity }: { address: strin
       let call: ClientUnaryCall | undefined;
       const cancel = () => call?.cancel();
       options.signal?.addEventListener('abort', cancel, { once: true });
+      if (options.signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
       call = client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, metadata, { deadline }, (error: GrpcError | null, response?: object) => {
         options.signal?.removeEventListener('abort', cancel);
         if (error) reject(fromGrpcError(error, policy.repeatable));

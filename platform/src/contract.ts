@@ -2,7 +2,7 @@ import { loadProtosWithOptionsSync } from '@grpc/proto-loader/build/src/util.js'
 import type { MethodDefinition } from '@grpc/proto-loader';
 import type { Enum, Field, Root, Type } from 'protobufjs';
 import { FieldPolicy } from 'proto/platform/v1/options.ts';
-import { policyFor, type MethodPolicy } from './policy.ts';
+import { camelCase, policyFor, type MethodPolicy } from './policy.ts';
 import { packageDefinition, PROTO_ROOT, protoFiles } from './protos.ts';
 
 /** A method with a google.api.http rule: what the REST side needs to know of it. */
@@ -33,8 +33,6 @@ interface RawRule {
   additional_bindings?: RawRule | RawRule[];
 }
 const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
-
-export const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 let loaded: readonly RestMethod[] | undefined;
 

@@ -24,7 +24,8 @@ const DEFAULT_DEADLINE_MS = 5_000;
 type RawPolicy = Record<string, unknown> | undefined;
 // protobufjs yields a bare value for one element, an array for several, depending on how it was written
 const list = (value: unknown): string[] => (value === undefined ? [] : Array.isArray(value) ? value.map(String) : [String(value)]);
-const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+/** "path_id" -> "pathId", as the codecs name fields. */
+export const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 function policyOf(raw: RawPolicy = {}): MethodPolicy {
   return {

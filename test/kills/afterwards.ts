@@ -1,8 +1,9 @@
 import type { AuditEntry } from 'proto/auth/v1/auth.ts';
+import { newId } from 'platform/ids.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
 import { auditTrailOf, eventsOf, executionsOf, expectToAddUp, ledgerOf, objectsOf, type Execution, type Of } from '../organization-records.ts';
 import { request, type Stack } from '../stack.ts';
-import type { Load, SentRun } from './load.ts';
+import type { Load, Outcome, SentRun } from './load.ts';
 
 const ACTIVE = ['queued', 'running'];
 const CHARGING = ['SETTLE', 'LATE_SETTLE'];
@@ -12,6 +13,10 @@ const GIVE_UP_MS = 15_000;
 
 export interface Counts {
   acknowledged: number;
+  /** Answered with 503: nothing was done. */
+  refused: number;
+  /** Not answered, or with 504. */
+  unknown: number;
   missing: number;
   charged: number;
   doubled: number;
@@ -23,10 +28,10 @@ export interface Counts {
 export async function expectNothingLost(stack: Stack, of: Of, load: Load): Promise<Counts> {
   await finishRuns(stack, of);
   await relay(stack, of);
-  const told = entriesByRequest(await auditTrailOf(stack, of));
-  expectOneEntryEach(load, told);
+  const entries = entriesByRequest(await auditTrailOf(stack, of));
+  expectOneEntryEach(load, entries);
   const missing = [...(await missingObjects(stack, of, load)), ...missingRuns(load, await executionsOf(stack, of))];
-  await expectSameExecutionByKey(stack, of, load, told);
+  await expectSameExecutionByKey(stack, of, load, entries);
 
   await finishRuns(stack, of);
   await relay(stack, of);
@@ -39,11 +44,12 @@ export async function expectNothingLost(stack: Stack, of: Of, load: Load): Promi
   expect({ missing, doubled, reservationsLeft, reserved: ledger.account.reservedMicros, spent: ledger.account.spentMicros })
     .toEqual({ missing: [], doubled: [], reservationsLeft: 0, reserved: 0, spent: charged });
   const events = await expectOneEventEach(stack, of, load, executions, ledger.rows.length);
-  return { acknowledged: load.acknowledged(), missing: missing.length, charged: charged / 1e6, doubled: doubled.length, reservationsLeft, events };
+  const told = (outcome: Outcome): number => load.sent.filter((sent) => sent.outcome === outcome).length;
+  return { acknowledged: told('done'), refused: told('refused'), unknown: told('unknown'), missing: missing.length, charged: charged / 1e6, doubled: doubled.length, reservationsLeft, events };
 }
 
-export const say = (what: string, { acknowledged, missing, charged, doubled, reservationsLeft, events }: Counts): void =>
-  void process.stdout.write(`${what}: ${acknowledged} acknowledged, ${missing} missing, ${charged} credits charged, ${doubled} doubled, ${reservationsLeft} reservations left, ${events} events\n`);
+export const say = (what: string, { acknowledged, refused, unknown, missing, charged, doubled, reservationsLeft, events }: Counts): void =>
+  void process.stdout.write(`${what}: ${acknowledged} acknowledged, ${refused} refused, ${unknown} unknown, ${missing} missing, ${charged} credits charged, ${doubled} doubled, ${reservationsLeft} reservations left, ${events} events\n`);
 
 /** Reaper and sweeper until every run has ended and is paid for; what has not by then is told by the expectations. */
 async function finishRuns(stack: Stack, of: Of): Promise<void> {
@@ -102,12 +108,14 @@ function missingRuns({ runs }: Load, executions: readonly Execution[]): unknown[
 /** A repeat answers as the run that held the key and ended; one that the platform lost, or refused, runs anew. */
 async function expectSameExecutionByKey({ baseUrl }: Stack, { token }: Of, { runs }: Load, told: ReadonlyMap<string, AuditEntry[]>): Promise<void> {
   for (const run of runs.filter((candidate): candidate is SentRun & { key: string } => candidate.key !== undefined)) {
-    const { agentName, args, key, requestId, outcome, body } = run;
-    const again = await request(baseUrl, 'POST', '/api/agent/run', { token, body: { agentName, args }, headers: { 'Idempotency-Key': key } });
+    const { agentName, args, key, requestId, outcome, body } = { ...run, ...run.anew };
+    const repeatId = newId();
+    const again = await request(baseUrl, 'POST', '/api/agent/run', { token, body: { agentName, args }, headers: { 'Idempotency-Key': key, 'X-Request-Id': repeatId } });
     const entry = told.get(requestId)?.[0];
     const earlier = entry?.outcome === 'success' ? entry.targetId : undefined;
     expect({ status: again.status, replayed: again.headers.get('idempotency-replayed') }).toEqual({ status: 200, replayed: earlier === undefined ? null : 'true' });
-    if (earlier !== undefined) expect(again.body.agentExecutionId).toBe(earlier);
+    if (earlier === undefined) run.anew = { requestId: repeatId, outcome: 'done', body: again.body };
+    else expect(again.body.agentExecutionId).toBe(earlier);
     if (outcome === 'done') expect(again.body).toEqual(body);
   }
 }

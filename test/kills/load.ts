@@ -17,6 +17,8 @@ export interface SentRun extends Sent {
   agentName: string;
   args: { n: number };
   key: string | undefined;
+  /** A repeat that ran anew: from then on it is what the key stands for. */
+  anew?: Pick<Sent, 'requestId' | 'outcome' | 'body'>;
 }
 /** One object, and the contents that it may have now by what its client was told; undefined: it does not exist. */
 export interface Tracked {
@@ -32,7 +34,6 @@ export interface Load {
   sent: Sent[];
   runs: SentRun[];
   objects: Tracked[];
-  acknowledged(): number;
   /** Resolves when that many more changes have been acknowledged. */
   untilAcknowledged(more: number): Promise<void>;
   /** Clients whose request fails wait for its end before they go on. */
@@ -87,7 +88,7 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string; 
 
   const run = async (agentName: string, args: { n: number }, key?: string): Promise<SentRun> => {
     const change = await send('POST', '/api/agent/run', { agentName, args }, key === undefined ? {} : { 'Idempotency-Key': key });
-    const record = { ...change, agentName, args, key };
+    const record: SentRun = { ...change, agentName, args, key };
     runs.push(record);
     return record;
   };
@@ -108,7 +109,6 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string; 
   running.catch(() => undefined);
   return {
     typeId, sent, runs, objects, run,
-    acknowledged: () => acknowledged,
     untilAcknowledged: (more) => Promise.race([running, new Promise<void>((resolve) => waiting.push({ count: acknowledged + more, resolve }))]),
     during: (ends) => (outage = ends),
     stop() {

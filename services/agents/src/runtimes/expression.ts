@@ -34,7 +34,7 @@ const sentence = (error: unknown): string => {
 export function checkExpression(source: string): Violation[] {
   if (source.length > MAX_SOURCE) return [{ path: '', message: `must have at most ${MAX_SOURCE} characters` }];
   try {
-    checkPatterns(jsonata(source, { RegexEngine: Linear }).ast());
+    checkPatterns(jsonata(source).ast());
     return [];
   } catch (error) {
     return [{ path: '', message: error instanceof RangeError ? 'The expression is nested too deeply' : sentence(error) }];
@@ -61,7 +61,7 @@ function checkPatterns(root: unknown): void {
 export async function evaluateExpression(source: string, argsText: string, limits: ExpressionLimits, onSteps: (steps: number) => void): Promise<ExpressionResult> {
   let steps = 0;
   try {
-    const expression = jsonata(source, { timeout: limits.wallMs, stack: MAX_DEPTH, sequence: MAX_SEQUENCE, RegexEngine: Linear });
+    const expression = jsonata(source, { timeout: limits.wallMs, stack: MAX_DEPTH, sequence: MAX_SEQUENCE, RegexEngine: Linear as unknown as RegExpConstructor });
     expression.assign(Symbol.for('jsonata.__evaluate_entry') as unknown as string, () => {
       if (steps === limits.maxSteps) throw new Fault(`The expression takes more than ${limits.maxSteps} steps`);
       if (++steps % REPORT_STEPS === 0) onSteps(steps);

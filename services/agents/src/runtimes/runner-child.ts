@@ -16,7 +16,7 @@ export type Report =
 
 const send = (report: Report): void => void process.send!(report);
 
-new Worker(new URL('./watch-parent.ts', import.meta.url), { workerData: process.ppid }).unref();
+new Worker(new URL('./watch-parent.ts', import.meta.url), { workerData: process.argv[2] }).unref();
 process.on('disconnect', () => process.exit());
 process.on('message', async ({ id, source, argsText, limits }: Assignment) => {
   send({ kind: 'started', id });

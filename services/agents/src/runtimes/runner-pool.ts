@@ -70,14 +70,15 @@ export function startRunnerPool({ size, queueLimit, log, recycleAfter }: { size:
     return runner;
   }
 
-  async function runNow({ runtime: { source }, argsText, limits, signal }: Evaluation): Promise<RunnerResult> {
-    const runner = takeRunner(limits.memoryMb);
+  async function runNow(evaluation: Evaluation, mayRepeat = true): Promise<RunnerResult> {
+    const { runtime: { source }, argsText, limits: { memoryMb, ...limits }, signal } = evaluation;
+    const runner = takeRunner(memoryMb);
     busy.add(runner);
-    const { memoryMb: _, ...inside } = limits;
-    const result = await runner.run({ source, argsText, limits: inside }, signal);
+    const result = await runner.run({ source, argsText, limits }, signal);
     busy.delete(runner);
     if (runner.alive && runner.runs < recycleAfter) idle.push(runner);
     else runner.kill();
+    if (result.outcome === 'unstarted' && mayRepeat && !stopped) return runNow(evaluation, false);
     queue.shift()?.start();
     return result;
   }
@@ -128,5 +129,5 @@ export function startRunnerPool({ size, queueLimit, log, recycleAfter }: { size:
 function outcomeOf(result: RunnerResult): EvaluationResult {
   if (result.outcome === 'succeeded') return { ...result, messages: [] };
   if (result.outcome === 'failed') return { ...result, code: 'agent_failed' };
-  return result;
+  return result.outcome === 'unstarted' ? { outcome: 'interrupted' } : result;
 }

@@ -12,7 +12,9 @@ const BASE_MB = 24;
 /** How V8 ends a process that is out of memory, or out of stack in a native function. */
 const OUT_OF_MEMORY = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV']);
 
-export type RunnerResult = ExpressionResult | { outcome: 'cancelled'; steps: number } | { outcome: 'interrupted' };
+export type RunnerResult = ExpressionResult | { outcome: 'cancelled'; steps: number } | { outcome: 'interrupted' }
+  /** The process died before it began: another one may do it. */
+  | { outcome: 'unstarted' };
 
 /** A child process that evaluates one expression at a time. */
 export interface Runner {
@@ -28,13 +30,14 @@ export interface Runner {
 
 /** @param cwd an empty folder */
 export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: string; log: Log }): Runner {
-  const child: ChildProcess = fork(fileURLToPath(new URL('./runner-child.ts', import.meta.url)), [], {
+  const child: ChildProcess = fork(fileURLToPath(new URL('./runner-child.ts', import.meta.url)), [String(process.pid)], {
     execArgv: [`--max-old-space-size=${memoryMb + BASE_MB}`, '--max-semi-space-size=8', '--disallow-code-generation-from-strings', '--disable-proto=throw', '--disable-warning=ExperimentalWarning'],
     env: {}, cwd, stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   let alive = true;
   let runs = 0;
   let steps = 0;
+  let started = false;
   let timer: NodeJS.Timeout | undefined;
   let finish: ((result: RunnerResult) => void) | undefined;
 
@@ -43,6 +46,7 @@ export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: str
     finish?.(result);
     finish = undefined;
   };
+  const lost = (): RunnerResult => ({ outcome: started ? 'interrupted' : 'unstarted' });
   const kill = (): void => {
     alive = false;
     child.kill('SIGKILL');
@@ -59,13 +63,13 @@ export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: str
     child.once('error', (error) => {
       log.error({ error }, 'a runner failed');
       kill();
-      end({ outcome: 'interrupted' });
+      end(lost());
       if (child.pid === undefined) resolve();
     });
     child.once('exit', (code, signal) => {
       if (alive) log.warn({ pid: child.pid, code, signal, runs }, 'a runner died');
       alive = false;
-      end(signal !== null && OUT_OF_MEMORY.has(signal) ? { outcome: 'failed', message: `The expression takes more than ${memoryMb} MB of memory`, steps } : { outcome: 'interrupted' });
+      end(started && signal !== null && OUT_OF_MEMORY.has(signal) ? { outcome: 'failed', message: `The expression takes more than ${memoryMb} MB of memory`, steps } : lost());
       resolve();
     });
   });
@@ -81,6 +85,7 @@ export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: str
     run(assignment, signal) {
       const id = ++runs;
       steps = 0;
+      started = false;
       return new Promise<RunnerResult>((resolve) => {
         const cancel = (): void => {
           kill();
@@ -88,8 +93,10 @@ export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: str
         };
         const hear = (report: Report): void => {
           if (report.id !== id) return;
-          if (report.kind === 'started') stopAfter(assignment.limits.wallMs + GRACE_MS, () => ({ outcome: 'timed_out', steps }));
-          else if (report.kind === 'steps') steps = report.steps;
+          if (report.kind === 'started') {
+            started = true;
+            stopAfter(assignment.limits.wallMs + GRACE_MS, () => ({ outcome: 'timed_out', steps }));
+          } else if (report.kind === 'steps') steps = report.steps;
           else end(report.result);
         };
         finish = (result) => {
@@ -99,7 +106,7 @@ export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: str
         };
         signal.addEventListener('abort', cancel, { once: true });
         child.on('message', hear);
-        stopAfter(START_MS, () => ({ outcome: 'interrupted' }));
+        stopAfter(START_MS, lost);
         child.send({ id, ...assignment } satisfies Assignment, (error) => {
           if (error) log.warn({ error, pid: child.pid }, 'a runner could not be reached');
         });

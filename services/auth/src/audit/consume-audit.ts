@@ -1,13 +1,13 @@
 import type { AuditFacts } from 'platform/events/outbox.ts';
 import type { CloudEvent, EventBus, Subscription } from 'platform/events/bus.ts';
 import { DuplicateKey } from 'platform/store/store.ts';
-import type { Deps } from '../deps.ts';
+import type { AuditTrail } from './store.ts';
 
 /** `data` of an event on audit.v1, as auditOp writes it. */
 type AuditData = Pick<AuditFacts, 'action' | 'outcome' | 'actor' | 'requestId'> & { target: { type: string; id: string } | null; code: string | null; count: number };
 
 /** Keeps the entry of one event; a repeat of it changes nothing. */
-export async function storeAuditEvent({ auditTrail }: Pick<Deps, 'auditTrail'>, event: CloudEvent): Promise<void> {
+export async function storeAuditEvent({ auditTrail }: { auditTrail: AuditTrail }, event: CloudEvent): Promise<void> {
   const { action, outcome, actor, target, code, count, requestId } = event.data as AuditData;
   const entry = {
     _id: event.id, organizationId: event.organizationid, at: event.time, action, outcome,
@@ -20,5 +20,5 @@ export async function storeAuditEvent({ auditTrail }: Pick<Deps, 'auditTrail'>, 
 }
 
 /** Every service's audit events, once each. A store that does not answer is waited for, ten minutes an event, before it is a dead letter. */
-export const consumeAudit = (deps: Pick<Deps, 'auditTrail'>, bus: EventBus): Promise<Subscription> =>
+export const consumeAudit = (deps: { auditTrail: AuditTrail }, bus: EventBus): Promise<Subscription> =>
   bus.subscribe('audit.v1', 'auth-audit', (event) => storeAuditEvent(deps, event), { maxAttempts: 600, retryDelayMs: 1_000 });

@@ -1,0 +1,17 @@
+import { startRunnerPool, type EvaluationResult } from './src/runtimes/runner-pool.ts';
+import { makeLog } from 'platform/log.ts';
+import { readFileSync } from 'node:fs';
+const pool=startRunnerPool({size:1,queueLimit:10,log:makeLog('t','warn'),recycleAfter:1000});
+const run=async(source:string,args:unknown={},l={})=>{const t=performance.now();const r=await pool.evaluate({runtime:{type:'expression',source},argsText:JSON.stringify(args),limits:{wallMs:1000,maxSteps:1e6,memoryMb:32,outputBytes:1000,...l},organizationId:'o',signal:new AbortController().signal});console.log(source.slice(0,50),(performance.now()-t)|0,JSON.stringify(r).slice(0,200))};
+await run('{"t":$sum(items.(p*q))}',{items:[{p:2,q:3}]});
+await run('{"t":$sum(items.(p*q))}',{items:[{p:2,q:3}]},{memoryMb:16});
+await run('nothing');await run('$error("no stock")');await run('$assert(false,"x")');await run('a + 1',{a:'s'});await run('(');
+await run('($f:=function($n){$f($n+1)};$f(0))',{},{maxSteps:1e9});await run('($f:=function($n){$f($n+1)};$f(0))');await run('($f:=function($n){1+$f($n+1)};$f(0))',{},{maxSteps:1e9});
+await run('$match("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!",/^(a+)+$/)');await run('$match("ab12cd345",/[0-9]+/)');await run('$replace("John Smith",/(\\w+)\\s(\\w+)/,"$2, $1")');await run('$split("a1b22c",/[0-9]+/)');await run('$match("abab",/(ab)\\1/)');await run('$match("aaa", /x*/)');await run('$contains("abc",/B/i)');
+await run('$pad("x",500000000)');await run('$pad("x",-5,"ab")');await run('$pad("x",5)');await run('[1..10000000]');await run('$join([1..99999].("x"&$string($)))',{},{memoryMb:512});
+await run('($a:=[1,1];$b:=[$a,$a];$reduce([1..40],function($x,$y){[$x,$x]},1))');await run('($r:=$reduce([1..40],function($x,$y){{"a":$x,"b":$x}},1);$r)');
+await run('$reduce([1..40],function($x,$y){$x&$x},"xxxxxxxx")');await run('$length($reduce([1..26],function($x,$y){$x&$x},"xxxxxxxx"))');await run('$map([1..90000],function($i){$map([1..1000],function($j){$string($i)})})',{},{maxSteps:1e9,wallMs:20000});
+await run('$string($map([1..90000],function($i){$string($i)}))',{},{outputBytes:1e6});
+await run('function($x){$x}');await run('$eval("1+1")');await run('{"a":$sum}');await run('$now()');await run('$random()');await run('$constructor');await run('$lookup($,"__proto__")');await run('$reverse([1..90000])[0]');await run('$sort([1..90000])[0]');await run('$distinct([1..90000])[0]');await run('[]');await run('null');await run('$',{a:'😀',b:[null,true,{}]});
+const t=performance.now();for(let i=0;i<1000;i++)await pool.evaluate({runtime:{type:'expression',source:'{"t":$sum(items.(p*q))}'},argsText:'{"items":[{"p":2,"q":3}]}',limits:{wallMs:1000,maxSteps:1e6,memoryMb:32,outputBytes:1000},organizationId:'o',signal:new AbortController().signal});console.log('runs/s',1000/((performance.now()-t)/1e3)|0);
+await pool.stop();
