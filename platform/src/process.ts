@@ -61,6 +61,8 @@ export async function runProcess<D extends Declaration & ReturnType<typeof commo
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
   if (process.connected) process.on('disconnect', () => stop('the parent is gone'));
+  // it may have gone before this line was reached
+  else if (process.send) stop('the parent is gone');
   try {
     const { address } = await started;
     log.info({ address }, 'ready');
