@@ -8,7 +8,8 @@ import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { newId } from 'platform/ids.ts';
-import { keyFolderOf, openOperator, type Operator } from 'platform/operator.ts';
+import { keyFolderOf } from 'platform/keys.ts';
+import { openOperator, type Operator } from 'platform/operator.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/processes.ts';
 import { temporaryFolder } from 'platform/testing.ts';
 

@@ -18,7 +18,6 @@ const CASES: Record<string, Requests> = {
   'agents.PublishAgent': ({ agent }) => [{ name: agent }, { name: agent, version: 1 }],
   'agents.RetireAgent': ({ agent }) => [{ name: agent }],
   'agents.ListAgentVersions': ({ agent }) => [{ name: agent }],
-  'auth.CreateUser': ({ email }) => [{ email, name: 'New', roles: [], groups: [] }],
   'auth.SetUserRoles': ({ email }) => [{ email, roles: [] }],
   'auth.SetUserGroups': ({ email }) => [{ email, groups: ['g'] }],
   'auth.RemoveUser': ({ email }) => [{ email }],
@@ -35,8 +34,8 @@ const LISTS: Record<string, object> = {
 const ELSEWHERE = [
   'auth.CreateOrganization', 'auth.ListOrganizations', 'auth.GetOrganization', 'auth.DeactivateOrganization', 'auth.ActivateOrganization', 'auth.SetOrganizationTier', 'platform.ListJobs', 'platform.RunJob',
   'auth.Authenticate', 'credits.Reserve', 'credits.Extend', 'credits.Settle', 'credits.Release',
-  // tested by itself below
-  'credits.Grant',
+  // tested by themselves below
+  'auth.CreateUser', 'credits.Grant',
 ];
 const DEFINITIONS: Record<string, ServiceDefinition> = { agents: AgentsServiceService, auth: AuthServiceService, credits: CreditsServiceService };
 
@@ -46,7 +45,7 @@ let owner: Tenant;
 let mine: Belongings;
 beforeAll(async () => {
   stack = await startStack();
-  [stranger, owner] = await Promise.all([stack.tenant({ credits: 10 }), stack.tenant({ credits: 10 })]);
+  [stranger, owner] = await Promise.all([stack.tenant({ credits: 100 }), stack.tenant({ credits: 100 })]);
   mine = await furnish(stack, stranger);
 });
 afterAll(() => stack.stop());
@@ -104,4 +103,12 @@ it('credits.Grant: the id of another organization\'s grant is a new one here, wh
   await credits.grant({ id, amountMicros: 5, note: '' }, stack.operator.as(there.organizationId));
   const { account } = await credits.grant({ id, amountMicros: 7, note: '' }, stack.operator.as(here.organizationId));
   expect([account?.availableMicros, account?.sequence]).toEqual([7, 1]);
+});
+
+it('auth.CreateUser: a person of another organization joins with the roles and groups given here alone, and stays as they are there', async () => {
+  const { email } = await furnish(stack, owner);
+  const auth = stack.operator.client(AuthServiceService, 'auth');
+  const { user } = await auth.createUser({ email, name: 'New', roles: [], groups: ['here'] }, stack.operator.as(stranger.organizationId));
+  const { users } = await auth.listUsers({ pageSize: 100, afterEmail: '' }, stack.operator.as(owner.organizationId));
+  expect([user, users.find((known) => known.email === email)]).toMatchObject([{ email, roles: [], groups: ['here'] }, { email, roles: ['admin'], groups: [] }]);
 });

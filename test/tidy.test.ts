@@ -69,7 +69,7 @@ describe('the house', () => {
   });
 
   it('lets only these files look across organizations', () => {
-    const calls = /\b(platformStore|platformLedger)\??\.(find|findOne|count|apply|now|\w*[oO]rganizations\w*)\(/;
+    const calls = /\b(platformStore|platformLedger)\.\w+/;
     expect(sources.filter((file) => calls.test(textOf(file))).sort()).toEqual(ACROSS_ORGANIZATIONS);
   });
 
@@ -94,4 +94,24 @@ describe('the house', () => {
 });
 
 /** The closed list of callers of PlatformStore (and of the ledger's part that looks across organizations). */
-const ACROSS_ORGANIZATIONS: string[] = [];
+const ACROSS_ORGANIZATIONS: string[] = [
+  // work of every service: outbox, leases, refusals
+  'platform/src/events/relay.ts',
+  'platform/src/jobs.ts',
+  'platform/src/lease.ts',
+  'platform/src/refusals-job.ts',
+  'platform/src/run.ts',
+  // the store's time for leases; runs of dead processes; what is past its retention
+  'services/agents/src/deps.ts',
+  'services/agents/src/jobs/reaper.ts',
+  'services/agents/src/jobs/retention.ts',
+  // what is there before an organization is known: organizations themselves, tokens by hash, users by e-mail
+  'services/auth/src/audit/store.ts',
+  'services/auth/src/organizations/store.ts',
+  'services/auth/src/server-tokens/lookup.ts',
+  'services/auth/src/users/store.ts',
+  'services/credits/src/jobs/relay-ledger.ts',
+  'services/credits/src/jobs/sweeper.ts',
+];
+/** These declare the port or say that they do without it. */
+const NAME_IT_ONLY: string[] = ['services/agents/src/executions/run-agent.ts', 'services/credits/src/ledger/ledger-sqlite.ts', 'services/credits/src/ledger/ledger.ts'];

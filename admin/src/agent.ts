@@ -6,7 +6,7 @@ import type { Column } from './output.ts';
 import { UsageError, wholeNumber } from './usage-error.ts';
 
 const AGENTS: readonly Column<Agent>[] = [
-  { title: 'Name', value: (row) => row.name },
+  { title: 'Name', value: (row) => row.name, keep: true },
   { title: 'State', value: (row) => row.state },
   { title: 'Published', value: (row) => row.publishedVersion },
   { title: 'Newest', value: (row) => row.latestVersion },
@@ -39,9 +39,9 @@ export function agentCommand(context: Context): Command {
       ]);
     });
   command.command('publish <name>').description('make a version runnable; an older one is a roll-back')
-    .option('--version-number <n>', 'default: the newest', wholeNumber)
-    .action(async (name: string, { versionNumber }: { versionNumber?: number }) =>
-      context.printRecord((await agents().publishAgent({ name, version: versionNumber }, await context.onOrganization())).agent as Agent));
+    .option('--version <n>', 'default: the newest', wholeNumber(1, 1e9))
+    .action(async (name: string, { version }: { version?: number }) =>
+      context.printRecord((await agents().publishAgent({ name, version }, await context.onOrganization())).agent as Agent));
   command.command('retire <name>').description('take the agent away from the API; its executions stay')
     .action(async (name: string) => context.printRecord((await agents().retireAgent({ name }, await context.onOrganization())).agent as Agent));
   command.command('list').description('list the agents, by name')

@@ -1,10 +1,13 @@
 import type { Command } from 'commander';
-import { join, resolve } from 'node:path';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
 import type { CallOptions, ServiceClient, ServiceDefinition } from 'platform/call.ts';
-import { keyFolderOf, openOperator, operatorName, type Operator } from 'platform/operator.ts';
+import { readConfig, typedPath, type Env } from 'platform/config.ts';
+import { keyFolderOf } from 'platform/keys.ts';
+import { openOperator, operatorName, type Operator } from 'platform/operator.ts';
+import { commonConfig } from 'platform/process.ts';
 import type { ProcessName } from 'platform/processes.ts';
-import { print, printRecord, type Column } from './output.ts';
+import { linesOf, tableOf, type Column } from './output.ts';
+import type { Page } from './page.ts';
 import { UsageError } from './usage-error.ts';
 
 interface GlobalOptions {
@@ -16,7 +19,7 @@ interface GlobalOptions {
 
 /** What the commands share: the operator's connections, whom a call is made for, how an answer is printed. */
 export interface Context {
-  readonly dataFolder: string;
+  keyFolder(): string;
   /** A path as the person typed it, from the folder where npm was called. */
   pathOf(file: string): string;
   /** Key name: "operator:ada". */
@@ -26,48 +29,69 @@ export interface Context {
   asOperator(): CallOptions;
   /** As the operator, on the organization of --organization. */
   onOrganization(): Promise<CallOptions>;
-  organization(): Promise<Organization>;
   /** As the user of --as in the organization of --organization. */
   asUser(): Promise<CallOptions>;
   print<T extends object>(rows: readonly T[], columns: readonly Column<T>[]): void;
-  printRecord(record: object): void;
+  /** `option` is the one that takes where the next page begins. */
+  printPage<T extends object>(page: Page<T, string | number>, columns: readonly Column<T>[], option: string): void;
+  /** `shown`: the record as people read it; JSON is always the record itself. */
+  printRecord(record: object, shown?: object): void;
+  /** For the person, beside the answer. */
+  note(sentence: string): void;
   close(): void;
 }
 
-export function makeContext(program: Command, env: Readonly<Record<string, string | undefined>>): Context {
-  const options = (): GlobalOptions => program.opts<GlobalOptions>();
-  const pathOf = (file: string): string => resolve(env.INIT_CWD ?? '.', file);
-  const dataFolder = pathOf(env.DATA_DIR || join(import.meta.dirname, '../../data'));
-  let operator: Operator | undefined;
-  const name = (): string => (options().operator ? `operator:${options().operator}` : operatorName());
-  const connected = (): Operator => (operator ??= openOperator({ name: name(), keyFolder: keyFolderOf(dataFolder), addresses: env }));
+const OPERATOR_NAME = /^\w[\w.@-]{0,63}$/;
 
-  const organization = async (): Promise<Organization> => {
-    const given = options().organization;
-    if (!given) throw new UsageError('Name the organization: --organization <name-or-id>');
-    const { organization: found } = await connected().client(AuthServiceService, 'auth').getOrganization({ idOrName: given }, connected().as());
-    if (!found) throw new Error('auth answered without an organization');
-    return found;
+export function makeContext(program: Command, env: Env): Context {
+  const options = (): GlobalOptions => program.opts<GlobalOptions>();
+  const keyFolder = (): string => keyFolderOf(readConfig({ DATA_DIR: commonConfig('admin').DATA_DIR }, env).DATA_DIR);
+  const name = (): string => {
+    const given = options().operator;
+    if (given === undefined) return operatorName();
+    if (!OPERATOR_NAME.test(given)) throw new UsageError(`${given} is not an operator's name: letters, digits and . _ @ -`);
+    return `operator:${given}`;
   };
-  const onOrganization = async (): Promise<CallOptions> => connected().as((await organization()).id);
+  let operator: Operator | undefined;
+  const connected = (): Operator => (operator ??= openOperator({ name: name(), keyFolder: keyFolder(), addresses: env }));
+
+  const organization = async (): Promise<CallOptions> => {
+    const idOrName = options().organization;
+    if (!idOrName) throw new UsageError('Name the organization: --organization <name-or-id>');
+    const found = await connected().client(AuthServiceService, 'auth').getOrganization({ idOrName }, connected().as());
+    return connected().as((found.organization as Organization).id);
+  };
+  // a pipe takes any width
+  const width = (): number => Number(env.COLUMNS) || process.stdout.columns || Number.POSITIVE_INFINITY;
+  const write = (text: string): void => void process.stdout.write(`${text}\n`);
+  const asJson = (value: object): string => JSON.stringify(value, null, 2);
+  const print: Context['print'] = (rows, columns) => write(options().json ? asJson(rows) : tableOf(rows, columns, width()));
+  const note = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
 
   return {
-    dataFolder,
-    pathOf,
+    keyFolder,
+    pathOf: (file) => typedPath(file, env),
     operatorName: name,
     client: (definition, process) => connected().client(definition, process),
     asOperator: () => connected().as(),
-    organization,
-    onOrganization,
+    async onOrganization() {
+      if (options().as) throw new UsageError('--as is for server tokens alone: everything else is done as the operator');
+      return organization();
+    },
     async asUser() {
       const email = options().as;
       if (!email) throw new UsageError('Server tokens belong to a security administrator: --as <email>');
-      const { principal } = await connected().client(AuthServiceService, 'auth').assumeUser({ email }, await onOrganization());
+      const { principal } = await connected().client(AuthServiceService, 'auth').assumeUser({ email }, await organization());
       if (!principal) throw new Error('auth made no principal');
       return connected().asPrincipal(principal);
     },
-    print: (rows, columns) => print(rows, columns, options().json === true),
-    printRecord: (record) => printRecord(record, options().json === true),
+    print,
+    printPage({ rows, next }, columns, option) {
+      print(rows, columns);
+      if (next !== undefined) note(`There are more: ${option} ${next}`);
+    },
+    printRecord: (record, shown = record) => write(options().json ? asJson(record) : linesOf(shown)),
+    note,
     close: () => operator?.close(),
   };
 }

@@ -3,7 +3,8 @@ import { CreditsServiceService, type Account, type LedgerRow } from 'proto/credi
 import { newId } from 'platform/ids.ts';
 import type { Context } from './context.ts';
 import { inCredits, toMicros, type Column } from './output.ts';
-import { UsageError, wholeNumber } from './usage-error.ts';
+import { pageOf } from './page.ts';
+import { pageSize, UsageError, wholeNumber } from './usage-error.ts';
 
 const COLUMNS: readonly Column<LedgerRow>[] = [
   { title: 'Row', value: (row) => row.sequence },
@@ -14,13 +15,13 @@ const COLUMNS: readonly Column<LedgerRow>[] = [
   { title: 'Reserved', value: (row) => inCredits(row.reservedMicros) },
   { title: 'Shortfall', value: (row) => inCredits(row.shortfallMicros) },
   { title: 'Actor', value: (row) => row.actor },
-  { title: 'Id', value: (row) => row.id },
+  { title: 'Id', value: (row) => row.id, keep: true },
 ];
 
 export function creditsCommand(context: Context): Command {
   const credits = () => context.client(CreditsServiceService, 'credits');
   const show = (account: Account): void =>
-    context.printRecord({
+    context.printRecord(account, {
       available: inCredits(account.availableMicros), reserved: inCredits(account.reservedMicros), spent: inCredits(account.spentMicros),
       granted: inCredits(account.grantedMicros), openReservations: account.openReservations, ledgerRows: account.sequence,
     });
@@ -36,9 +37,12 @@ export function creditsCommand(context: Context): Command {
   command.command('balance').description('show the account')
     .action(async () => show((await credits().getBalance({}, await context.onOrganization())).account as Account));
   command.command('ledger').description('list the ledger, newest first')
-    .option('--page-size <n>', 'rows per page', wholeNumber, 50)
-    .option('--before <row>', 'rows below this number', wholeNumber, 0)
-    .action(async ({ pageSize, before }: { pageSize: number; before: number }) =>
-      context.print((await credits().listLedgerRows({ pageSize, beforeSequence: before }, await context.onOrganization())).rows, COLUMNS));
+    .option('--page-size <n>', 'rows per page', pageSize, 50)
+    .option('--before <row>', 'rows below this number', wholeNumber(0, Number.MAX_SAFE_INTEGER), 0)
+    .action(async ({ pageSize, before }: { pageSize: number; before: number }) => {
+      const options = await context.onOrganization();
+      const list = async (size: number, beforeSequence: number) => (await credits().listLedgerRows({ pageSize: size, beforeSequence }, options)).rows;
+      context.printPage(await pageOf(pageSize, before, list, ({ sequence }) => sequence), COLUMNS, '--before');
+    });
   return command;
 }

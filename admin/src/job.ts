@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import type { ProcessName } from 'platform/processes.ts';
 import type { Context } from './context.ts';
-import { UsageError } from './usage-error.ts';
+import { ServiceError } from 'platform/errors.ts';
 
 const SERVICES: readonly ProcessName[] = ['auth', 'agents', 'memory', 'credits'];
 
@@ -13,7 +13,7 @@ export function jobCommand(context: Context): Command {
   command.command('list').description('list the jobs of every service')
     .action(async () =>
       context.print((await Promise.all(SERVICES.map(listOf))).flat(), [
-        { title: 'Job', value: (row) => `${row.service}/${row.name}` },
+        { title: 'Job', value: (row) => `${row.service}/${row.name}`, keep: true },
         { title: 'Every', value: (row) => `${row.intervalMs / 1000} s` },
         { title: 'What it does', value: (row) => row.description },
       ]));
@@ -21,7 +21,7 @@ export function jobCommand(context: Context): Command {
     .action(async (name: string) => {
       const [service, job] = name.includes('/') ? (name.split('/', 2) as [string, string]) : ['', name];
       const found = (await Promise.all(SERVICES.map(listOf))).flat().filter((row) => row.name === job && (service === '' || row.service === service));
-      if (found.length === 0) throw new UsageError(`There is no job "${name}"; job list shows them`);
+      if (found.length === 0) throw new ServiceError('NOT_FOUND', `There is no job "${name}"; job list shows them`);
       const rounds = await Promise.all(found.map(async (row) => ({ job: `${row.service}/${row.name}`, ...(await jobsOf(row.service).runJob({ name: row.name }, context.asOperator())) })));
       context.print(rounds, [
         { title: 'Job', value: (row) => row.job },

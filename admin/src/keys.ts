@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import { createKeys, peersFileOf } from 'platform/keys.ts';
-import { keyFolderOf } from 'platform/operator.ts';
 import { PROCESSES } from 'platform/processes.ts';
 import type { Context } from './context.ts';
 
@@ -8,9 +7,10 @@ export function keysCommand(context: Context): Command {
   const command = new Command('keys').description('the keys by which processes and operators know each other');
   command.command('create').description('make the missing keys of all processes and of this operator in DATA_DIR/keys (npm start does it, too)')
     .action(() => {
-      const folder = keyFolderOf(context.dataFolder);
-      createKeys(folder, [...Object.keys(PROCESSES), context.operatorName()]);
+      const folder = context.keyFolder();
+      const added = createKeys(folder, [...Object.keys(PROCESSES), context.operatorName()]);
       context.printRecord({ folder, peers: peersFileOf(folder), operator: context.operatorName() });
+      if (added) context.note('A service that runs already learns of new keys when it starts again.');
     });
   return command;
 }

@@ -2,11 +2,12 @@ import { Command } from 'commander';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
+import { allOf } from './page.ts';
 
 const PAGE_SIZE = 100;
 const COLUMNS: readonly Column<Organization>[] = [
   { title: 'Name', value: (row) => row.name },
-  { title: 'Id', value: (row) => row.id },
+  { title: 'Id', value: (row) => row.id, keep: true },
   { title: 'Tier', value: (row) => row.tier },
   { title: 'State', value: (row) => row.state },
   { title: 'Created', value: (row) => row.createdAt },
@@ -24,7 +25,10 @@ export function organizationCommand(context: Context): Command {
     .option('--tier <tier>', 'starter, professional or enterprise', 'starter')
     .action(async (name: string, { tier }: { tier: string }) => show(await auth().createOrganization({ name, tier }, context.asOperator())));
   command.command('list').description('list all organizations, by name')
-    .action(async () => context.print(await everyOrganization(context), COLUMNS));
+    .action(async () => {
+      const list = async (size: number, afterName: string) => (await auth().listOrganizations({ pageSize: size, afterName }, context.asOperator())).organizations;
+      context.print(await allOf(PAGE_SIZE, '', list, ({ name }) => name), COLUMNS);
+    });
   command.command('deactivate <name-or-id>').description("refuse the organization's tokens from the next request on")
     .action(async (idOrName: string) => show(await auth().deactivateOrganization({ id: await idOf(idOrName) }, context.asOperator())));
   command.command('activate <name-or-id>').description('let the organization in again')
@@ -32,15 +36,4 @@ export function organizationCommand(context: Context): Command {
   command.command('tier <name-or-id> <tier>').description('set the licence tier')
     .action(async (idOrName: string, tier: string) => show(await auth().setOrganizationTier({ id: await idOf(idOrName), tier }, context.asOperator())));
   return command;
-}
-
-async function everyOrganization(context: Context): Promise<Organization[]> {
-  const all: Organization[] = [];
-  for (let afterName = ''; ; ) {
-    const { organizations } = await context.client(AuthServiceService, 'auth').listOrganizations({ pageSize: PAGE_SIZE, afterName }, context.asOperator());
-    all.push(...organizations);
-    const last = organizations.at(-1);
-    if (!last || organizations.length < PAGE_SIZE) return all;
-    afterName = last.name;
-  }
 }

@@ -1,49 +1,58 @@
 import Table from 'cli-table3';
 
+type Cell = string | number | boolean | undefined;
 export interface Column<T> {
   title: string;
-  value(row: T): string | number | boolean | undefined;
+  value(row: T): Cell;
+  /** What is copied from the table (an id) gives way last. */
+  keep?: true;
 }
 
-const DEFAULT_WIDTH = 100;
-const NO_LINES = Object.fromEntries(
-  ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'].map((line) => [line, '']),
-);
+const MIN_WIDTH = 8;
+const GAP = 2;
+const LINES = ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'];
+const NO_LINES = { ...Object.fromEntries(LINES.map((line) => [line, ''])), middle: ' ' };
 
-/** A table that fits the terminal (the widest column gives way), or the rows as JSON. */
-export function print<T extends object>(rows: readonly T[], columns: readonly Column<T>[], asJson: boolean): void {
-  if (asJson) return write(JSON.stringify(rows, null, 2));
-  if (rows.length === 0) return write('None.');
+/** Rows as a table at most `width` characters wide: the widest column gives way. */
+export function tableOf<T extends object>(rows: readonly T[], columns: readonly Column<T>[], width: number): string {
+  if (rows.length === 0) return 'None.';
   const cells = rows.map((row) => columns.map((column) => printable(column.value(row))));
-  const widths = fit(columns.map((column, i) => Math.max(column.title.length, ...cells.map((line) => (line[i] as string).length))), process.stdout.columns ?? DEFAULT_WIDTH);
-  const table = new Table({ head: columns.map((column) => column.title), chars: { ...NO_LINES, middle: ' ' }, style: { head: [], border: [], 'padding-left': 0, 'padding-right': 1 }, colWidths: widths.map((width) => width + 1) });
+  const natural = columns.map((column, i) => Math.max(column.title.length, ...cells.map((line) => widthOf(line[i] as string))));
+  const widths = fit(natural, columns.map(({ keep }) => keep === true), width);
+  const table = new Table({ head: columns.map(({ title }) => title), chars: NO_LINES, style: { head: [], border: [], 'padding-left': 0, 'padding-right': GAP - 1 }, colWidths: widths.map((each) => each + GAP - 1) });
   table.push(...cells);
-  write(table.toString().split('\n').map((line) => line.trimEnd()).join('\n'));
+  return table.toString().split('\n').map((line) => line.trimEnd()).join('\n');
 }
 
-/** One record as lines of name and value, or as JSON. */
-export function printRecord(record: object, asJson: boolean): void {
-  if (asJson) return write(JSON.stringify(record, null, 2));
+/** One record as lines of name and value. */
+export function linesOf(record: object): string {
   const entries = Object.entries(record).filter(([, value]) => value !== undefined);
   const width = Math.max(...entries.map(([name]) => name.length));
-  write(entries.map(([name, value]) => `${name.padEnd(width)}  ${Array.isArray(value) ? value.join(', ') : printable(value)}`).join('\n'));
+  return entries.map(([name, value]) => `${name.padEnd(width)}  ${printable(Array.isArray(value) ? inList(value) : value)}`).join('\n');
 }
 
-function fit(widths: readonly number[], terminalWidth: number): number[] {
-  const fitted = [...widths];
-  const total = () => fitted.reduce((sum, width) => sum + width + 2, 0);
-  while (total() > terminalWidth) {
-    const widest = fitted.indexOf(Math.max(...fitted));
-    if ((fitted[widest] as number) <= 8) break;
-    fitted[widest] = Math.max(8, (fitted[widest] as number) - (total() - terminalWidth));
+function fit(natural: readonly number[], kept: readonly boolean[], width: number): number[] {
+  const fitted = [...natural];
+  const tooWide = (): boolean => fitted.reduce((sum, each) => sum + each + GAP, -GAP) > width;
+  for (const mayGive of [(i: number) => !kept[i], () => true]) {
+    while (tooWide()) {
+      const giving = fitted.map((each, i) => (mayGive(i) ? each : 0));
+      const widest = Math.max(...giving);
+      if (widest <= MIN_WIDTH) break;
+      fitted[giving.indexOf(widest)] = widest - 1;
+    }
   }
   return fitted;
 }
 
 // names come from customers: no control character reaches the terminal
-const printable = (value: unknown): string => (value === undefined ? '-' : String(value).replace(/\p{C}/gu, '?'));
+const printable = (value: unknown): string => (value === undefined ? '-' : inSeconds(String(value)).replace(/\p{C}/gu, '?'));
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
+const widthOf = (text: string): number => [...text].length + (text.match(WIDE)?.length ?? 0);
 
-const write = (text: string): void => void process.stdout.write(`${text}\n`);
+/** Times as people read them: without milliseconds. */
+const inSeconds = (text: string): string => text.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$/, '$1Z');
+export const inList = (values: readonly string[]): string => values.join(', ') || '-';
 
 /** 1,250,000 micro-credits -> "1.25". */
 export const inCredits = (micros: number): string => (micros / 1_000_000).toLocaleString('en', { maximumFractionDigits: 6 });

@@ -2,11 +2,12 @@ import { Command } from 'commander';
 import { AuthServiceService, type ServerToken } from 'proto/auth/v1/auth.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
-import { wholeNumber } from './usage-error.ts';
+import { pageOf } from './page.ts';
+import { pageSize } from './usage-error.ts';
 
 const COLUMNS: readonly Column<ServerToken>[] = [
   { title: 'Name', value: (row) => row.name },
-  { title: 'Id', value: (row) => row.id },
+  { title: 'Id', value: (row) => row.id, keep: true },
   { title: 'Hint', value: (row) => row.hint },
   { title: 'Created', value: (row) => row.createdAt },
   { title: 'Last used', value: (row) => row.lastUsedAt ?? 'never' },
@@ -23,10 +24,13 @@ export function tokenCommand(context: Context): Command {
       context.printRecord({ ...(serverToken as ServerToken), value });
     });
   command.command('list').description('list the server tokens, newest first')
-    .option('--page-size <n>', 'tokens per page', wholeNumber, 100)
+    .option('--page-size <n>', 'tokens per page', pageSize, 100)
     .option('--after <id>', 'tokens after this one', '')
-    .action(async ({ pageSize, after }: { pageSize: number; after: string }) =>
-      context.print((await auth().listServerTokens({ pageSize, afterId: after }, await context.asUser())).serverTokens, COLUMNS));
+    .action(async ({ pageSize, after }: { pageSize: number; after: string }) => {
+      const options = await context.asUser();
+      const list = async (size: number, afterId: string) => (await auth().listServerTokens({ pageSize: size, afterId }, options)).serverTokens;
+      context.printPage(await pageOf(pageSize, after, list, ({ id }) => id), COLUMNS, '--after');
+    });
   command.command('revoke <name-or-id>').description('revoke a server token: refused on the next request')
     .action(async (idOrName: string) => context.printRecord((await auth().revokeServerToken({ idOrName }, await context.asUser())).serverToken as ServerToken));
   return command;

@@ -3,8 +3,10 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Value of an option that takes a whole number. @throws UsageError */
-export function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`${text} is not a whole number`);
-  return Number(text);
-}
+/** Parser of an option that takes a whole number. */
+export const wholeNumber = (min: number, max: number) => (text: string): number => {
+  const value = Number(text);
+  if (!/^\d{1,15}$/.test(text) || value < min || value > max) throw new UsageError(`${text} is not a whole number from ${min} to ${max}`);
+  return value;
+};
+export const pageSize = wholeNumber(1, 1_000);

@@ -1,14 +1,15 @@
 import { Command } from 'commander';
 import { AuthServiceService, type User } from 'proto/auth/v1/auth.ts';
 import type { Context } from './context.ts';
-import type { Column } from './output.ts';
-import { wholeNumber } from './usage-error.ts';
+import { inList, type Column } from './output.ts';
+import { pageOf } from './page.ts';
+import { pageSize } from './usage-error.ts';
 
 const COLUMNS: readonly Column<User>[] = [
-  { title: 'Email', value: (row) => row.email },
+  { title: 'Email', value: (row) => row.email, keep: true },
   { title: 'Name', value: (row) => row.name },
-  { title: 'Roles', value: (row) => row.roles.join(', ') || '-' },
-  { title: 'Groups', value: (row) => row.groups.join(', ') || '-' },
+  { title: 'Roles', value: (row) => inList(row.roles) },
+  { title: 'Groups', value: (row) => inList(row.groups) },
   { title: 'Created', value: (row) => row.createdAt },
 ];
 
@@ -23,10 +24,13 @@ export function userCommand(context: Context): Command {
     .action(async (email: string, { name, role, group }: { name?: string; role: string[]; group: string[] }) =>
       show(await auth().createUser({ email, name: name ?? (email.split('@')[0] as string), roles: role, groups: group }, await context.onOrganization())));
   command.command('list').description('list the users of the organization')
-    .option('--page-size <n>', 'users per page', wholeNumber, 100)
+    .option('--page-size <n>', 'users per page', pageSize, 100)
     .option('--after <email>', 'users after this one', '')
-    .action(async ({ pageSize, after }: { pageSize: number; after: string }) =>
-      context.print((await auth().listUsers({ pageSize, afterEmail: after }, await context.onOrganization())).users, COLUMNS));
+    .action(async ({ pageSize, after }: { pageSize: number; after: string }) => {
+      const options = await context.onOrganization();
+      const list = async (size: number, afterEmail: string) => (await auth().listUsers({ pageSize: size, afterEmail }, options)).users;
+      context.printPage(await pageOf(pageSize, after, list, ({ email }) => email), COLUMNS, '--after');
+    });
   command.command('set-roles <email> [roles...]').description('replace the roles; none takes them all away')
     .action(async (email: string, roles: string[]) => show(await auth().setUserRoles({ email, roles }, await context.onOrganization())));
   command.command('set-groups <email> [groups...]').description('replace the groups; none takes them all away')

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { ServiceError, type KnownReason } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import type { Log } from 'platform/log.ts';
-import { StartError } from 'platform/start-error.ts';
+import { addressFault } from 'platform/start-error.ts';
 import { begin } from './begin.ts';
 import { errorReply } from './errors.ts';
 import type { GatewayRequest } from './exchange.ts';
@@ -56,7 +56,7 @@ export async function serveHttp(handle: RequestListener, { listen, corsOrigins, 
   const separator = listen.lastIndexOf(':');
   const host = listen.slice(0, separator);
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(new StartError(error.code === 'EADDRINUSE' ? `The address ${listen} is in use by another program` : `The address ${listen} cannot be listened on: ${error.message}`)));
+    server.once('error', (error) => reject(addressFault('gateway', listen, error)));
     server.listen(Number(listen.slice(separator + 1)), host.replace(/^\[|\]$/g, ''), resolve);
   });
   const { port } = server.address() as { port: number };

@@ -96,8 +96,8 @@ describe('every error is JSON with a code and the request id', () => {
     expectError(await bed.request('/api/memory/types/late'), 504, 'deadline_exceeded');
     expectError(await bed.request('/api/memory/types/unknown'), 504, 'outcome_unknown');
   });
-  it('504 when a service does not answer within the deadline', async () => {
-    expectError(await bed.request('/api/memory/types/hangs'), 504, 'deadline_exceeded');
+  it('503 when a service does not answer a read within the deadline', async () => {
+    expectError(await bed.request('/api/memory/types/hangs'), 503, 'unavailable');
   });
   it('the details and facts of a refusal beside its sentence', async () => {
     const reply = await bed.request('/api/memory/types/taken');

@@ -101,7 +101,7 @@ it('a service that is down is 503 with Retry-After, and is found again when it i
 it('a port in use is one sentence', async () => {
   const bed = await startTestbed({});
   const second = startTestbed({}, { GATEWAY_LISTEN: `127.0.0.1:${bed.port}` });
-  await expect(second).rejects.toThrow(new StartError(`The address 127.0.0.1:${bed.port} is in use by another program`));
+  await expect(second).rejects.toThrow(new StartError(`The address 127.0.0.1:${bed.port} is in use by another program; GATEWAY_LISTEN sets another`));
   await bed.stop();
 });
 

@@ -1,14 +1,16 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, accessSync, constants } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { createKeys, keyFileOf, peersFileOf } from 'platform/keys.ts';
-import { keyFolderOf, openOperator, operatorName } from 'platform/operator.ts';
+import { readConfig } from 'platform/config.ts';
+import { createKeys, keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
+import { openOperator, operatorName } from 'platform/operator.ts';
+import { commonConfig } from 'platform/process.ts';
 import { PROCESSES } from 'platform/processes.ts';
 import { StartError } from 'platform/start-error.ts';
-import { lockFile } from 'platform/store/file-lock.ts';
+import { join } from 'node:path';
 import { PartEnded, superviseChild, type Part, type SupervisedChild } from './child.ts';
-import { seed } from './seed.ts';
-import { farewell, greeting, HELP } from './words.ts';
+import { claimDataFolder } from './data-folder.ts';
+import { addressesOf, reachable } from './environment.ts';
+import { helpOf } from './help.ts';
+import { markSeeded, seed } from './seed.ts';
+import { farewell, faultsOf, greeting } from './words.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 /** In the order in which they stop: whoever calls goes before whom it calls. */
@@ -24,7 +26,7 @@ const startedAt = Date.now();
 const seconds = (): string => `${((Date.now() - startedAt) / 1000).toFixed(1)} s`;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-const children: SupervisedChild[] = [];
+let children: readonly SupervisedChild[] = [];
 let stopping: Promise<never> | undefined;
 
 /** Drains part after part, whatever has started so far; a second call waits for the first. */
@@ -37,54 +39,43 @@ function stop(exitCode: number): Promise<never> {
   return stopping;
 }
 
-async function main(): Promise<void> {
-  const args = process.argv.slice(2);
-  if (args.includes('--help') || args.includes('-h')) return say([HELP, ...PARTS.map(settingsOf)].join('\n'));
+async function main(args: readonly string[]): Promise<void> {
+  if (args.includes('--help') || args.includes('-h')) return say(await helpOf(PARTS));
   if (args.length > 0) throw new StartError(`Unknown argument ${args[0]}; npm start -- --help lists what can be set`);
 
-  const dataFolder = resolve(process.env.INIT_CWD ?? REPOSITORY, process.env.DATA_DIR || join(REPOSITORY, 'data'));
-  claimFolder(dataFolder);
-  const keyFolder = keyFolderOf(dataFolder);
+  const { DATA_DIR } = readConfig({ DATA_DIR: commonConfig('launcher').DATA_DIR }, process.env);
+  const addresses = addressesOf(process.env);
+  claimDataFolder(DATA_DIR);
+  const keyFolder = keyFolderOf(DATA_DIR);
   createKeys(keyFolder, [...Object.keys(PROCESSES), operatorName()]);
 
-  const env = { LOG_LEVEL: 'warn', NODE_COMPILE_CACHE: join(REPOSITORY, 'node_modules/.cache/compile'), ...process.env, DATA_DIR: dataFolder };
-  const ready = PARTS.map(async (part) => {
-    const child = superviseChild(part, { ...env, KEY_FILE: keyFileOf(keyFolder, part.name), PEERS_FILE: peersFileOf(keyFolder) }, say);
-    children.push(child);
-    const address = await child.ready;
-    say(`  ${part.name.padEnd(8)} ${address.padEnd(22)} ${seconds()}`);
-    return address;
-  });
-  const [gatewayAddress] = await Promise.all(ready);
-  const operator = openOperator({ keyFolder, addresses: process.env });
-  const seeded = await seed(operator, dataFolder);
+  const env = { LOG_LEVEL: 'warn', NODE_COMPILE_CACHE: join(REPOSITORY, 'node_modules/.cache/compile'), ...process.env, ...addresses, DATA_DIR, PEERS_FILE: peersFileOf(keyFolder) };
+  children = PARTS.map((part) => superviseChild(part, { ...env, KEY_FILE: keyFileOf(keyFolder, part.name) }, say));
+  const gatewayAddress = await allReady();
+
+  const operator = openOperator({ keyFolder, addresses });
+  const seeded = await seed(operator, DATA_DIR);
   operator.close();
-  say(greeting({ baseUrl: `http://${gatewayAddress}`, seconds: seconds(), seeded }));
+  say(greeting({ baseUrl: `http://${reachable(gatewayAddress)}`, seconds: seconds(), seeded }));
+  // after its token was shown: a start that dies in between is shown a new one
+  if (seeded) markSeeded(DATA_DIR);
 }
 
-const settingsOf = (part: Part): string => execFileSync(process.execPath, [join(REPOSITORY, part.folder, 'src/main.ts'), '--help'], { encoding: 'utf8' });
-
-/** The folder is there, can be written, and no other start uses it. */
-function claimFolder(dataFolder: string): void {
-  try {
-    mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
-    accessSync(dataFolder, constants.W_OK);
-  } catch (error) {
-    throw new StartError(`The data folder ${dataFolder} cannot be written: ${(error as Error).message}`);
-  }
-  try {
-    lockFile(join(dataFolder, 'launcher'));
-  } catch (error) {
-    throw new StartError(`The data folder ${dataFolder} is in use by another start`, { cause: error });
-  }
+/** @returns the gateway's host:port. @throws AggregateError of every PartEnded: who starts it hears of all faults at once */
+async function allReady(): Promise<string> {
+  const outcomes = await Promise.allSettled(children.map(async ({ ready }, i) => {
+    const address = await ready;
+    say(`  ${(PARTS[i] as Part).name.padEnd(8)} ${address.padEnd(22)} ${seconds()}`);
+    return address;
+  }));
+  const ended = outcomes.filter((outcome) => outcome.status === 'rejected').map(({ reason }) => reason as PartEnded);
+  if (ended.length > 0) throw new AggregateError(ended);
+  return (outcomes[0] as PromiseFulfilledResult<string>).value;
 }
 
-process.on('SIGINT', () => void stop(0));
-process.on('SIGTERM', () => void stop(0));
-main().catch((error: unknown) => {
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(0));
+main(process.argv.slice(2)).catch((error: unknown) => {
   if (stopping) return;
-  // a part that ended with code 1 has said why itself
-  const said = error instanceof PartEnded && error.exitCode === 1;
-  if (!said) process.stderr.write(`The start failed: ${error instanceof Error ? error.message : String(error)}\n`);
+  for (const line of faultsOf(error)) process.stderr.write(`${line}\n`);
   void stop(1);
 });

@@ -24,12 +24,11 @@ export interface Seeded {
 
 /**
  * What the first start puts into an empty service. Every step may be repeated, so a start that was killed half-way
- * ends what it began; the marker is written last.
+ * ends what it began; `markSeeded` comes last.
  * @returns undefined when an earlier start did it
  */
 export async function seed(operator: Operator, dataFolder: string): Promise<Seeded | undefined> {
-  const marker = join(dataFolder, 'seeded');
-  if (existsSync(marker)) return undefined;
+  if (existsSync(markerOf(dataFolder))) return undefined;
   const auth = operator.client(AuthServiceService, 'auth');
   const organization = await organizationNamed(auth, ORGANIZATION, operator);
   const asOperator = () => operator.as(organization.id);
@@ -41,9 +40,11 @@ export async function seed(operator: Operator, dataFolder: string): Promise<Seed
   const { principal } = await auth.assumeUser({ email: ADMINISTRATOR }, asOperator());
   if (!principal) throw new Error('auth made no principal');
   const token = await tokenNamed(auth, () => operator.asPrincipal(principal));
-  writeFileSync(marker, `${new Date().toISOString()}\n`, { flush: true });
   return { organization: organization.name, administrator: ADMINISTRATOR, credits: CREDITS, agents, token };
 }
+
+const markerOf = (dataFolder: string): string => join(dataFolder, 'seeded');
+export const markSeeded = (dataFolder: string): void => writeFileSync(markerOf(dataFolder), `${new Date().toISOString()}\n`, { flush: true });
 
 async function organizationNamed(auth: ServiceClient<AuthServiceService>, name: string, operator: Operator): Promise<Organization> {
   await unlessThere(auth.createOrganization({ name, tier: 'enterprise' }, operator.as()));

@@ -1,9 +1,10 @@
+import type { PartEnded } from './child.ts';
 import type { Seeded } from './seed.ts';
 
 export const HELP = `npm start: runs the gateway and the four services on embedded engines, one SQLite file each.
 
 Everything is set through the environment, for example DATA_DIR=/tmp/demo GATEWAY_LISTEN=127.0.0.1:9000 npm start.
-The processes and their settings:
+A relative path starts where npm was called.
 `;
 
 export const farewell = 'Stopped.';
@@ -31,4 +32,14 @@ export function greeting({ baseUrl, seconds, seeded }: { baseUrl: string; second
     ...(seeded ? [] : ['Another token:  npm run admin -- token create <name> --organization demo --as admin@demo.example', '']),
     'Ctrl-C stops it; the data stays.',
   ].join('\n');
+}
+
+/** Why a start failed, one sentence a line; what several parts say is said once. */
+export function faultsOf(error: unknown): string[] {
+  if (!(error instanceof AggregateError)) return [`The start failed: ${error instanceof Error ? error.message : String(error)}`];
+  const parts = new Map<string, string[]>();
+  for (const { part, message, faults } of error.errors as PartEnded[]) {
+    for (const fault of faults.length > 0 ? faults : [message]) parts.set(fault, [...(parts.get(fault) ?? []), part]);
+  }
+  return [...parts].map(([fault, names]) => `${names.join(', ')}: ${fault}`);
 }

@@ -1,3 +1,7 @@
+import { resolve } from 'node:path';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
 /** One declared setting: type, default, bounds and a sentence. A setting without default must be given. */
 export interface Setting<T> {
   description: string;
@@ -5,7 +9,7 @@ export interface Setting<T> {
   /** Never shown or logged. */
   secret?: boolean;
   /** Text -> value; throws a RangeError that says what is allowed. */
-  parse(text: string): T;
+  parse(text: string, env: Env): T;
 }
 export type Declaration = Record<string, Setting<unknown>>;
 export type ConfigOf<D extends Declaration> = { readonly [K in keyof D]: D[K] extends Setting<infer T> ? T : never };
@@ -38,8 +42,23 @@ export function choice<const V extends string>(spec: Shared<V> & { values: reado
   return { ...spec, parse };
 }
 
+/** True for `host:port`. */
+export const isAddress = (value: string): boolean => /^([\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/.test(value) && Number(value.slice(value.lastIndexOf(':') + 1)) <= 65_535;
+
 /** `host:port`; port 0 takes a free one. */
-export const address = (spec: Shared<string>): Setting<string> => text({ ...spec, pattern: /^[\w.:[\]-]+:\d{1,5}$/ });
+export function address(spec: Shared<string>): Setting<string> {
+  const parse = (value: string): string => {
+    if (!isAddress(value)) throw new RangeError('must be host:port with a port from 0 to 65535, for example 127.0.0.1:9000');
+    return value;
+  };
+  return { ...spec, parse };
+}
+
+/** A file or folder; a relative one starts where npm, or node, was called. */
+export const path = (spec: Shared<string>): Setting<string> => ({ ...spec, parse: typedPath });
+
+/** npm runs its scripts in the folder of their package, and tells in INIT_CWD where the person was. */
+export const typedPath = (value: string, env: Env): string => resolve(env.INIT_CWD ?? '.', value);
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -49,7 +68,7 @@ export class ConfigError extends Error {
  * Reads every declared setting from the environment.
  * @throws ConfigError that names all faults, one a line
  */
-export function readConfig<D extends Declaration>(declaration: D, env: Readonly<Record<string, string | undefined>>): ConfigOf<D> {
+export function readConfig<D extends Declaration>(declaration: D, env: Env): ConfigOf<D> {
   const faults: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, setting] of Object.entries(declaration)) {
@@ -60,7 +79,7 @@ export function readConfig<D extends Declaration>(declaration: D, env: Readonly<
       continue;
     }
     try {
-      values[name] = setting.parse(given);
+      values[name] = setting.parse(given, env);
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       faults.push(`${name} ${error.message}${setting.secret ? '' : `, not ${JSON.stringify(given)}`}`);

@@ -29,7 +29,7 @@ const REMEMBERED = 10_000;
 
 /** @throws StartError when the key or the file of peers cannot be read */
 export function openIdentity({ name, keyFile, peersFile, clock }: { name: string; keyFile: string; peersFile: string; clock: Clock }): Identity {
-  const privateKey = readKey(keyFile);
+  const privateKey = readKey(name, keyFile);
   const peers = readPeers(peersFile);
   const signed = new Map<string, { assertion: string; until: number }>();
   const verified = new Map<string, Asserted & { until: number }>();
@@ -102,11 +102,11 @@ function remember<V>(memory: Map<string, V>, key: string, value: V): void {
   memory.set(key, value);
 }
 
-function readKey(keyFile: string): KeyObject {
+function readKey(name: string, keyFile: string): KeyObject {
   try {
     return createPrivateKey(readFileSync(keyFile, 'utf8'));
   } catch (error) {
-    throw new StartError(`The key of this process cannot be read from ${keyFile} (${(error as Error).message}); "npm run admin -- keys create" makes one`);
+    throw new StartError(`The key of ${name} ${whyNot(keyFile, error)}; "npm run admin -- keys create" makes it`, { cause: error });
   }
 }
 
@@ -115,6 +115,9 @@ function readPeers(peersFile: string): ReadonlyMap<string, KeyObject[]> {
     const peers = JSON.parse(readFileSync(peersFile, 'utf8')) as Peers;
     return new Map(Object.entries(peers).map(([name, keys]) => [name, keys.map((key) => createPublicKey(key))]));
   } catch (error) {
-    throw new StartError(`The public keys of the other processes cannot be read from ${peersFile} (${(error as Error).message}); "npm run admin -- keys create" makes the file`);
+    throw new StartError(`The file of public keys ${whyNot(peersFile, error)}; "npm run admin -- keys create" makes it`, { cause: error });
   }
 }
+
+const whyNot = (file: string, error: unknown): string =>
+  (error as NodeJS.ErrnoException).code === 'ENOENT' ? `is missing: there is no ${file}` : `cannot be read from ${file} (${(error as Error).message})`;

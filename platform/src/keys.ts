@@ -5,14 +5,16 @@ import { join } from 'node:path';
 /** Name of a process -> its public keys (PEM, at most two: the second is for rotation). */
 export type Peers = Record<string, string[]>;
 
+export const keyFolderOf = (dataFolder: string): string => join(dataFolder, 'keys');
 export const keyFileOf = (keyFolder: string, name: string): string => join(keyFolder, `${name.replace(':', '-')}.key`);
 export const peersFileOf = (keyFolder: string): string => join(keyFolder, 'peers.json');
 
 /**
  * Gives every named process an Ed25519 key of its own (0600) and writes the file of public keys. Keys that are there stay.
+ * @returns true when a key was added: a process that runs already learns of it at its next start
  * @param names process names; an operator is "operator:<name>"
  */
-export function createKeys(keyFolder: string, names: readonly string[]): void {
+export function createKeys(keyFolder: string, names: readonly string[]): boolean {
   mkdirSync(keyFolder, { recursive: true, mode: 0o700 });
   const peersFile = peersFileOf(keyFolder);
   const peers: Peers = existsSync(peersFile) ? (JSON.parse(readFileSync(peersFile, 'utf8')) as Peers) : {};
@@ -29,6 +31,7 @@ export function createKeys(keyFolder: string, names: readonly string[]): void {
     changed = true;
   }
   if (changed) writeAtomically(peersFile, `${JSON.stringify(peers, null, 2)}\n`);
+  return changed;
 }
 
 function writeAtomically(file: string, content: string): void {

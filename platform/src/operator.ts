@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os';
-import { join } from 'node:path';
 import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
-import { clientOf, openConnection, type Connection } from './client.ts';
+import { clientOf, openConnection, type Caller, type Connection } from './client.ts';
 import { systemClock } from './clock.ts';
+import { ServiceError } from './errors.ts';
 import { openIdentity } from './identity.ts';
 import { newId } from './ids.ts';
 import { keyFileOf, peersFileOf } from './keys.ts';
@@ -10,8 +10,14 @@ import { Principal } from './principal.ts';
 import { PROCESSES, settingOf, type ProcessName } from './processes.ts';
 
 /** Key name of the person at this machine: "operator:ada". */
-export const operatorName = (): string => `operator:${userInfo().username}`;
-export const keyFolderOf = (dataFolder: string): string => join(dataFolder, 'keys');
+export function operatorName(): string {
+  try {
+    return `operator:${userInfo().username}`;
+  } catch {
+    // a container's user often has no entry in the system's list
+    return `operator:uid-${process.getuid?.() ?? 'unknown'}`;
+  }
+}
 
 export interface Operator {
   /** "ada": how the audit trail names the holder of this key. */
@@ -33,7 +39,8 @@ export function openOperator({ name = operatorName(), keyFolder, addresses }: { 
     const known = connections.get(process);
     if (known) return known;
     const address = addresses[settingOf(process, 'ADDRESS')] ?? addresses[settingOf(process, 'LISTEN')] ?? PROCESSES[process];
-    const connection = openConnection({ address, audience: process, identity });
+    const { call, close } = openConnection({ address, audience: process, identity });
+    const connection: Connection = { call: saying({ name, process, address }, call), close };
     connections.set(process, connection);
     return connection;
   };
@@ -46,3 +53,16 @@ export function openOperator({ name = operatorName(), keyFolder, addresses }: { 
     close: () => connections.forEach((connection) => connection.close()),
   };
 }
+
+/** What keeps an operator from reaching a process, in words that help. */
+const saying = ({ name, process, address }: { name: string; process: ProcessName; address: string }, call: Caller): Caller => async (...request) => {
+  try {
+    return await call(...request);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    // a service that refuses says why; without a word from it, its address did not answer
+    if (error.reason === 'UNAVAILABLE' && error.cause) throw new ServiceError('UNAVAILABLE', `${process} does not answer at ${address}: is it running?`, { cause: error });
+    if (error.reason === 'UNAUTHENTICATED') throw new ServiceError('UNAUTHENTICATED', `${process} does not know the key of ${name}; it reads the keys when it starts`, { cause: error });
+    throw error;
+  }
+};

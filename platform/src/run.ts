@@ -2,7 +2,7 @@ import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { join } from 'node:path';
 import type { ServiceClient, ServiceDefinition } from './call.ts';
 import { clientOf, openConnection, type Connection } from './client.ts';
-import { address, integer, text, type ConfigOf, type Declaration } from './config.ts';
+import { address, integer, path, type ConfigOf, type Declaration, type Env } from './config.ts';
 import type { EventBus } from './events/bus.ts';
 import { OUTBOX } from './events/outbox.ts';
 import { openSqliteBus } from './events/sqlite.ts';
@@ -10,7 +10,7 @@ import { openIdentity } from './identity.ts';
 import { startJobs, type Job, type JobRunner } from './jobs.ts';
 import { listJobs, runJob } from './job-service.ts';
 import { clearLeases, LEASES } from './lease.ts';
-import { commonConfig, runProcess, type CommonConfig, type Env, type ProcessStart, type Running } from './process.ts';
+import { commonConfig, runProcess, type CommonConfig, type ProcessStart, type Running } from './process.ts';
 import { PROCESSES, settingOf, type ProcessName } from './processes.ts';
 import { served, startServer, type Served } from './server.ts';
 import { openSqliteStore } from './store/sqlite.ts';
@@ -20,7 +20,7 @@ const serviceConfig = (name: ProcessName) => ({
   ...commonConfig(name),
   [settingOf(name, 'LISTEN')]: address({ default: PROCESSES[name], description: 'host:port that this service listens on.' }),
   LEASE_MS: integer({ default: 15_000, min: 1_000, max: 300_000, description: 'Lease of a job: how long a dead replica holds its work up.' }),
-  EVENTS_FILE: text({ default: '', description: 'File of the embedded event log; empty: events.db in DATA_DIR.' }),
+  EVENTS_FILE: path({ default: '', description: 'File of the embedded event log; empty: events.db in DATA_DIR.' }),
 });
 type ServiceConfig = CommonConfig & { LEASE_MS: number; EVENTS_FILE: string };
 

@@ -6,7 +6,7 @@ import type { Identity } from './identity.ts';
 import { newId } from './ids.ts';
 import type { Log } from './log.ts';
 import { policyFor, requireAccess, type MethodPolicy } from './policy.ts';
-import { StartError } from './start-error.ts';
+import { addressFault } from './start-error.ts';
 import { toGrpcError } from './wire-error.ts';
 
 export interface Served<D extends ServiceDefinition = ServiceDefinition> {
@@ -45,13 +45,10 @@ export async function startServer({ listen, identity, clock, log, services }: Se
     server.addService(definition as never, implementation);
   }
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) => (error ? reject(new StartError(bindFailure(listen, error))) : resolve(bound)));
+    server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) => (error ? reject(addressFault(identity.name, listen, error)) : resolve(bound)));
   });
   return { address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`, drain: (graceMs) => drain(server, graceMs) };
 }
-
-const bindFailure = (listen: string, error: Error): string =>
-  error.message.includes('EADDRINUSE') ? `The address ${listen} is in use by another program` : `The address ${listen} cannot be listened on: ${error.message}`;
 
 function drain(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {

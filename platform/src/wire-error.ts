@@ -37,7 +37,7 @@ export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceErr
     case status.UNAVAILABLE:
       return repeatable || neverSent(error) ? new ServiceError('UNAVAILABLE', undefined, { cause: error }) : new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
     case status.DEADLINE_EXCEEDED:
-      return new ServiceError(repeatable ? 'DEADLINE_EXCEEDED' : 'OUTCOME_UNKNOWN', undefined, { cause: error });
+      return new ServiceError(repeatable ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN', undefined, { cause: error });
     case status.CANCELLED:
       return new ServiceError('CLIENT_GONE', undefined, { cause: error });
     default:

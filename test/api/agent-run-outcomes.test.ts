@@ -12,6 +12,7 @@ const AGENTS = [
   expressionAgent('liar', '{ "a": 1 }', { outputSchema: { type: 'object', required: ['promised'] } }),
   expressionAgent('wide', '{ "a": $ & $ & $ }'),
   expressionAgent('quick', ENDLESS, { limits: { wallMs: 200, maxSteps: 1_000_000_000 } }),
+  expressionAgent('second', ENDLESS, { limits: { wallMs: 1_000, maxSteps: 1_000_000_000 } }),
   expressionAgent('slow', ENDLESS, { limits: { wallMs: 60_000, maxSteps: 1_000_000_000 } }),
 ];
 
@@ -29,12 +30,12 @@ const ledgerOf = async (tenant: Tenant) => (await credits().listLedgerRows({ pag
 const availableTo = async (tenant: Tenant) => (await credits().getBalance({}, stack.operator.as(tenant.organizationId))).account!.availableMicros / 1e6;
 const withoutRequestId = ({ body }: Reply) => ({ ...body, requestId: undefined });
 
-/** A run that ends when the returned function drops its connection. */
-async function startSlowRun(tenant: Tenant, key?: string): Promise<{ drop(): void }> {
+/** Starts a run and waits for its record. It ends when its connection is dropped, unless it carries a key. */
+async function startRun(tenant: Tenant, agentName: string, key?: string): Promise<{ drop(): void }> {
   const before = (await executionsOf(tenant)).length;
   const client = new AbortController();
   void fetch(`${stack.baseUrl}/api/agent/run`, {
-    method: 'POST', signal: client.signal, body: JSON.stringify({ agentName: 'slow', args: {} }),
+    method: 'POST', signal: client.signal, body: JSON.stringify({ agentName, args: {} }),
     headers: { Authorization: `Bearer ${tenant.token}`, 'Content-Type': 'application/json', ...(key !== undefined && { 'Idempotency-Key': key }) },
   }).catch(() => undefined);
   await eventually(async () => (await executionsOf(tenant)).length > before);
@@ -153,14 +154,19 @@ describe('POST /api/agent/run', () => {
       expect((await executionsOf(tenant)).length).toBe(before + 1);
     });
 
-    it('tells a repeat of a running run its execution: 409, and to come back', async () => {
+    it('tells a repeat of a running run its execution: 409, and to come back; the run goes on without its client', async () => {
       const key = newId();
-      const slow = await startSlowRun(tenant, key);
+      const { drop } = await startRun(tenant, 'second', key);
+      drop();
       const [running] = await executionsOf(tenant);
-      const reply = await run(tenant, 'slow', {}, key);
+      const reply = await run(tenant, 'second', {}, key);
       expectRefusal(reply, 409, 'run_in_progress', { agentExecutionId: running!.id });
       expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
-      slow.drop();
+      const ended = await eventually(async () => {
+        const again = await run(tenant, 'second', {}, key);
+        return again.status !== 409 && again;
+      });
+      expect([ended.status, ended.body.agentExecutionId, ended.headers.get('idempotency-replayed')]).toEqual([504, running!.id, 'true']);
     });
 
     it.each([['an invalid request', 'hello', 'no-object'], ['an unknown agent', 'nobody', {}]])('stays free after %s', async (_what, agent, args) => {
@@ -178,14 +184,13 @@ describe('POST /api/agent/run', () => {
   });
 });
 
-// The pool is one runner and one waiting run in this file; the runs of the key above end with the pool.
+// In this file one run is evaluated and one waits; a third is too much.
 describe('too much at once', () => {
   let tenant: Tenant;
   let drops: (() => void)[];
   beforeAll(async () => {
-    await stack.killAndAwait('agents');
     tenant = await stack.tenant({ credits: 10, agents: AGENTS });
-    drops = [(await startSlowRun(tenant)).drop, (await startSlowRun(tenant)).drop];
+    drops = [(await startRun(tenant, 'slow')).drop, (await startRun(tenant, 'slow')).drop];
   });
 
   it('429: refuses one run more than an organization may have, and leaves no record of it', async () => {

@@ -126,7 +126,7 @@ describe('what is no request of this service', () => {
     }
   });
 
-  it.each(['NONSENSE', 'GET /health', 'GET /health HTTP/9.9', 'GET /hea lth HTTP/1.1', '\x00\x01\x02', 'FETCH /health HTTP/1.1'])('400: the request line %j', async (line) => {
+  it.each(['NONSENSE', 'GET /health HTTP/9.9', 'GET /hea lth HTTP/1.1', '\x00\x01\x02', 'FETCH /health HTTP/1.1'])('400: the request line %j', async (line) => {
     expectRefusal(await exchange(stack.baseUrl, [line, host(), 'Connection: close']), 400, 'invalid_request');
   });
 

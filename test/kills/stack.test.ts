@@ -1,5 +1,5 @@
 import { newId } from 'platform/ids.ts';
-import { eventually, startStack, type Stack } from '../stack.ts';
+import { eventually, startStack, type Stack, type Tenant } from '../stack.ts';
 import { expectNothingLost, say } from './afterwards.ts';
 import { descendantsOf, isGone } from './family.ts';
 import { startLoad, type Load } from './load.ts';
@@ -11,7 +11,7 @@ const ACKNOWLEDGED = 250;
 describe('kill -9 of the whole stack under load, started again on the same folder', () => {
   let first: Stack;
   let stack: Stack;
-  const earlier: { tenant: Parameters<typeof expectNothingLost>[1]; load: Load }[] = [];
+  const survived: { tenant: Tenant; load: Load }[] = [];
   beforeAll(async () => {
     first = stack = await startStack({ env: KILL_SETTINGS });
   });
@@ -38,7 +38,8 @@ describe('kill -9 of the whole stack under load, started again on the same folde
 
     if (stack !== first) stack.operator.close();
     stack = await startStack({ env: KILL_SETTINGS, folder: first.folder });
-    earlier.push({ tenant, load });
-    for (const each of earlier) say(`kill -9 of ${whom}`, await expectNothingLost(stack, each.tenant, each.load));
+    say(`kill -9 of ${whom}`, await expectNothingLost(stack, tenant, load));
+    for (const each of survived) say('the organization that survived a kill before', await expectNothingLost(stack, each.tenant, each.load));
+    survived.push({ tenant, load });
   });
 });

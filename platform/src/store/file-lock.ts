@@ -4,6 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { StartError } from '../start-error.ts';
 
 const SQLITE_BUSY = 5;
+/** Two that ask at the same instant can refuse each other; one that asks again gets it. */
+const ASK_AGAIN_MS = 300;
 /** A database that nobody refers to is collected, and its lock goes with it. */
 const held = new Set<DatabaseSync>();
 
@@ -12,13 +14,13 @@ const held = new Set<DatabaseSync>();
  * `<path>.lock`. Makes the folder of `path` when it is missing.
  * @throws StartError when another process owns it or the folder cannot be written
  */
-export function lockFile(path: string): { release(): void } {
+export function lockFile(path: string, inUse = `${path} is in use by another process`): { release(): void } {
   const lock = openLock(path);
   try {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     lock.close();
-    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) throw new StartError(`${path} is in use by another process`);
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) throw new StartError(inUse);
     throw unwritable(path, error);
   }
   held.add(lock);
@@ -28,7 +30,7 @@ export function lockFile(path: string): { release(): void } {
 function openLock(path: string): DatabaseSync {
   try {
     mkdirSync(dirname(path), { recursive: true });
-    return new DatabaseSync(`${path}.lock`);
+    return new DatabaseSync(`${path}.lock`, { timeout: ASK_AGAIN_MS });
   } catch (error) {
     throw unwritable(path, error);
   }

@@ -8,7 +8,7 @@ export const config = {
   RUN_QUEUE_LIMIT: integer({ description: 'Runs that may wait for a runner; one more is refused with 503.', default: 256, min: 0, max: 100_000 }),
   RUNS_AT_ONCE: integer({ description: 'Runs that one organization may have open at once; one more is refused with 429.', default: 20, min: 1, max: 100_000 }),
   RUN_LEASE_MS: integer({ description: 'How long a run is its process\'s own without a heartbeat; then the reaper ends it.', default: 15_000, min: 100, max: 600_000 }),
-  RESERVATION_TTL_MS: integer({ description: 'How long a reservation of credits lives without a heartbeat; longer than RUN_LEASE_MS.', default: 120_000, min: 100, max: 3_600_000 }),
+  RESERVATION_TTL_MS: integer({ description: 'How long a reservation of credits lives without a heartbeat; longer than RUN_LEASE_MS.', default: 120_000, min: 1_000, max: 3_600_000 }),
   REAPER_INTERVAL_MS: integer({ description: 'Pause between two rounds of the reaper.', default: 5_000, min: 50, max: 3_600_000 }),
   RELAY_INTERVAL_MS: integer({ description: 'Pause between two rounds of the relay that sends the outbox to the event bus.', default: 1_000, min: 10, max: 3_600_000 }),
   REFUSALS_INTERVAL_MS: integer({ description: 'How long refusals are counted before they go to the audit trail.', default: 60_000, min: 50, max: 3_600_000 }),

@@ -14,7 +14,7 @@ import { getAgentExecution } from './executions/get-agent-execution.ts';
 import { listAgentExecutions } from './executions/list-agent-executions.ts';
 import { runAgent } from './executions/run-agent.ts';
 import { reaper } from './jobs/reaper.ts';
-import { refusals, writeRefusals } from './jobs/refusals.ts';
+import { flushLastRefusals, refusals } from './jobs/refusals.ts';
 import { retention } from './jobs/retention.ts';
 
 export const program: Program<typeof config, Deps> = {
@@ -38,5 +38,5 @@ export const program: Program<typeof config, Deps> = {
   jobs: (deps) => [relayJob({ ...deps, intervalMs: deps.config.RELAY_INTERVAL_MS }), reaper(deps), retention(deps), refusals(deps)],
   // Running evaluations end as interrupted, cost nothing and are answered while the server drains.
   interrupt: ({ runners }) => runners.stop(),
-  close: async (deps) => void (await writeRefusals(deps)),
+  close: flushLastRefusals,
 };

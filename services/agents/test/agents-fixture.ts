@@ -63,5 +63,5 @@ export async function startAgents({ credits = 1_000, env = {} }: { credits?: num
 
 /** Resolves when the condition holds; the test's own time-out ends a vain wait. */
 export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -22,7 +22,7 @@ import { creditsDouble } from './credits-double.ts';
 
 /** Outward effects of a run, in their order. */
 export const STEPS = ['record', 'reserve', 'evaluate', 'finish', 'settle', 'settled'] as const;
-export type Step = (typeof STEPS)[number];
+export type Step = (typeof STEPS)[number] | 'beat' | 'extend';
 /** Called around each step; it may throw (the answer is lost) or never resolve (the process is dead). */
 export type Probe = (step: Step, side: 'before' | 'after') => Promise<void> | void;
 
@@ -53,8 +53,8 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
     return {
       definitions, loadVersion: makeVersionLoader(definitions), refusals: makeRefusals(), platformStore, config, log,
       clock: { now }, instanceId: newId(),
-      executions: { ...records, record: around('record', records.record), finish: around('finish', records.finish), settled: around('settled', records.settled) },
-      credits: { ...account.client, reserve: around('reserve', account.client.reserve), settle: around('settle', account.client.settle) },
+      executions: { ...records, record: around('record', records.record), finish: around('finish', records.finish), settled: around('settled', records.settled), beat: around('beat', records.beat) },
+      credits: { ...account.client, reserve: around('reserve', account.client.reserve), settle: around('settle', account.client.settle), extend: around('extend', account.client.extend) },
       runners: { ...runners, queued: 0, evaluate: around('evaluate', (evaluation) => runners.evaluate(evaluation)) },
     };
   }
@@ -64,6 +64,7 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
     organizationId, account: account.account, process, healthy,
     advance: (ms: number) => { time.offset += ms; },
     sweep: account.sweep,
+    stateOf: account.stateOf,
     run: (deps: Omit<Deps, 'bus'>, agentName: string, idempotencyKey?: string): Promise<RunAgentResponse> => runAgent(deps, { agentName, args: '{}', idempotencyKey }, context()),
     reap: () => reaper(healthy).run(new AbortController().signal),
     records: () => platformStore.find(executions, {}),
@@ -82,12 +83,14 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
 }
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** A probe under which the process stops for good at one point, or until `thaw`. `frozen` resolves when it got there. */
+/** A probe under which the whole process, heartbeats too, stands still from one point on until `thaw`. `frozen` resolves when it got there. */
 export function freezeAt(step: Step, side: 'before' | 'after') {
   const frozen = Promise.withResolvers<void>();
   const thawed = Promise.withResolvers<void>();
+  let stands = false;
   const probe: Probe = async (atStep, atSide) => {
-    if (atStep !== step || atSide !== side) return;
+    stands ||= atStep === step && atSide === side;
+    if (!stands) return;
     frozen.resolve();
     await thawed.promise;
   };

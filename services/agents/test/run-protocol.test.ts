@@ -18,10 +18,7 @@ describe('the run protocol', () => {
 
   it.each(points)('a process that dies %s %s, reaped with its reservation %s: charged once with the retry, nothing left reserved, and its waking up changes nothing', async (side, step, when) => {
     const { probe, frozen, thaw } = freezeAt(step, side);
-    // A dead process sends no heartbeat: none is due before the point is reached, and none after it counts.
-    const dying = world.process(probe);
-    const dead = { ...dying, executions: { ...dying.executions, beat: () => new Promise<boolean>(() => undefined) }, credits: { ...dying.credits, extend: () => new Promise<never>(() => undefined) } };
-    const first = world.run(dead, 'fixed', 'key').catch((error: unknown) => error);
+    const first = world.run(world.process(probe), 'fixed', 'key').catch((error: unknown) => error);
     await frozen;
 
     if (when === 'after it expired') {
@@ -102,7 +99,9 @@ describe('the run protocol', () => {
     const broken = world.process((step, side) => { if (step === 'evaluate' && side === 'before') throw new Error('no child process'); });
     await expect(world.run(broken, 'fixed')).rejects.toMatchObject({ reason: 'INTERNAL', message: expect.not.stringContaining('child'), facts: { success: false } });
     expect(await world.records()).toMatchObject([{ status: 'failed', error: { reason: 'INTERNAL' }, chargeMicros: 0, leaseUntil: null }]);
+    const [{ _id } = { _id: '' }] = await world.records();
     expect(world.account).toMatchObject({ spent: 0, reserved: 0 });
+    expect(world.stateOf(_id)).toBe('RELEASED');
   });
 
   it('an end whose outcome cannot be told is 504, and the repeat with the key tells', async () => {

@@ -2,7 +2,7 @@ import { invalid } from 'platform/errors.ts';
 
 /** @throws ServiceError NOT_SUPPORTED on a conditional request: to ignore the condition would break the client's trust in it */
 export function refuseIfMatch({ ifMatch }: { ifMatch?: string | undefined }): void {
-  if (ifMatch !== undefined) throw invalid('If-Match', 'If-Match is not supported yet', 'NOT_SUPPORTED');
+  if (ifMatch !== undefined) throw invalid('/If-Match', 'If-Match is not supported yet', 'NOT_SUPPORTED');
 }
 
 /** @throws ServiceError INVALID_REQUEST when a PUT or PATCH names no member */

@@ -32,7 +32,7 @@ describe('200', () => {
 describe('400', () => {
   it('says that If-Match is not supported', async () => {
     const { id } = await token.object({ typeId });
-    expect(await refusedFor(token.deleteObject(id, '"1"'))).toEqual(['NOT_SUPPORTED', 'If-Match']);
+    expect(await refusedFor(token.deleteObject(id, '"1"'))).toEqual(['NOT_SUPPORTED', '/If-Match']);
   });
 });
 

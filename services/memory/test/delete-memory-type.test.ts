@@ -29,7 +29,7 @@ describe('200', () => {
 describe('400', () => {
   it('says that If-Match is not supported', async () => {
     const { id } = await token.type();
-    expect(await refusedFor(token.deleteType(id, '"1"'))).toEqual(['NOT_SUPPORTED', 'If-Match']);
+    expect(await refusedFor(token.deleteType(id, '"1"'))).toEqual(['NOT_SUPPORTED', '/If-Match']);
   });
 });
 

@@ -77,6 +77,6 @@ describe('400', () => {
     ['typeId', { typeId: 'x' }], ['typeId', { typeId: '' }], ['page', { page: 0 }], ['page', { page: -1 }], ['page', { page: 5_002 }], ['page', { page: 1_002, pageSize: 100 }],
     ['pageSize', { pageSize: 0 }], ['pageSize', { pageSize: -5 }], ['pageSize', { pageSize: 101 }],
   ])('names %s: %j', async (parameter, given) => {
-    expect(await refusedFor(token.listObjects(given))).toEqual(['INVALID_REQUEST', parameter]);
+    expect(await refusedFor(token.listObjects(given))).toEqual(['INVALID_REQUEST', `/${parameter}`]);
   });
 });

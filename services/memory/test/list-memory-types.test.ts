@@ -36,6 +36,6 @@ describe('400', () => {
     ['page', { page: 0 }], ['page', { page: -1 }], ['page', { page: 1_002, pageSize: 100 }],
     ['pageSize', { pageSize: 0 }], ['pageSize', { pageSize: -1 }], ['pageSize', { pageSize: 101 }],
   ])('names %s: %j', async (parameter, given) => {
-    expect(await refusedFor(token.listTypes(given))).toEqual(['INVALID_REQUEST', parameter]);
+    expect(await refusedFor(token.listTypes(given))).toEqual(['INVALID_REQUEST', `/${parameter}`]);
   });
 });

@@ -57,7 +57,7 @@ describe('400', () => {
   });
   it('says that If-Match is not supported', async () => {
     const { id } = await token.object({ typeId });
-    expect(await refusedFor(token.patchObject(id, { content: '{"price":2}', ifMatch: '*' }))).toEqual(['NOT_SUPPORTED', 'If-Match']);
+    expect(await refusedFor(token.patchObject(id, { content: '{"price":2}', ifMatch: '*' }))).toEqual(['NOT_SUPPORTED', '/If-Match']);
   });
 });
 

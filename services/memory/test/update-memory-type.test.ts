@@ -80,7 +80,7 @@ describe('400', () => {
   });
   it.each([
     ['/idSchema', { idSchema: '{"properties":["/a"]}' }], ['/embeddingSchema', { embeddingSchema: '{}' }], ['/groupNames', { groupNames: ['a'] }],
-    ['/relations', { relations: '[1]' }], ['/visibility', { visibility: 'group' }], ['If-Match', { displayName: 'x', ifMatch: '"1"' }],
+    ['/relations', { relations: '[1]' }], ['/visibility', { visibility: 'group' }], ['/If-Match', { displayName: 'x', ifMatch: '"1"' }],
   ])('says that %s is not supported', async (path, body) => {
     const { id } = await token.type();
     expect(await refusedFor(token.putType(id, body))).toEqual(['NOT_SUPPORTED', path]);

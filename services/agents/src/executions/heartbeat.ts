@@ -5,7 +5,7 @@ import type { Execution } from './store.ts';
 export interface Heartbeat {
   /** Aborted when the run is no longer its owner's. */
   lost: AbortSignal;
-  stop(): Promise<void>;
+  stop(): void;
 }
 
 // A run that lasts this long is shown as running; a shorter one goes from queued to its end in one write.
@@ -16,22 +16,18 @@ export function startHeartbeat(deps: Pick<Deps, 'credits' | 'executions' | 'conf
   const lost = new AbortController();
   const id = execution._id;
   const failed = (what: string) => (error: unknown) => deps.log.warn({ error, agentExecutionId: id }, what);
-  let beating: Promise<void> | undefined;
   const beat = (): void => {
     deps.credits.extend({ id, ttlMs: deps.config.RESERVATION_TTL_MS }, call).catch(failed('the reservation was not extended'));
-    beating ??= deps.executions.beat(execution)
-      .then((owned) => { if (!owned) lost.abort(); }, failed('the lease was not extended'))
-      .finally(() => { beating = undefined; });
+    deps.executions.beat(execution).then((owned) => { if (!owned) lost.abort(); }, failed('the lease was not extended'));
   };
   const intervalMs = deps.config.RUN_LEASE_MS / 3;
   const first = setTimeout(beat, Math.min(FIRST_BEAT_MS, intervalMs));
   const rest = setInterval(beat, intervalMs);
   return {
     lost: lost.signal,
-    async stop() {
+    stop() {
       clearTimeout(first);
       clearInterval(rest);
-      await beating;
     },
   };
 }

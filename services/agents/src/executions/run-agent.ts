@@ -87,7 +87,7 @@ async function evaluateOwned(deps: RunDeps, execution: Execution, version: Loade
     await deps.credits.release({ id: execution._id }, call).catch((cause: unknown) => context.log.warn({ error: cause }, 'not released; the reservation will expire'));
     throw error;
   } finally {
-    await heartbeat.stop();
+    heartbeat.stop();
   }
 }
 

@@ -2,7 +2,7 @@ import jsonata from 'jsonata';
 import { RE2JS } from 're2js';
 import type { Violation } from 'platform/errors.ts';
 
-const MAX_SOURCE = 32_768;
+const MAX_SOURCE = 65_536;
 const MAX_DEPTH = 1_000;
 const MAX_SEQUENCE = 100_000;
 const MAX_PAD = 100_000;
@@ -22,13 +22,17 @@ export type ExpressionResult =
 
 /** The agent's own fault, in words that its caller may read. */
 class Fault extends Error {}
-const sentence = (error: unknown): string => {
+
+/** JSONata's own messages have a code; `$error` and `$assert` say what the author wrote; anything else is not for callers. */
+function sentence(error: unknown): string {
   if (error instanceof Fault) return error.message;
   const { code, message, position } = error as { code?: unknown; message?: unknown; position?: unknown };
   if (typeof code !== 'string' || !/^[STD]\d{4}$/.test(code) || typeof message !== 'string') return 'The expression failed';
+  const short = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message;
+  if (code === 'D3137' || code === 'D3141') return short;
   const where = typeof position === 'number' ? ` (${code} at character ${position})` : ` (${code})`;
-  return `${message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message}${where}`;
-};
+  return short + where;
+}
 
 /** What is wrong with the source of an expression, before it is stored; none when it compiles. Paths are empty: the source is one text. */
 export function checkExpression(source: string): Violation[] {

@@ -1,14 +1,18 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type { Log } from 'platform/log.ts';
 import type { ExpressionResult } from './expression.ts';
 import type { Assignment, Report } from './runner-child.ts';
 
 const START_MS = 30_000;
 /** The child ends an evaluation by itself at wallMs where it can. */
-const GRACE_MS = 250;
+const GRACE_MS = 500;
 /** What Node and JSONata take of the heap before an agent runs. */
 const BASE_MB = 24;
+/** All that a runner may read; it may write nothing and start nothing but the thread that watches its parent. */
+const READABLE = [join(import.meta.dirname, '*'), join(import.meta.dirname, '../../package.json'), folderOf('jsonata'), folderOf('re2js')];
+
 /** How V8 ends a process that is out of memory, or out of stack in a native function. */
 const OUT_OF_MEMORY = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV']);
 
@@ -30,8 +34,11 @@ export interface Runner {
 
 /** @param cwd an empty folder */
 export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: string; log: Log }): Runner {
-  const child: ChildProcess = fork(fileURLToPath(new URL('./runner-child.ts', import.meta.url)), [String(process.pid)], {
-    execArgv: [`--max-old-space-size=${memoryMb + BASE_MB}`, '--max-semi-space-size=8', '--disallow-code-generation-from-strings', '--disable-proto=throw', '--disable-warning=ExperimentalWarning'],
+  const child: ChildProcess = fork(join(import.meta.dirname, 'runner-child.ts'), [String(process.pid)], {
+    execArgv: [
+      `--max-old-space-size=${memoryMb + BASE_MB}`, '--max-semi-space-size=8', '--disallow-code-generation-from-strings', '--disable-proto=throw',
+      '--permission', '--allow-worker', ...READABLE.map((path) => `--allow-fs-read=${path}`),
+    ],
     env: {}, cwd, stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   let alive = true;
@@ -113,4 +120,10 @@ export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: str
       });
     },
   };
+}
+
+function folderOf(packageName: string): string {
+  const file = createRequire(import.meta.url).resolve(packageName);
+  const end = join('node_modules', packageName, '/');
+  return join(file.slice(0, file.lastIndexOf(end) + end.length), '*');
 }

@@ -1,137 +1,205 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeLog } from 'platform/log.ts';
 import { startRunnerPool, type EvaluationResult, type RunLimits, type RunnerPool } from '../../src/runtimes/runner-pool.ts';
+import { cpuTicks, environmentOf, folderOf, isRunning, runnersOf, until } from './runner-processes.ts';
 
-const LIMITS: RunLimits = { wallMs: 20_000, maxSteps: 50_000_000, memoryMb: 64, outputBytes: 1_000_000 };
+const LIMITS: RunLimits = { wallMs: 60_000, maxSteps: 1e12, memoryMb: 64, outputBytes: 1_000_000 };
 const ENDLESS = '($f := function($n) { $f($n + 1) }; $f(0))';
-const log = makeLog('agents', 'silent');
+/** Quadratic inside one built-in function, where JSONata looks at no limit. */
+const HANGING = '$count($distinct([1..99999]))';
+const GREEDY = '[1..50000].{ "a": [1..200] }';
+const SUCCEEDED = { outcome: 'succeeded', outputText: '2', steps: 3, messages: [] };
 
 let pool: RunnerPool;
-beforeAll(() => { pool = startRunnerPool({ size: 2, queueLimit: 3, recycleAfter: 500, log }); });
-afterAll(() => pool.stop());
+const startPool = ({ size = 1, queueLimit = 10, recycleAfter = 500 } = {}) => (pool = startRunnerPool({ size, queueLimit, recycleAfter, log: makeLog('agents', 'silent') }));
+afterEach(() => pool.stop());
 
-function evaluate(source: string, { args = {}, limits = {}, organizationId = 'one', signal = new AbortController().signal, on = pool }: { args?: unknown; limits?: Partial<RunLimits>; organizationId?: string; signal?: AbortSignal; on?: RunnerPool } = {}): Promise<EvaluationResult> {
-  return on.evaluate({ runtime: { type: 'expression', source }, argsText: JSON.stringify(args), limits: { ...LIMITS, ...limits }, organizationId, signal });
+interface Run { args?: unknown; limits?: Partial<RunLimits>; organizationId?: string; signal?: AbortSignal }
+const evaluate = (source: string, { args = {}, limits = {}, organizationId = 'one', signal = new AbortController().signal }: Run = {}): Promise<EvaluationResult> =>
+  pool.evaluate({ runtime: { type: 'expression', source }, argsText: JSON.stringify(args), limits: { ...LIMITS, ...limits }, organizationId, signal });
+const runners = () => runnersOf(process.pid);
+
+/** The runner of a run that really computes, no longer starts. */
+async function computing(): Promise<number> {
+  await until(() => runners().length > 0);
+  const [pid] = runners() as [number];
+  const before = cpuTicks(pid);
+  await until(() => cpuTicks(pid) > before + 50);
+  return pid;
 }
 
-describe('a run of an expression', () => {
-  it('answers with its output as JSON text and the steps it took', async () => {
-    expect(await evaluate('{ "total": $sum(items.price) }', { args: { items: [{ price: 1 }, { price: 2.5 }] } })).toMatchObject({ outcome: 'succeeded', outputText: '{"total":3.5}' });
+describe('a runner', () => {
+  it('starts when a run needs it, and serves the next run, too', async () => {
+    startPool({ size: 2 });
+    expect(runners()).toEqual([]);
+    expect(await evaluate('1 + 1')).toEqual(SUCCEEDED);
+    const first = runners();
+    expect(first).toHaveLength(1);
+    expect(await evaluate('1 + 1')).toEqual(SUCCEEDED);
+    expect(runners()).toEqual(first);
   });
 
-  it('takes the same number of steps every time', async () => {
-    const [one, other] = await Promise.all([1, 2].map(() => evaluate('$sum([1..100].($ * 2))')));
-    expect(one).toEqual(other);
+  it('has no environment and an empty folder that goes with the pool', async () => {
+    startPool();
+    await evaluate('1');
+    const [pid] = runners() as [number];
+    expect(environmentOf(pid).filter((name) => !name.startsWith('NODE_CHANNEL_'))).toEqual([]);
+    const folder = folderOf(pid);
+    expect(readdirSync(folder)).toEqual([]);
+    await pool.stop();
+    expect([isRunning(pid), existsSync(folder)]).toEqual([false, false]);
   });
 
-  it.each([
-    ['an error of its own', '$error("no such customer")', 'no such customer'],
-    ['a call of nothing', '$nothing()', 'non-function'],
-    ['no result', 'missing.path', 'no result'],
-    ['a function as result', 'function($x) { $x }', 'no result'],
-    ['a pattern that needs back-tracking', '$match("aaaa!", /(?=a)b/)', 'linear time'],
-    ['endless recursion that is no tail call', '($f := function($n) { 1 + $f($n) }; $f(0))', ''],
-  ])('fails with %s, and says so', async (_what, source, message) => {
-    const result = await evaluate(source);
-    expect(result).toMatchObject({ outcome: 'failed', code: 'agent_failed', message: expect.stringContaining(message) });
+  it('is replaced after its share of runs', async () => {
+    startPool({ recycleAfter: 2 });
+    const seen: number[] = [];
+    for (let run = 0; run < 4; run++) {
+      seen.push((await Promise.all([evaluate('1'), until(() => runners().length === 1).then(() => runners()[0]!)]))[1]);
+    }
+    expect(new Set(seen).size).toBe(2);
+    expect(seen[0]).toBe(seen[1]);
   });
 
-  it('ends at its limit of steps', async () => {
-    expect(await evaluate(ENDLESS, { limits: { maxSteps: 1_000 } })).toMatchObject({ outcome: 'failed', message: expect.stringContaining('1000 steps'), steps: 1_001 });
+  it('is replaced by one with the memory that a run may take', async () => {
+    startPool();
+    for (const memoryMb of [64, 16, 512, 64]) expect(await evaluate('1 + 1', { limits: { memoryMb } })).toEqual(SUCCEEDED);
+    await until(() => runners().length === 1);
   });
 
-  it('ends at its limit of time, with the steps it took', async () => {
+  it('dies with its parent, also in an endless evaluation', async () => {
+    startPool();
+    const parent = spawn(process.execPath, [join(import.meta.dirname, 'endless-parent.ts')], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await new Promise((resolve) => parent.stdout.once('data', resolve));
+    const [runner] = runnersOf(parent.pid!) as [number];
+    const before = cpuTicks(runner);
+    await until(() => cpuTicks(runner) > before + 50);
+    parent.kill('SIGKILL');
+    await until(() => !isRunning(runner));
+  });
+});
+
+describe('a run that must be stopped', () => {
+  it('for its time inside one built-in function has timed out', async () => {
+    startPool();
+    expect(await evaluate(HANGING, { limits: { wallMs: 300 } })).toEqual({ outcome: 'timed_out', steps: 0 });
+  });
+
+  it('for its time between steps has timed out, with its steps, and costs no runner', async () => {
+    startPool();
+    await evaluate('1');
+    const before = runners();
     const result = await evaluate(ENDLESS, { limits: { wallMs: 300 } });
-    expect(result).toMatchObject({ outcome: 'timed_out', steps: expect.any(Number) });
+    expect(result).toEqual({ outcome: 'timed_out', steps: expect.any(Number) });
+    expect((result as { steps: number }).steps).toBeGreaterThan(1_000);
+    expect(runners()).toEqual(before);
+  });
+
+  it('for its memory has failed', async () => {
+    startPool();
+    expect(await evaluate(GREEDY, { limits: { memoryMb: 16 } })).toEqual({ outcome: 'failed', code: 'agent_failed', message: 'The expression takes more than 16 MB of memory', steps: expect.any(Number) });
+  });
+
+  it('for its steps or output has failed', async () => {
+    startPool();
+    expect(await evaluate(ENDLESS, { limits: { maxSteps: 1_000 } })).toEqual({ outcome: 'failed', code: 'agent_failed', message: 'The expression takes more than 1000 steps', steps: 1_000 });
+    expect(await evaluate('$join([1..1000].("0123456789"))', { limits: { outputBytes: 1_000 } })).toMatchObject({ outcome: 'failed', message: 'The output is larger than 1000 bytes' });
+  });
+
+  it('because its caller left is cancelled, with the steps that are known', async () => {
+    startPool();
+    const caller = new AbortController();
+    const run = evaluate(ENDLESS, { signal: caller.signal });
+    const pid = await computing();
+    caller.abort();
+    const result = await run;
+    expect(result).toEqual({ outcome: 'cancelled', steps: expect.any(Number) });
+    expect((result as { steps: number }).steps % 10_000).toBe(0);
     expect((result as { steps: number }).steps).toBeGreaterThan(0);
+    await until(() => !isRunning(pid));
   });
 
-  it('ends at its limit of output', async () => {
-    expect(await evaluate('$join([1..1000].("0123456789"))', { limits: { outputBytes: 1_000 } })).toMatchObject({ outcome: 'failed', message: expect.stringContaining('larger than 1000 bytes') });
+  it('because its runner was killed from outside is interrupted', async () => {
+    startPool();
+    const run = evaluate(ENDLESS);
+    process.kill(await computing(), 'SIGKILL');
+    expect(await run).toEqual({ outcome: 'interrupted' });
   });
 
-  it('ends at its limit of memory, and the next run is answered', async () => {
-    expect(await evaluate('$length($pad("x", 500000000))')).toMatchObject({ outcome: 'failed' });
-    expect(await evaluate('1')).toMatchObject({ outcome: 'succeeded' });
-  });
-
-  it('is answered while a hostile neighbour hangs in one built-in function', async () => {
-    const cancel = new AbortController();
-    const hostile = evaluate('$map([1..10000000], function($v) { $v }) ~> $sum()', { signal: cancel.signal });
-    expect(await evaluate('1', { organizationId: 'two' })).toMatchObject({ outcome: 'succeeded' });
-    cancel.abort();
-    expect(['cancelled', 'failed', 'succeeded']).toContain((await hostile).outcome);
-  });
-
-  it('ends when it is cancelled', async () => {
-    const cancel = new AbortController();
-    const result = evaluate(ENDLESS, { signal: cancel.signal });
-    expect(await evaluate('1', { organizationId: 'two' })).toMatchObject({ outcome: 'succeeded' });
-    cancel.abort();
-    expect(await result).toMatchObject({ outcome: 'cancelled' });
-  });
-
-  it('is linear in a pattern that hangs a back-tracking engine', async () => {
-    expect(await evaluate('$match("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", /^(a+)+$/)')).toMatchObject({ outcome: 'failed', message: expect.stringContaining('no result') });
+  it('never begins when its caller left before', async () => {
+    startPool();
+    expect(await evaluate('1', { signal: AbortSignal.abort() })).toEqual({ outcome: 'cancelled', steps: 0 });
+    expect(runners()).toEqual([]);
   });
 });
 
 describe('the pool', () => {
-  it('bounds its queue and takes organizations in turn', async () => {
-    const own = startRunnerPool({ size: 1, queueLimit: 3, recycleAfter: 500, log });
-    const cancel = new AbortController();
+  it('answers after every kind of death', async () => {
+    startPool();
+    const caller = new AbortController();
+    const deaths: (() => Promise<unknown>)[] = [
+      () => evaluate(HANGING, { limits: { wallMs: 200 } }),
+      () => evaluate(GREEDY, { limits: { memoryMb: 16 } }),
+      async () => {
+        const run = evaluate(ENDLESS, { signal: caller.signal });
+        caller.abort();
+        await run;
+      },
+      async () => process.kill(runners()[0]!, 'SIGKILL'),
+    ];
+    for (const die of deaths) {
+      await die();
+      expect(await evaluate('1 + 1')).toEqual(SUCCEEDED);
+    }
+    await until(() => runners().length === 1);
+  });
+
+  it('answers a neighbour while a hostile run is going on and while it is being stopped', async () => {
+    startPool({ size: 2 });
+    const caller = new AbortController();
+    const hostile = evaluate(HANGING, { signal: caller.signal });
+    await computing();
+    expect(await evaluate('1 + 1', { organizationId: 'two' })).toEqual(SUCCEEDED);
+    caller.abort();
+    expect(await Promise.all([evaluate('1 + 1', { organizationId: 'two' }), evaluate('1 + 1', { organizationId: 'three' })])).toEqual([SUCCEEDED, SUCCEEDED]);
+    expect(await hostile).toMatchObject({ outcome: 'cancelled' });
+  });
+
+  it('refuses a run when its queue is full, and takes organizations in turn', async () => {
+    startPool({ queueLimit: 4 });
+    const caller = new AbortController();
+    const first = evaluate(ENDLESS, { signal: caller.signal });
     const order: string[] = [];
-    const first = evaluate(ENDLESS, { on: own, signal: cancel.signal });
-    const waiting = ['a1', 'a2', 'b1'].map((name) => evaluate('1', { on: own, organizationId: name[0] }).then(() => order.push(name)));
-    expect(own.queued).toBe(3);
-    expect(() => evaluate('1', { on: own })).toThrow(expect.objectContaining({ reason: 'QUEUE_FULL' }));
-    cancel.abort();
+    const waiting = ['a1', 'a2', 'a3', 'b1'].map((name) => evaluate('1', { organizationId: name[0]! }).then(() => order.push(name)));
+    expect(pool.queued).toBe(4);
+    await expect(evaluate('1')).rejects.toMatchObject({ reason: 'QUEUE_FULL', headers: { 'Retry-After': '1' } });
+    caller.abort();
     await Promise.all([first, ...waiting]);
-    expect(order).toEqual(['a1', 'b1', 'a2']);
-    await own.stop();
+    expect(order).toEqual(['a1', 'b1', 'a2', 'a3']);
+    expect(pool.queued).toBe(0);
   });
 
-  it('forgets a queued run that is cancelled', async () => {
-    const own = startRunnerPool({ size: 1, queueLimit: 1, recycleAfter: 500, log });
-    const [running, queued] = [new AbortController(), new AbortController()];
-    const first = evaluate(ENDLESS, { on: own, signal: running.signal });
-    const second = evaluate('1', { on: own, signal: queued.signal });
-    queued.abort();
+  it('forgets a waiting run whose caller leaves', async () => {
+    startPool();
+    const [running, waiting] = [new AbortController(), new AbortController()];
+    const first = evaluate(ENDLESS, { signal: running.signal });
+    const second = evaluate('1', { signal: waiting.signal });
+    const third = evaluate('1 + 1');
+    waiting.abort();
     expect(await second).toEqual({ outcome: 'cancelled', steps: 0 });
-    expect(own.queued).toBe(0);
+    expect(pool.queued).toBe(1);
     running.abort();
-    await first;
-    await own.stop();
+    expect(await first).toMatchObject({ outcome: 'cancelled' });
+    expect(await third).toEqual(SUCCEEDED);
   });
 
-  it('replaces a runner after its share of runs, and one of another heap size', async () => {
-    const own = startRunnerPool({ size: 1, queueLimit: 10, recycleAfter: 2, log });
-    for (const memoryMb of [64, 64, 64, 32, 64]) expect(await evaluate('1', { on: own, limits: { memoryMb } })).toMatchObject({ outcome: 'succeeded' });
-    await own.stop();
-  });
-
-  it('interrupts what runs and waits when it stops', async () => {
-    const own = startRunnerPool({ size: 1, queueLimit: 1, recycleAfter: 2, log });
-    const results = [evaluate(ENDLESS, { on: own }), evaluate('1', { on: own })];
-    await own.stop();
-    expect(await Promise.all(results)).toEqual([{ outcome: 'interrupted' }, { outcome: 'interrupted' }]);
-  });
-
-  it('leaves no runner behind when its process is killed, not even one in an endless evaluation', async () => {
-    const parent = spawn(process.execPath, [join(import.meta.dirname, 'endless-parent.ts')], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const runner = await new Promise<number>((resolve) => parent.stdout.once('data', (chunk: Buffer) => resolve(Number(chunk))));
-    parent.kill('SIGKILL');
-    while (isRunning(runner)) await new Promise((resolve) => setImmediate(resolve));
-    expect(isRunning(runner)).toBe(false);
+  it('interrupts what runs and what waits when it stops, and takes no more', async () => {
+    startPool();
+    const runs = [evaluate(ENDLESS), evaluate('1')];
+    await pool.stop();
+    expect(await Promise.all(runs)).toEqual([{ outcome: 'interrupted' }, { outcome: 'interrupted' }]);
+    expect(runners()).toEqual([]);
+    await expect(evaluate('1')).rejects.toMatchObject({ reason: 'UNAVAILABLE' });
   });
 });
-
-function isRunning(pid: number): boolean {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return false;
-  }
-}

@@ -21,7 +21,7 @@ export function changeOrganization(
 ): Promise<OrganizationReply> {
   return inRounds(async () => {
     const organization = await organizations.byId(id);
-    if (!organization) throw new ServiceError('NOT_FOUND');
+    if (!organization) throw new ServiceError('NOT_FOUND', 'Organization not found');
     const updatedAt = isoTime(clock.now());
     const changed = { ...organization, ...change, updatedAt };
     if (changed.state === organization.state && changed.tier === organization.tier) return organizationReply(organization);

@@ -19,7 +19,7 @@ export function revokeServerToken(deps: Parts, { idOrName }: RevokeServerTokenRe
   return inRounds(async () => {
     const { organization } = await requireSecurityAdmin(deps, context);
     const token = (await serverTokens.byId(organization._id, idOrName)) ?? (await serverTokens.byName(organization._id, idOrName));
-    if (!token) throw new ServiceError('NOT_FOUND');
+    if (!token) throw new ServiceError('NOT_FOUND', 'Server token not found');
     if (token.revokedAt !== null) return { serverToken: serverTokenReply(token) };
     const revokedAt = isoTime(clock.now());
     await serverTokens.revoke(token, revokedAt, audited(context, organization._id, 'server_token.revoke', { type: 'server_token', id: token._id }, revokedAt));

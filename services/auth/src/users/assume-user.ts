@@ -15,7 +15,7 @@ export async function assumeUser({ clock, organizations, users }: Pick<Deps, 'cl
   const organizationId = organizationOfCall(context);
   const email = requireEmail(request.email);
   const [organization, member] = await Promise.all([organizations.byId(organizationId), users.member(organizationId, email)]);
-  if (!organization || !member) throw new ServiceError('NOT_FOUND');
+  if (!organization || !member) throw new ServiceError('NOT_FOUND', 'User not found');
   if (organization.state !== 'active') throw new ServiceError('FORBIDDEN', 'The organization is deactivated');
   await users.record(organizationId, audited(context, organizationId, 'user.assume', { type: 'user', id: member.userId }, isoTime(clock.now())));
   const { roles, groups } = member;

@@ -18,7 +18,7 @@ export function changeMembership({ clock, users }: Pick<Deps, 'clock' | 'users'>
   const email = requireEmail(givenEmail);
   return inRounds(async () => {
     const membership = await users.member(organizationId, email);
-    if (!membership) throw new ServiceError('NOT_FOUND');
+    if (!membership) throw new ServiceError('NOT_FOUND', 'User not found');
     await users.change(membership, change, audited(context, organizationId, action, { type: 'user', id: membership.userId }, isoTime(clock.now())));
     return userReply({ ...membership, ...change });
   });

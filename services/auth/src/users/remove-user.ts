@@ -13,7 +13,7 @@ export async function removeUser({ clock, users }: Pick<Deps, 'clock' | 'users'>
   const email = requireEmail(request.email);
   return inRounds(async () => {
     const membership = await users.member(organizationId, email);
-    if (!membership) throw new ServiceError('NOT_FOUND');
+    if (!membership) throw new ServiceError('NOT_FOUND', 'User not found');
     await users.remove(membership, audited(context, organizationId, 'user.remove', { type: 'user', id: membership.userId }, isoTime(clock.now())));
     return { id: membership.userId };
   });

@@ -15,7 +15,7 @@ type Used = Pick<Deps, 'objects' | 'fences' | 'usage' | 'config'>;
 export async function listMemoryObjects({ objects, fences, usage, config }: Used, request: ListMemoryObjectsRequest, context: CallContext): Promise<ListMemoryObjectsResponse> {
   const organizationId = organizationOfCall(context);
   const { typeId, key } = request;
-  if (typeId !== undefined && !isUuid(typeId)) throw invalid('typeId', 'typeId must be a UUID');
+  if (typeId !== undefined && !isUuid(typeId)) throw invalid('/typeId', 'typeId must be a UUID');
   const page = pageOf(request, config);
 
   const chosen = await fencesOf(fences, request, context);
