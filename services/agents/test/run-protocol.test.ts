@@ -116,15 +116,18 @@ describe('the run protocol', () => {
 
 describe('the heartbeat', () => {
   it('keeps a run that outlasts its lease and its reservation many times from the reaper', async () => {
-    const world = await openWorld({ leaseMs: 600, ttlMs: 600 });
-    await world.publish(definitionOf('long', ENDLESS, { limits: { wallMs: 2_500, maxSteps: 1_000_000_000 } }));
+    const world = await openWorld({ leaseMs: 600, ttlMs: 1_000 });
+    await world.publish(definitionOf('long', ENDLESS, { limits: { wallMs: 3_000, maxSteps: 1_000_000_000 } }));
     let over = false;
+    const states = new Set<unknown>();
     const running = world.run(world.healthy, 'long').catch((error: unknown) => error).finally(() => { over = true; });
     await until(async () => {
       await world.reap();
       world.sweep();
+      for (const { _id } of await world.records()) states.add(world.stateOf(_id));
       return over;
     });
+    expect(states).not.toContain('EXPIRED');
     expect(await running).toMatchObject({ reason: 'RUN_TIMEOUT' });
     expect(await world.records()).toMatchObject([{ status: 'timed_out', leaseUntil: null }]);
     await world.close();

@@ -1,4 +1,5 @@
 import type { Clock } from 'platform/clock.ts';
+import { turns } from 'platform/contention.ts';
 import type { EventBus, Subscription } from 'platform/events/bus.ts';
 import { methodPolicies, type MethodPolicy } from 'platform/policy.ts';
 import { makeRefusals, type Refusals } from 'platform/refusals.ts';
@@ -26,6 +27,8 @@ export interface Deps {
   refusals: Refusals;
   /** Policy of every method of the contract, by full path. */
   policies: ReadonlyMap<string, MethodPolicy>;
+  /** Lets the writers of one organization's tokens take turns. */
+  inTurn: ReturnType<typeof turns>;
   platformStore: PlatformStore;
   bus: EventBus;
 }
@@ -43,6 +46,7 @@ export async function openDeps({ config, clock, openStore, openBus }: Start<Conf
     serverTokens: openServerTokens(store),
     tokenLookup: openTokenLookup(platformStore),
     auditSubscription: await consumeAudit({ auditTrail }, bus),
+    inTurn: turns(),
     lastUsed: makeLastUsed(),
     refusals: makeRefusals(),
     policies: methodPolicies(),

@@ -19,6 +19,12 @@ describe('CreateServerToken', () => {
     expect(JSON.stringify(listed)).not.toContain(value.slice(8));
   });
 
+  it('makes every one of thirty tokens that are asked for at once', async () => {
+    const { asAdmin } = await fixture.withSecurityAdmin();
+    const made = await Promise.all(Array.from({ length: 30 }, (_, i) => fixture.auth.createServerToken({ name: `token ${i}` }, asAdmin())));
+    expect(new Set(made.map(({ value }) => value)).size).toBe(30);
+  });
+
   it.each([[[]], [['admin']]])('is refused to a user with the roles %j, and the refusal is in the audit trail', async (roles) => {
     const organizationId = await fixture.createOrganization();
     const { email } = await fixture.createUser(organizationId, roles);

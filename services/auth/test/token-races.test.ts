@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { systemClock } from 'platform/clock.ts';
+import { turns } from 'platform/contention.ts';
 import { auditOp, OUTBOX } from 'platform/events/outbox.ts';
 import { makeLog } from 'platform/log.ts';
 import { makeRefusals } from 'platform/refusals.ts';
@@ -35,7 +36,7 @@ it.each<[string, (stores: Stores) => Promise<void>]>([
 
   let changed: Promise<void> | undefined;
   const interrupted: typeof serverTokens = { ...serverTokens, countLive: async (...args) => { await (changed ??= change(stores)); return serverTokens.countLive(...args); } };
-  const deps = { ...stores, serverTokens: interrupted, clock: systemClock, refusals: makeRefusals() };
+  const deps = { ...stores, serverTokens: interrupted, clock: systemClock, refusals: makeRefusals(), inTurn: turns() };
   const context = {
     principal: principalWith({ kind: 'USER', organizationId: 'o1', subject: 'u1', name: 'ada@example.com', roles: ['security_admin'] }),
     caller: 'operator:test', requestId: 'r1', signal: new AbortController().signal, deadline: Number.MAX_SAFE_INTEGER, log: makeLog('auth', 'silent'),

@@ -1,10 +1,10 @@
 import type { Clock } from 'platform/clock.ts';
+import { turns } from 'platform/contention.ts';
 import type { EventBus } from 'platform/events/bus.ts';
 import { makeRefusals, type Refusals } from 'platform/refusals.ts';
 import type { Start } from 'platform/run.ts';
 import type { Collection, PlatformStore } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
-import { turns } from './contention.ts';
 import { FENCES, fenceStore, type FenceStore } from './fence.ts';
 import { OBJECTS, objectStore, type ObjectStore } from './objects/store.ts';
 import { TYPES, typeStore, type TypeStore } from './types/store.ts';

@@ -1,10 +1,10 @@
 import type { Organization as OrganizationReply } from 'proto/auth/v1/auth.ts';
 import type { CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { ServiceError } from 'platform/errors.ts';
 import { audited } from '../audited.ts';
 import type { Deps } from '../deps.ts';
-import { inRounds } from '../rounds.ts';
 import { organizationReply } from './reply.ts';
 import type { Organization } from './store.ts';
 
@@ -19,7 +19,7 @@ export function changeOrganization(
   action: string,
   change: Partial<Pick<Organization, 'state' | 'tier'>>,
 ): Promise<OrganizationReply> {
-  return inRounds(async () => {
+  return persistently(async () => {
     const organization = await organizations.byId(id);
     if (!organization) throw new ServiceError('NOT_FOUND', 'Organization not found');
     const updatedAt = isoTime(clock.now());

@@ -1,11 +1,11 @@
 import type { CreateOrganizationRequest, CreateOrganizationResponse } from 'proto/auth/v1/auth.ts';
 import type { CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import { audited } from '../audited.ts';
 import type { Deps } from '../deps.ts';
-import { inRounds } from '../rounds.ts';
 import { requireTier } from '../tiers.ts';
 import { organizationReply } from './reply.ts';
 import { foldName, requireName } from './rules.ts';
@@ -16,7 +16,7 @@ export async function createOrganization({ clock, organizations }: Pick<Deps, 'c
   const name = requireName('/name', request.name);
   const tier = requireTier(request.tier);
   const now = isoTime(clock.now());
-  return inRounds(async () => {
+  return persistently(async () => {
     const taken = await organizations.byName(name);
     if (taken) throw new ServiceError('ALREADY_EXISTS', 'An organization of this name exists', { facts: { id: taken._id } });
     const organization: Organization = { _id: newId(), name, nameKey: foldName(name), tier, state: 'active', tokenEpoch: 0, createdAt: now, updatedAt: now };

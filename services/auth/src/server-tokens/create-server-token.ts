@@ -1,6 +1,7 @@
 import type { CreateServerTokenRequest, CreateServerTokenResponse } from 'proto/auth/v1/auth.ts';
 import type { CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import { requireWithinLimit } from 'platform/principal.ts';
@@ -8,7 +9,6 @@ import { audited } from '../audited.ts';
 import type { Deps } from '../deps.ts';
 import { requireName } from '../organizations/rules.ts';
 import { takeTokenPlace } from '../organizations/store.ts';
-import { inRounds } from '../rounds.ts';
 import { tierOf } from '../tiers.ts';
 import { expectUnchanged } from '../users/store.ts';
 import { requireSecurityAdmin } from './authority.ts';
@@ -16,7 +16,7 @@ import { serverTokenReply } from './reply.ts';
 import { hashToken, hintOf, makeToken, requireExpiry } from './rules.ts';
 import { isExpired, slotOfName, type ServerToken } from './store.ts';
 
-type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'refusals'>;
+type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'refusals' | 'inTurn'>;
 
 /**
  * The value is in this reply and nowhere else. The batch expects the organization active, its tier, the number of its tokens and
@@ -25,7 +25,7 @@ type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | '
  */
 export function createServerToken(deps: Parts, request: CreateServerTokenRequest, context: CallContext): Promise<CreateServerTokenResponse> {
   const { clock, serverTokens } = deps;
-  return inRounds(async () => {
+  const round = async (): Promise<CreateServerTokenResponse> => {
     const { organization, membership } = await requireSecurityAdmin(deps, context);
     const nowMs = clock.now();
     const now = isoTime(nowMs);
@@ -45,5 +45,6 @@ export function createServerToken(deps: Parts, request: CreateServerTokenRequest
     const audit = audited(context, organization._id, 'server_token.create', { type: 'server_token', id: token._id }, now);
     await serverTokens.insert(token, holder, [takeTokenPlace(organization), expectUnchanged(membership), audit]);
     return { serverToken: serverTokenReply(token), value };
-  });
+  };
+  return deps.inTurn(context.principal.organizationId, () => persistently(round));
 }

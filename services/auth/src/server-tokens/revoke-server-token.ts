@@ -1,10 +1,10 @@
 import type { RevokeServerTokenRequest, RevokeServerTokenResponse } from 'proto/auth/v1/auth.ts';
 import type { CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { ServiceError } from 'platform/errors.ts';
 import { audited } from '../audited.ts';
 import type { Deps } from '../deps.ts';
-import { inRounds } from '../rounds.ts';
 import { requireSecurityAdmin } from './authority.ts';
 import { serverTokenReply } from './reply.ts';
 
@@ -16,7 +16,7 @@ type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | '
  */
 export function revokeServerToken(deps: Parts, { idOrName }: RevokeServerTokenRequest, context: CallContext): Promise<RevokeServerTokenResponse> {
   const { clock, serverTokens } = deps;
-  return inRounds(async () => {
+  return persistently(async () => {
     const { organization } = await requireSecurityAdmin(deps, context);
     const token = (await serverTokens.byId(organization._id, idOrName)) ?? (await serverTokens.byName(organization._id, idOrName));
     if (!token) throw new ServiceError('NOT_FOUND', 'Server token not found');

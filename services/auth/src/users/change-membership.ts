@@ -1,10 +1,10 @@
 import type { User as UserReply } from 'proto/auth/v1/auth.ts';
 import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { ServiceError } from 'platform/errors.ts';
 import { audited } from '../audited.ts';
 import type { Deps } from '../deps.ts';
-import { inRounds } from '../rounds.ts';
 import { userReply } from './reply.ts';
 import { requireEmail } from './rules.ts';
 import type { Membership } from './store.ts';
@@ -16,7 +16,7 @@ import type { Membership } from './store.ts';
 export function changeMembership({ clock, users }: Pick<Deps, 'clock' | 'users'>, context: CallContext, givenEmail: string, action: string, change: Partial<Pick<Membership, 'roles' | 'groups'>>): Promise<UserReply> {
   const organizationId = organizationOfCall(context);
   const email = requireEmail(givenEmail);
-  return inRounds(async () => {
+  return persistently(async () => {
     const membership = await users.member(organizationId, email);
     if (!membership) throw new ServiceError('NOT_FOUND', 'User not found');
     await users.change(membership, change, audited(context, organizationId, action, { type: 'user', id: membership.userId }, isoTime(clock.now())));

@@ -1,12 +1,12 @@
 import type { CreateUserRequest, CreateUserResponse } from 'proto/auth/v1/auth.ts';
 import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import { audited } from '../audited.ts';
 import type { Deps } from '../deps.ts';
 import { requireName } from '../organizations/rules.ts';
-import { inRounds } from '../rounds.ts';
 import { userReply } from './reply.ts';
 import { requireEmail, requireGroups, requireRoles } from './rules.ts';
 import type { Membership } from './store.ts';
@@ -23,7 +23,7 @@ export async function createUser({ clock, organizations, users }: Pick<Deps, 'cl
   const groups = requireGroups(request.groups);
   const now = isoTime(clock.now());
   if (!(await organizations.byId(organizationId))) throw new ServiceError('NOT_FOUND', 'Organization not found');
-  return inRounds(async () => {
+  return persistently(async () => {
     const [member, known] = await Promise.all([users.member(organizationId, email), users.byEmail(email)]);
     if (member) throw new ServiceError('ALREADY_EXISTS', 'The organization has a user of this email', { facts: { id: member.userId } });
     const user = known ?? { _id: newId(), email, name, createdAt: now };

@@ -1,17 +1,17 @@
 import type { RemoveUserRequest, RemoveUserResponse } from 'proto/auth/v1/auth.ts';
 import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { ServiceError } from 'platform/errors.ts';
 import { audited } from '../audited.ts';
 import type { Deps } from '../deps.ts';
-import { inRounds } from '../rounds.ts';
 import { requireEmail } from './rules.ts';
 
 /** Ends the membership; the user stays in other organizations. @throws ServiceError INVALID_REQUEST, NOT_FOUND */
 export async function removeUser({ clock, users }: Pick<Deps, 'clock' | 'users'>, request: RemoveUserRequest, context: CallContext): Promise<RemoveUserResponse> {
   const organizationId = organizationOfCall(context);
   const email = requireEmail(request.email);
-  return inRounds(async () => {
+  return persistently(async () => {
     const membership = await users.member(organizationId, email);
     if (!membership) throw new ServiceError('NOT_FOUND', 'User not found');
     await users.remove(membership, audited(context, organizationId, 'user.remove', { type: 'user', id: membership.userId }, isoTime(clock.now())));

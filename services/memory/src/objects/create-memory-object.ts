@@ -1,10 +1,10 @@
 import type { CreateMemoryObjectRequest, CreateMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
 import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { invalid, ServiceError } from 'platform/errors.ts';
 import { isUuid, newId, timeOfId } from 'platform/ids.ts';
 import { changeOps } from '../changes.ts';
-import { persistently } from '../contention.ts';
 import type { Deps } from '../deps.ts';
 import { readObject } from '../json-object.ts';
 import { foldType } from '../types/rules.ts';

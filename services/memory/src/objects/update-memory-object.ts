@@ -1,9 +1,9 @@
 import type { UpdateMemoryObjectRequest, UpdateMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { changeOps } from '../changes.ts';
 import { refuseIfMatch, requireMembers } from '../conditions.ts';
-import { persistently } from '../contention.ts';
 import type { Deps } from '../deps.ts';
 import { readObject } from '../json-object.ts';
 import { requireType } from '../types/find.ts';

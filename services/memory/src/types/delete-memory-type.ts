@@ -1,10 +1,10 @@
 import type { DeleteMemoryTypeRequest, DeleteMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { ServiceError } from 'platform/errors.ts';
 import { changeOps } from '../changes.ts';
 import { refuseIfMatch } from '../conditions.ts';
-import { persistently } from '../contention.ts';
 import type { Deps } from '../deps.ts';
 import { countOf } from '../fence.ts';
 import { requireType } from './find.ts';

@@ -1,11 +1,11 @@
 import type { UpdateMemoryTypeRequest, UpdateMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { invalid, ServiceError } from 'platform/errors.ts';
 import { canonicalJson } from 'platform/canonical-json.ts';
 import { changeOps } from '../changes.ts';
 import { refuseIfMatch, requireMembers } from '../conditions.ts';
-import { persistently } from '../contention.ts';
 import type { Deps } from '../deps.ts';
 import { countOf } from '../fence.ts';
 import type { Visibility } from '../visibility.ts';

@@ -1,5 +1,5 @@
-import { ServiceError } from 'platform/errors.ts';
-import { DuplicateKey, ExpectationFailed } from 'platform/store/store.ts';
+import { ServiceError } from './errors.ts';
+import { DuplicateKey, ExpectationFailed } from './store/store.ts';
 
 const ROUNDS = 16;
 
