@@ -1,6 +1,6 @@
 import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
 
-describe('ListAgents and ListAgentVersions', () => {
+describe('ListAgents', () => {
   let agents: Agents;
   beforeAll(async () => {
     agents = await startAgents();
@@ -12,15 +12,5 @@ describe('ListAgents and ListAgentVersions', () => {
 
   it('lists agents in every state by name', async () => {
     expect((await agents.operate('listAgents', {})).agents).toMatchObject([{ name: 'a', state: 'draft' }, { name: 'b', state: 'published', latestVersion: 2, publishedVersion: 1 }]);
-  });
-
-  it('lists versions newest first, each as its author wrote it', async () => {
-    const { versions } = await agents.operate('listAgentVersions', { name: 'b' });
-    expect(versions).toMatchObject([{ version: 2, createdBy: 'test' }, { version: 1, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
-    expect(versions.map(({ definition }) => JSON.parse(definition))).toEqual([definitionOf('b', '2'), definitionOf('b', '1')]);
-  });
-
-  it('answers 404 for the versions of an unknown name', async () => {
-    await expect(agents.operate('listAgentVersions', { name: 'missing' })).rejects.toMatchObject({ reason: 'NOT_FOUND' });
   });
 });
