@@ -13,8 +13,11 @@ export async function helpOf(parts: readonly Part[]): Promise<string> {
   return [HELP, ...byBreadth.flatMap(([names, settings]) => [`${names}:`, ...settings, ''])].join('\n');
 }
 
+/** npm start makes these files itself. */
+const OURS = /^  (KEY|PEERS)_FILE\b/;
+
 /** Each a name with its default, and a sentence below. */
 async function settingsOf(part: Part): Promise<string[]> {
   const { stdout } = await promisify(execFile)(process.execPath, [mainFileOf(part), '--help'], { encoding: 'utf8' });
-  return stdout.trimEnd().split(/\n(?=  \w)/).slice(1);
+  return stdout.trimEnd().split(/\n(?=  \w)/).slice(1).filter((setting) => !OURS.test(setting));
 }

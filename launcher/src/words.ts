@@ -4,7 +4,7 @@ import type { Seeded } from './seed.ts';
 export const HELP = `npm start: runs the gateway and the four services on embedded engines, one SQLite file each.
 
 Everything is set through the environment, for example DATA_DIR=/tmp/demo GATEWAY_LISTEN=127.0.0.1:9000 npm start.
-A relative path starts where npm was called.
+A relative path starts where npm was called. The keys of the processes are made in DATA_DIR/keys; LOG_LEVEL is warn here.
 `;
 
 export const farewell = 'Stopped.';

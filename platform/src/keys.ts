@@ -1,6 +1,7 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
+import { makeFolder } from './folder.ts';
 
 /** Name of a process -> its public keys (PEM, at most two: the second is for rotation). */
 export type Peers = Record<string, string[]>;
@@ -15,7 +16,7 @@ export const peersFileOf = (keyFolder: string): string => join(keyFolder, 'peers
  * @param names process names; an operator is "operator:<name>"
  */
 export function createKeys(keyFolder: string, names: readonly string[]): boolean {
-  mkdirSync(keyFolder, { recursive: true, mode: 0o700 });
+  makeFolder(keyFolder);
   const peersFile = peersFileOf(keyFolder);
   const peers: Peers = existsSync(peersFile) ? (JSON.parse(readFileSync(peersFile, 'utf8')) as Peers) : {};
   let changed = false;

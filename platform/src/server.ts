@@ -1,4 +1,4 @@
-import { Metadata, Server, ServerCredentials, type handleUnaryCall, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
+import { logVerbosity, Metadata, Server, ServerCredentials, setLogVerbosity, type handleUnaryCall, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
 import type { CallContext, Handlers, ServiceDefinition } from './call.ts';
 import type { Clock } from './clock.ts';
 import { codeOf, ServiceError } from './errors.ts';
@@ -30,6 +30,9 @@ export interface ServerOptions {
   log: Log;
   services: readonly Served[];
 }
+
+// what it would print, our own errors say
+setLogVerbosity(logVerbosity.NONE);
 
 const MAX_REQUEST_BYTES = 4 << 20;
 

@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import { makeFolder } from '../folder.ts';
 import { StartError } from '../start-error.ts';
 
 const GIVE_UP_MS = 10_000;
@@ -21,7 +21,7 @@ export interface SharedConnection {
 export async function openShared(file: string, schema: string): Promise<SharedConnection> {
   let db: DatabaseSync | undefined;
   try {
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolder(dirname(file));
     const open = (db = new DatabaseSync(file, { timeout: 0 }));
     const mode = await whenFree(() => open.prepare('PRAGMA journal_mode = WAL').get());
     if (mode?.journal_mode !== 'wal') throw new Error('its file system does not allow write-ahead logging');

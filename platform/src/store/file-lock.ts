@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makeFolder } from '../folder.ts';
 import { StartError } from '../start-error.ts';
 
 const SQLITE_BUSY = 5;
@@ -28,8 +28,8 @@ export function lockFile(path: string, inUse = `${path} is in use by another pro
 }
 
 function openLock(path: string): DatabaseSync {
+  makeFolder(dirname(path));
   try {
-    mkdirSync(dirname(path), { recursive: true });
     return new DatabaseSync(`${path}.lock`, { timeout: ASK_AGAIN_MS });
   } catch (error) {
     throw unwritable(path, error);
