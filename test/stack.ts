@@ -59,10 +59,7 @@ export interface StackOptions {
 /** The real product: `npm start`'s launcher with its five processes, on free ports and a folder of its own. */
 export async function startStack({ env: given = {}, folder }: StackOptions = {}): Promise<Stack> {
   const temporary = folder === undefined ? temporaryFolder() : { path: folder, remove: () => undefined };
-  const addresses = Object.fromEntries(
-    (await freePorts(NAMES.length)).flatMap((port, i) => [[settingOf(NAMES[i] as ProcessName, 'LISTEN'), `127.0.0.1:${port}`], [settingOf(NAMES[i] as ProcessName, 'ADDRESS'), `127.0.0.1:${port}`]]),
-  );
-  const env: Record<string, string> = { ...addresses, DATA_DIR: temporary.path, ...given };
+  const env: Record<string, string> = { ...(await freeAddresses()), DATA_DIR: temporary.path, ...given };
   const { launcher, output } = launch(env);
   await untilPrinted(launcher, output, 'Ctrl-C stops it');
   const operator = openOperator({ keyFolder: keyFolderOf(temporary.path), addresses: env });
@@ -167,6 +164,12 @@ export const commandOf = (pid: number): string => {
     return '';
   }
 };
+
+/** `<NAME>_LISTEN` and `<NAME>_ADDRESS` of every process, on free ports. */
+export async function freeAddresses(): Promise<Record<string, string>> {
+  const ports = await freePorts(NAMES.length);
+  return Object.fromEntries(NAMES.flatMap((name, i) => (['LISTEN', 'ADDRESS'] as const).map((setting) => [settingOf(name, setting), `127.0.0.1:${ports[i]}`])));
+}
 
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, async () => {

@@ -8,19 +8,20 @@ export interface Column<T> {
   keep?: true;
 }
 
-const MIN_WIDTH = 8;
+/** Of a date; a column that is wider gives way down to this. */
+const MIN_WIDTH = 10;
 const GAP = 2;
 const LINES = ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'];
 const NO_LINES = { ...Object.fromEntries(LINES.map((line) => [line, ''])), middle: ' ' };
 
-/** Rows as a table at most `width` characters wide: the widest column gives way. */
+/** Rows as a table at most `width` characters wide: the widest columns give way, and their cells take several lines. */
 export function tableOf<T extends object>(rows: readonly T[], columns: readonly Column<T>[], width: number): string {
   if (rows.length === 0) return 'None.';
   const cells = rows.map((row) => columns.map((column) => printable(column.value(row))));
   const natural = columns.map((column, i) => Math.max(column.title.length, ...cells.map((line) => widthOf(line[i] as string))));
   const widths = fit(natural, columns.map(({ keep }) => keep === true), width);
   const table = new Table({ head: columns.map(({ title }) => title), chars: NO_LINES, style: { head: [], border: [], 'padding-left': 0, 'padding-right': GAP - 1 }, colWidths: widths.map((each) => each + GAP - 1) });
-  table.push(...cells);
+  table.push(...cells.map((line) => line.map((cell, i) => wrapped(cell, widths[i] as number))));
   return table.toString().split('\n').map((line) => line.trimEnd()).join('\n');
 }
 
@@ -45,13 +46,33 @@ function fit(natural: readonly number[], kept: readonly boolean[], width: number
   return fitted;
 }
 
+/** Lines at most `width` wide, broken at spaces where that can be. */
+function wrapped(text: string, width: number): string {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && widthOf(last) + 1 + widthOf(word) <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(...piecesOf(word, width));
+  }
+  return lines.join('\n');
+}
+
+function piecesOf(word: string, width: number): string[] {
+  const pieces = [''];
+  for (const character of word) {
+    if (widthOf(pieces.at(-1) + character) > width) pieces.push('');
+    pieces[pieces.length - 1] += character;
+  }
+  return pieces;
+}
+
 // names come from customers: no control character reaches the terminal
 const printable = (value: unknown): string => (value === undefined ? '-' : inSeconds(String(value)).replace(/\p{C}/gu, '?'));
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
 const widthOf = (text: string): number => [...text].length + (text.match(WIDE)?.length ?? 0);
 
-/** Times as people read them: without milliseconds. */
-const inSeconds = (text: string): string => text.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$/, '$1Z');
+/** Times as people read them: without milliseconds, and with a place to break the line. */
+const inSeconds = (text: string): string => text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/, '$1 $2Z');
 export const inList = (values: readonly string[]): string => values.join(', ') || '-';
 
 /** 1,250,000 micro-credits -> "1.25". */

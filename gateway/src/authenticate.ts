@@ -78,6 +78,6 @@ function settle(decision: Decision | undefined, resolve: Waiting['resolve'], rej
 
 /** Where auth cannot be heard nothing was done yet: 503. Any other failure of the call is this platform's fault, not the token's. */
 function unavailable(error: unknown): ServiceError {
-  const isOutage = error instanceof ServiceError && ['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'OUTCOME_UNKNOWN'].includes(error.reason);
+  const isOutage = error instanceof ServiceError && ['UNAVAILABLE', 'OUTCOME_UNKNOWN'].includes(error.reason);
   return new ServiceError(isOutage ? 'UNAVAILABLE' : 'INTERNAL', undefined, { cause: isOutage ? error.cause : error });
 }

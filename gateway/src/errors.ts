@@ -20,6 +20,10 @@ export function errorReply(error: unknown, requestId: string, log: Log): Reply {
   };
 }
 
+/** 405 with the verbs that there are. */
+export const methodNotAllowed = (allow: readonly string[]): ServiceError =>
+  new ServiceError('METHOD_NOT_ALLOWED', undefined, { facts: { allow }, headers: { allow: allow.join(', ') } });
+
 function headersFor(status: number): Record<string, string> {
   switch (status) {
     case 401: return { 'www-authenticate': 'Bearer' };

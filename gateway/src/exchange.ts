@@ -12,6 +12,8 @@ export interface Exchange extends RequestParts {
   route?: Route;
   /** Set by authenticate, unless the route is public. */
   principal?: Principal;
+  /** Set by call-service when its call goes with its client. */
+  onClientGone?: () => void;
 }
 
 export interface GatewayRequest extends IncomingMessage {

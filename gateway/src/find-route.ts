@@ -1,7 +1,8 @@
 import { ServiceError } from 'platform/errors.ts';
+import { methodNotAllowed } from './errors.ts';
 import type { GatewayRequest, Policy } from './exchange.ts';
 import type { Reply } from './reply.ts';
-import type { Resource, RouteTable } from './routes.ts';
+import type { RouteTable } from './routes.ts';
 import { send } from './send.ts';
 
 const HOST = /^[\w.:[\]-]+$/;
@@ -11,12 +12,13 @@ const PREFLIGHT_SECONDS = '600';
 export function makeFindRoute(table: RouteTable): Policy {
   return async (req, res, next) => {
     const { path, query } = splitTarget(req);
+    if (path === '*' && req.method === 'OPTIONS') return send(req, res, optionsReply(req, table.allow));
     const found = table.find(path);
     if (!found) throw new ServiceError('NOT_FOUND');
     const { resource, values } = found;
-    if (req.method === 'OPTIONS') return send(req, res, optionsReply(req, resource));
+    if (req.method === 'OPTIONS') return send(req, res, optionsReply(req, resource.allow));
     const route = resource.routes.get(req.method === 'HEAD' ? 'GET' : (req.method as string));
-    if (!route) throw new ServiceError('METHOD_NOT_ALLOWED', undefined, { facts: { allow: resource.allow }, headers: { allow: resource.allow.join(', ') } });
+    if (!route) throw methodNotAllowed(resource.allow);
     if (route.kind === 'local') return send(req, res, route.reply());
     req.exchange.route = route;
     req.exchange.query = query;
@@ -34,15 +36,16 @@ function splitTarget(req: GatewayRequest): { path: string; query: string } {
   return split < 0 ? { path: target, query: '' } : { path: target.slice(0, split), query: target.slice(split + 1) };
 }
 
+/** What does not decode goes on as it is: like any malformed id it is unknown to the service, after the token was checked. */
 function decodeSegment(segment: string): string {
   try {
     return segment.includes('%') ? decodeURIComponent(segment) : segment;
   } catch {
-    throw new ServiceError('INVALID_REQUEST', 'The path is not validly percent-encoded');
+    return segment;
   }
 }
 
-function optionsReply(req: GatewayRequest, { allow }: Resource): Reply {
+function optionsReply(req: GatewayRequest, allow: readonly string[]): Reply {
   const methods = allow.join(', ');
   const isPreflight = req.exchange.headers['access-control-allow-origin'] !== undefined && req.headers['access-control-request-method'] !== undefined;
   return {

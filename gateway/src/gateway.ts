@@ -40,7 +40,7 @@ export async function startGateway({ config, log, clock }: ProcessStart<ConfigOf
     'call-service': makeCallService({ callers, running, urls }),
   }, (error, req, res) => send(req, res, errorReply(error, req.exchange.requestId, log)));
   const corsOrigins = new Set(config.CORS_ORIGINS.split(',').filter((origin) => origin !== ''));
-  const server = await serveHttp(handle, { listen: String(settings[LISTEN]), corsOrigins, timeoutMs: config.BODY_TIMEOUT_MS, log });
+  const server = await serveHttp(handle, { listen: String(settings[LISTEN]), corsOrigins, timeoutMs: config.BODY_TIMEOUT_MS, allow: routes.allow, log });
 
   return {
     address: server.address,

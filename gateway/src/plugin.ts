@@ -7,7 +7,7 @@ import type { GatewayRequest, Policy } from './exchange.ts';
 import { quiet, tuneApplication, tuneBeforeLoad, type Application, type Next } from './tuning.ts';
 
 /** The policies of gateway.config.yml's one pipeline, in its order. */
-export const PIPELINE = ['find-route', 'authenticate', 'read-body', 'call-service'] as const;
+const PIPELINE = ['find-route', 'authenticate', 'read-body', 'call-service'] as const;
 export type PolicyName = (typeof PIPELINE)[number];
 
 /** Answers a request whose policy threw. */

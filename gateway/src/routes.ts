@@ -29,11 +29,13 @@ export interface Resource {
   allow: readonly string[];
 }
 export interface RouteTable {
+  /** Verbs of the server as a whole ("*"). */
+  allow: readonly string[];
   find(path: string): { resource: Resource; values: string[] } | undefined;
 }
 
 /** The route of one google.api.http binding, with both of its transcoders compiled. */
-export function serviceRoute({ path, audience, policy, requestType, responseType }: RestMethod, { template, body, responseBody }: HttpBinding): ServiceRoute {
+function serviceRoute({ path, audience, policy, requestType, responseType }: RestMethod, { template, body, responseBody }: HttpBinding): ServiceRoute {
   if (body !== '' && body !== '*') throw new Error(`${path}: the body of a request is the whole message or nothing`);
   const takesBody = body === '*';
   return {
@@ -53,6 +55,8 @@ export function serviceRoute({ path, audience, policy, requestType, responseType
 export const serviceRoutes = (methods: readonly RestMethod[]): { verb: string; template: string; route: Route }[] =>
   methods.flatMap((method) => method.bindings.map((binding) => ({ verb: binding.verb, template: binding.template, route: serviceRoute(method, binding) })));
 
+const allowOf = (verbs: readonly string[]): string[] => [...new Set([...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])];
+
 const PARAMETER = /\{(\w+)\}/g;
 const paramsOf = (template: string): string[] => Array.from(template.matchAll(PARAMETER), ([, name]) => camelCase(name as string));
 
@@ -69,11 +73,12 @@ export function makeRouteTable(entries: readonly { verb: string; template: strin
   const fixed = new Map<string, Resource>();
   const patterns: { pattern: RegExp; resource: Resource }[] = [];
   for (const [shape, routes] of byShape) {
-    const resource = { routes, allow: [...routes.keys(), ...(routes.has('GET') ? ['HEAD'] : []), 'OPTIONS'] };
+    const resource = { routes, allow: allowOf([...routes.keys()]) };
     if (!shape.includes('{}')) fixed.set(shape, resource);
     else patterns.push({ pattern: new RegExp(`^${shape.replace(/[.+?^$()|[\]\\]/g, '\\$&').replaceAll('{}', '([^/]+)')}$`), resource });
   }
   return {
+    allow: allowOf(entries.map(({ verb }) => verb)),
     find(path) {
       const resource = fixed.get(path);
       if (resource) return { resource, values: [] };

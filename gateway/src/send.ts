@@ -19,7 +19,7 @@ export const STATIC_HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** Writes the one reply of a request; nothing when its client has gone. */
+/** Writes the one reply of a request; nothing when its client has gone, or was answered as the gateway stopped. */
 export async function send(req: GatewayRequest, res: ServerResponse, reply: Reply): Promise<void> {
   const headers: Record<string, string | number> = { ...STATIC_HEADERS, ...req.exchange.headers, ...reply.headers };
   // a client that waits for "100 Continue" will never send the body that this connection still expects
@@ -35,7 +35,7 @@ export async function send(req: GatewayRequest, res: ServerResponse, reply: Repl
     }
     headers['content-length'] = body.length;
   }
-  if (res.destroyed) return;
+  if (res.destroyed || res.writableEnded) return;
   res.writeHead(reply.status, headers);
   res.end(body);
 }

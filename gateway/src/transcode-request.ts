@@ -5,7 +5,6 @@ import { ServiceError, type Violation } from 'platform/errors.ts';
 import { pointerTo } from 'platform/json.ts';
 import { compileField, parseParameter, type Check } from './field-checks.ts';
 
-/** Path, query, headers and body of a request -> the request message as a plain object with camelCase names. */
 /** Where a request message comes from, beside the headers. */
 export interface RequestParts {
   pathValues: string[];
@@ -14,6 +13,7 @@ export interface RequestParts {
   /** The JSON value; undefined when the route takes none. */
   body: unknown;
 }
+/** Path, query, headers and body of a request -> the request message as a plain object with camelCase names. */
 export type ToMessage = (req: Pick<IncomingMessage, 'headersDistinct' | 'headers'>, parts: RequestParts) => Record<string, unknown>;
 
 interface Binding {

@@ -43,6 +43,7 @@ async function main(args: readonly string[]): Promise<void> {
   if (args.includes('--help') || args.includes('-h')) return say(await helpOf(PARTS));
   if (args.length > 0) throw new StartError(`Unknown argument ${args[0]}; npm start -- --help lists what can be set`);
 
+  process.umask(0o077);
   const { DATA_DIR } = readConfig({ DATA_DIR: commonConfig('launcher').DATA_DIR }, process.env);
   const addresses = addressesOf(process.env);
   claimDataFolder(DATA_DIR);

@@ -7,12 +7,16 @@ export interface CallContext {
   /** Key name of the calling process: "gateway", "agents", "operator:ada". */
   caller: string;
   requestId: string;
-  /** Aborted when the caller cancels or the deadline passes. */
+  /** Aborted when the caller cancels, the deadline passes or the caller is lost (`isCallerLost`). */
   signal: AbortSignal;
   /** Milliseconds since the epoch. */
   deadline: number;
   log: Log;
 }
+
+/** Why a call's signal aborted: its process died or dropped the connection, and nobody decided to cancel. */
+export const CALLER_LOST = 'the calling process is gone';
+export const isCallerLost = (signal: AbortSignal): boolean => signal.reason === CALLER_LOST;
 
 /** The organization of the call: first argument of every store method. */
 export const organizationOfCall = (context: CallContext): string => organizationOf(context.principal);

@@ -49,7 +49,6 @@ export const ERRORS: Record<KnownReason, Mapping> = {
   QUEUE_FULL: { grpc: status.UNAVAILABLE, http: 503, message: 'Too many runs are waiting' },
   RUN_TIMEOUT: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'The run took too long' },
   OUTCOME_UNKNOWN: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'It cannot be told whether this was done' },
-  DEADLINE_EXCEEDED: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'The service took too long' },
   CLIENT_GONE: { grpc: status.CANCELLED, http: 499, message: 'The client closed the request' },
 };
 

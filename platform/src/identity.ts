@@ -81,7 +81,7 @@ async function verifyOnce(assertion: string, audience: string, peers: ReadonlyMa
 function mayAssert({ caller, principal }: Asserted): boolean {
   const operatorName = callerRole(caller) === 'operator' ? caller.slice('operator:'.length) : undefined;
   switch (principal.kind) {
-    case 'OPERATOR': return operatorName !== undefined && principal.subject === operatorName;
+    case 'OPERATOR': return operatorName !== undefined && principal.subject === operatorName && principal.name === operatorName;
     case 'USER': return operatorName === undefined || principal.via === operatorName;
     case 'SERVER_TOKEN': return operatorName === undefined;
     case 'SERVICE': return principal.subject === caller;

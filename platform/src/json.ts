@@ -19,8 +19,14 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
-/** One step of a JSON pointer (RFC 6901): "a/b" -> "/a~1b". */
-export const pointerTo = (name: string | number): string => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+const MAX_NAME = 100;
+
+/** One step of a JSON pointer (RFC 6901): "a/b" -> "/a~1b". Of a long name the first 99 characters and "…": a reply does not echo it whole. */
+export function pointerTo(name: string | number): string {
+  const text = String(name);
+  const short = text.length <= MAX_NAME ? text : `${text.slice(0, MAX_NAME - 1).toWellFormed()}…`;
+  return `/${short.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}
 
 interface Level {
   /** Undefined in an array. */

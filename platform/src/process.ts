@@ -62,6 +62,8 @@ export async function runProcess<D extends Declaration & ReturnType<typeof commo
 }
 
 async function live<D extends Declaration & ReturnType<typeof commonConfig>>({ name, declaration, start }: ProcessProgram<D>, env: Env): Promise<void> {
+  // what a process writes is its owner's alone
+  process.umask(0o077);
   const config = withKeyFiles(name, readConfig(declaration, env));
   const log = makeLog(name, config.LOG_LEVEL as string);
   const stopsWithinMs = (config.DRAIN_MS as number) + CLOSE_MS;

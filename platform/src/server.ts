@@ -1,5 +1,6 @@
 import { logVerbosity, Metadata, Server, ServerCredentials, setLogVerbosity, type handleUnaryCall, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
-import type { CallContext, Handlers, ServiceDefinition } from './call.ts';
+import type { ServerHttp2Stream } from 'node:http2';
+import { CALLER_LOST, type CallContext, type Handlers, type ServiceDefinition } from './call.ts';
 import type { Clock } from './clock.ts';
 import { codeOf, ServiceError } from './errors.ts';
 import type { Identity } from './identity.ts';
@@ -69,13 +70,16 @@ type Environment = Pick<ServerOptions, 'identity' | 'clock' | 'log'>;
 function intercept(path: string, policy: MethodPolicy, handler: (request: unknown, context: CallContext) => Promise<unknown>, { identity, clock, log }: Environment): handleUnaryCall<unknown, unknown> {
   const answer = async (call: ServerUnaryCall<unknown, unknown>, requestId: string, signal: AbortSignal): Promise<unknown> => {
     const { caller, principal } = await identity.verify(first(call.metadata, 'assertion'));
+    const deadline = deadlineOf(call, clock, policy);
+    // It waited in the queue of this process for longer than its caller did. gRPC counts deadlines by the machine's clock.
+    if (signal.aborted || Date.now() > deadline) throw new ServiceError('CLIENT_GONE');
     requireAccess(policy, caller, principal);
-    return handler(call.request, { principal, caller, requestId, signal, deadline: deadlineOf(call, clock, policy), log });
+    return handler(call.request, { principal, caller, requestId, signal, deadline, log: log.child({ requestId }) });
   };
   return (call, reply: sendUnaryData<unknown>) => {
     const requestId = first(call.metadata, 'x-request-id') || newId();
     const aborter = new AbortController();
-    call.on('cancelled', () => aborter.abort());
+    onCancelled(call, (reason) => aborter.abort(reason));
     answer(call, requestId, aborter.signal).then(
       (response) => {
         log.debug({ path, requestId }, 'answered');
@@ -91,8 +95,18 @@ function logged(error: unknown, facts: { path: string; requestId: string }, log:
     log.error({ ...facts, error }, 'failed');
     return new ServiceError('INTERNAL');
   }
-  log[error.cause ? 'warn' : 'debug']({ ...facts, code: codeOf(error.reason), cause: error.cause }, 'refused');
+  const level = error.reason === 'INTERNAL' ? 'error' : error.cause ? 'warn' : 'debug';
+  log[level]({ ...facts, code: codeOf(error.reason), error: error.cause }, 'refused');
   return error;
+}
+
+/**
+ * Calls back when the call is cancelled. grpc-js tells a cancel by the caller and a lost connection alike; the HTTP/2 session
+ * below the call knows, a moment later.
+ */
+function onCancelled(call: ServerUnaryCall<unknown, unknown>, notify: (reason: string | undefined) => void): void {
+  const session = (call as unknown as { call?: { stream?: ServerHttp2Stream } }).call?.stream?.session;
+  call.on('cancelled', () => setImmediate(() => notify(session?.destroyed ? CALLER_LOST : undefined)));
 }
 
 const first = (metadata: Metadata, key: string): string => String(metadata.get(key)[0] ?? '');

@@ -11,7 +11,7 @@ const ACKNOWLEDGED = 40;
 
 /** What becomes of two slow runs in flight, one plain and one with an idempotency key: status of the reply, end of the execution. */
 const PARTS: { part: ProcessName; plain: [number | undefined, string]; keyed: [number | undefined, string] }[] = [
-  { part: 'gateway', plain: [undefined, 'cancelled'], keyed: [undefined, 'succeeded'] },
+  { part: 'gateway', plain: [undefined, 'interrupted'], keyed: [undefined, 'succeeded'] },
   { part: 'auth', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
   { part: 'agents', plain: [504, 'interrupted'], keyed: [504, 'interrupted'] },
   { part: 'memory', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },

@@ -80,7 +80,7 @@ describe('the run protocol', () => {
 
   it('a reservation whose answer was lost is given back: 503, no record, the key free', async () => {
     let losses = 1;
-    const lossy = world.process((step, side) => { if (step === 'reserve' && side === 'after' && losses-- > 0) throw new ServiceError('DEADLINE_EXCEEDED'); });
+    const lossy = world.process((step, side) => { if (step === 'reserve' && side === 'after' && losses-- > 0) throw new ServiceError('OUTCOME_UNKNOWN'); });
     await expect(world.run(lossy, 'fixed', 'key')).rejects.toMatchObject({ reason: 'UNAVAILABLE' });
     await until(() => world.account.reserved === 0);
     expect([await world.records(), await world.payloads(), await world.keys()]).toEqual([[], 0, 0]);

@@ -25,10 +25,11 @@ describe('CreateServerToken', () => {
     expect(new Set(made.map(({ value }) => value)).size).toBe(30);
   });
 
-  it.each([[[]], [['admin']]])('is refused to a user with the roles %j, and the refusal is in the audit trail', async (roles) => {
+  it.each([[[], false], [[], true], [['admin'], false]])('is refused to a user with the roles %j (more asserted: %j), and the refusal is in the audit trail', async (roles, forged) => {
     const organizationId = await fixture.createOrganization();
     const { email } = await fixture.createUser(organizationId, roles);
-    const asserted = { ...(await fixture.assume(organizationId, email)), roles: ['admin', 'security_admin'] };
+    const own = await fixture.assume(organizationId, email);
+    const asserted = forged ? { ...own, roles: ['admin', 'security_admin'] } : own;
     const error = await refusalOf(fixture.auth.createServerToken({ name: 'x' }, fixture.as(asserted)), 'FORBIDDEN');
     expect(error.message).toBe('Security administrator required');
     const entries = await fixture.auditTrail(organizationId, (actions) => actions.includes('request.refused'));

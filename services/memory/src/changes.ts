@@ -24,7 +24,7 @@ export function changeOps(context: CallContext, { noun, verb, id, revision, time
   return [
     outboxOp({
       topic: 'memory.change.v1', source: SOURCE, type: `memory.${noun}.${verb}d.v1`, organizationId,
-      subject: `${noun}s/${id}`, sequence: revision, time, data: { id, ...names, revision, actor },
+      subject: `${noun}s/${id}`, sequence: revision, time, data: { id, ...names, revision, actor, requestId: context.requestId },
     }),
     auditOp({
       source: SOURCE, organizationId, action: `memory_${noun}.${verb}`, outcome: 'success', actor,

@@ -1,7 +1,8 @@
+import { isCallerLost } from 'platform/call.ts';
 import { ServiceError } from 'platform/errors.ts';
 import type { LoadedVersion } from '../definitions/versions.ts';
 import type { Deps } from '../deps.ts';
-import type { EvaluationResult } from '../runtimes/runner-pool.ts';
+import type { Evaluation, EvaluationResult } from '../runtimes/runner-pool.ts';
 import { INTERRUPTED, type End } from './rules.ts';
 import type { Execution, ExecutionPayload } from './store.ts';
 
@@ -11,14 +12,14 @@ export type Evaluated = { end: End } & Pick<ExecutionPayload, 'output' | 'messag
  * Runs the agent in the pool and judges what came of it.
  * @throws ServiceError QUEUE_FULL, UNAVAILABLE: nothing was run
  */
-export async function evaluate({ runners, log }: Pick<Deps, 'runners' | 'log'>, execution: Execution, version: LoadedVersion, argsText: string, signal: AbortSignal): Promise<Evaluated> {
+export async function evaluate({ runners, log }: Pick<Deps, 'runners' | 'log'>, execution: Execution, version: LoadedVersion, given: Pick<Evaluation, 'argsText' | 'signal' | 'begun'>): Promise<Evaluated> {
   try {
     const { runtime: { type, source }, limits } = version;
-    const result = await runners.evaluate({ runtime: { type, source }, argsText, limits, organizationId: execution.organizationId, signal });
-    return judged(result, version);
+    const result = await runners.evaluate({ ...given, runtime: { type, source }, limits, organizationId: execution.organizationId });
+    return judged(result.outcome === 'cancelled' && isCallerLost(given.signal) ? { outcome: 'interrupted' } : result, version);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    log.error({ error, agentExecutionId: execution._id }, 'the runner failed');
+    log.error({ error, agentExecutionId: execution._id, requestId: execution.requestId }, 'the runner failed');
     return failed('failed', 'INTERNAL', 'The platform failed to run the agent', 0);
   }
 }

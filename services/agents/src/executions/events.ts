@@ -6,7 +6,7 @@ import type { Execution } from './store.ts';
 /** What the world hears of a run, written in the batch that ends it: started, finished, and an audit entry. */
 export function endEvents(ended: Execution, time: string): Op[] {
   const { _id, organizationId, sessionId, agent, agentVersion, status, error, actor, chargeMicros, startedAt, requestId } = ended;
-  const facts = { id: _id, sessionId, agent, version: agentVersion, actor };
+  const facts = { id: _id, sessionId, agent, version: agentVersion, actor, requestId };
   const event = { topic: 'agent.execution.v1', source: '/agents', organizationId, subject: `executions/${_id}` } as const;
   const started = startedAt === null ? [] : [outboxOp({
     ...event, type: 'agent.execution.started.v1', sequence: 1, time: startedAt, data: { ...facts, status: 'running', charge: null },

@@ -33,9 +33,8 @@ export async function runAgent(deps: RunDeps, request: RunAgentRequest, context:
   if (!(await record(deps, execution, run))) return answerOfWinner(deps, organizationId, run);
   await reserve(deps, execution, version.price.maxMicros, context);
 
-  const started = { ...execution, startedAt: isoTime(deps.clock.now()) };
-  const evaluated = await evaluateOwned(deps, started, version, run, context);
-  const ended = await end(deps, started, version, evaluated);
+  const { startedAt, ...evaluated } = await evaluateOwned(deps, execution, version, run, context);
+  const ended = await end(deps, { ...execution, startedAt }, version, evaluated);
   if (!ended) return answerOfTaken(deps, execution);
   await settle(deps, ended, { principal: context.principal, requestId: context.requestId })
     .catch((error: unknown) => context.log.warn({ error, agentExecutionId: ended._id }, 'not settled yet; the reaper will'));
@@ -76,12 +75,14 @@ async function answerOfWinner(deps: Pick<Deps, 'executions'>, organizationId: st
 }
 
 /** Evaluates under a heartbeat. A client that goes away cancels the run, unless it can come back for it with its key. */
-async function evaluateOwned(deps: RunDeps, execution: Execution, version: LoadedVersion, run: RunRequest, context: CallContext): Promise<Evaluated> {
+async function evaluateOwned(deps: RunDeps, execution: Execution, version: LoadedVersion, run: RunRequest, context: CallContext): Promise<Evaluated & { startedAt: string | null }> {
   const call = { principal: context.principal, requestId: context.requestId };
-  const heartbeat = startHeartbeat(deps, execution, call);
+  let startedAt: string | null = null;
+  const heartbeat = startHeartbeat(deps, execution, () => startedAt, call);
   const signal = run.key === undefined ? AbortSignal.any([heartbeat.lost, context.signal]) : heartbeat.lost;
   try {
-    return await evaluate(deps, execution, version, run.argsText, signal);
+    const evaluated = await evaluate(deps, execution, version, { argsText: run.argsText, signal, begun: () => { startedAt = isoTime(deps.clock.now()); } });
+    return { ...evaluated, startedAt };
   } catch (error) {
     await deps.executions.withdraw(execution);
     await deps.credits.release({ id: execution._id }, call).catch((cause: unknown) => context.log.warn({ error: cause }, 'not released; the reservation will expire'));

@@ -96,9 +96,9 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
     withdraw: (execution: Execution) =>
       applied(execution.organizationId, [remove(executions, owned(execution)), remove(executionPayloads, { _id: execution._id }), ...freed(execution)]),
 
-    /** Extends the lease and shows the run as running. False: the run is no longer its owner's. */
+    /** Extends the lease and shows a run that has begun as running. False: the run is no longer its owner's. */
     beat: async (execution: Execution) =>
-      applied(execution.organizationId, [update(executions, owned(execution), { set: { status: 'running', startedAt: execution.startedAt, leaseUntil: await leaseUntil() } })]),
+      applied(execution.organizationId, [update(executions, owned(execution), { set: { ...(execution.startedAt !== null && { status: 'running', startedAt: execution.startedAt }), leaseUntil: await leaseUntil() } })]),
 
     /** The owner's end of a run, with its events. False: the run was no longer its owner's, nothing is written. */
     finish: (ended: Execution, { output, messages }: Pick<ExecutionPayload, 'output' | 'messages'>, events: readonly Op[]) =>

@@ -20,6 +20,8 @@ export interface Evaluation {
   limits: RunLimits;
   organizationId: string;
   signal: AbortSignal;
+  /** Called when a runner takes it: it waits no more. */
+  begun(): void;
 }
 export type EvaluationResult =
   | { outcome: 'succeeded'; outputText: string; steps: number; messages: Message[] }
@@ -74,6 +76,7 @@ export function startRunnerPool({ size, queueLimit, log, recycleAfter }: { size:
     const { runtime: { source }, argsText, limits: { memoryMb, ...limits }, signal } = evaluation;
     const runner = takeRunner(memoryMb);
     busy.add(runner);
+    evaluation.begun();
     const result = await runner.run({ source, argsText, limits }, signal);
     busy.delete(runner);
     if (runner.alive && runner.runs < recycleAfter) idle.push(runner);

@@ -16,9 +16,9 @@ let pool: RunnerPool;
 const startPool = ({ size = 1, queueLimit = 10, recycleAfter = 500 } = {}) => (pool = startRunnerPool({ size, queueLimit, recycleAfter, log: makeLog('agents', 'silent') }));
 afterEach(() => pool.stop());
 
-interface Run { args?: unknown; limits?: Partial<RunLimits>; organizationId?: string; signal?: AbortSignal }
-const evaluate = (source: string, { args = {}, limits = {}, organizationId = 'one', signal = new AbortController().signal }: Run = {}): Promise<EvaluationResult> =>
-  pool.evaluate({ runtime: { type: 'expression', source }, argsText: JSON.stringify(args), limits: { ...LIMITS, ...limits }, organizationId, signal });
+interface Run { args?: unknown; limits?: Partial<RunLimits>; organizationId?: string; signal?: AbortSignal; begun?: () => void }
+const evaluate = (source: string, { args = {}, limits = {}, organizationId = 'one', signal = new AbortController().signal, begun = () => undefined }: Run = {}): Promise<EvaluationResult> =>
+  pool.evaluate({ runtime: { type: 'expression', source }, argsText: JSON.stringify(args), limits: { ...LIMITS, ...limits }, organizationId, signal, begun });
 const runners = () => runnersOf(process.pid);
 
 /** The runner of a run that really computes, no longer starts. */

@@ -20,5 +20,5 @@ export async function assumeUser({ clock, organizations, users }: Pick<Deps, 'cl
   await users.record(organizationId, audited(context, organizationId, 'user.assume', { type: 'user', id: member.userId }, isoTime(clock.now())));
   const { roles, groups } = member;
   const { limits } = tierOf(organization.tier);
-  return { principal: { kind: 'USER', organizationId, subject: member.userId, name: email, roles, groups, tier: organization.tier, limits: { ...limits }, via: context.principal.name } };
+  return { principal: { kind: 'USER', organizationId, subject: member.userId, name: email, roles, groups, tier: organization.tier, limits: { ...limits }, via: context.principal.subject } };
 }

@@ -1,0 +1,37 @@
+import { definitionOf, ENDLESS, startAgents, until, type Agents } from './agents-fixture.ts';
+
+describe('a run that waits for a runner', () => {
+  let agents: Agents;
+  beforeAll(async () => {
+    agents = await startAgents({ env: { RUNNERS: '1', RUN_LEASE_MS: '300' } });
+    await agents.publish(definitionOf('long', ENDLESS));
+  });
+  afterAll(() => agents.service.stop());
+
+  it('is queued, however long it waits, and running from the moment that a runner takes it', async () => {
+    const [one, other] = [new AbortController(), new AbortController()];
+    const idOf = async (status: string) => (await agents.call('listAgentExecutions', { agent: 'long', status })).items[0]?.id;
+    const run = (aborter: AbortController) => agents.call('runAgent', { agentName: 'long', args: '{}' }, { signal: aborter.signal }).catch(() => undefined);
+    const recordOf = async (id: string) => (await agents.deps().executions.find(agents.organizationId, id))!;
+
+    const first = run(one);
+    await until(async () => (await idOf('running')) !== undefined);
+    const second = run(other);
+    await until(async () => (await idOf('queued')) !== undefined);
+    const waiting = (await idOf('queued')) as string;
+    const { leaseUntil } = await recordOf(waiting);
+    await until(async () => (await recordOf(waiting)).leaseUntil !== leaseUntil);
+    expect(await recordOf(waiting)).toMatchObject({ status: 'queued', startedAt: null });
+
+    one.abort();
+    await first;
+    await until(async () => (await recordOf(waiting)).status === 'running');
+    expect((await recordOf(waiting)).startedAt).not.toBeNull();
+    other.abort();
+    await second;
+  });
+
+  it('is refused at start where a reservation would not outlive the lease of its run', async () => {
+    await expect(startAgents({ env: { RUN_LEASE_MS: '5000', RESERVATION_TTL_MS: '5000' } })).rejects.toThrow('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
+  });
+});
