@@ -121,7 +121,8 @@ export async function eventually<T>(ask: () => Promise<T | undefined | false> | 
   for (;;) {
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
-    await new Promise((resolve) => setImmediate(resolve));
+    // the processes that it waits for need the processor
+    await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
 

@@ -92,8 +92,8 @@ export async function serveHttp(handle: RequestListener, { listen, corsOrigins, 
     const end = (): void => {
       if (socket.writable) socket.end(isBodyAtFault ? '' : rawReply(error, log), () => socket.destroy());
     };
-    if (last === undefined || last.writableFinished) end();
-    else last.once('finish', end);
+    if (last && connection.replies.has(last)) last.once('finish', end);
+    else end();
   };
   server.on('connect', (_req, socket) => {
     // node takes its own listener off
@@ -122,7 +122,7 @@ export async function serveHttp(handle: RequestListener, { listen, corsOrigins, 
         const left = open.map((res) => new Promise((resolve) => { res.once('close', resolve); }));
         for (const res of open) if (!res.writableEnded) answer(res, new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: 'the gateway stopped' }));
         await within(FLUSH_MS, Promise.all(left));
-        server.closeAllConnections();
+        for (const socket of connections.keys()) socket.destroy();
         await closed;
       }
       clearInterval(sweep);

@@ -5,7 +5,6 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const never = new Promise<never>(() => undefined);
 const refusals: Record<string, unknown> = {
   full: new ServiceError('QUEUE_FULL', undefined, { headers: { 'Retry-After': '7' } }),
-  late: new ServiceError('DEADLINE_EXCEEDED'),
   unknown: new ServiceError('OUTCOME_UNKNOWN'),
   taken: new ServiceError('ALREADY_EXISTS', 'Taken', { facts: { id: 'x' }, details: [{ path: '/type', message: 'is taken' }] }),
   bug: new TypeError('secret text of a bug'),
@@ -15,7 +14,7 @@ let bed: Testbed;
 beforeAll(async () => {
   bed = await startTestbed({
     memory: {
-      getMemoryType: ({ id }) => (id === 'hangs' ? never : Promise.reject(refusals[id] as Error)),
+      getMemoryType: ({ id }) => (id === 'hangs' ? never : Promise.reject((refusals[id] ?? new ServiceError('NOT_FOUND', id)) as Error)),
       createMemoryObject: () => Promise.reject(new ServiceError('NOT_FOUND')),
     },
   }, { BODY_TIMEOUT_MS: '400', MAX_BODY_BYTES: '4096' });
@@ -46,9 +45,23 @@ describe('every error is JSON with a code and the request id', () => {
     expect(reply.json.allow).toEqual(reply.headers.get('allow')?.split(', '));
     expectError(await bed.request('/health', { method: 'DELETE', token: '' }), 405, 'method_not_allowed');
   });
-  it('400 for a path that is not validly percent-encoded', async () => {
-    expectError(await bed.request('/api/memory/types/%ZZ'), 400, 'invalid_request');
-    expectError(await bed.request('/api/memory/types/%C3%28'), 400, 'invalid_request');
+  it('for an id that is not validly percent-encoded what the service says of it as it is, after the token', async () => {
+    for (const id of ['%ZZ', '%ff', '%C3%28']) {
+      const reply = await bed.request(`/api/memory/types/${id}`);
+      expectError(reply, 404, 'not_found');
+      expect(reply.json.error).toBe(id);
+      expectError(await bed.request(`/api/memory/types/${id}`, { token: '' }), 401, 'unauthenticated');
+    }
+  });
+  it('400 that echoes no more than 100 characters of a name', async () => {
+    const name = `${'n'.repeat(98)}😀${'n'.repeat(1_000)}`;
+    const shortened = `${'n'.repeat(98)}\ufffd…`;
+    const inContent = `{"content":{"${name}":1,"${name}":1}}`;
+    for (const [reply, path] of [[await post({ content: {}, [name]: 1 }), `/${shortened}`], [await post(inContent), `/content/${shortened}`], [await bed.request(`/api/memory/objects?${encodeURIComponent(name)}=1`), `/${shortened}`]] as const) {
+      expectError(reply, 400, 'invalid_request');
+      expect(reply.json.details).toEqual([{ path, message: expect.any(String) }]);
+      expect(reply.text.length).toBeLessThan(600);
+    }
   });
   it.each(['{', '{"a":1,}', 'no', ''])('400 for the body %j', async (body) => {
     expectError(await post(body), 400, 'malformed_json');
@@ -89,11 +102,10 @@ describe('every error is JSON with a code and the request id', () => {
     expectError(reply, 500, 'internal');
     expect(reply.text).not.toContain('identity');
   });
-  it('503 with the Retry-After of the service, 504 for a deadline and for an outcome that cannot be told', async () => {
+  it('503 with the Retry-After of the service, 504 for an outcome that cannot be told', async () => {
     const full = await bed.request('/api/memory/types/full');
     expectError(full, 503, 'queue_full');
     expect(full.headers.get('retry-after')).toBe('7');
-    expectError(await bed.request('/api/memory/types/late'), 504, 'deadline_exceeded');
     expectError(await bed.request('/api/memory/types/unknown'), 504, 'outcome_unknown');
   });
   it('503 when a service does not answer a read within the deadline', async () => {
@@ -150,13 +162,25 @@ describe('a request that is too much is refused so that its client can read why'
     expectRaw(await raw(bed.port, 'FOO /health HTTP/1.1\r\nHost: x\r\n\r\n'), 400, 'invalid_request');
     expectRaw(await raw(bed.port, head('Transfer-Encoding: chunked\r\n'), 'zz\r\n'), 400, 'invalid_request');
   });
-  it('400 without a Host, 405 for CONNECT', async () => {
+  it('400 without a Host, 405 with Allow for CONNECT', async () => {
     expectRaw(await raw(bed.port, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n'), 400, 'invalid_request');
-    expectRaw(await raw(bed.port, 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n'), 405, 'method_not_allowed');
+    const refused = await raw(bed.port, 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n');
+    expectRaw(refused, 405, 'method_not_allowed');
+    const { headers, json } = parseRaw(refused);
+    expect(headers.get('allow')?.split(', ').sort()).toEqual(['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']);
+    expect(json.allow).toEqual(headers.get('allow')?.split(', '));
+    const asked = await raw(bed.port, 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect(asked).toMatch(/^HTTP\/1\.1 204 /);
+    expect(asked).toContain(`\r\nallow: ${headers.get('allow')}\r\n`);
+    expectRaw(await raw(bed.port, 'GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), 404, 'not_found');
   });
-  it('a broken second request is never answered in the place of the first', async () => {
-    const first = `GET /api/memory/types/late HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`;
-    const reply = await raw(bed.port, first, 'garbage\r\n\r\n').catch(() => '');
-    expect(reply).not.toContain('invalid_request');
+  it.each([
+    ['what is not HTTP', 'garbage\r\n\r\n', 'invalid_request'],
+    ['CONNECT', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 'method_not_allowed'],
+    ['a broken body', head('Transfer-Encoding: chunked\r\n') + 'zz\r\n', 'invalid_request'],
+  ])('%s after good requests leaves their replies alone and is refused in its turn', async (_, broken, code) => {
+    const good = `GET /api/memory/types/unknown HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const replies = (await raw(bed.port, good + broken)).split(/(?=HTTP\/1\.1 )/).map((reply) => parseRaw(reply).json);
+    expect(replies.map(({ status, code: refusal }) => status ?? refusal)).toEqual(['outcome_unknown', 'ok', code]);
   });
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServiceError } from 'platform/errors.ts';
@@ -10,7 +11,7 @@ import { errorReply } from '../src/errors.ts';
 import type { GatewayRequest, Policy } from '../src/exchange.ts';
 import { hostPipeline, type ErrorHandler, type PolicyName } from '../src/plugin.ts';
 import { send } from '../src/send.ts';
-import { log, startTestbed } from './testbed.ts';
+import { log, parseRaw, raw, startTestbed, TOKEN } from './testbed.ts';
 
 const RESPONSE = { success: true, sessionId: 'api-1', agentExecutionId: 'e', agent: 'a', output: '1', messages: [], idempotencyReplayed: undefined };
 
@@ -27,6 +28,15 @@ function slowRun() {
     return RESPONSE;
   };
   return { begun: begun.promise, go: go.resolve, ended: ended.promise, behind: { agents: { runAgent } } };
+}
+/** What was sent to a service before this has arrived there, too. */
+async function reached({ address }: { address: string }): Promise<void> {
+  for (let round = 0; round < 5; round++) {
+    const socket = connect(Number(address.slice(address.lastIndexOf(':') + 1)), '127.0.0.1');
+    await once(socket, 'connect');
+    socket.destroy();
+    await once(socket, 'close');
+  }
 }
 const RUN = { method: 'POST', body: { agentName: 'a', args: null } };
 
@@ -72,15 +82,36 @@ describe('stop', () => {
     await stopped;
     await bed.stop();
   });
-  it('ends within DRAIN_MS whatever hangs', async () => {
+  it('answers 504 what is open after DRAIN_MS, in order, and does not cancel it: no client has gone', async () => {
     const run = slowRun();
     const bed = await startTestbed(run.behind, { DRAIN_MS: '100' });
-    const request = bed.request('/api/agent/run', RUN);
+    const body = JSON.stringify(RUN.body);
+    const request = (id: string) => `POST /api/agent/run HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nX-Request-Id: ${id}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const halfSent = raw(bed.port, request('unfinished').slice(0, -1));
+    const received = raw(bed.port, request('first'), request('second'));
     await run.begun;
-    const refused = expect(request).rejects.toThrow();
     await bed.gateway.stop();
-    await refused;
+    const replies = (await received).split(/(?=HTTP\/1\.1 )/).map(parseRaw);
+    expect(replies.map(({ status, json, headers }) => [status, json.code, json.requestId, headers.get('connection') === 'close'])).toEqual([[504, 'outcome_unknown', 'first', false], [504, 'outcome_unknown', 'second', true]]);
+    expect(parseRaw(await halfSent).json.requestId).toBe('unfinished');
+    await reached(bed.services.agents);
     run.go();
+    expect(await run.ended).toBe('done');
+    await bed.stop();
+  });
+  it('does not cancel the call of a connection that is let go while it drains', async () => {
+    const run = slowRun();
+    const bed = await startTestbed(run.behind);
+    const aborter = new AbortController();
+    const request = bed.request('/api/agent/run', { ...RUN, signal: aborter.signal });
+    await run.begun;
+    const stopped = bed.gateway.stop();
+    aborter.abort();
+    await expect(request).rejects.toThrow();
+    await reached(bed.services.agents);
+    run.go();
+    expect(await run.ended).toBe('done');
+    await stopped;
     await bed.stop();
   });
 });

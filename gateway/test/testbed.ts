@@ -51,7 +51,7 @@ export async function startTestbed(behind: Behind, env: Record<string, string> =
   createKeys(keys, ['gateway', 'auth', 'agents', 'memory']);
   const peersFile = peersFileOf(keys);
   const serve = <D extends ServiceDefinition>(name: string, definition: D, given: Partial<Handlers<D>>) =>
-    startServer({ listen: '127.0.0.1:0', identity: openIdentity({ name, keyFile: keyFileOf(keys, name), peersFile, clock: systemClock }), clock: systemClock, log, services: [served(definition, completed(definition, given))] });
+    startServer({ listen: '127.0.0.1:0', identity: openIdentity({ name, keyFile: keyFileOf(keys, name), peersFile, clock: systemClock }), log, services: [served(definition, completed(definition, given))] });
 
   const decide = behind.decide ?? (({ bearer }) => (bearer === TOKEN ? PRINCIPAL : new ServiceError('UNAUTHENTICATED')));
   const decisionOn = (attempt: Attempt): Decision => {

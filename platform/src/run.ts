@@ -90,7 +90,7 @@ export async function startService<D extends Declaration, Deps>(program: Program
   if (!store) throw new Error(`${program.name} opened no store`);
   const runner = (opened.runner = startJobs(program.jobs(deps), { platformStore: store.platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log }));
   const jobService = served(JobServiceService, { listJobs: () => listJobs(runner), runJob: (request) => runJob(runner, request) });
-  const server = await startServer({ listen: String(settings[settingOf(program.name, 'LISTEN')]), identity, clock, log, services: [...program.services(deps), jobService] });
+  const server = await startServer({ listen: String(settings[settingOf(program.name, 'LISTEN')]), identity, log, services: [...program.services(deps), jobService] });
 
   return {
     address: server.address,

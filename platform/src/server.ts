@@ -1,7 +1,6 @@
 import { logVerbosity, Metadata, Server, ServerCredentials, setLogVerbosity, type handleUnaryCall, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
 import { CALLER_LOST, type CallContext, type Handlers, type ServiceDefinition } from './call.ts';
-import type { Clock } from './clock.ts';
 import { codeOf, ServiceError } from './errors.ts';
 import type { Identity } from './identity.ts';
 import { newId } from './ids.ts';
@@ -27,7 +26,6 @@ export interface RunningServer {
 export interface ServerOptions {
   listen: string;
   identity: Identity;
-  clock: Clock;
   log: Log;
   services: readonly Served[];
 }
@@ -38,13 +36,13 @@ setLogVerbosity(logVerbosity.NONE);
 const MAX_REQUEST_BYTES = 4 << 20;
 
 /** @throws StartError when the address cannot be bound */
-export async function startServer({ listen, identity, clock, log, services }: ServerOptions): Promise<RunningServer> {
+export async function startServer({ listen, identity, log, services }: ServerOptions): Promise<RunningServer> {
   const server = new Server({ 'grpc.max_receive_message_length': MAX_REQUEST_BYTES, 'grpc.max_send_message_length': -1, 'grpc.enable_channelz': 0 });
   for (const { definition, handlers } of services) {
     const implementation: Record<string, handleUnaryCall<unknown, unknown>> = {};
     for (const [name, method] of Object.entries(definition)) {
       const handler = handlers[name] as (request: unknown, context: CallContext) => Promise<unknown>;
-      implementation[name] = intercept(method.path, policyFor(method.path), handler, { identity, clock, log });
+      implementation[name] = intercept(method.path, policyFor(method.path), handler, { identity, log });
     }
     server.addService(definition as never, implementation);
   }
@@ -64,13 +62,13 @@ function drain(server: Server, graceMs: number): Promise<void> {
   });
 }
 
-type Environment = Pick<ServerOptions, 'identity' | 'clock' | 'log'>;
+type Environment = Pick<ServerOptions, 'identity' | 'log'>;
 
 /** Request id -> log -> errors -> caller and principal -> access -> handler: the same for every RPC of every service. */
-function intercept(path: string, policy: MethodPolicy, handler: (request: unknown, context: CallContext) => Promise<unknown>, { identity, clock, log }: Environment): handleUnaryCall<unknown, unknown> {
+function intercept(path: string, policy: MethodPolicy, handler: (request: unknown, context: CallContext) => Promise<unknown>, { identity, log }: Environment): handleUnaryCall<unknown, unknown> {
   const answer = async (call: ServerUnaryCall<unknown, unknown>, requestId: string, signal: AbortSignal): Promise<unknown> => {
     const { caller, principal } = await identity.verify(first(call.metadata, 'assertion'));
-    const deadline = deadlineOf(call, clock, policy);
+    const deadline = deadlineOf(call, policy);
     // It waited in the queue of this process for longer than its caller did. gRPC counts deadlines by the machine's clock.
     if (signal.aborted || Date.now() > deadline) throw new ServiceError('CLIENT_GONE');
     requireAccess(policy, caller, principal);
@@ -111,7 +109,7 @@ function onCancelled(call: ServerUnaryCall<unknown, unknown>, notify: (reason: s
 
 const first = (metadata: Metadata, key: string): string => String(metadata.get(key)[0] ?? '');
 
-function deadlineOf(call: ServerUnaryCall<unknown, unknown>, clock: Clock, policy: MethodPolicy): number {
+function deadlineOf(call: ServerUnaryCall<unknown, unknown>, policy: MethodPolicy): number {
   const deadline = Number(call.getDeadline());
-  return Number.isFinite(deadline) ? deadline : clock.now() + policy.deadlineMs;
+  return Number.isFinite(deadline) ? deadline : Date.now() + policy.deadlineMs;
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { ServiceError } from '../src/errors.ts';
-import { parseJson } from '../src/json.ts';
+import { parseJson, pointerTo } from '../src/json.ts';
 
 const refusal = (text: string): { reason: string; path: string | undefined } | undefined => {
   try {
@@ -12,6 +12,11 @@ const refusal = (text: string): { reason: string; path: string | undefined } | u
   }
 };
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+
+it('a pointer holds at most 100 characters of a name', () => {
+  expect(pointerTo('n'.repeat(100))).toBe(`/${'n'.repeat(100)}`);
+  expect(pointerTo('/'.repeat(101))).toBe(`/${'~1'.repeat(99)}…`);
+});
 
 describe('parseJson refuses', () => {
   it.each([

@@ -134,7 +134,12 @@ describe('what is no request of this service', () => {
     for (const lines of [[], ['Host: a b'], ['Host: a/b']]) expectRefusal(await exchange(stack.baseUrl, ['GET /health HTTP/1.1', 'Connection: close', ...lines]), 400, 'invalid_request');
   });
 
-  it('400: a path that is not validly percent-encoded', async () => expectRefusal(await send('GET /api/memory/types/%ZZ HTTP/1.1'), 400, 'invalid_request'));
+  it.each(['%ZZ', '%ff', '%00'])('404: the id %s, but 401 without a token', async (id) => {
+    for (const path of [`/api/memory/types/${id}`, `/api/memory/objects/${id}`, `/api/agent/executions/${id}`]) {
+      expectRefusal(await send(`GET ${path} HTTP/1.1`), 404, 'not_found');
+      expectRefusal(await exchange(stack.baseUrl, [`GET ${path} HTTP/1.1`, host(), 'Connection: close']), 401, 'unauthenticated');
+    }
+  });
 
   it('400: both Content-Length and Transfer-Encoding', async () => {
     expectRefusal(await send('POST /api/memory/types HTTP/1.1', ['Content-Type: application/json', 'Content-Length: 2', 'Transfer-Encoding: chunked'], '0\r\n\r\n'), 400, 'invalid_request');
@@ -142,7 +147,12 @@ describe('what is no request of this service', () => {
 
   it('431: headers over their limit', async () => expectRefusal(await send('GET /health HTTP/1.1', [`X-Large: ${'x'.repeat(40_000)}`]), 431, 'headers_too_large'));
 
-  it('405: CONNECT', async () => expect((await exchange(stack.baseUrl, ['CONNECT example.com:443 HTTP/1.1', 'Host: example.com:443'])).status).toBe(405));
+  it('405 with Allow: CONNECT; 204 with the same Allow: OPTIONS *', async () => {
+    const refused = await exchange(stack.baseUrl, ['CONNECT example.com:443 HTTP/1.1', 'Host: example.com:443']);
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, expect.stringContaining('PATCH')]);
+    const asked = await exchange(stack.baseUrl, ['OPTIONS * HTTP/1.1', host(), 'Connection: close']);
+    expect([asked.status, asked.headers.get('allow')]).toEqual([204, refused.headers.get('allow')]);
+  });
 
   it('408: a body that does not come, and headers that do not end', async () => {
     const [slowBody, slowHeaders] = await Promise.all([openSocket(stack.baseUrl), openSocket(stack.baseUrl)]);

@@ -82,6 +82,7 @@ describe('the first start, and the second', () => {
     expect(family.length).toBeGreaterThan(Object.keys(PROCESSES).length);
 
     first.launcher.kill('SIGINT');
+    await eventually(() => request(baseUrl, 'GET', '/health').then(() => false, () => true));
     first.launcher.kill('SIGINT');
     expect(await running).toMatchObject({ status: 200, body: { output: { left: 0 } } });
     expect(await endOf(first.launcher)).toEqual([0, null]);

@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
+import { keyFolderOf } from 'platform/keys.ts';
+import { openOperator } from 'platform/operator.ts';
+import { temporaryFolder } from 'platform/testing.ts';
+import { descendantsOf } from '../kills/family.ts';
+import { childrenOf, eventually, freeAddresses, launch, request, untilPrinted } from '../stack.ts';
+import { endOf, expectGone, killWithFamily } from './outcome.ts';
+
+type Start = ReturnType<typeof launch>;
+
+describe('a start that is interrupted, again and again on the same folder', () => {
+  const folder = temporaryFolder();
+  let env: Record<string, string>;
+  /** What was shown, in order; the seed may be over by the time that a signal arrives. */
+  const shown: string[] = [];
+  const look = (output: string): void => void shown.push(...(/aks_\w+/.exec(output) ?? []));
+  beforeAll(async () => {
+    env = { ...(await freeAddresses()), DATA_DIR: folder.path };
+  });
+  afterAll(() => folder.remove());
+
+  const childrenAre = (count: number) => ({ launcher }: Start) => childrenOf(launcher.pid as number).length >= count;
+  const partIsReady = ({ output }: Start) => / s\n/.test(output());
+  /** True when a service's table has rows: how far the seed has come. */
+  const seeded = (service: string, table: string) => () => rowsIn(join(folder.path, `${service}.db`), table) > 0;
+
+  it.each<[string, (start: Start) => boolean]>([
+    ['when its process has begun', () => true],
+    ['when the first part is a process', childrenAre(1)],
+    ['when a part is ready', partIsReady],
+    ['in the middle of the seed', seeded('auth', 'memberships')],
+  ])('SIGINT %s: nothing is left of it, and it does not fail', async (_when, reached) => {
+    const start = launch(env);
+    await eventually(() => reached(start));
+    const family = descendantsOf(start.launcher.pid as number);
+    start.launcher.kill('SIGINT');
+    const [code, signal] = await endOf(start.launcher);
+    // before it listens for signals there is nothing to stop either: the signal ends it
+    expect(signal === 'SIGINT' ? start.output() : code).toBe(signal === 'SIGINT' ? '' : 0);
+    expect(start.output()).not.toMatch(/failed|Error/);
+    look(start.output());
+    await expectGone(family);
+  });
+
+  it.each<[string, (start: Start) => boolean]>([
+    ['when the parts are processes that have only begun', childrenAre(5)],
+    ['in the middle of the seed, when the first agent was made', seeded('agents', 'agents')],
+    ['at the end of the seed, when the token was made', seeded('auth', 'server_tokens')],
+  ])('kill -9 %s: no child is left', async (_when, reached) => {
+    const start = launch(env);
+    await eventually(() => reached(start));
+    const family = await killWithFamily(start.launcher);
+    expect(family.length).toBeGreaterThanOrEqual(5);
+    look(start.output());
+    await expectGone(family);
+  });
+
+  it('of two starts at the same instant one is refused, and the other one ends the seed: everything once, one live token, the one shown last', async () => {
+    const other = await freeAddresses();
+    const starts = [{ ...launch(env), env }, { ...launch({ ...env, ...other }), env: { ...env, ...other } }];
+    const refused = await Promise.race(starts.map(async (start) => (await endOf(start.launcher), start)));
+    const winner = starts.find((start) => start !== refused) as (typeof starts)[number];
+    expect([refused.launcher.exitCode, refused.output()]).toEqual([1, `The start failed: The data folder ${folder.path} is in use by another start\n`]);
+    await untilPrinted(winner.launcher, winner.output, 'Ctrl-C stops it');
+
+    const operator = openOperator({ keyFolder: keyFolderOf(folder.path), addresses: winner.env });
+    const auth = operator.client(AuthServiceService, 'auth');
+    const agents = operator.client(AgentsServiceService, 'agents');
+    const { organizations } = await auth.listOrganizations({ pageSize: 10, afterName: '' }, operator.as());
+    const on = () => operator.as(organizations[0]?.id);
+    const { users } = await auth.listUsers({ pageSize: 10, afterEmail: '' }, on());
+    const { principal } = await auth.assumeUser({ email: 'admin@demo.example' }, on());
+    const { serverTokens } = await auth.listServerTokens({ pageSize: 10, afterId: '' }, operator.asPrincipal(principal as never));
+    const { rows } = await operator.client(CreditsServiceService, 'credits').listLedgerRows({ pageSize: 10, beforeSequence: 0 }, on());
+    const published = (await agents.listAgents({}, on())).agents.filter(({ publishedVersion, latestVersion }) => publishedVersion === 1 && latestVersion === 1);
+    expect({ organizations: organizations.map(({ name }) => name), users: users.map(({ email }) => email), rows: rows.map(({ kind, grantedDeltaMicros }) => [kind, grantedDeltaMicros]), published: published.length })
+      .toEqual({ organizations: ['demo'], users: ['admin@demo.example'], rows: [['GRANT', 1_000_000_000]], published: 3 });
+    const live = serverTokens.filter(({ revokedAt }) => revokedAt === undefined);
+    expect(live.map(({ name }) => name)).toEqual(['first start']);
+
+    look(winner.output());
+    expect((await request(`http://${winner.env.GATEWAY_LISTEN}`, 'GET', '/api/agent/run', { token: shown.at(-1) as string })).status).toBe(200);
+    operator.close();
+    winner.launcher.kill('SIGINT');
+    expect(await endOf(winner.launcher)).toEqual([0, null]);
+  });
+});
+
+function rowsIn(file: string, table: string): number {
+  if (!existsSync(file)) return 0;
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 1_000 });
+  try {
+    return (database.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n;
+  } catch (error) {
+    // the service has not made its tables yet
+    if (/no such table/.test((error as Error).message)) return 0;
+    throw error;
+  } finally {
+    database.close();
+  }
+}
