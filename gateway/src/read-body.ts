@@ -54,5 +54,7 @@ function readBytes(req: IncomingMessage, res: ServerResponse, { maxBytes, timeou
   });
   req.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
   req.once('error', () => reject(new ServiceError('CLIENT_GONE')));
+  // answered before its end: what follows is not HTTP, or the gateway stops
+  res.once('close', () => reject(new ServiceError('CLIENT_GONE')));
   return promise.finally(() => clearTimeout(timer));
 }

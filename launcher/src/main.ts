@@ -53,10 +53,12 @@ async function main(args: readonly string[]): Promise<void> {
   const env = { LOG_LEVEL: 'warn', NODE_COMPILE_CACHE: join(REPOSITORY, 'node_modules/.cache/compile'), ...process.env, ...addresses, DATA_DIR, PEERS_FILE: peersFileOf(keyFolder) };
   children = PARTS.map((part) => superviseChild(part, { ...env, KEY_FILE: keyFileOf(keyFolder, part.name) }, say));
   const gatewayAddress = await allReady();
+  if (stopping) return;
 
   const operator = openOperator({ keyFolder, addresses });
   const seeded = await seed(operator, DATA_DIR);
   operator.close();
+  if (stopping) return;
   say(greeting({ baseUrl: `http://${reachable(gatewayAddress)}`, seconds: seconds(), seeded }));
   // after its token was shown: a start that dies in between is shown a new one
   if (seeded) markSeeded(DATA_DIR);

@@ -15,15 +15,20 @@ type Start = ReturnType<typeof launch>;
 
 describe('a start that is interrupted, again and again on the same folder', () => {
   const folder = temporaryFolder();
-  let env: Record<string, string>;
   /** What was shown, in order; the seed may be over by the time that a signal arrives. */
   const shown: string[] = [];
   const look = (output: string): void => void shown.push(...(/aks_\w+/.exec(output) ?? []));
-  beforeAll(async () => {
-    env = { ...(await freeAddresses()), DATA_DIR: folder.path };
-  });
   afterAll(() => folder.remove());
 
+  const environment = async () => ({ ...(await freeAddresses()), DATA_DIR: folder.path });
+  const startUntil = async (reached: (start: Start) => boolean): Promise<Start> => {
+    const start = launch(await environment());
+    await eventually(() => {
+      if (start.launcher.exitCode !== null) throw new Error(`ended too early:\n${start.output()}`);
+      return reached(start);
+    });
+    return start;
+  };
   const childrenAre = (count: number) => ({ launcher }: Start) => childrenOf(launcher.pid as number).length >= count;
   const partIsReady = ({ output }: Start) => / s\n/.test(output());
   /** True when a service's table has rows: how far the seed has come. */
@@ -35,8 +40,7 @@ describe('a start that is interrupted, again and again on the same folder', () =
     ['when a part is ready', partIsReady],
     ['in the middle of the seed', seeded('auth', 'memberships')],
   ])('SIGINT %s: nothing is left of it, and it does not fail', async (_when, reached) => {
-    const start = launch(env);
-    await eventually(() => reached(start));
+    const start = await startUntil(reached);
     const family = descendantsOf(start.launcher.pid as number);
     start.launcher.kill('SIGINT');
     const [code, signal] = await endOf(start.launcher);
@@ -52,8 +56,7 @@ describe('a start that is interrupted, again and again on the same folder', () =
     ['in the middle of the seed, when the first agent was made', seeded('agents', 'agents')],
     ['at the end of the seed, when the token was made', seeded('auth', 'server_tokens')],
   ])('kill -9 %s: no child is left', async (_when, reached) => {
-    const start = launch(env);
-    await eventually(() => reached(start));
+    const start = await startUntil(reached);
     const family = await killWithFamily(start.launcher);
     expect(family.length).toBeGreaterThanOrEqual(5);
     look(start.output());
@@ -61,8 +64,8 @@ describe('a start that is interrupted, again and again on the same folder', () =
   });
 
   it('of two starts at the same instant one is refused, and the other one ends the seed: everything once, one live token, the one shown last', async () => {
-    const other = await freeAddresses();
-    const starts = [{ ...launch(env), env }, { ...launch({ ...env, ...other }), env: { ...env, ...other } }];
+    const environments = [await environment(), await environment()];
+    const starts = environments.map((env) => ({ env, ...launch(env) }));
     const refused = await Promise.race(starts.map(async (start) => (await endOf(start.launcher), start)));
     const winner = starts.find((start) => start !== refused) as (typeof starts)[number];
     expect([refused.launcher.exitCode, refused.output()]).toEqual([1, `The start failed: The data folder ${folder.path} is in use by another start\n`]);
