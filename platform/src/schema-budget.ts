@@ -6,7 +6,7 @@ export class OverBudget extends Error {
 // Validation is synchronous, so one counter serves all of them; what runs under it is generated code, which can be handed no argument of ours.
 let left = 0;
 
-/** Runs `check` with so many units (about 0.2 µs each, at worst 0.5 µs); throws OverBudget when they are used up. */
+/** Runs `check` with so many units (at worst about 0.1 µs each); throws OverBudget when they are used up. */
 export function withBudget<T>(units: number, check: () => T): T {
   left = units;
   return check();

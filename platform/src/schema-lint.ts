@@ -1,5 +1,6 @@
 import { COST, type Cost, type Draft } from './schema-engine.ts';
 import type { Patterns } from './schema-patterns.ts';
+import { MAX_WEIGHT, weightOf } from './schema-weight.ts';
 
 const MAX_SUBSCHEMAS = 1_000;
 const MAX_ENUM = 1_000;
@@ -61,6 +62,7 @@ interface Sub {
 export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   const subs = new Map<string, Sub>();
   const anchors = new Map<string, Sub>();
+  let weight = 0;
   const top = collect(root, '');
   for (const sub of subs.values()) resolve(sub);
   const visited = new Set<Sub>();
@@ -75,6 +77,9 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     if (subs.size > MAX_SUBSCHEMAS) throw new Unsound(pointer, `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
     if (typeof schema === 'boolean') return sub;
     checkKeywords(sub, schema);
+    const keywords = [...PLAIN[draft], ...Object.keys(REACH[draft])].filter((keyword) => Object.hasOwn(schema, keyword));
+    weight += weightOf(schema, keywords, pointer);
+    if (weight > MAX_WEIGHT) throw new Unsound(pointer, `the schema has too many rules: subschemas, keywords, patterns and required names together weigh more than ${MAX_WEIGHT}`);
     for (const [keyword, reach] of Object.entries(REACH[draft])) {
       if (!Object.hasOwn(schema, keyword)) continue;
       const value = schema[keyword] as Json | boolean | (Json | boolean)[];
@@ -166,7 +171,8 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
       if (reach === 'none') continue;
       cost.units += children.length;
       if (reach === 'items') cost.perItem += children.length;
-      if (reach === 'members') cost.perKey += children.length;
+      // What is unevaluated is known only after a look at every member's name.
+      if (reach === 'members') cost.perKey += children.length * (keyword === 'unevaluatedProperties' ? 4 : 1);
       const copies = children.map(([name, child]) => [name, placed(child, definite && !FORGIVING.has(keyword))] as const);
       const original = sub.schema[keyword];
       if (Array.isArray(original)) out.push([keyword, copies.map(([, child]) => child)]);

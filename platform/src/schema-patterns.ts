@@ -6,6 +6,11 @@ import { spend } from './schema-budget.ts';
 const MAX_LENGTH = 2_000;
 const MAX_PROGRAM = 1_000;
 const MAX_PROGRAM_TOTAL = 10_000;
+const MAX_PATTERNS = 200;
+/** Uses of \p and \P: each brings a table of many ranges. */
+const MAX_CLASSES = 50;
+/** States that a program without choices is charged for, however long it is. */
+const ONE_PASS = 6;
 
 export interface Pattern {
   test(text: string): boolean;
@@ -17,17 +22,22 @@ export type Patterns = (source: string) => Pattern;
 export function patternsOfSchema(): Patterns {
   const known = new Map<string, Pattern>();
   let total = 0;
+  let classes = 0;
   return (source) => {
     const before = known.get(source);
     if (before) return before;
     if (source.length > MAX_LENGTH) throw new Error(`the pattern is longer than ${MAX_LENGTH} characters`);
+    if (known.size === MAX_PATTERNS) throw new Error(`the schema has more than ${MAX_PATTERNS} patterns`);
+    classes += source.split(/\\p/i).length - 1;
+    if (classes > MAX_CLASSES) throw new Error(`the patterns have more than ${MAX_CLASSES} unicode classes`);
     const compiled = compile(source);
     const size = compiled.programSize();
     total += size;
     if (size > MAX_PROGRAM || total > MAX_PROGRAM_TOTAL) throw new Error('the patterns repeat too much');
+    const states = compiled.re2Input.onepass === null ? size : Math.min(size, ONE_PASS);
     const pattern = {
       test(text: string) {
-        spend(1 + (text.length * size) / 64);
+        spend(4 + (text.length * states) / 4);
         return compiled.matcher(text).find();
       },
       // ajv tells patterns apart by their text.

@@ -10,9 +10,9 @@ const MAX_BYTES = 64 * 1024;
 const MAX_DEPTH = 32;
 const MAX_VIOLATIONS = 20;
 /** Units of schema-budget.ts: the largest content against a schema of its size takes part of it, an attack is stopped by it. */
-const CHECK_UNITS = 500_000;
+const CHECK_UNITS = 400_000;
 /** Less for a report: each unit may also leave an error behind. */
-const REPORT_UNITS = 200_000;
+const REPORT_UNITS = 100_000;
 const CACHE_ENTRIES = 1_000;
 const CACHE_BYTES = 4 * 1024 * 1024;
 

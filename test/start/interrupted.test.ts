@@ -20,7 +20,7 @@ describe('a start that is interrupted, again and again on the same folder', () =
   const look = (output: string): void => void shown.push(...(/aks_\w+/.exec(output) ?? []));
   afterAll(() => folder.remove());
 
-  const environment = async () => ({ ...(await freeAddresses()), DATA_DIR: folder.path });
+  const environment = async (): Promise<Record<string, string>> => ({ ...(await freeAddresses()), DATA_DIR: folder.path });
   const startUntil = async (reached: (start: Start) => boolean): Promise<Start> => {
     const start = launch(await environment());
     await eventually(() => {

@@ -1,6 +1,7 @@
 import type { Clock } from 'platform/clock.ts';
 import { turns } from 'platform/contention.ts';
 import type { EventBus } from 'platform/events/bus.ts';
+import { fairTurns, type Fairly } from 'platform/fair-turns.ts';
 import { makeRefusals, type Refusals } from 'platform/refusals.ts';
 import type { Start } from 'platform/run.ts';
 import type { Collection, PlatformStore } from 'platform/store/store.ts';
@@ -16,6 +17,8 @@ export interface Deps {
   fences: FenceStore;
   usage: UsageStore;
   inTurn: ReturnType<typeof turns>;
+  /** For what a schema or a content may make long. */
+  fairly: Fairly;
   refusals: Refusals;
   clock: Clock;
   config: Config;
@@ -31,6 +34,7 @@ export async function openDeps({ config, clock, openStore, openBus }: Start<Conf
     fences: fenceStore(store, hotRows),
     usage: usageStore(store, hotRows),
     inTurn: turns(),
+    fairly: fairTurns(),
     refusals: makeRefusals(),
     clock, config, platformStore,
     bus: await openBus(),

@@ -15,9 +15,9 @@ import { objectMessage } from './message.ts';
 import { checkKey } from './rules.ts';
 import type { MemoryObjectRecord } from './store.ts';
 
-type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'config'>;
+type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'config' | 'fairly'>;
 
-export async function createMemoryObject({ types, objects, fences, usage, config }: Used, request: CreateMemoryObjectRequest, context: CallContext): Promise<CreateMemoryObjectResponse> {
+export async function createMemoryObject({ types, objects, fences, usage, config, fairly }: Used, request: CreateMemoryObjectRequest, context: CallContext): Promise<CreateMemoryObjectResponse> {
   const organizationId = organizationOfCall(context);
   requireTypeNamed(request);
   const key = checkKey(request.key, config.MEMORY_KEY_MAX_LENGTH);
@@ -26,8 +26,9 @@ export async function createMemoryObject({ types, objects, fences, usage, config
   const id = newId();
   const createdAt = isoTime(timeOfId(id));
   const round = async (): Promise<{ record: MemoryObjectRecord; type: string }> => {
-    const { _id: typeId, type, jsonSchema, version, epoch } = await typeOf(types, request, context);
-    requireValidContent(jsonSchema, content);
+    const found = await typeOf(types, request, context);
+    await requireValidContent(fairly, found, content);
+    const { _id: typeId, type, version, epoch } = found;
     const record = { _id: id, organizationId, typeId, key, content: request.content!, schemaVersion: version, revision: 1, createdAt, updatedAt: createdAt };
     const counted = await usage.addObject(organizationId, context.principal);
     const change = changeOps(context, { noun: 'object', verb: 'create', id, revision: 1, time: createdAt, names: { typeId, type, key } });

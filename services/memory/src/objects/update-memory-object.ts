@@ -12,10 +12,10 @@ import { requireObject } from './find.ts';
 import { objectMessage } from './message.ts';
 import { requireUnchanged } from './rules.ts';
 
-type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'clock' | 'config' | 'inTurn'>;
+type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'clock' | 'config' | 'inTurn' | 'fairly'>;
 
 export async function updateMemoryObject(deps: Used, request: UpdateMemoryObjectRequest, context: CallContext): Promise<UpdateMemoryObjectResponse> {
-  const { types, objects, fences, clock, config, inTurn } = deps;
+  const { types, objects, fences, clock, config, inTurn, fairly } = deps;
   refuseIfMatch(request);
   const content = requireMembers(request).includes('content') ? readObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES) : undefined;
 
@@ -25,8 +25,9 @@ export async function updateMemoryObject(deps: Used, request: UpdateMemoryObject
     requireUnchanged(request, { id, typeId, type: fence.type, key });
     if (content === undefined) return { memoryObject: objectMessage(object, fence.type) };
 
-    const { type, jsonSchema, version, epoch } = await requireType(types, context, typeId);
-    requireValidContent(jsonSchema, content);
+    const found = await requireType(types, context, typeId);
+    await requireValidContent(fairly, found, content);
+    const { type, version, epoch } = found;
     const after = { ...object, content: request.content!, schemaVersion: version, revision: object.revision + 1, updatedAt: isoTime(clock.now()) };
     const change = changeOps(context, { noun: 'object', verb: 'update', id, revision: after.revision, time: after.updatedAt, names: { typeId, type, key } });
     await objects.replace(object, after, [fences.move(typeId, epoch, 0), ...change]);

@@ -13,13 +13,13 @@ import { checkFields, foldType, refuseLaterMembers } from './rules.ts';
 import { soundSchema } from './schema.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
-export async function createMemoryType({ types, usage, config }: Pick<Deps, 'types' | 'usage' | 'config'>, request: CreateMemoryTypeRequest, context: CallContext): Promise<CreateMemoryTypeResponse> {
+export async function createMemoryType({ types, usage, config, fairly }: Pick<Deps, 'types' | 'usage' | 'config' | 'fairly'>, request: CreateMemoryTypeRequest, context: CallContext): Promise<CreateMemoryTypeResponse> {
   const organizationId = organizationOfCall(context);
   refuseLaterMembers(request);
   checkFields(request);
   const { type, displayName, description = '', visibility = 'organization' } = request;
   if (type === undefined) throw invalid('/type', 'type is required');
-  const jsonSchema = soundSchema(request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES);
+  const jsonSchema = await soundSchema(fairly, organizationId, request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES);
 
   const id = newId();
   const createdAt = isoTime(timeOfId(id));

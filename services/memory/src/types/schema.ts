@@ -1,3 +1,4 @@
+import type { Fairly } from 'platform/fair-turns.ts';
 import { compileSchema } from 'platform/schema.ts';
 import { readObject } from '../json-object.ts';
 
@@ -5,8 +6,8 @@ import { readObject } from '../json-object.ts';
  * Takes the jsonSchema of a request, as text.
  * @throws ServiceError INVALID_REQUEST (missing, no object, too large), INVALID_SCHEMA (unsound)
  */
-export function soundSchema(text: string | undefined, maxBytes: number): string {
+export async function soundSchema(fairly: Fairly, organizationId: string, text: string | undefined, maxBytes: number): Promise<string> {
   readObject('jsonSchema', text, maxBytes);
-  compileSchema(text!, { path: '/jsonSchema' });
+  await fairly(organizationId, () => compileSchema(text!, { path: '/jsonSchema' }));
   return text!;
 }

@@ -1,5 +1,5 @@
 import type { UpdateMemoryTypeRequest, UpdateMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
-import type { CallContext } from 'platform/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
 import { persistently } from 'platform/contention.ts';
 import { invalid, ServiceError } from 'platform/errors.ts';
@@ -16,14 +16,14 @@ import { checkFields, foldType, refuseLaterMembers, type MemoryTypeFields } from
 import { soundSchema } from './schema.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
-type Used = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'inTurn'>;
+type Used = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'inTurn' | 'fairly'>;
 
 export async function updateMemoryType(deps: Used, request: UpdateMemoryTypeRequest, context: CallContext): Promise<UpdateMemoryTypeResponse> {
   refuseIfMatch(request);
   const fields = fieldsOf(request);
   refuseLaterMembers(request);
   checkFields(fields);
-  if (fields.jsonSchema !== undefined) soundSchema(fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
+  if (fields.jsonSchema !== undefined) await soundSchema(deps.fairly, organizationOfCall(context), fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
   const record = await deps.inTurn(request.pathId, () => persistently(() => round(deps, request, fields, context)));
   return { memoryType: typeMessage(record) };
 }

@@ -1,0 +1,81 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { join, relative } from 'node:path';
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { JobServiceService } from 'proto/platform/v1/jobs.ts';
+import { keyFolderOf } from 'platform/keys.ts';
+import { openOperator, type Operator } from 'platform/operator.ts';
+import { PROCESSES, type ProcessName } from 'platform/processes.ts';
+import { temporaryFolder } from 'platform/testing.ts';
+import { descendantsOf } from '../kills/family.ts';
+import { freeAddresses, REPOSITORY, request, untilPrinted } from '../stack.ts';
+import { endOf, expectGone, outcomeOf, type Outcome } from './outcome.ts';
+
+const PARTS = Object.keys(PROCESSES) as ProcessName[];
+const mainOf = (part: ProcessName): string => join(REPOSITORY, part === 'gateway' ? 'gateway' : `services/${part}`, 'src/main.ts');
+
+interface Alone {
+  child: ChildProcess;
+  output(): string;
+}
+
+describe('a process that is started alone, as Kubernetes starts it', () => {
+  const folder = temporaryFolder();
+  let env: Record<string, string>;
+  let operator: Operator;
+  beforeAll(async () => {
+    env = { ...(await freeAddresses()), DATA_DIR: folder.path, LOG_LEVEL: 'info' };
+  });
+  afterAll(() => {
+    operator.close();
+    folder.remove();
+  });
+
+  const begin = (file: string, args: readonly string[], cwd: string, given: Record<string, string> = {}): Alone => {
+    const child = spawn(file, args, { cwd, env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env, ...given }, stdio: ['ignore', 'pipe', 'pipe'] });
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+    return { child, output: () => printed };
+  };
+  const alone = (part: ProcessName, args: readonly string[] = []): Promise<Outcome> => outcomeOf(process.execPath, [mainOf(part), ...args], { env, cwd: folder.path });
+  const untilReady = async ({ child, output }: Alone): Promise<void> => {
+    // it is said in the log, which is on standard error
+    child.stderr?.on('data', () => child.stdout?.emit('data', ''));
+    await untilPrinted(child, output, '"msg":"ready"');
+  };
+  const jobsOf = (part: ProcessName) => operator.client(JobServiceService, part).listJobs({}, operator.as());
+
+  it.each(PARTS)('%s without a key: one sentence that tells how to make it, exit code 1', async (part) => {
+    expect(await alone(part)).toMatchObject({ code: 1, stdout: '', stderr: `${part}: The key of ${part} is missing: there is no ${folder.path}/keys/${part}.key; "npm run admin -- keys create" makes it\n` });
+  });
+
+  it('with keys of "keys create", all five find each other, serve, and stop on SIGTERM with exit code 0', async () => {
+    const keys = await outcomeOf(process.execPath, [join(REPOSITORY, 'admin/src/main.ts'), 'keys', 'create'], { env });
+    expect(keys.code).toBe(0);
+    operator = openOperator({ keyFolder: keyFolderOf(folder.path), addresses: env });
+    const started = PARTS.map((part) => begin(process.execPath, [mainOf(part)], '/'));
+    await Promise.all(started.map(untilReady));
+    for (const part of PARTS.filter((name) => name !== 'gateway')) expect((await jobsOf(part)).jobs).not.toEqual([]);
+    await operator.client(AuthServiceService, 'auth').createOrganization({ name: 'acme', tier: 'starter' }, operator.as());
+    const baseUrl = `http://${env.GATEWAY_LISTEN}`;
+    expect([(await request(baseUrl, 'GET', '/health')).status, (await request(baseUrl, 'GET', '/api/memory/types')).status]).toEqual([200, 401]);
+    for (const { child } of started) child.kill('SIGTERM');
+    expect(await Promise.all(started.map(({ child }) => endOf(child)))).toEqual(PARTS.map(() => [0, null]));
+  });
+
+  it('npm start -w services/memory does the same; a relative DATA_DIR begins where npm was called', async () => {
+    const memory = begin('npm', ['start', '-w', 'services/memory'], REPOSITORY, { DATA_DIR: relative(REPOSITORY, folder.path) });
+    await untilReady(memory);
+    expect((await jobsOf('memory')).jobs).not.toEqual([]);
+    const family = descendantsOf(memory.child.pid as number);
+    memory.child.kill('SIGTERM');
+    await endOf(memory.child);
+    await expectGone(family);
+  });
+
+  it('refuses an unknown argument and a wrong setting in one sentence each', async () => {
+    expect(await alone('memory', ['--port=1'])).toMatchObject({ code: 1, stderr: 'memory: Unknown argument --port=1; --help lists what can be set\n' });
+    expect(await outcomeOf(process.execPath, [mainOf('credits')], { env: { ...env, LEASE_MS: '1', DRAIN_MS: 'x' } })).toMatchObject({
+      code: 1, stderr: 'credits: DRAIN_MS must be an integer from 0 to 600000, not "x"\ncredits: LEASE_MS must be an integer from 1000 to 300000, not "1"\n',
+    });
+  });
+});

@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { PROCESSES } from 'platform/processes.ts';
+import { lockFile } from 'platform/store/file-lock.ts';
+import { temporaryFolder } from 'platform/testing.ts';
+import { freeAddresses, REPOSITORY } from '../stack.ts';
+import { outcomeOf, type Outcome } from './outcome.ts';
+
+const LAUNCHER = join(REPOSITORY, 'launcher/src/main.ts');
+const start = (env: Record<string, string>, args: readonly string[] = [], cwd?: string): Promise<Outcome> => outcomeOf(process.execPath, [LAUNCHER, ...args], { env, cwd });
+
+describe('a start that cannot be: one clear sentence, exit code 1', () => {
+  const folder = temporaryFolder();
+  const taken: Server = createServer();
+  let addresses: Record<string, string>;
+  let port: number;
+  beforeAll(async () => {
+    addresses = await freeAddresses();
+    await once(taken.listen(0, '127.0.0.1'), 'listening');
+    ({ port } = taken.address() as { port: number });
+    writeFileSync(join(folder.path, 'plain-file'), '');
+    mkdirSync(join(folder.path, 'used'));
+    lockFile(join(folder.path, 'used', 'launcher'));
+  });
+  afterAll(() => {
+    taken.close();
+    folder.remove();
+  });
+
+  const faults = async (env: Record<string, string>, args: readonly string[] = []): Promise<string[]> => {
+    const { code, stderr, stdout } = await start({ ...addresses, DATA_DIR: join(folder.path, 'data'), ...env }, args);
+    expect({ code, last: stderr.at(-1), stack: /^ +at /m.test(stderr) }).toEqual({ code: 1, last: '\n', stack: false });
+    expect(stdout).not.toContain('Ready');
+    return stderr.trimEnd().split('\n');
+  };
+
+  it('an unknown argument', async () => {
+    expect(await faults({}, ['--port', '9000'])).toEqual(['The start failed: Unknown argument --port; npm start -- --help lists what can be set']);
+  });
+
+  it.each(['plain-file/data', 'plain-file', '/proc/data'])('an unwritable folder: %s', async (name) => {
+    const path = name.startsWith('/') ? name : join(folder.path, name);
+    expect(await faults({ DATA_DIR: path })).toEqual([expect.stringMatching(new RegExp(`^The start failed: cannot write in the folder ${path}: .+`))]);
+  });
+
+  it('a folder in use by another start', async () => {
+    expect(await faults({ DATA_DIR: join(folder.path, 'used') })).toEqual([`The start failed: The data folder ${join(folder.path, 'used')} is in use by another start`]);
+  });
+
+  it('a port in use: which one, of what, and the setting for another', async () => {
+    expect(await faults({ GATEWAY_LISTEN: `127.0.0.1:${port}` })).toEqual([`gateway: The address 127.0.0.1:${port} is in use by another program; GATEWAY_LISTEN sets another`]);
+  });
+
+  it('two ports in use, one of a service: both are told', async () => {
+    expect(await faults({ GATEWAY_LISTEN: `127.0.0.1:${port}`, MEMORY_LISTEN: `127.0.0.1:${port}` })).toEqual([
+      `gateway: The address 127.0.0.1:${port} is in use by another program; GATEWAY_LISTEN sets another`,
+      `memory: The address 127.0.0.1:${port} is in use by another program; MEMORY_LISTEN sets another`,
+    ]);
+  });
+
+  it('wrong settings of several processes: all of them together, each once', async () => {
+    expect(await faults({ LOG_LEVEL: 'loud', LEASE_MS: 'long', RUNNERS: '0', AUTH_LISTEN: '8080', GATEWAY_LISTEN: '127.0.0.1:80800' })).toEqual([
+      'gateway, agents, memory, credits, auth: LOG_LEVEL must be one of silent, error, warn, info, debug, not "loud"',
+      'gateway: GATEWAY_LISTEN must be host:port with a port from 0 to 65535, for example 127.0.0.1:9000, not "127.0.0.1:80800"',
+      'agents, memory, credits, auth: LEASE_MS must be an integer from 1000 to 300000, not "long"',
+      'agents: RUNNERS must be an integer from 1 to 64, not "0"',
+      'auth: AUTH_LISTEN must be host:port with a port from 0 to 65535, for example 127.0.0.1:9000, not "8080"',
+    ]);
+  });
+
+  it('a service on a port that the others cannot know', async () => {
+    expect(await faults({ AUTH_LISTEN: '127.0.0.1:0', AUTH_ADDRESS: '' })).toEqual(['The start failed: AUTH_LISTEN must name a port, not "127.0.0.1:0": the other processes find auth by it']);
+  });
+
+  it.each([['npm was called', { INIT_CWD: folder.path }, '/'], ['it was called without npm', {}, folder.path]])('a relative DATA_DIR begins where %s', async (how, given, cwd) => {
+    const name = how.replaceAll(' ', '-');
+    expect((await start({ ...addresses, GATEWAY_LISTEN: `127.0.0.1:${port}`, DATA_DIR: name, ...given }, [], cwd)).code).toBe(1);
+    expect(existsSync(join(folder.path, name, 'keys'))).toBe(true);
+  });
+});
+
+describe('npm start -- --help', () => {
+  it('lists the settings of every process, what they have in common once, and starts nothing', async () => {
+    const { code, stdout, stderr } = await start({}, ['--help']);
+    expect([code, stderr]).toEqual([0, '']);
+    for (const part of Object.keys(PROCESSES)) expect(stdout).toMatch(new RegExp(`^${part}:$[^]*^  ${part.toUpperCase()}_LISTEN \\(default "127.0.0.1:\\d+"\\)\n {6}\\w`, 'm'));
+    expect(stdout.match(/^ {2}(DATA_DIR|LOG_LEVEL|DRAIN_MS|RUNNERS|LEASE_MS|CREDITS_ADDRESS) /gm)?.sort()).toEqual(['  CREDITS_ADDRESS ', '  DATA_DIR ', '  DRAIN_MS ', '  LEASE_MS ', '  LOG_LEVEL ', '  RUNNERS ']);
+  });
+});
