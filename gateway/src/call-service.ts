@@ -27,7 +27,7 @@ export function makeCallService({ callers, running, urls }: CallServiceDeps): Po
     const aborter = new AbortController();
     const outlives = policy.outlivesClientWith !== '' && message[policy.outlivesClientWith] !== undefined;
     if (req.socket.destroyed || res.writableEnded) return;
-    if (!outlives) res.once('close', () => aborter.abort());
+    if (!outlives) exchange.onClientGone = () => aborter.abort();
 
     const call = (callers.get(audience) as Caller)(method, message, { principal: exchange.principal ?? NOBODY, requestId: exchange.requestId, signal: aborter.signal });
     running.add(call);

@@ -1,11 +1,12 @@
+import { join } from 'node:path';
 import { readConfig } from 'platform/config.ts';
 import { createKeys, keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
 import { openOperator, operatorName } from 'platform/operator.ts';
+import { whenParentEnds } from 'platform/parent.ts';
 import { commonConfig } from 'platform/process.ts';
 import { PROCESSES } from 'platform/processes.ts';
 import { StartError } from 'platform/start-error.ts';
-import { join } from 'node:path';
-import { PartEnded, superviseChild, type Part, type SupervisedChild } from './child.ts';
+import { superviseChild, type Part, type PartEnded, type SupervisedChild } from './child.ts';
 import { claimDataFolder } from './data-folder.ts';
 import { addressesOf, reachable } from './environment.ts';
 import { helpOf } from './help.ts';
@@ -77,6 +78,7 @@ async function allReady(): Promise<string> {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(0));
+if (process.env.npm_lifecycle_event) whenParentEnds(() => void stop(0));
 main(process.argv.slice(2)).catch((error: unknown) => {
   if (stopping) return;
   for (const line of faultsOf(error)) process.stderr.write(`${line}\n`);

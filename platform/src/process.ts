@@ -4,6 +4,7 @@ import { choice, ConfigError, describeConfig, integer, path, readConfig, type Co
 import { newId } from './ids.ts';
 import { keyFileOf, keyFolderOf, peersFileOf } from './keys.ts';
 import { makeLog, type Log } from './log.ts';
+import { whenParentEnds } from './parent.ts';
 import { StartError } from './start-error.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
@@ -80,6 +81,7 @@ async function live<D extends Declaration & ReturnType<typeof commonConfig>>({ n
   if (process.connected) process.on('disconnect', () => stop('the parent is gone'));
   // it may have gone before this line was reached
   else if (process.send) stop('the parent is gone');
+  else if (env.npm_lifecycle_event) whenParentEnds(() => stop('npm is gone'));
   const { address } = await started;
   log.info({ address }, 'ready');
   await tellParent({ ready: address, stopsWithinMs });

@@ -66,7 +66,7 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
     sweep: account.sweep,
     stateOf: account.stateOf,
     run: (deps: Omit<Deps, 'bus'>, agentName: string, idempotencyKey?: string): Promise<RunAgentResponse> => runAgent(deps, { agentName, args: '{}', idempotencyKey }, context()),
-    reap: () => reaper(healthy).run(new AbortController().signal),
+    reap: (deps = healthy) => reaper(deps).run(new AbortController().signal),
     records: () => platformStore.find(executions, {}),
     payloads: () => platformStore.count(executionPayloads, {}),
     keys: () => platformStore.count(runKeys, {}),

@@ -78,6 +78,22 @@ describe('the run protocol', () => {
     expect(world.account).toMatchObject({ spent: PRICE, reserved: 0 });
   });
 
+  it.each(['INVALID_REQUEST', 'NOT_FOUND'] as const)('a settlement that credits refuses as %s is given up by the reaper, not tried for ever', async (reason) => {
+    let attempts = 0;
+    const refused = world.process((step, side) => {
+      if (step !== 'settle' || side !== 'before') return;
+      attempts += 1;
+      throw new ServiceError(reason);
+    });
+    expect(await world.run(refused, 'fixed')).toMatchObject({ success: true });
+    world.advance(LEASE_MS + 1);
+    expect(await world.reap(refused)).toBe(1);
+    expect(await world.records()).toMatchObject([{ status: 'succeeded', leaseUntil: null }]);
+    world.advance(LEASE_MS + 1);
+    expect(await world.reap(refused)).toBe(0);
+    expect(attempts).toBe(2);
+  });
+
   it('a reservation whose answer was lost is given back: 503, no record, the key free', async () => {
     let losses = 1;
     const lossy = world.process((step, side) => { if (step === 'reserve' && side === 'after' && losses-- > 0) throw new ServiceError('OUTCOME_UNKNOWN'); });

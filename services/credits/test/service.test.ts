@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { CloudEvent, Topic } from 'platform/events/bus.ts';
 import { openSqliteBus } from 'platform/events/sqlite.ts';
 import { newId } from 'platform/ids.ts';
-import { startCredits } from './credits.ts';
+import { HOUR_MS, startCredits } from './credits.ts';
 
 describe('the credits service', () => {
   let nowMs = Date.now();
@@ -61,5 +61,16 @@ describe('the credits service', () => {
     expect(await credits.running.runJob('relay')).toEqual({ ran: true, count: 0 });
     expect(await credits.agents(organizationId).settle(id, 4)).toMatchObject({ state: 'SETTLED', chargedMicros: 4 });
     expect(await credits.agents(organizationId).balance()).toMatchObject({ availableMicros: 6, spentMicros: 4, sequence: 3 });
+  });
+
+  it('sweeper: deletes what ended before the retention window, once', async () => {
+    const agents = credits.agents(await credits.organizationWith(10));
+    const id = newId();
+    await agents.reserve(id, 2);
+    await agents.settle(id, 2);
+    await credits.running.runJob('sweeper');
+    nowMs += 31 * 24 * HOUR_MS;
+    expect((await credits.running.runJob('sweeper')).count).toBeGreaterThan(0);
+    expect(await credits.running.runJob('sweeper')).toEqual({ ran: true, count: 0 });
   });
 });

@@ -107,3 +107,19 @@ describe('409', () => {
     expect(await token.listTypes()).toHaveLength(1);
   });
 });
+
+it('a flood of costly schemas of one organization does not keep others waiting', async () => {
+  const neighbour = memory.organization();
+  await neighbour.type();
+  let answered = 0;
+  const costly = (i: number) => JSON.stringify({ properties: Object.fromEntries(Array.from({ length: 400 }, (_, j) => [`p${i}_${j}`, { type: 'string' }])) });
+  const flood = Array.from({ length: 16 }, async (_, i) => {
+    await token.type({ jsonSchema: costly(i) });
+    answered += 1;
+  });
+  expect(await neighbour.listTypes()).toHaveLength(1);
+  expect(answered).toBeLessThan(8);
+  expect(await neighbour.object({ type: (await neighbour.listTypes())[0]!.type })).toMatchObject({ revision: 1 });
+  expect(answered).toBeLessThan(16);
+  await Promise.all(flood);
+});

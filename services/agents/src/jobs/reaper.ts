@@ -1,4 +1,5 @@
 import { isoTime } from 'platform/clock.ts';
+import { ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import type { Job } from 'platform/jobs.ts';
 import { servicePrincipal } from 'platform/principal.ts';
@@ -39,10 +40,18 @@ async function reap(deps: ReaperDeps, execution: Execution): Promise<boolean> {
     await settle(deps, ended, { principal: servicePrincipal('agents', ended.organizationId), requestId: newId() });
     return true;
   } catch (error) {
+    if (isFinal(error)) {
+      deps.log.error({ error, agentExecutionId: ended._id, organizationId: ended.organizationId, chargeMicros: ended.chargeMicros }, 'never settled: credits does not know its reservation any more');
+      await deps.executions.settled(ended);
+      return true;
+    }
     deps.log.warn({ error, agentExecutionId: ended._id }, 'not settled yet; trying again later');
     return false;
   }
 }
+
+/** Credits refuses an id that it has not, or not any longer: so it will at every repeat. */
+const isFinal = (error: unknown): boolean => error instanceof ServiceError && (error.reason === 'INVALID_REQUEST' || error.reason === 'NOT_FOUND');
 
 async function interrupt({ executions, clock }: Pick<ReaperDeps, 'executions' | 'clock'>, abandoned: Execution): Promise<Execution | false> {
   const finishedAt = isoTime(clock.now());

@@ -23,6 +23,7 @@ CREATE TABLE IF NOT EXISTS ledgerReservations (
   PRIMARY KEY (organizationId, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS ledgerReservationsOpen ON ledgerReservations (organizationId, expiresAtMs) WHERE state = 'OPEN';
+CREATE INDEX IF NOT EXISTS ledgerReservationsEnded ON ledgerReservations (id) WHERE state <> 'OPEN';
 
 CREATE TABLE IF NOT EXISTS ledgerRows (
   organizationId TEXT NOT NULL,

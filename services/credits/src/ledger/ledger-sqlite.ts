@@ -152,6 +152,7 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
     platformLedger: {
       organizationsDue: async (after, limit) => tables.organizationsDue(after, clock.now(), limit),
       organizationsUnrelayed: async (after, limit) => tables.organizationsUnrelayed(after, limit),
+      forget: async (limit) => commits.write(() => tables.forget(clock.now() - retentionMs, limit)),
     },
     async close() {
       commits.flush();

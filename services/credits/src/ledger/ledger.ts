@@ -33,10 +33,12 @@ export interface Ledger {
   acknowledge(organizationId: string, throughSequence: number): Promise<void>;
 }
 
-/** What looks across organizations, for the jobs. Both list ids above `after` ('' for the first page) in order. */
+/** What looks across organizations, for the jobs. Lists are of ids above `after` ('' for the first page), in order. */
 export interface PlatformLedger {
   organizationsDue(after: string, limit: number): Promise<string[]>;
   organizationsUnrelayed(after: string, limit: number): Promise<string[]>;
+  /** Deletes at most `limit` ended reservations whose id is older than the retention window, so refused with or without them; resolves to their number. */
+  forget(limit: number): Promise<number>;
 }
 
 export interface OpenLedger {

@@ -69,6 +69,11 @@ export function tablesOf(db: DatabaseSync) {
     },
     organizationsDue: (after: string, nowMs: number, limit: number): string[] =>
       organizationsOf("ledgerReservations WHERE organizationId > ? AND state = 'OPEN' AND expiresAtMs <= ?", after, nowMs, limit),
+    /** Ended ones of any organization whose id was made before `madeMs`; gives their number. */
+    forget(madeMs: number, limit: number): number {
+      const ended = "SELECT organizationId, id FROM ledgerReservations WHERE state <> 'OPEN' AND id < ? ORDER BY id LIMIT ?";
+      return Number(sql(`DELETE FROM ledgerReservations WHERE (organizationId, id) IN (${ended})`).run(firstIdOf(madeMs), limit).changes);
+    },
 
     unrelayed: (organizationId: string, limit: number): LedgerRow[] =>
       rowsOf('organizationId = ? AND sequence > (SELECT relayedSequence FROM ledgerAccounts WHERE organizationId = ledgerRows.organizationId) ORDER BY sequence LIMIT ?', organizationId, limit),
@@ -78,4 +83,10 @@ export function tablesOf(db: DatabaseSync) {
       sql('UPDATE ledgerAccounts SET relayedSequence = ? WHERE organizationId = ? AND relayedSequence < ?').run(throughSequence, organizationId, throughSequence);
     },
   };
+}
+
+/** Lower than every UUIDv7 of that millisecond, above all earlier ones. */
+function firstIdOf(madeMs: number): string {
+  const digits = Math.max(0, madeMs).toString(16).padStart(12, '0');
+  return `${digits.slice(0, 8)}-${digits.slice(8)}`;
 }
