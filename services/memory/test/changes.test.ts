@@ -41,8 +41,8 @@ it('every change leaves as one change event and one audit entry that name the ac
   await memory.running.runJob('relay');
 
   const changes = await eventsOf('memory.change.v1', 6);
-  const ofType = { id: type.id, type: 'Note', version: 1, actor };
-  const ofObject = { id: object.id, typeId: type.id, type: 'Note', key: 'k', actor };
+  const ofType = { id: type.id, type: 'Note', version: 1, actor, requestId: expect.any(String) };
+  const ofObject = { id: object.id, typeId: type.id, type: 'Note', key: 'k', actor, requestId: expect.any(String) };
   expect(changes.map(({ type: name, subject: about, sequence, data }) => [name, about, sequence, data])).toEqual([
     ['memory.type.created.v1', `types/${type.id}`, 1, { ...ofType, revision: 1 }],
     ['memory.type.updated.v1', `types/${type.id}`, 2, { ...ofType, revision: 2 }],

@@ -171,14 +171,14 @@ describe.each([1, 4])('with %i fence rows a type', (hotRows) => {
         for (let n = 0; n < turns; n++) await turn();
         return work();
       };
-      const creates = Array.from({ length: 6 }, (_, n) => later(n + (round % 7), churn).then(note('created'), refused));
-      const deletions = Array.from({ length: 5 }, (_, n) => later(2 * n, () => removeType(typeId)).then(note('deleted'), refused));
+      const creates = Array.from({ length: 6 }, (_, n) => later(n + (round % 13), churn).then(note('created'), refused));
+      const deletions = Array.from({ length: 5 }, (_, n) => later(2 * n + 4 * (round % 5), () => removeType(typeId)).then(note('deleted'), refused));
       const changes = Array.from({ length: 2 }, (_, n) => later(3 * n, () => putSchema(typeId, { ...SCHEMA, title: `${n}` })).then(() => undefined, refused));
       await Promise.all([...creates, ...deletions, ...changes]);
     }
     const after = await kept();
     expect(after).toMatchObject(sound);
     expect(new Set(after.objects.map(({ _id }) => _id))).toEqual(acknowledged);
-    for (const outcome of Object.values(tally)) expect(outcome).toBeGreaterThan(0);
+    expect(Object.entries(tally).filter(([, count]) => count === 0)).toEqual([]);
   });
 });
