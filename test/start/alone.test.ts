@@ -1,4 +1,3 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { join, relative } from 'node:path';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
@@ -7,16 +6,11 @@ import { openOperator, type Operator } from 'platform/operator.ts';
 import { PROCESSES, type ProcessName } from 'platform/processes.ts';
 import { temporaryFolder } from 'platform/testing.ts';
 import { descendantsOf } from '../kills/family.ts';
-import { freeAddresses, REPOSITORY, request, untilPrinted } from '../stack.ts';
-import { endOf, expectGone, outcomeOf, type Outcome } from './outcome.ts';
+import { eventually, freeAddresses, REPOSITORY, request } from '../stack.ts';
+import { begin, endOf, expectGone, outcomeOf, type Begun, type Outcome } from './outcome.ts';
 
 const PARTS = Object.keys(PROCESSES) as ProcessName[];
 const mainOf = (part: ProcessName): string => join(REPOSITORY, part === 'gateway' ? 'gateway' : `services/${part}`, 'src/main.ts');
-
-interface Alone {
-  child: ChildProcess;
-  output(): string;
-}
 
 describe('a process that is started alone, as Kubernetes starts it', () => {
   const folder = temporaryFolder();
@@ -30,29 +24,27 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
     folder.remove();
   });
 
-  const begin = (file: string, args: readonly string[], cwd: string, given: Record<string, string> = {}): Alone => {
-    const child = spawn(file, args, { cwd, env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env, ...given }, stdio: ['ignore', 'pipe', 'pipe'] });
-    let printed = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
-    return { child, output: () => printed };
-  };
+  const service = (file: string, args: readonly string[], cwd: string, given: Record<string, string> = {}): Begun => begin(file, args, { cwd, env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env, ...given } });
   const alone = (part: ProcessName, args: readonly string[] = []): Promise<Outcome> => outcomeOf(process.execPath, [mainOf(part), ...args], { env, cwd: folder.path });
-  const untilReady = async ({ child, output }: Alone): Promise<void> => {
-    // it is said in the log, which is on standard error
-    child.stderr?.on('data', () => child.stdout?.emit('data', ''));
-    await untilPrinted(child, output, '"msg":"ready"');
-  };
+  const untilReady = ({ child, output }: Begun): Promise<true> =>
+    eventually(() => {
+      if (child.exitCode !== null) throw new Error(output());
+      return output().includes('"msg":"ready"');
+    });
   const jobsOf = (part: ProcessName) => operator.client(JobServiceService, part).listJobs({}, operator.as());
 
-  it.each(PARTS)('%s without a key: one sentence that tells how to make it, exit code 1', async (part) => {
-    expect(await alone(part)).toMatchObject({ code: 1, stdout: '', stderr: `${part}: The key of ${part} is missing: there is no ${folder.path}/keys/${part}.key; "npm run admin -- keys create" makes it\n` });
+  it('without a key, each says in one sentence how to make it, exit code 1', async () => {
+    const outcomes = await Promise.all(PARTS.map((part) => alone(part)));
+    expect(outcomes).toEqual(PARTS.map((part) => ({
+      code: 1, signal: null, stdout: '', stderr: `${part}: The key of ${part} is missing: there is no ${folder.path}/keys/${part}.key; "npm run admin -- keys create" makes it\n`,
+    })));
   });
 
   it('with keys of "keys create", all five find each other, serve, and stop on SIGTERM with exit code 0', async () => {
     const keys = await outcomeOf(process.execPath, [join(REPOSITORY, 'admin/src/main.ts'), 'keys', 'create'], { env });
     expect(keys.code).toBe(0);
     operator = openOperator({ keyFolder: keyFolderOf(folder.path), addresses: env });
-    const started = PARTS.map((part) => begin(process.execPath, [mainOf(part)], '/'));
+    const started = PARTS.map((part) => service(process.execPath, [mainOf(part)], '/'));
     await Promise.all(started.map(untilReady));
     for (const part of PARTS.filter((name) => name !== 'gateway')) expect((await jobsOf(part)).jobs).not.toEqual([]);
     await operator.client(AuthServiceService, 'auth').createOrganization({ name: 'acme', tier: 'starter' }, operator.as());
@@ -63,7 +55,7 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
   });
 
   it('npm start -w services/memory does the same; a relative DATA_DIR begins where npm was called', async () => {
-    const memory = begin('npm', ['start', '-w', 'services/memory'], REPOSITORY, { DATA_DIR: relative(REPOSITORY, folder.path) });
+    const memory = service('npm', ['start', '-w', 'services/memory'], REPOSITORY, { DATA_DIR: relative(REPOSITORY, folder.path) });
     await untilReady(memory);
     expect((await jobsOf('memory')).jobs).not.toEqual([]);
     const family = descendantsOf(memory.child.pid as number);

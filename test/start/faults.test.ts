@@ -40,20 +40,16 @@ describe('a start that cannot be: one clear sentence, exit code 1', () => {
     expect(await faults({}, ['--port', '9000'])).toEqual(['The start failed: Unknown argument --port; npm start -- --help lists what can be set']);
   });
 
-  it.each(['plain-file/data', 'plain-file', '/proc/data'])('an unwritable folder: %s', async (name) => {
-    const path = name.startsWith('/') ? name : join(folder.path, name);
-    expect(await faults({ DATA_DIR: path })).toEqual([expect.stringMatching(new RegExp(`^The start failed: cannot write in the folder ${path}: .+`))]);
+  it('an unwritable folder', async () => {
+    const paths = [join(folder.path, 'plain-file/data'), join(folder.path, 'plain-file'), '/proc/data'];
+    expect(await Promise.all(paths.map((path) => faults({ DATA_DIR: path })))).toEqual(paths.map((path) => [expect.stringContaining(`The start failed: cannot write in the folder ${path}: `)]));
   });
 
   it('a folder in use by another start', async () => {
     expect(await faults({ DATA_DIR: join(folder.path, 'used') })).toEqual([`The start failed: The data folder ${join(folder.path, 'used')} is in use by another start`]);
   });
 
-  it('a port in use: which one, of what, and the setting for another', async () => {
-    expect(await faults({ GATEWAY_LISTEN: `127.0.0.1:${port}` })).toEqual([`gateway: The address 127.0.0.1:${port} is in use by another program; GATEWAY_LISTEN sets another`]);
-  });
-
-  it('two ports in use, one of a service: both are told', async () => {
+  it('ports in use: which one, of what, and the setting for another', async () => {
     expect(await faults({ GATEWAY_LISTEN: `127.0.0.1:${port}`, MEMORY_LISTEN: `127.0.0.1:${port}` })).toEqual([
       `gateway: The address 127.0.0.1:${port} is in use by another program; GATEWAY_LISTEN sets another`,
       `memory: The address 127.0.0.1:${port} is in use by another program; MEMORY_LISTEN sets another`,
@@ -76,7 +72,7 @@ describe('a start that cannot be: one clear sentence, exit code 1', () => {
 
   it.each([['npm was called', { INIT_CWD: folder.path }, '/'], ['it was called without npm', {}, folder.path]])('a relative DATA_DIR begins where %s', async (how, given, cwd) => {
     const name = how.replaceAll(' ', '-');
-    expect((await start({ ...addresses, GATEWAY_LISTEN: `127.0.0.1:${port}`, DATA_DIR: name, ...given }, [], cwd)).code).toBe(1);
+    expect((await start({ ...addresses, LOG_LEVEL: 'loud', DATA_DIR: name, ...given }, [], cwd)).code).toBe(1);
     expect(existsSync(join(folder.path, name, 'keys'))).toBe(true);
   });
 });

@@ -10,7 +10,7 @@ import { PROCESSES } from 'platform/processes.ts';
 import { temporaryFolder } from 'platform/testing.ts';
 import { descendantsOf } from '../kills/family.ts';
 import { eventually, expressionAgent, freeAddresses, launch, REPOSITORY, request, untilPrinted } from '../stack.ts';
-import { endOf, expectGone } from './outcome.ts';
+import { begin, endOf, expectGone, type Begun } from './outcome.ts';
 
 const SLOW = expressionAgent('slow', '($count := function($left) { $left = 0 ? 0 : $count($left - 1) }; {"left": $count(n)})', { limits: { wallMs: 60_000, maxSteps: 1_000_000_000 } });
 const READY = 'Ctrl-C stops it';
@@ -22,7 +22,7 @@ describe('the first start, and the second', () => {
   let token: string;
   let operator: Operator;
   let first: ReturnType<typeof launch>;
-  let second: ReturnType<typeof launch> | undefined;
+  let second: Begun | undefined;
   beforeAll(async () => {
     env = { ...(await freeAddresses()), DATA_DIR: folder.path, LOG_LEVEL: 'debug' };
     baseUrl = `http://${env.GATEWAY_LISTEN}`;
@@ -33,9 +33,9 @@ describe('the first start, and the second', () => {
   });
   afterAll(async () => {
     operator.close();
-    for (const { launcher } of [first, ...(second ? [second] : [])]) {
-      launcher.kill('SIGINT');
-      await endOf(launcher);
+    for (const child of [first.launcher, ...(second ? [second.child] : [])]) {
+      child.kill('SIGTERM');
+      await endOf(child);
     }
     folder.remove();
   });
@@ -90,18 +90,18 @@ describe('the first start, and the second', () => {
     await expectGone(family);
   });
 
-  it('keeps all data over a second start, which prints no secret, makes nothing again and stops on SIGTERM', async () => {
-    const again = (second = launch(env));
-    await untilPrinted(again.launcher, again.output, READY);
+  it('keeps all data over a second start, which prints no secret, makes nothing again and stops when npm is told to', async () => {
+    const again = (second = begin('npm', ['start'], { cwd: REPOSITORY, env: { ...process.env, NODE_OPTIONS: '', ...env } }));
+    await untilPrinted(again.child, again.output, READY);
     expect(again.output()).not.toContain('aks_');
     expect((await executions()).map(({ agent, status }: { agent: string; status: string }) => [agent, status])).toEqual([['slow', 'succeeded'], ['invoice-total', 'succeeded']]);
     const { id } = await demo();
     const { rows } = await operator.client(CreditsServiceService, 'credits').listLedgerRows({ pageSize: 100, beforeSequence: 0 }, operator.as(id));
     expect(rows.filter(({ kind }) => kind === 'GRANT')).toHaveLength(1);
-    const family = descendantsOf(again.launcher.pid as number);
-    again.launcher.kill('SIGTERM');
-    expect(await endOf(again.launcher)).toEqual([0, null]);
+    const family = descendantsOf(again.child.pid as number);
+    again.child.kill('SIGTERM');
     await expectGone(family);
+    expect(again.output()).toMatch(/Stopped\.\n$/);
   });
 
   it("keeps the token's value out of every file and of every log line", () => {

@@ -31,8 +31,8 @@ describe('a start that is interrupted, again and again on the same folder', () =
   };
   const childrenAre = (count: number) => ({ launcher }: Start) => childrenOf(launcher.pid as number).length >= count;
   const partIsReady = ({ output }: Start) => / s\n/.test(output());
-  /** True when a service's table has rows: how far the seed has come. */
-  const seeded = (service: string, table: string) => () => rowsIn(join(folder.path, `${service}.db`), table) > 0;
+  /** True when all parts run and a service's table has rows: how far the seed has come, at least. */
+  const seeded = (service: string, table: string) => (start: Start) => childrenAre(5)(start) && rowsIn(join(folder.path, `${service}.db`), table) > 0;
 
   it.each<[string, (start: Start) => boolean]>([
     ['when its process has begun', () => true],

@@ -1,4 +1,4 @@
-import { execFile, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { descendantsOf, isGone } from '../kills/family.ts';
 import { commandOf, eventually } from '../stack.ts';
@@ -22,6 +22,18 @@ export const outcomeOf = (file: string, args: readonly string[], { env = {}, cwd
     const child = execFile(file, args, { env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env }, cwd, maxBuffer: 1 << 26 }, (_error, stdout, stderr) =>
       resolve({ code: child.exitCode, signal: child.signalCode, stdout, stderr }));
   });
+
+/** A process that goes on, and what it has printed so far on both streams. */
+export interface Begun {
+  child: ChildProcess;
+  output(): string;
+}
+export function begin(file: string, args: readonly string[], options: SpawnOptions): Begun {
+  const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  return { child, output: () => printed };
+}
 
 /** [code, signal], also of a process that has ended already. */
 export async function endOf(child: ChildProcess): Promise<[number | null, string | null]> {

@@ -1,0 +1,140 @@
+import { userInfo } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { newId } from 'platform/ids.ts';
+import { eventually, expressionAgent, request, startStack, type Stack } from '../stack.ts';
+import { commandLine, json, printed, sentence, type CommandLine } from './command-line.ts';
+
+const OPERATOR = userInfo().username;
+const ADA = 'ada@acme.example';
+
+describe('the admin command line, noun by noun', () => {
+  let stack: Stack;
+  let admin: CommandLine;
+  let acme: { id: string };
+  beforeAll(async () => {
+    stack = await startStack();
+    admin = commandLine({ ...stack.env, ORGANIZATION: 'acme' });
+    acme = await json(admin('organization create acme --tier enterprise --json'));
+    await printed(on(`user create ${ADA} --name Ada --role admin --role security_admin`));
+  });
+  afterAll(() => stack.stop());
+
+  const on = (words: string) => admin(`--organization acme ${words}`);
+  const asAda = (words: string) => on(`--as ${ADA} ${words}`);
+  const status = async (token: string) => (await request(stack.baseUrl, 'GET', '/api/memory/types', { token })).status;
+  /** [action, outcome, who] of the newest entries of the audit trail that have one of these actions. */
+  const trail = async (count: number, ...actions: string[]) =>
+    eventually(async () => {
+      const entries: { action: string; outcome: string; actorKind: string; actorName: string; actorVia: string }[] = await json(on('--json audit list --page-size 1000'));
+      const found = entries.filter(({ action }) => actions.includes(action)).slice(0, count);
+      return found.length === count && found.map(({ action, outcome, actorKind, actorName, actorVia }) => [action, outcome, [actorKind, actorName, actorVia].join(' ').trim()].join(' '));
+    });
+
+  it('organization: create, list, tier, deactivate, activate, each by name or id, recorded with the operator', async () => {
+    const { id } = await json(admin('organization create other --json'));
+    expect(await json(admin('--json organization list'))).toEqual(expect.arrayContaining([expect.objectContaining({ id, name: 'other', tier: 'starter', state: 'active' })]));
+    expect(await json(admin('--json organization tier other professional'))).toMatchObject({ id, tier: 'professional' });
+    expect(await json(admin(`--json organization deactivate ${id}`))).toMatchObject({ id, state: 'deactivated' });
+    expect(await json(admin('--json organization activate other'))).toMatchObject({ id, state: 'active' });
+    const audited = await eventually(async () => {
+      const entries: { action: string; actorKind: string; actorName: string; targetId: string }[] = await json(admin('--organization other --json audit list'));
+      return entries.length >= 4 && entries;
+    });
+    expect(audited.map(({ action, actorKind, actorName, targetId }) => [action, actorKind, actorName, targetId])).toEqual(
+      ['organization.activate', 'organization.deactivate', 'organization.set_tier', 'organization.create'].map((action) => [action, 'operator', OPERATOR, id]));
+  });
+
+  it('user: create, list, set-roles, set-groups, remove, recorded with the operator', async () => {
+    expect(await json(on('--json user create bob@acme.example'))).toMatchObject({ email: 'bob@acme.example', name: 'bob', roles: [], groups: [] });
+    expect(await json(on('--json user set-roles bob@acme.example admin'))).toMatchObject({ roles: ['admin'] });
+    expect(await json(on('--json user set-groups bob@acme.example finance sales'))).toMatchObject({ groups: ['finance', 'sales'] });
+    const [asTable, asJson] = await Promise.all([printed(on('user list')), json(on('--json user list'))]);
+    expect(asTable).toMatch(/^Email +Name +Roles +Groups +Created\n[^]*bob@acme\.example +bob +admin +finance, sales +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ$/m);
+    expect(asJson.map(({ email }: { email: string }) => email)).toEqual([ADA, 'bob@acme.example']);
+    await printed(on('user set-roles bob@acme.example'));
+    await printed(on('user remove bob@acme.example'));
+    expect(await json(on('--json user list'))).toEqual([expect.objectContaining({ email: ADA })]);
+    expect(await trail(5, 'user.create', 'user.set_roles', 'user.set_groups', 'user.remove')).toEqual(
+      ['user.remove', 'user.set_roles', 'user.set_groups', 'user.set_roles', 'user.create'].map((action) => `${action} success operator ${OPERATOR}`));
+  });
+
+  it('token: made and revoked only as a security administrator, its value shown once, recorded with the user and the operator behind', async () => {
+    const shown = await printed(asAda('token create nightly'));
+    const value = /^value +(aks_\w+)$/m.exec(shown)?.[1] as string;
+    expect([shown.split('aks_').length - 1, await status(value)]).toEqual([2, 200]);
+    const lists = await Promise.all([printed(asAda('token list')), printed(asAda('--json token list'))]);
+    for (const list of lists) {
+      expect(list).toContain('nightly');
+      expect(list).not.toContain(value.slice(8));
+    }
+    expect(lists[0]).toMatch(/^Name +Id +Hint +Created +Last used +State\nnightly +\S{36} +aks_\w{4} +\S+ \S+Z +(never|\S+ \S+Z) +live\n$/);
+    expect(await json(asAda('--json token revoke nightly'))).toMatchObject({ name: 'nightly', revokedAt: expect.any(String) });
+    expect(await status(value)).toBe(401);
+    expect(await printed(asAda('token list'))).toMatch(/ revoked\n$/);
+    expect(await trail(2, 'server_token.create', 'server_token.revoke')).toEqual(['server_token.revoke', 'server_token.create'].map((action) => `${action} success user ${ADA} ${OPERATOR}`));
+  });
+
+  it('token: refused to a user without security_admin, who is denied in the audit trail, and to an operator alone', async () => {
+    await printed(on('user create eve@acme.example --role admin'));
+    const refusals = await Promise.all(['token create mine', 'token list', 'token revoke mine'].map((words) => sentence(on(`--as eve@acme.example ${words}`))));
+    expect(refusals).toEqual(Array(3).fill('The role security_admin is required'));
+    expect(await sentence(on('token list'), 2)).toBe('Server tokens belong to a security administrator: --as <email>');
+    expect(await printed(asAda('token list'))).not.toContain('mine');
+  });
+
+  it('credits: a grant repeated with its id adds once; balance and ledger tell it', async () => {
+    const id = newId();
+    const grant = `credits grant 12.5 --note opening --id ${id}`;
+    expect(await printed(on(grant))).toMatch(/^available +12\.5$/m);
+    expect(await json(on(`--json ${grant}`))).toMatchObject({ availableMicros: 12_500_000, grantedMicros: 12_500_000, sequence: 1 });
+    await printed(on('credits grant 1'));
+    expect(await printed(on('credits balance'))).toMatch(/^available +13\.5\nreserved +0\nspent +0\ngranted +13\.5$/m);
+    const [asTable, rows] = await Promise.all([printed(on('credits ledger')), json(on('--json credits ledger'))]);
+    expect(asTable).toMatch(new RegExp(`^1 +\\S+ \\S+Z +grant +12\\.5 +12\\.5 .*${id}$`, 'm'));
+    expect(rows.map((row: { kind: string; note: string; actor: string }) => [row.kind, row.note, row.actor])).toEqual([['GRANT', '', `operator:${OPERATOR}`], ['GRANT', 'opening', `operator:${OPERATOR}`]]);
+    expect(await trail(2, 'credits.grant')).toEqual(Array(2).fill(`credits.grant success operator ${OPERATOR}`));
+  });
+
+  it('agent: the same document twice is one version; publish, roll back, retire decide what runs', async () => {
+    const file = join(stack.folder, 'total.json');
+    const write = (value: number) => writeFileSync(file, JSON.stringify(expressionAgent('total', `{"n": ${value}}`)));
+    const { value: token } = await json(asAda('--json token create runs'));
+    const run = async () => {
+      const { status: code, body } = await request(stack.baseUrl, 'POST', '/api/agent/run', { token, body: { agentName: 'total', args: {} } });
+      return code === 200 ? body.output.n : code;
+    };
+    write(1);
+    expect(await json(on(`--json agent apply ${file}`))).toEqual([{ name: 'total', version: 1, changed: true, state: 'draft' }]);
+    expect(await json(on(`--json agent apply ${file}`))).toEqual([{ name: 'total', version: 1, changed: false, state: 'draft' }]);
+    expect(await run()).toBe(404);
+    expect(await json(on('--json agent publish total'))).toMatchObject({ state: 'published', publishedVersion: 1 });
+    write(2);
+    expect(await printed(on(`agent apply ${file} --publish`))).toMatch(/^total +2 +yes +published$/m);
+    expect(await run()).toBe(2);
+    expect(await json(on('--json agent publish total --version 1'))).toMatchObject({ publishedVersion: 1, latestVersion: 2 });
+    expect(await run()).toBe(1);
+    const [agents, versions] = await Promise.all([printed(on('agent list')), json(on('--json agent versions total'))]);
+    expect(agents).toMatch(/^total +published +1 +2 +\S+ \S+Z$/m);
+    expect(versions.map(({ version }: { version: number }) => version)).toEqual([2, 1]);
+    expect(await json(on('--json agent retire total'))).toMatchObject({ state: 'retired' });
+    expect(await run()).toBe(404);
+    expect(await trail(6, 'agent.apply', 'agent.publish', 'agent.retire')).toEqual(
+      ['agent.retire', 'agent.publish', 'agent.publish', 'agent.apply', 'agent.publish', 'agent.apply'].map((action) => `${action} success operator ${OPERATOR}`));
+  });
+
+  it('job: list names them all; run runs one of a service, or those of every service', async () => {
+    const list: { service: string; name: string }[] = await json(admin('--json job list'));
+    expect(list.map(({ service, name }) => `${service}/${name}`)).toEqual(expect.arrayContaining(['agents/reaper', 'credits/sweeper', ...['auth', 'agents', 'memory', 'credits'].map((service) => `${service}/relay`)]));
+    const [one, all] = await Promise.all([printed(admin('job run credits/sweeper')), json(admin('--json job run relay'))]);
+    expect(one).toMatch(/^Job +Ran +Done\ncredits\/sweeper +yes +0\n$/);
+    expect(all.map(({ job, ran }: { job: string; ran: boolean }) => [job, ran])).toEqual(['auth', 'agents', 'memory', 'credits'].map((service) => [`${service}/relay`, true]));
+  });
+
+  it('audit: lists newest first, one action alone when asked', async () => {
+    const entries: { action: string; at: string }[] = await json(on('--json audit list --action user.create'));
+    expect([...new Set(entries.map(({ action }) => action))]).toEqual(['user.create']);
+    expect(entries.map(({ at }) => at)).toEqual(entries.map(({ at }) => at).sort().reverse());
+    expect(await printed(admin(`--organization ${acme.id} audit list --action organization.create`))).toMatch(new RegExp(`organization\\.create +success +operator ${OPERATOR} +1 +organization ${acme.id}\\n$`));
+  });
+});
