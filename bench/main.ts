@@ -25,11 +25,6 @@ const scenarios = {
 type Scenario = keyof typeof scenarios;
 const contentOf = (key: string): object => ({ name: `name of ${key}`, tags: ['a', 'b', 'c'], score: 4.5, nested: { active: true, note: null } });
 
-const what = process.argv[2] ?? '--help';
-if (what === 'start') await measureStart();
-else if (Object.hasOwn(scenarios, what)) await compare(what as Scenario);
-else process.stdout.write(HELP);
-
 async function compare(scenario: Scenario): Promise<void> {
   const { method, path, floor } = scenarios[scenario];
   const body = 'body' in scenarios[scenario] ? (scenarios[scenario] as { body(key: string): object }).body : undefined;
@@ -87,3 +82,8 @@ function report(scenario: Scenario, rounds: readonly Measured[]): void {
     process.stdout.write(`| ${name} | ${median(own.map((r) => r.requestsPerSecond))} | ${median(own.map((r) => r.p50Ms))} | ${median(own.map((r) => r.p99Ms))} | ${median(own.map((r) => r.failed))} | ${cpu} |\n`);
   }
 }
+
+const what = process.argv[2] ?? '--help';
+if (what === 'start') await measureStart();
+else if (Object.hasOwn(scenarios, what)) await compare(what as Scenario);
+else process.stdout.write(HELP);

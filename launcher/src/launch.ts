@@ -1,4 +1,3 @@
-import { getCompileCacheDir } from 'node:module';
 import { readConfig, type Env } from 'platform/config.ts';
 import { createKeys, keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
 import { openOperator, operatorName } from 'platform/operator.ts';
@@ -39,7 +38,7 @@ function stop(exitCode: number): Promise<never> {
 }
 
 async function start(given: Env, args: readonly string[]): Promise<void> {
-  if (args.includes('--help') || args.includes('-h')) return say(await helpOf(PARTS));
+  if (args.includes('--help') || args.includes('-h')) return say(await helpOf(PARTS, given));
   if (args.length > 0) throw new StartError(`Unknown argument ${args[0]}; npm start -- --help lists what can be set`);
 
   process.umask(0o077);
@@ -49,7 +48,7 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   const keyFolder = keyFolderOf(DATA_DIR);
   createKeys(keyFolder, [...Object.keys(PROCESSES), operatorName()]);
 
-  const env = { LOG_LEVEL: 'warn', NODE_COMPILE_CACHE: getCompileCacheDir(), ...given, ...addresses, DATA_DIR, PEERS_FILE: peersFileOf(keyFolder) };
+  const env = { LOG_LEVEL: 'warn', ...given, ...addresses, DATA_DIR, PEERS_FILE: peersFileOf(keyFolder) };
   children = PARTS.map((part) => superviseChild(part, { ...env, KEY_FILE: keyFileOf(keyFolder, part.name) }, say));
   const gatewayAddress = await allReady();
   if (stopping) return;
