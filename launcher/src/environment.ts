@@ -11,12 +11,13 @@ export const reachable = (listen: string): string => listen.replace(/^0\.0\.0\.0
  * @throws StartError for a service on a port that nobody can know
  */
 export function addressesOf(env: Env): Record<string, string> {
-  const addresses = (Object.keys(PROCESSES) as ProcessName[]).flatMap((name) => {
+  const called = (Object.keys(PROCESSES) as ProcessName[]).filter((name) => name !== 'gateway');
+  const addresses = called.flatMap((name) => {
     const given = env[settingOf(name, 'ADDRESS')];
     if (given) return [[settingOf(name, 'ADDRESS'), given]];
     const listen = env[settingOf(name, 'LISTEN')];
     if (!listen || !isAddress(listen)) return [];
-    if (name !== 'gateway' && listen.endsWith(':0')) throw new StartError(`${settingOf(name, 'LISTEN')} must name a port, not ${JSON.stringify(listen)}: the other processes find ${name} by it`);
+    if (listen.endsWith(':0')) throw new StartError(`${settingOf(name, 'LISTEN')} must name a port, not ${JSON.stringify(listen)}: the other processes find ${name} by it`);
     return [[settingOf(name, 'ADDRESS'), reachable(listen)]];
   });
   return Object.fromEntries(addresses);

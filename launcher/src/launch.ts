@@ -57,7 +57,7 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   const seeded = await seed(operator, DATA_DIR);
   operator.close();
   if (stopping) return;
-  say(greeting({ baseUrl: `http://${reachable(gatewayAddress)}`, seconds: seconds(), seeded }));
+  say(greeting({ baseUrl: `http://${reachable(gatewayAddress)}`, seconds: seconds(), seeded, settings: { ...(given.DATA_DIR && { DATA_DIR }), ...addresses } }));
   // after its token was shown: a start that dies in between is shown a new one
   if (seeded) markSeeded(DATA_DIR);
 }
@@ -76,6 +76,8 @@ async function allReady(): Promise<string> {
 
 /** `npm start`: runs until it is told to stop; ends the process with exit code 0, or 1 when it cannot start. */
 export function launch(env: Env, args: readonly string[]): void {
+  // nobody reads any more: that is no reason to stop
+  process.stdout.on('error', () => undefined);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(0));
   if (env.npm_lifecycle_event) whenParentEnds(() => void stop(0));
   start(env, args).catch((error: unknown) => {

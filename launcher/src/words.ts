@@ -11,8 +11,12 @@ export const farewell = 'Stopped.';
 
 const RUN_BODY = '{"agentName":"invoice-total","args":{"items":[{"price":12.5,"quantity":2},{"price":3,"quantity":1}]}}';
 
-/** The last words of a start: the base URL and a curl that runs an agent when pasted. */
-export function greeting({ baseUrl, seconds, seeded }: { baseUrl: string; seconds: string; seeded: Seeded | undefined }): string {
+/**
+ * The last words of a start: the base URL and a curl that runs an agent when pasted.
+ * @param settings what the admin command line must be told to find this stack
+ */
+export function greeting({ baseUrl, seconds, seeded, settings }: { baseUrl: string; seconds: string; seeded: Seeded | undefined; settings: Readonly<Record<string, string>> }): string {
+  const admin = [...Object.entries(settings).map(([name, value]) => `${name}=${quoted(value)}`), 'npm run admin --'].join(' ');
   const firstStart = seeded && [
     `First start: organization "${seeded.organization}" (tier enterprise, ${seeded.credits.toLocaleString('en')} credits), administrator ${seeded.administrator},`,
     `functional agents ${seeded.agents.join(', ')}.`,
@@ -29,10 +33,14 @@ export function greeting({ baseUrl, seconds, seeded }: { baseUrl: string; second
     `  curl -s ${baseUrl}/api/agent/run -H 'Authorization: Bearer ${seeded?.token ?? '<your server token>'}' -H 'Content-Type: application/json' \\`,
     `    -d '${RUN_BODY}'`,
     '',
-    ...(seeded ? [] : ['Another token:  npm run admin -- token create <name> --organization demo --as admin@demo.example', '']),
+    seeded ? `Administer it:  ${admin} --help` : `Another token:  ${admin} token create <name> --organization demo --as admin@demo.example`,
+    '',
     'Ctrl-C stops it; the data stays.',
   ].join('\n');
 }
+
+/** As a shell reads it. */
+const quoted = (value: string): string => (/^[\w./:@-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);
 
 /** Why a start failed, one sentence a line; what several parts say is said once. */
 export function faultsOf(error: unknown): string[] {

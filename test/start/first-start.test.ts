@@ -68,7 +68,7 @@ describe('the first start, and the second', () => {
 
   it('prints a curl that runs an agent when a shell executes it', () => {
     const command = /^ {2}curl .*\\\n.*$/m.exec(first.output())?.[0] as string;
-    const shell = spawnSync('sh', ['-c', command], { encoding: 'utf8', env: { ...process.env, NODE_OPTIONS: '', PATH: `${process.env.PATH}:${join(REPOSITORY, 'test/stand-ins')}` } });
+    const shell = inShell(command);
     expect({ status: shell.status, reply: JSON.parse(shell.stdout) }).toMatchObject({ status: 0, reply: { success: true, agent: 'invoice-total', output: { total: 28, count: 2 } } });
   });
 
@@ -98,6 +98,9 @@ describe('the first start, and the second', () => {
     const { id } = await demo();
     const { rows } = await operator.client(CreditsServiceService, 'credits').listLedgerRows({ pageSize: 100, beforeSequence: 0 }, operator.as(id));
     expect(rows.filter(({ kind }) => kind === 'GRANT')).toHaveLength(1);
+    const command = /^Another token: {2}(.*)$/m.exec(again.output())?.[1]?.replace('<name>', "'another one'") as string;
+    expect(inShell(command)).toMatchObject({ status: 0, stdout: expect.stringMatching(/^name +another one$[^]*^value +aks_\w+$/m) });
+
     const family = descendantsOf(again.child.pid as number);
     again.child.kill('SIGTERM');
     await expectGone(family);
@@ -115,3 +118,7 @@ describe('the first start, and the second', () => {
     expect(first.output().split('\n').filter((line) => line.includes(secret)).map((line) => line.slice(0, 18))).toEqual(['Server token, show', '  curl -s http://1']);
   });
 });
+
+/** What a person gets who pastes a command. */
+const inShell = (command: string) =>
+  spawnSync('sh', ['-c', command], { encoding: 'utf8', cwd: REPOSITORY, env: { ...process.env, NODE_OPTIONS: '', PATH: `${process.env.PATH}:${join(REPOSITORY, 'test/stand-ins')}` } });
