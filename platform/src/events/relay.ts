@@ -1,4 +1,3 @@
-import { timeOfId } from '../ids.ts';
 import type { Job } from '../jobs.ts';
 import { remove, type PlatformStore } from '../store/store.ts';
 import { TOPICS, type CloudEvent, type EventBus, type Topic } from './bus.ts';
@@ -42,10 +41,4 @@ async function drain(platformStore: PlatformStore, bus: RelayDeps['bus'], topic:
     count += rows.length;
   }
   return count;
-}
-
-/** Age of the oldest event that waits for the relay, in milliseconds; 0 when none does. */
-export async function outboxAgeMs(platformStore: PlatformStore): Promise<number> {
-  const [oldest] = await platformStore.find(OUTBOX, {}, { limit: 1 });
-  return oldest === undefined ? 0 : Math.max(0, (await platformStore.now()) - timeOfId(oldest._id));
 }
