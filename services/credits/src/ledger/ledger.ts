@@ -1,5 +1,5 @@
 import type { Actor } from 'platform/principal.ts';
-import type { Account, LedgerRowKind, Refusal, ReservationState } from './rules.ts';
+import type { Account, Change, Refusal, ReservationState } from './rules.ts';
 
 /**
  * The ledger port: accounts, reservations and the rows that add up to them. One acceptance suite (test/ledger-suite.ts)
@@ -54,21 +54,11 @@ export interface Author {
   requestId: string;
 }
 
-export interface LedgerRow extends Author {
+export interface LedgerRow extends Author, Omit<Change, 'openDelta'> {
   sequence: number;
-  kind: LedgerRowKind;
-  /** Grant or reservation. */
-  id: string;
-  availableDeltaMicros: number;
-  reservedDeltaMicros: number;
-  spentDeltaMicros: number;
-  grantedDeltaMicros: number;
-  /** Charge asked for = spent delta + shortfall. */
-  shortfallMicros: number;
   /** The account after this row. */
   availableMicros: number;
   reservedMicros: number;
-  note: string;
   createdAt: string;
 }
 

@@ -23,6 +23,7 @@ export interface Change {
   reservedDeltaMicros: number;
   spentDeltaMicros: number;
   grantedDeltaMicros: number;
+  /** Charge asked for = spent delta + shortfall. */
   shortfallMicros: number;
   openDelta: number;
   note: string;
