@@ -8,6 +8,10 @@ import { startTestbed, TOKEN, type Testbed } from './testbed.ts';
 const TYPE: MemoryType = { id: 'i', type: 't', displayName: '', description: '"ü\n😀', visibility: '', version: 0, jsonSchema: '{"b":1,"a":[]}', idSchema: undefined, embeddingSchema: '{"fields":[]}', groupNames: [], relations: '[]', state: 'active', createdAt: '', updatedAt: '' };
 const OBJECT: MemoryObject = { id: 'i', typeId: 'ti', type: 't', key: 'k', content: '{}', schemaVersion: 1, revision: 2, createdAt: 'c', updatedAt: 'u' };
 const RUN: RunAgentResponse = { success: true, sessionId: 'api-1', agentExecutionId: 'e', agent: 'a', output: '[1, null]', messages: [{ role: 'r', parts: [{ type: 'text', text: 'x' }, { type: 'text', text: '' }] }], idempotencyReplayed: undefined };
+/** False for a value with an integer that is refused because doubles cannot tell it from its neighbours. */
+const keepsItsDigits = (value: unknown): boolean =>
+  typeof value === 'number' ? !Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value) >= 1e21
+    : typeof value !== 'object' || value === null || Object.values(value).every(keepsItsDigits);
 let got: unknown;
 let content = '{}';
 let bed: Testbed;
@@ -57,7 +61,7 @@ describe('a body becomes the request message', () => {
     expect((got as UpdateMemoryTypeRequest).updateMask).toEqual([]);
   });
   it('with any JSON value as it was', async () => {
-    await fc.assert(fc.asyncProperty(fc.jsonValue({ maxDepth: 4, stringUnit: 'grapheme-composite' }).filter((value) => !/__proto__|\\u0000/.test(JSON.stringify(value))), async (value) => {
+    await fc.assert(fc.asyncProperty(fc.jsonValue({ maxDepth: 4, stringUnit: 'grapheme-composite' }).filter((value) => !/__proto__|\\u0000/.test(JSON.stringify(value)) && keepsItsDigits(value)), async (value) => {
       const { status, json } = await post('/api/memory/objects', { content: value });
       expect((got as CreateMemoryObjectRequest).content).toBe(JSON.stringify(value));
       expect(status).toBe(200);
