@@ -1,4 +1,5 @@
 import { relayJob } from 'platform/events/relay.ts';
+import { flushRefusals, refusalsJob } from 'platform/refusals-job.ts';
 import type { Program } from 'platform/run.ts';
 import { served } from 'platform/server.ts';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
@@ -14,8 +15,10 @@ import { getAgentExecution } from './executions/get-agent-execution.ts';
 import { listAgentExecutions } from './executions/list-agent-executions.ts';
 import { runAgent } from './executions/run-agent.ts';
 import { reaper } from './jobs/reaper.ts';
-import { flushLastRefusals, refusals } from './jobs/refusals.ts';
 import { retention } from './jobs/retention.ts';
+
+/** Refusals counted in memory, on their way to the audit trail. */
+const refusalsOf = ({ refusals, platformStore }: Deps) => ({ refusals, platformStore, source: '/agents' });
 
 export const program: Program<typeof config, Deps> = {
   name: 'agents',
@@ -35,8 +38,8 @@ export const program: Program<typeof config, Deps> = {
       listAgentVersions: (request, context) => listAgentVersions(deps, request, context),
     }),
   ],
-  jobs: (deps) => [relayJob({ ...deps, intervalMs: deps.config.RELAY_INTERVAL_MS }), reaper(deps), retention(deps), refusals(deps)],
+  jobs: (deps) => [relayJob({ ...deps, intervalMs: deps.config.RELAY_INTERVAL_MS }), reaper(deps), retention(deps), refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS })],
   // Running evaluations end as interrupted, cost nothing and are answered while the server drains.
   interrupt: ({ runners }) => runners.stop(),
-  close: flushLastRefusals,
+  close: async (deps) => void (await flushRefusals(refusalsOf(deps))),
 };

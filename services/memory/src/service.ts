@@ -1,9 +1,10 @@
 import { MemoryServiceService } from 'proto/memory/v1/memory.ts';
+import { flushRefusals, refusalsJob } from 'platform/refusals-job.ts';
 import type { Program } from 'platform/run.ts';
 import { served } from 'platform/server.ts';
+import { SOURCE } from './changes.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
-import { flushLastRefusals, refusals } from './jobs/refusals.ts';
 import { relay } from './jobs/relay.ts';
 import { createMemoryObject } from './objects/create-memory-object.ts';
 import { deleteMemoryObject } from './objects/delete-memory-object.ts';
@@ -16,6 +17,9 @@ import { deleteMemoryType } from './types/delete-memory-type.ts';
 import { getMemoryType } from './types/get-memory-type.ts';
 import { listMemoryTypes } from './types/list-memory-types.ts';
 import { updateMemoryType } from './types/update-memory-type.ts';
+
+/** Refusals counted in memory, on their way to the audit trail. */
+const refusalsOf = ({ refusals, platformStore }: Deps) => ({ refusals, platformStore, source: SOURCE });
 
 export const program: Program<typeof config, Deps> = {
   name: 'memory',
@@ -36,6 +40,6 @@ export const program: Program<typeof config, Deps> = {
       deleteMemoryObject: (request, context) => deleteMemoryObject(deps, request, context),
     }),
   ],
-  jobs: (deps) => [relay(deps), refusals(deps)],
-  close: flushLastRefusals,
+  jobs: (deps) => [relay(deps), refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS })],
+  close: async (deps) => void (await flushRefusals(refusalsOf(deps))),
 };

@@ -1,6 +1,6 @@
 import { isAdmin, type Principal } from 'platform/principal.ts';
 
-export const VISIBILITIES = ['organization', 'private'] as const;
+const VISIBILITIES = ['organization', 'private'] as const;
 /** `private`: admins and server tokens; `organization`: everyone of the organization. */
 export type Visibility = (typeof VISIBILITIES)[number];
 

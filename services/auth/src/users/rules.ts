@@ -2,7 +2,7 @@ import { invalid } from 'platform/errors.ts';
 import { requireName } from '../organizations/rules.ts';
 
 /** Independent of each other: security_admin is not admin. A membership without any is a plain member. */
-export const ROLES = ['admin', 'security_admin'] as const;
+const ROLES = ['admin', 'security_admin'] as const;
 export type Role = (typeof ROLES)[number];
 
 const EMAIL = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,189}$/u;

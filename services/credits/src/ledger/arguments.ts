@@ -3,11 +3,11 @@ import { timeOfId } from 'platform/ids.ts';
 import type { Grant, Wanted } from './ledger.ts';
 
 /** Bounds of what a caller may ask of a ledger, checked before the first write: a script cannot take half of it back. */
-export const MAX_AMOUNT_MICROS = 1e15;
+const MAX_AMOUNT_MICROS = 1e15;
 /** All grants of one account: the largest sum that every engine holds exactly. */
 export const MAX_GRANTED_MICROS = Number.MAX_SAFE_INTEGER;
-export const MAX_NOTE_LENGTH = 200;
-export const MAX_PAGE = 1000;
+const MAX_NOTE_LENGTH = 200;
+const MAX_PAGE = 1000;
 const MIN_TTL_MS = 1000;
 const MAX_TTL_MS = 24 * 3_600_000;
 /** How far an id's time may be ahead of the engine's clock. */
