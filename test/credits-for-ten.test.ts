@@ -1,6 +1,7 @@
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/ids.ts';
-import { auditTrailOf, eventsOf, executionsOf, expectToAddUp, ledgerOf } from './organization-records.ts';
+import { eventsOf } from './event-records.ts';
+import { auditTrailOf, executionsOf, expectToAddUp, ledgerOf } from './organization-records.ts';
 import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from './stack.ts';
 
 const CREDITS = 10;
@@ -50,7 +51,7 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
   it('the audit trail has the refusals with their count', async () => {
     await stack.runJob('agents', 'refusals');
     await stack.runJob('agents', 'relay');
-    await eventually(() => eventsOf(stack, tenant).audited);
+    await eventually(async () => (await eventsOf(stack, tenant)).audited);
     const refusals = await auditTrailOf(stack, tenant, 'request.refused');
     // one entry a minute: two when the thirty ran across one
     expect(refusals.reduce((sum, { count }) => sum + count, 0)).toBe(RUNS - CREDITS);

@@ -1,8 +1,5 @@
-import { DatabaseSync } from 'node:sqlite';
-import { join } from 'node:path';
 import { AuthServiceService, type AuditEntry } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService, type Account, type LedgerRow } from 'proto/credits/v1/credits.ts';
-import type { CloudEvent, Topic } from 'platform/events/bus.ts';
 import { request, type Stack, type Tenant } from './stack.ts';
 
 /** A tenant may outlive the stack that made it: where it is asked for and by which token. */
@@ -85,19 +82,4 @@ export async function objectsOf({ baseUrl }: Stack, { token }: Of, typeId: strin
     items.push(...body.items);
   }
   return { totals, items };
-}
-
-/** What the event log holds of the organization, by topic, and whether the audit consumer has passed all of its topic. */
-export function eventsOf({ folder }: Stack, { organizationId }: Of): { events: Record<Topic, CloudEvent[]>; audited: boolean; buried: number } {
-  const db = new DatabaseSync(join(folder, 'events.db'), { readOnly: true, timeout: 5_000 });
-  try {
-    const rows = db.prepare(`SELECT topic, event FROM event WHERE event ->> 'organizationid' = ? ORDER BY seq`).all(organizationId) as { topic: Topic; event: string }[];
-    const events: Record<Topic, CloudEvent[]> = { 'agent.execution.v1': [], 'audit.v1': [], 'credits.ledger.v1': [], 'memory.change.v1': [] };
-    for (const { topic, event } of rows) events[topic].push(JSON.parse(event) as CloudEvent);
-    const left = db.prepare(`SELECT count(*) AS n FROM event WHERE topic = 'audit.v1' AND seq > (SELECT seq FROM progress WHERE topic = 'audit.v1' AND "group" = 'auth-audit')`).get();
-    const buried = db.prepare('SELECT count(*) AS n FROM dead_letter').get();
-    return { events, audited: left?.n === 0, buried: Number(buried?.n) };
-  } finally {
-    db.close();
-  }
 }

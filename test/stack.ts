@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
@@ -8,10 +8,11 @@ import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { newId } from 'platform/ids.ts';
-import { keyFolderOf } from 'platform/keys.ts';
-import { openOperator, type Operator } from 'platform/operator.ts';
+import { createKeys, keyFolderOf } from 'platform/keys.ts';
+import { openOperator, operatorName, type Operator } from 'platform/operator.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/processes.ts';
 import { temporaryFolder } from 'platform/testing.ts';
+import { NO_ENGINES, sharedEngines } from './shared-engines.ts';
 
 export const REPOSITORY = join(import.meta.dirname, '..');
 const NAMES = Object.keys(PROCESSES) as ProcessName[];
@@ -43,6 +44,8 @@ export interface Stack {
   operator: Operator;
   tenant(given?: { tier?: string; credits?: number; agents?: readonly object[] }): Promise<Tenant>;
   runJob(service: ProcessName, name: string): Promise<{ ran: boolean; count: number }>;
+  /** Where the gateways answer: one, or two on shared engines. */
+  baseUrls: readonly string[];
   /** Process id of a part, as the operating system tells it. */
   pidOf(part: ProcessName): number;
   /** kill -9 of one part; resolves when the launcher has it back. */
@@ -56,14 +59,28 @@ export interface StackOptions {
   folder?: string;
 }
 
-/** The real product: `npm start`'s launcher with its five processes, on free ports and a folder of its own. */
+/**
+ * The real product: `npm start`'s launcher with its five processes, on free ports and a folder of its own. On shared engines
+ * (npm run test:engines) a second launcher runs a second replica of each; both start, seed and work at the same time.
+ */
 export async function startStack({ env: given = {}, folder }: StackOptions = {}): Promise<Stack> {
   const temporary = folder === undefined ? temporaryFolder() : { path: folder, remove: () => undefined };
-  const env: Record<string, string> = { ...(await freeAddresses()), DATA_DIR: temporary.path, ...given };
+  const engines = sharedEngines(temporary.path, { ...process.env, ...given });
+  const [own, other] = Object.keys(engines.env).length === 0 ? [await freeAddresses()] : await replicaAddresses();
+  const env: Record<string, string> = { ...own, DATA_DIR: temporary.path, ...engines.env, ...given };
+  createKeys(keyFolderOf(temporary.path), [...NAMES, operatorName()]);
+  const second = other && launchReplica(temporary.path, { ...env, ...other });
   const { launcher, output } = launch(env);
-  await untilPrinted(launcher, output, 'Ctrl-C stops it');
+  try {
+    await Promise.all([untilPrinted(launcher, output, 'Ctrl-C stops it'), second && untilPrinted(second.launcher, second.output, 'Ctrl-C stops it')]);
+  } catch (error) {
+    await Promise.all([launcher, second?.launcher].map(endOf));
+    throw error;
+  }
   const operator = openOperator({ keyFolder: keyFolderOf(temporary.path), addresses: env });
-  const baseUrl = `http://${env.GATEWAY_LISTEN}`;
+  const operators = [own, other].flatMap((replica) => (replica ? [openOperator({ keyFolder: keyFolderOf(temporary.path), addresses: listeners(replica) })] : []));
+  const baseUrls = [own, other].flatMap((addresses) => (addresses ? [`http://${addresses.GATEWAY_LISTEN}`] : []));
+  const baseUrl = baseUrls[0] as string;
   const childPids = (): number[] => childrenOf(launcher.pid as number);
   const pidOf = (part: ProcessName): number => {
     const folderOfPart = part === 'gateway' ? '/gateway/src/main.ts' : `/services/${part}/src/main.ts`;
@@ -72,21 +89,25 @@ export async function startStack({ env: given = {}, folder }: StackOptions = {})
     return pid;
   };
   return {
-    baseUrl, output, launcher, folder: temporary.path, env, operator, pidOf,
-    tenant: (options = {}) => makeTenant(operator, baseUrl, options),
-    runJob: (service, name) => operator.client(JobServiceService, service).runJob({ name }, operator.as()),
+    baseUrl, baseUrls, output, launcher, folder: temporary.path, env, operator, pidOf,
+    tenant: (options = {}) => makeTenant(operator, baseUrls, options),
+    async runJob(service, name) {
+      // the replica that holds the job's lease runs it
+      for (const one of operators) {
+        const round = await one.client(JobServiceService, service).runJob({ name }, one.as());
+        if (round.ran) return round;
+      }
+      return { ran: false, count: 0 };
+    },
     async killAndAwait(part) {
       const seen = output().length;
       process.kill(pidOf(part), 'SIGKILL');
       await untilPrinted(launcher, () => output().slice(seen), `${part} is back`);
     },
     async stop() {
-      operator.close();
-      if (launcher.exitCode === null && launcher.signalCode === null) {
-        const ended = once(launcher, 'exit');
-        launcher.kill('SIGINT');
-        await ended;
-      }
+      for (const one of [operator, ...operators]) one.close();
+      await Promise.all([launcher, second?.launcher].map(endOf));
+      if (folder === undefined) await engines.remove();
       temporary.remove();
     },
   };
@@ -94,7 +115,7 @@ export async function startStack({ env: given = {}, folder }: StackOptions = {})
 
 /** The launcher alone, for tests of the start itself. */
 export function launch(env: Record<string, string>, args: readonly string[] = []): { launcher: ChildProcess; output: () => string } {
-  const launcher = spawn(process.execPath, [join(REPOSITORY, 'launcher/src/main.ts'), ...args], { env: { ...process.env, NODE_OPTIONS: '', ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const launcher = spawn(process.execPath, [join(REPOSITORY, 'launcher/src/main.ts'), ...args], { env: { ...process.env, NODE_OPTIONS: '', ...NO_ENGINES, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';
   for (const stream of [launcher.stdout, launcher.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   return { launcher, output: () => printed };
@@ -136,7 +157,15 @@ export async function request(baseUrl: string, method: string, path: string, { t
   return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) };
 }
 
-async function makeTenant(operator: Operator, baseUrl: string, { tier = 'enterprise', credits = 0, agents = [] }: { tier?: string; credits?: number; agents?: readonly object[] }): Promise<Tenant> {
+async function endOf(launcher: ChildProcess | undefined): Promise<void> {
+  if (!launcher || launcher.exitCode !== null || launcher.signalCode !== null) return;
+  const ended = once(launcher, 'exit');
+  launcher.kill('SIGINT');
+  await ended;
+}
+
+/** Requests go to the gateways in turn. */
+async function makeTenant(operator: Operator, baseUrls: readonly string[], { tier = 'enterprise', credits = 0, agents = [] }: { tier?: string; credits?: number; agents?: readonly object[] }): Promise<Tenant> {
   const auth = operator.client(AuthServiceService, 'auth');
   const name = `tenant-${newId()}`;
   const administrator = `${newId()}@example.com`;
@@ -150,7 +179,8 @@ async function makeTenant(operator: Operator, baseUrl: string, { tier = 'enterpr
     const { agent } = await operator.client(AgentsServiceService, 'agents').applyAgent({ definition: JSON.stringify(definition) }, operator.as(organizationId));
     await operator.client(AgentsServiceService, 'agents').publishAgent({ name: agent?.name as string, version: undefined }, operator.as(organizationId));
   }
-  return { organizationId, name, administrator, token, request: (method, path, body, headers) => request(baseUrl, method, path, { token, body, headers }) };
+  let turn = 0;
+  return { organizationId, name, administrator, token, request: (method, path, body, headers) => request(baseUrls[turn++ % baseUrls.length] as string, method, path, { token, body, headers }) };
 }
 
 /** An agent of the expression runtime for tests; price in credits. */
@@ -170,6 +200,24 @@ export const commandOf = (pid: number): string => {
 export async function freeAddresses(): Promise<Record<string, string>> {
   const ports = await freePorts(NAMES.length);
   return Object.fromEntries(NAMES.flatMap((name, i) => (['LISTEN', 'ADDRESS'] as const).map((setting) => [settingOf(name, setting), `127.0.0.1:${ports[i]}`])));
+}
+
+/** For two replicas: each listens on its own ports and calls both. */
+async function replicaAddresses(): Promise<[Record<string, string>, Record<string, string>]> {
+  const ports = await freePorts(2 * NAMES.length);
+  const place = (replica: number, i: number): string => `127.0.0.1:${ports[replica * NAMES.length + i]}`;
+  const of = (replica: number) => Object.fromEntries(NAMES.flatMap((name, i) => [[settingOf(name, 'LISTEN'), place(replica, i)], [settingOf(name, 'ADDRESS'), `${place(0, i)},${place(1, i)}`]]));
+  return [of(0), of(1)];
+}
+
+/** One replica's own addresses, for who wants that one. */
+const listeners = (replica: Record<string, string>): Record<string, string> => Object.fromEntries(NAMES.map((name) => [settingOf(name, 'LISTEN'), replica[settingOf(name, 'LISTEN')] as string]));
+
+/** A second start with the same keys, as a cluster mounts one secret into every replica; its folder holds nothing else. */
+function launchReplica(folder: string, env: Record<string, string>): ReturnType<typeof launch> {
+  const replica = join(folder, 'replica');
+  cpSync(keyFolderOf(folder), keyFolderOf(replica), { recursive: true });
+  return launch({ ...env, DATA_DIR: replica });
 }
 
 export async function freePorts(count: number): Promise<number[]> {

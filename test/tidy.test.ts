@@ -6,7 +6,7 @@ import { PROTO_ROOT, protoFiles } from 'platform/protos.ts';
 const ROOT = join(import.meta.dirname, '..');
 const MAX_LINES = 260;
 const SERVICES = ['auth', 'agents', 'memory', 'credits'];
-const FOLDERS = ['platform', ...SERVICES.map((name) => `services/${name}`), 'gateway', 'admin', 'launcher', 'test', 'bench'];
+const FOLDERS = ['platform', ...SERVICES.map((name) => `services/${name}`), 'gateway', 'admin', 'launcher', 'engines', 'test', 'bench'];
 
 const files = FOLDERS.flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts') && !file.includes('node_modules')).map((file) => `${folder}/${file}`),

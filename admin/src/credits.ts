@@ -36,6 +36,8 @@ export function creditsCommand(context: Context): Command {
     });
   command.command('balance').description('show the account')
     .action(async () => show((await credits().getBalance({}, await context.onOrganization())).account as Account));
+  command.command('rebuild').description('make the account anew from its ledger rows, after Redis lost or forked data')
+    .action(async () => show((await credits().rebuildLedger({}, await context.onOrganization())).account as Account));
   command.command('ledger').description('list the ledger, newest first')
     .option('--page-size <n>', 'rows per page', pageSize, 50)
     .option('--before <row>', 'rows below this number', wholeNumber(0, Number.MAX_SAFE_INTEGER), 0)

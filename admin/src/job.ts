@@ -6,28 +6,32 @@ import { ServiceError } from 'platform/errors.ts';
 
 const SERVICES: readonly ProcessName[] = ['auth', 'agents', 'memory', 'credits'];
 
+const jobsOf = (context: Context, service: ProcessName) => context.client(JobServiceService, service);
+const listOf = async (context: Context, service: ProcessName) => (await jobsOf(context, service).listJobs({}, context.asOperator())).jobs.map((job) => ({ service, ...job }));
+
+/** One round of a job, in every service that has one of this name; "memory/relay" in one service. Prints what each did. */
+export async function runJobs(context: Context, name: string): Promise<void> {
+  const [service, job] = name.includes('/') ? (name.split('/', 2) as [string, string]) : ['', name];
+  const found = (await Promise.all(SERVICES.map((each) => listOf(context, each)))).flat().filter((row) => row.name === job && (service === '' || row.service === service));
+  if (found.length === 0) throw new ServiceError('NOT_FOUND', `There is no job "${name}"; job list shows them`);
+  const rounds = await Promise.all(found.map(async (row) => ({ job: `${row.service}/${row.name}`, ...(await jobsOf(context, row.service).runJob({ name: row.name }, context.asOperator())) })));
+  context.print(rounds, [
+    { title: 'Job', value: (row) => row.job },
+    { title: 'Ran', value: (row) => (row.ran ? 'yes' : 'no, another replica holds it') },
+    { title: 'Done', value: (row) => row.count },
+  ]);
+}
+
 export function jobCommand(context: Context): Command {
-  const jobsOf = (service: ProcessName) => context.client(JobServiceService, service);
-  const listOf = async (service: ProcessName) => (await jobsOf(service).listJobs({}, context.asOperator())).jobs.map((job) => ({ service, ...job }));
   const command = new Command('job').description('what the services do by themselves: reapers, sweepers, relays');
   command.command('list').description('list the jobs of every service')
     .action(async () =>
-      context.print((await Promise.all(SERVICES.map(listOf))).flat(), [
+      context.print((await Promise.all(SERVICES.map((service) => listOf(context, service)))).flat(), [
         { title: 'Job', value: (row) => `${row.service}/${row.name}`, keep: true },
-        { title: 'Every', value: (row) => `${row.intervalMs / 1000} s` },
+        { title: 'Every', value: (row) => (row.intervalMs === 0 ? 'when asked' : `${row.intervalMs / 1000} s`) },
         { title: 'What it does', value: (row) => row.description },
       ]));
   command.command('run <name>').description('run one round now: "reaper", or "memory/relay" where several services have one; "relay" alone runs them all')
-    .action(async (name: string) => {
-      const [service, job] = name.includes('/') ? (name.split('/', 2) as [string, string]) : ['', name];
-      const found = (await Promise.all(SERVICES.map(listOf))).flat().filter((row) => row.name === job && (service === '' || row.service === service));
-      if (found.length === 0) throw new ServiceError('NOT_FOUND', `There is no job "${name}"; job list shows them`);
-      const rounds = await Promise.all(found.map(async (row) => ({ job: `${row.service}/${row.name}`, ...(await jobsOf(row.service).runJob({ name: row.name }, context.asOperator())) })));
-      context.print(rounds, [
-        { title: 'Job', value: (row) => row.job },
-        { title: 'Ran', value: (row) => (row.ran ? 'yes' : 'no, another replica holds it') },
-        { title: 'Done', value: (row) => row.count },
-      ]);
-    });
+    .action((name: string) => runJobs(context, name));
   return command;
 }

@@ -6,6 +6,7 @@ import { agentCommand } from './agent.ts';
 import { auditCommand } from './audit.ts';
 import { makeContext } from './context.ts';
 import { creditsCommand } from './credits.ts';
+import { eventsCommand } from './events.ts';
 import { jobCommand } from './job.ts';
 import { keysCommand } from './keys.ts';
 import { organizationCommand } from './organization.ts';
@@ -13,7 +14,7 @@ import { tokenCommand } from './token.ts';
 import { userCommand } from './user.ts';
 import { UsageError } from './usage-error.ts';
 
-const COMMANDS = [organizationCommand, userCommand, tokenCommand, creditsCommand, agentCommand, auditCommand, jobCommand, keysCommand];
+const COMMANDS = [organizationCommand, userCommand, tokenCommand, creditsCommand, agentCommand, auditCommand, eventsCommand, jobCommand, keysCommand];
 const HELP = `
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 Services are found by <NAME>_ADDRESS or <NAME>_LISTEN (default: where npm start puts them), keys in DATA_DIR/keys.

@@ -1,4 +1,4 @@
-import { address, integer, text } from 'platform/config.ts';
+import { address, addresses, integer, text } from 'platform/config.ts';
 import { restMethods } from 'platform/contract.ts';
 import { commonConfig } from 'platform/process.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/processes.ts';
@@ -16,7 +16,7 @@ const own = {
   BODY_TIMEOUT_MS: integer({ default: 30_000, min: 100, max: 600_000, description: 'Time that the headers and then the body of a request have to arrive.' }),
 };
 
-const addressOf = (name: ProcessName) => [settingOf(name, 'ADDRESS'), address({ default: PROCESSES[name], description: `host:port of the ${name} service.` })] as const;
+const addressOf = (name: ProcessName) => [settingOf(name, 'ADDRESS'), addresses({ default: PROCESSES[name], description: `host:port of the ${name} service; several replicas with commas between them.` })] as const;
 
 export const config = {
   ...commonConfig('gateway'),

@@ -54,7 +54,7 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   if (stopping) return;
 
   const operator = openOperator({ keyFolder, addresses });
-  const seeded = await seed(operator, DATA_DIR);
+  const seeded = await seed(operator, DATA_DIR, Boolean(given.MONGODB_URL));
   operator.close();
   if (stopping) return;
   say(greeting({ baseUrl: `http://${reachable(gatewayAddress)}`, seconds: seconds(), seeded, settings: { ...(given.DATA_DIR && { DATA_DIR }), ...addresses } }));

@@ -18,16 +18,17 @@ export interface Seeded {
   administrator: string;
   credits: number;
   agents: string[];
-  /** The server token: in this value and nowhere else. */
-  token: string;
+  /** The server token: in this value and nowhere else. Undefined: another start on the same engines made it. */
+  token: string | undefined;
 }
 
 /**
  * What the first start puts into an empty service. Every step may be repeated, so a start that was killed half-way
  * ends what it began; `markSeeded` comes last.
+ * @param shared true on engines that other starts use, too
  * @returns undefined when an earlier start did it
  */
-export async function seed(operator: Operator, dataFolder: string): Promise<Seeded | undefined> {
+export async function seed(operator: Operator, dataFolder: string, shared: boolean): Promise<Seeded | undefined> {
   if (existsSync(markerOf(dataFolder))) return undefined;
   const auth = operator.client(AuthServiceService, 'auth');
   const organization = await organizationNamed(auth, ORGANIZATION, operator);
@@ -39,7 +40,7 @@ export async function seed(operator: Operator, dataFolder: string): Promise<Seed
   const agents = await publishExamples(operator, asOperator);
   const { principal } = await auth.assumeUser({ email: ADMINISTRATOR }, asOperator());
   if (!principal) throw new Error('auth made no principal');
-  const token = await tokenNamed(auth, () => operator.asPrincipal(principal));
+  const token = await tokenNamed(auth, () => operator.asPrincipal(principal), shared);
   return { organization: organization.name, administrator: ADMINISTRATOR, credits: CREDITS, agents, token };
 }
 
@@ -65,11 +66,12 @@ async function publishExamples(operator: Operator, asOperator: () => CallOptions
   return names;
 }
 
-/** A token that an interrupted first start made was never shown: it is revoked and made anew. */
-async function tokenNamed(auth: ServiceClient<AuthServiceService>, asUser: () => CallOptions): Promise<string> {
+/** A token that an interrupted first start made was never shown: it is revoked and made anew, unless it may be another start's. */
+async function tokenNamed(auth: ServiceClient<AuthServiceService>, asUser: () => CallOptions, shared: boolean): Promise<string | undefined> {
   const create = () => auth.createServerToken({ name: TOKEN_NAME, expiresAt: undefined }, asUser());
   const { value } = await create().catch(async (error: unknown) => {
     if (!isThere(error)) throw error;
+    if (shared) return { value: undefined };
     await auth.revokeServerToken({ idOrName: TOKEN_NAME }, asUser());
     return create();
   });

@@ -1,7 +1,8 @@
 import type { PartEnded } from './child.ts';
 import type { Seeded } from './seed.ts';
 
-export const HELP = `npm start: runs the gateway and the four services on embedded engines, one SQLite file each.
+export const HELP = `npm start: runs the gateway and the four services on embedded engines, one SQLite file each, or on the servers that
+MONGODB_URL, REDIS_URL and KAFKA_BROKERS name (npm run engines -- up brings such servers up).
 
 Everything is set through the environment, for example DATA_DIR=/tmp/demo GATEWAY_LISTEN=127.0.0.1:9000 npm start.
 A relative path starts where npm was called. The keys of the processes are made in DATA_DIR/keys; LOG_LEVEL is warn here.
@@ -17,7 +18,7 @@ const RUN_BODY = '{"agentName":"invoice-total","args":{"items":[{"price":12.5,"q
  */
 export function greeting({ baseUrl, seconds, seeded, settings }: { baseUrl: string; seconds: string; seeded: Seeded | undefined; settings: Readonly<Record<string, string>> }): string {
   const admin = [...Object.entries(settings).map(([name, value]) => `${name}=${quoted(value)}`), 'npm run admin --'].join(' ');
-  const firstStart = seeded && [
+  const firstStart = seeded?.token && [
     `First start: organization "${seeded.organization}" (tier enterprise, ${seeded.credits.toLocaleString('en')} credits), administrator ${seeded.administrator},`,
     `functional agents ${seeded.agents.join(', ')}.`,
     '',
@@ -33,7 +34,7 @@ export function greeting({ baseUrl, seconds, seeded, settings }: { baseUrl: stri
     `  curl -s ${baseUrl}/api/agent/run -H 'Authorization: Bearer ${seeded?.token ?? '<your server token>'}' -H 'Content-Type: application/json' \\`,
     `    -d '${RUN_BODY}'`,
     '',
-    seeded ? `Administer it:  ${admin} --help` : `Another token:  ${admin} token create <name> --organization demo --as admin@demo.example`,
+    seeded?.token ? `Administer it:  ${admin} --help` : `Another token:  ${admin} token create <name> --organization demo --as admin@demo.example`,
     '',
     'Ctrl-C stops it; the data stays.',
   ].join('\n');

@@ -16,6 +16,8 @@ export interface CallableMethod {
 export type Caller = (method: CallableMethod, request: object, options: CallOptions) => Promise<object>;
 
 const CHANNEL: ChannelOptions = {
+  // every address that the name or the list stands for takes its share
+  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
   'grpc.enable_retries': 0,
   'grpc.enable_channelz': 0,
   'grpc.keepalive_time_ms': 30_000,
@@ -33,7 +35,7 @@ export interface Connection {
 
 /** A channel to one service: deadline, identity and repeats in one place. */
 export function openConnection({ address, audience, identity }: { address: string; audience: string; identity: Identity }): Connection {
-  const client = new Client(address, credentials.createInsecure(), CHANNEL);
+  const client = new Client(address.includes(',') ? `ipv4:${address}` : address, credentials.createInsecure(), CHANNEL);
   const once = async (method: CallableMethod, policy: MethodPolicy, request: object, options: CallOptions, deadline: number): Promise<object> => {
     const metadata = new Metadata();
     metadata.set('assertion', await identity.sign(audience, options.principal));

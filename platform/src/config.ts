@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -49,6 +50,17 @@ export const isAddress = (value: string): boolean => /^([\w.-]+|\[[\da-fA-F:.]+\
 export function address(spec: Shared<string>): Setting<string> {
   const parse = (value: string): string => {
     if (!isAddress(value)) throw new RangeError('must be host:port with a port from 0 to 65535, for example 127.0.0.1:9000');
+    return value;
+  };
+  return { ...spec, parse };
+}
+
+/** `host:port` of a service, or of each of its replicas with commas between them (then IP addresses). */
+export function addresses(spec: Shared<string>): Setting<string> {
+  const parse = (value: string): string => {
+    const all = value.split(',');
+    const known = all.length === 1 || all.every((one) => isIPv4(one.slice(0, one.lastIndexOf(':'))));
+    if (!known || !all.every(isAddress)) throw new RangeError('must be host:port, or several IPv4 addresses with ports and commas between them');
     return value;
   };
   return { ...spec, parse };

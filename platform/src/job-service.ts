@@ -3,7 +3,7 @@ import { ServiceError } from './errors.ts';
 import type { JobRunner } from './jobs.ts';
 
 export async function listJobs(runner: JobRunner): Promise<ListJobsResponse> {
-  return { jobs: runner.list().map(({ name, description, intervalMs }) => ({ name, description, intervalMs })) };
+  return { jobs: runner.list().map(({ name, description, intervalMs = 0 }) => ({ name, description, intervalMs })) };
 }
 
 /** @throws ServiceError NOT_FOUND for a name that this service has no job of */

@@ -9,7 +9,8 @@ export interface Job {
   name: string;
   /** One sentence, shown by `npm run admin -- job list`. */
   description: string;
-  intervalMs: number;
+  /** Without one it runs only when it is asked to. */
+  intervalMs?: number;
   /** For what a process holds in its own memory: every replica runs its rounds, without a lease. */
   everyReplica?: true;
   /** One round; resolves to the number of things done. `signal` aborts when the process drains or the lease is lost. */
@@ -37,7 +38,7 @@ export interface JobRunnerOptions {
 const BACK_OFF_MAX_MS = 30_000;
 
 /**
- * Runs each job at its interval, one round at a time, under the lease `job:<name>` unless it runs on every replica. A round
+ * Runs each job at its interval (one that has none: when asked), one round at a time, under the lease `job:<name>` unless it runs on every replica. A round
  * that fails is logged and tried again, later and later up to 30 s. The signal of a round aborts also when its lease is lost.
  */
 export function startJobs(jobs: readonly Job[], options: JobRunnerOptions): JobRunner {
@@ -71,7 +72,8 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
   let running = false;
   /** A poke that no round has begun for yet. */
   let poked = false;
-  let timer = setTimeout(tick, 0);
+  let timer: NodeJS.Timeout | undefined;
+  schedule(0);
 
   async function held(): Promise<Lease | undefined> {
     if (lease === undefined) return acquireLease(platformStore, `job:${job.name}`, owner, leaseMs);
@@ -91,6 +93,8 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
     } finally {
       lease = await keeper.end();
       if (lease === undefined) log.warn({ job: job.name }, 'lost the lease of a job');
+      // the next round may be asked of any replica
+      else if (job.intervalMs === undefined) await giveBack(lease);
     }
   }
 
@@ -117,13 +121,19 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
       log.error({ job: job.name, failures, error }, 'a job failed');
     }
     running = false;
-    const backOffMs = Math.max(job.intervalMs, Math.min(BACK_OFF_MAX_MS, job.intervalMs * 2 ** failures));
-    schedule(failures > 0 ? backOffMs : poked ? 0 : job.intervalMs);
+    const { intervalMs = 0 } = job;
+    const backOffMs = Math.max(intervalMs, Math.min(BACK_OFF_MAX_MS, intervalMs * 2 ** failures));
+    schedule(failures > 0 ? backOffMs : poked ? 0 : intervalMs);
   }
 
   function schedule(delayMs: number): void {
     clearTimeout(timer);
-    if (!stopping.aborted) timer = setTimeout(tick, delayMs);
+    if (!stopping.aborted && job.intervalMs !== undefined) timer = setTimeout(tick, delayMs);
+  }
+
+  async function giveBack(given: Lease): Promise<void> {
+    lease = undefined;
+    await releaseLease(platformStore, given).catch((error: unknown) => log.warn({ job: job.name, error }, 'could not give back the lease of a job'));
   }
 
   return {
@@ -137,8 +147,7 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
     async end() {
       clearTimeout(timer);
       await last;
-      if (lease === undefined) return;
-      await releaseLease(platformStore, lease).catch((error: unknown) => log.warn({ job: job.name, error }, 'could not give back the lease of a job'));
+      if (lease !== undefined) await giveBack(lease);
     },
   };
 }

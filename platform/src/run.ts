@@ -2,10 +2,10 @@ import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { join } from 'node:path';
 import type { ServiceClient, ServiceDefinition } from './call.ts';
 import { clientOf, openConnection, type Connection } from './client.ts';
-import { address, integer, path, type ConfigOf, type Declaration, type Env } from './config.ts';
+import { address, addresses, integer, path, type ConfigOf, type Declaration, type Env } from './config.ts';
+import { engineConfig, openBusEngine, openStoreEngine, type EngineConfig } from './engines.ts';
 import type { EventBus } from './events/bus.ts';
 import { OUTBOX } from './events/outbox.ts';
-import { openSqliteBus } from './events/sqlite.ts';
 import { openIdentity } from './identity.ts';
 import { startJobs, type Job, type JobRunner } from './jobs.ts';
 import { listJobs, runJob } from './job-service.ts';
@@ -13,21 +13,30 @@ import { clearLeases, LEASES } from './lease.ts';
 import { commonConfig, runProcess, type CommonConfig, type ProcessStart, type Running } from './process.ts';
 import { PROCESSES, settingOf, type ProcessName } from './processes.ts';
 import { served, startServer, type Served } from './server.ts';
-import { openSqliteStore } from './store/sqlite.ts';
-import type { Collection, Op, OpenStore } from './store/store.ts';
+import { openHotRows, type HotRows } from './store/hot-rows.ts';
+import type { Collection, Op, OpenStore, PlatformStore, Store } from './store/store.ts';
 
 const serviceConfig = (name: ProcessName) => ({
   ...commonConfig(name),
   [settingOf(name, 'LISTEN')]: address({ default: PROCESSES[name], description: 'host:port that this service listens on.' }),
   LEASE_MS: integer({ default: 15_000, min: 1_000, max: 300_000, description: 'Lease of a job: how long a dead replica holds its work up.' }),
   EVENTS_FILE: path({ default: '', description: 'File of the embedded event log; empty: events.db in DATA_DIR.' }),
+  ...engineConfig,
 });
-type ServiceConfig = CommonConfig & { LEASE_MS: number; EVENTS_FILE: string };
+type ServiceConfig = CommonConfig & EngineConfig & { LEASE_MS: number; EVENTS_FILE: string };
+
+/** The document store as a service uses it; `exclusive` as the engine tells. */
+export interface ServiceStore {
+  store: Store;
+  platformStore: PlatformStore;
+  hotRows: HotRows;
+  exclusive: boolean;
+}
 
 /** What every service gets at its start. */
 export interface Start<C> extends ProcessStart<C & ServiceConfig> {
   /** Opens the document store of this service; the outbox and the leases come along. */
-  openStore(collections: readonly Collection<never>[]): Promise<OpenStore>;
+  openStore(collections: readonly Collection<never>[]): Promise<ServiceStore>;
   /** The file of the store, for an engine that keeps more in it. */
   storeFile: string;
   openBus(): Promise<EventBus>;
@@ -53,7 +62,7 @@ export interface Program<D extends Declaration, Deps> {
 
 export const declarationOf = <D extends Declaration>(program: Pick<Program<D, never>, 'name' | 'config' | 'calls'>) => ({
   ...serviceConfig(program.name),
-  ...Object.fromEntries(program.calls.map((name) => [settingOf(name, 'ADDRESS'), address({ default: PROCESSES[name], description: `host:port of the ${name} service.` })])),
+  ...Object.fromEntries(program.calls.map((name) => [settingOf(name, 'ADDRESS'), addresses({ default: PROCESSES[name], description: `host:port of the ${name} service; several replicas with commas between them.` })])),
   ...program.config,
 });
 
@@ -65,20 +74,22 @@ export async function startService<D extends Declaration, Deps>(program: Program
   const { config, log, clock, instanceId } = start;
   const settings = config as Record<string, unknown> & ServiceConfig;
   const identity = openIdentity({ name: program.name, keyFile: settings.KEY_FILE, peersFile: settings.PEERS_FILE, clock });
+  const opening = { settings, service: program.name, log };
   const storeFile = join(settings.DATA_DIR, `${program.name}.db`);
   const connections: Connection[] = [];
-  const opened: { store?: OpenStore; bus?: EventBus; runner?: JobRunner } = {};
+  const opened: { store?: OpenStore; hotRows?: HotRows; bus?: EventBus; runner?: JobRunner } = {};
 
   const deps = await program.openDeps({
     ...start,
     storeFile,
     async openStore(collections) {
-      const store = (opened.store = await openSqliteStore(storeFile, [...collections, OUTBOX as unknown as Collection<never>, LEASES as unknown as Collection<never>]));
+      const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX as unknown as Collection<never>, LEASES as unknown as Collection<never>]));
       if (store.exclusive) await clearLeases(store.platformStore);
-      return pokingRelay(store, () => opened.runner?.poke('relay'));
+      const hotRows = (opened.hotRows = await openHotRows(store, { owner: instanceId, leaseMs: settings.LEASE_MS, log }));
+      return { ...pokingRelay(store, () => opened.runner?.poke('relay')), hotRows };
     },
     async openBus() {
-      return (opened.bus = await openSqliteBus(settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db'), { log, leaseMs: settings.LEASE_MS }));
+      return (opened.bus = await openBusEngine(opening, settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db')));
     },
     connect(definition, audience) {
       const connection = openConnection({ address: String(settings[settingOf(audience, 'ADDRESS')]), audience, identity });
@@ -88,7 +99,7 @@ export async function startService<D extends Declaration, Deps>(program: Program
   });
   const { store } = opened;
   if (!store) throw new Error(`${program.name} opened no store`);
-  const runner = (opened.runner = startJobs(program.jobs(deps), { platformStore: store.platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log }));
+  const runner = (opened.runner = startJobs([...program.jobs(deps), migration(store)], { platformStore: store.platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log }));
   const jobService = served(JobServiceService, { listJobs: () => listJobs(runner), runJob: (request) => runJob(runner, request) });
   const server = await startServer({ listen: String(settings[settingOf(program.name, 'LISTEN')]), identity, log, services: [...program.services(deps), jobService] });
 
@@ -101,18 +112,27 @@ export async function startService<D extends Declaration, Deps>(program: Program
       await program.close?.(deps);
       for (const connection of connections) connection.close();
       await opened.bus?.close();
+      await opened.hotRows?.close().catch((error: unknown) => log.warn({ error }, 'could not give back the slot of rows'));
       await store.close();
     },
   };
 }
 
+/** At the start, and again while older replicas may write. */
+const migration = ({ migrate }: OpenStore): Job => ({
+  name: 'migrate',
+  description: 'Writes documents of an older shape in the present one.',
+  intervalMs: 60_000,
+  run: migrate,
+});
+
 /** A batch that wrote an outbox entry wakes the relay, so that events leave at once and the interval is only a net. */
-function pokingRelay(opened: OpenStore, poke: () => void): OpenStore {
+function pokingRelay(opened: OpenStore, poke: () => void): Omit<ServiceStore, 'hotRows'> {
   const wrote = (ops: readonly Op[]): void => {
     if (ops.some((op) => op.kind === 'insert' && op.collection.name === OUTBOX.name)) poke();
   };
   return {
-    ...opened,
+    exclusive: opened.exclusive,
     store: { ...opened.store, apply: (organizationId, ops) => opened.store.apply(organizationId, ops).then(() => wrote(ops)) },
     platformStore: { ...opened.platformStore, apply: (ops) => opened.platformStore.apply(ops).then(() => wrote(ops)) },
   };

@@ -93,11 +93,11 @@ describe('the event file', () => {
     connection.db.close();
   });
 
-  it('forgets events over seven days old in bounded steps, and only those that every group has passed', async () => {
+  it('forgets events past the retention of their topic in bounded steps, and only those that every group has passed', async () => {
     const connection = await openShared(file, SCHEMA);
     const events = eventLog(connection);
     const count = (): unknown => connection.db.prepare('SELECT count(*) AS n FROM event').get()!.n;
-    const now = 8 * 24 * 3_600_000;
+    const now = 31 * 24 * 3_600_000;
     await events.join(TOPIC, 'fast');
     await events.join(TOPIC, 'slow');
     await events.append(TOPIC, Array.from({ length: 10 }, (_, n) => eventOf('o', n)), 0);

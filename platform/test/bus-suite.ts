@@ -15,7 +15,7 @@ export interface BusEngine {
   remove(): Promise<void>;
 }
 
-export const childArguments = (engine: BusEngine, role: string, name: string): string[] => [join(import.meta.dirname, 'bus-child.ts'), ...engine.child, role, name];
+export const childArguments = (engine: BusEngine, ...words: string[]): string[] => [join(import.meta.dirname, 'bus-child.ts'), ...engine.child, ...words];
 
 const TOPIC = 'audit.v1';
 const numberOf = (event: CloudEvent): number => event.data.n as number;
@@ -109,6 +109,61 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       expect(await engine.deadLetters(TOPIC, `${group}-sound`)).toEqual([]);
     });
 
+    /** Publishes so many events, of which those named become dead letters of the group. */
+    async function bury(bus: EventBus, count: number, ...numbers: number[]): Promise<CloudEvent[]> {
+      const published = events(count);
+      const passed = new Seen<number>();
+      const member = await subscribe(bus, async (event) => {
+        passed.add(numberOf(event));
+        if (numbers.includes(numberOf(event))) throw new Error('poison');
+      });
+      await bus.publish(TOPIC, published);
+      await passed.count(count + 2 * numbers.length);
+      await member.stop();
+      return published;
+    }
+    const idsOf = async (): Promise<string[]> => (await engine.deadLetters(TOPIC, group)).map(({ id }) => id);
+
+    it('replays the dead letters of one group, oldest first and whole, which are then none any more', async () => {
+      const bus = await open();
+      const published = await bury(bus, 5, 1, 3, 4);
+      const [replayed, others] = [new Seen<CloudEvent>(), new Seen<CloudEvent>()];
+      expect(await bus.replay(TOPIC, `${group}-other`, async (event) => others.add(event))).toBe(0);
+      expect(await bus.replay(TOPIC, group, async (event) => replayed.add(event))).toBe(3);
+      expect(replayed.items).toEqual([published[1], published[3], published[4]]);
+      expect(others.items).toEqual([]);
+      expect(await idsOf()).toEqual([]);
+      expect(await bus.replay(TOPIC, group, async (event) => replayed.add(event))).toBe(0);
+      expect(replayed.items).toHaveLength(3);
+    });
+
+    it('stops a replay at the first that fails again: it and those after it stay, for the next replay', async () => {
+      const bus = await open();
+      const published = await bury(bus, 3, 0, 1, 2);
+      const seen = new Seen<number>();
+      const failing = bus.replay(TOPIC, group, async (event) => {
+        seen.add(numberOf(event));
+        if (numberOf(event) === 1) throw new Error('still poison');
+      });
+      await expect(failing).rejects.toThrow('still poison');
+      expect(seen.items).toEqual([0, 1]);
+      expect(await idsOf()).toEqual([published[1]!.id, published[2]!.id]);
+      expect(await (await open()).replay(TOPIC, group, async (event) => seen.add(numberOf(event)))).toBe(2);
+      expect(seen.items).toEqual([0, 1, 1, 2]);
+    });
+
+    it('lets a group of one name consume several topics, each on its own', async () => {
+      const bus = await open();
+      const seen = { [TOPIC]: new Seen<number>(), 'memory.change.v1': new Seen<number>() };
+      for (const [topic, numbers] of Object.entries(seen) as [Topic, Seen<number>][]) {
+        await bus.subscribe(topic, group, async (event) => { if (event.organizationid === organization) numbers.add(numberOf(event)); }, { maxAttempts: 1, retryDelayMs: 1 });
+      }
+      await bus.publish(TOPIC, events(2));
+      await bus.publish('memory.change.v1', events(3, 10));
+      await Promise.all([seen[TOPIC].count(2), seen['memory.change.v1'].count(3)]);
+      expect([seen[TOPIC].items, seen['memory.change.v1'].items]).toEqual([[0, 1], [10, 11, 12]]);
+    });
+
     it('goes on after the last handled event when it is opened again', async () => {
       const first = await open();
       const before = new Seen<number>();
@@ -148,7 +203,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       const bus = await open();
       const published = events(3);
       await bus.publish(TOPIC, published);
-      const child = spawn(process.execPath, childArguments(engine, 'die', group), { stdio: ['ignore', 'pipe', 'inherit'] });
+      const child = spawn(process.execPath, childArguments(engine, 'die', group, organization), { stdio: ['ignore', 'pipe', 'inherit'] });
       const handled: Buffer[] = [];
       child.stdout.on('data', (chunk: Buffer) => handled.push(chunk));
       const [, signal] = await once(child, 'close');

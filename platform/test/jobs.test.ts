@@ -48,6 +48,23 @@ describe('jobs', () => {
     expect(runner.list().map(({ name }) => name)).toEqual(['sweep']);
   });
 
+  it('without an interval run only when asked to, and leave the lease to whichever replica is asked next', async () => {
+    const run = { one: 0, other: 0 };
+    const log = pino({ level: 'silent' });
+    const [one, other] = (['one', 'other'] as const).map((owner) => {
+      const jobs: Job[] = [{ name: 'replay', description: '', run: async () => ++run[owner] }, { name: 'beat', description: '', intervalMs: NEVER_MS, everyReplica: true, run: async () => 0 }];
+      const runner = startJobs(jobs, { platformStore: open.platformStore, owner, leaseMs: 60_000, log });
+      runners.push(runner);
+      return runner;
+    }) as [JobRunner, JobRunner];
+    // its timer is as old as the other's would be
+    await Promise.all([one.runNow('beat'), other.runNow('beat')]);
+    expect(run).toEqual({ one: 0, other: 0 });
+    expect(await one.runNow('replay')).toEqual({ ran: true, count: 1 });
+    expect(await other.runNow('replay')).toEqual({ ran: true, count: 1 });
+    expect(await one.runNow('replay')).toEqual({ ran: true, count: 2 });
+  });
+
   it('never overlap: a round asked for waits for the one that runs, and is a round of its own', async () => {
     let [running, most, rounds] = [0, 0, 0];
     const runner = start(async () => {

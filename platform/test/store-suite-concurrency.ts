@@ -20,6 +20,16 @@ export function concurrencySuite(opened: () => Opened): void {
       expect(lost).toHaveLength(49);
       expect(lost.every((reason) => reason instanceof ExpectationFailed)).toBe(true);
     });
+    it('of two batches that each expect what the other changes, one wins, also when it changes nothing there', async () => {
+      for (let round = 0; round < 10; round++) {
+        const [one, other] = [`${round}.1`, `${round}.2`] as const;
+        await store().apply('A', [insert(ITEMS, item(one)), insert(ITEMS, item(other))]);
+        const take = (mine: string, others: string) => store().apply('A', [update(ITEMS, { _id: others, flag: false }, { set: { flag: false } }), update(ITEMS, { _id: mine }, { set: { flag: true } })]);
+        const lost = reasons(await Promise.allSettled([take(one, other), take(other, one)]));
+        expect(lost).toHaveLength(1);
+        expect(lost[0]).toBeInstanceOf(ExpectationFailed);
+      }
+    });
     it('20 inserts of a unique key are one', async () => {
       const lost = reasons(await times(20, (i) => store().apply('A', [insert(ITEMS, item(`${i}`, { key: 'same' }))])));
       expect(lost).toHaveLength(19);

@@ -67,7 +67,7 @@ export function storeSuite(name: string, openFresh: OpenFresh): void {
         expect((await store().findOne('A', ITEMS, { group: 'g', key: `k${text}` }))!.text).toBe(text);
       });
       it.each([
-        ['undefined', { text: undefined }], ['a Date', { text: new Date() }], ['NaN', { rank: NaN }], ['a dot in a name', { 'a.b': 1 }], ['a Map', { parts: [new Map()] }], ['no _id', { _id: '' }],
+        ['undefined', { text: undefined }], ['a Date', { text: new Date() }], ['NaN', { rank: NaN }], ['a dot in a name', { 'a.b': 1 }], ['a Map', { parts: [new Map()] }], ['a name of BSON', { parts: [{ name: 'p', _bsontype: 'ObjectId' }] }], ['no _id', { _id: '' }],
         ['no organization', { organizationId: '' }], ['null in a unique field', { key: null }], ['a list in a unique field', { key: [] }],
       ])('are refused with %s', async (_, bad) => {
         await expect(platformStore().apply([insert(ITEMS, { ...item('1'), ...bad } as Item)])).rejects.toThrow(TypeError);
@@ -220,13 +220,20 @@ export function storeSuite(name: string, openFresh: OpenFresh): void {
         await store().apply('A', [update(ITEMS, { _id: '9' }, { set: { rank: 1 } }, { optional: true }), remove(ITEMS, { _id: '9' }, { optional: true }), insert(ITEMS, item('1'))]);
         expect(await found({})).toEqual(['1']);
       });
+      it('change nothing when they only expect', async () => {
+        await add(item('1'));
+        await store().apply('A', [update(ITEMS, { _id: '1', rank: 0 }, {}), update(ITEMS, { _id: '1', rank: 0 }, { set: { rank: 0 }, increment: { seen: 0 } as never })]);
+        expect(await store().find('A', ITEMS, {})).toEqual([{ ...item('1'), seen: 0 }]);
+      });
       it('of nothing do nothing', () => expect(store().apply('A', [])).resolves.toBeUndefined());
       it('keep what was given when the caller changes it afterwards', async () => {
         const given = item('1');
-        const done = store().apply('A', [insert(ITEMS, given)]);
-        given.text = 'changed';
+        const changes = { set: { text: 'set', parts: [{ name: 'set' }] } };
+        const done = store().apply('A', [insert(ITEMS, given), update(ITEMS, { _id: '1' }, changes)]);
+        given.rank = 7;
+        changes.set.text = changes.set.parts[0]!.name = 'changed';
         await done;
-        expect((await store().findOne('A', ITEMS, { _id: '1' }))!.text).toBe('');
+        expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual(item('1', { text: 'set', parts: [{ name: 'set' }] }));
       });
     });
 

@@ -11,6 +11,7 @@ const NOUNS = {
   credits: ['grant', 'balance', 'ledger'],
   agent: ['apply', 'publish', 'retire', 'list', 'versions'],
   audit: ['list'],
+  events: ['replay'],
   job: ['list', 'run'],
   keys: ['create'],
 };

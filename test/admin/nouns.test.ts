@@ -111,6 +111,11 @@ describe('the admin command line, noun by noun', () => {
     expect(all.map(({ job, ran }: { job: string; ran: boolean }) => [job, ran])).toEqual(['auth', 'agents', 'memory', 'credits'].map((service) => [`${service}/relay`, true]));
   });
 
+  it('events: replay asks auth for its dead letters, of which there are none', async () => {
+    expect(await json(admin('--json events replay'))).toEqual([{ job: 'auth/dead-letters', ran: true, count: 0 }]);
+    expect(await printed(admin('job list'))).toMatch(/^auth\/dead-letters +when asked +\w/m);
+  });
+
   it('audit: has every change with its actor, newest first, one action alone when asked', async () => {
     await printed(admin('job run refusals'));
     interface Entry { action: string; outcome: string; at: string; actorKind: string; actorName: string; actorVia: string; count: number }

@@ -1,7 +1,8 @@
 import type { AuditEntry } from 'proto/auth/v1/auth.ts';
 import { newId } from 'platform/ids.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
-import { auditTrailOf, eventsOf, executionsOf, expectToAddUp, ledgerOf, objectsOf, type Execution, type Of } from '../organization-records.ts';
+import { eventsOf } from '../event-records.ts';
+import { auditTrailOf, executionsOf, expectToAddUp, ledgerOf, objectsOf, type Execution, type Of } from '../organization-records.ts';
 import { request, type Stack } from '../stack.ts';
 import type { Load, Outcome, SentRun } from './load.ts';
 
@@ -9,7 +10,7 @@ const ACTIVE = ['queued', 'running'];
 const CHARGING = ['SETTLE', 'LATE_SETTLE'];
 const ENDING = ['SETTLE', 'RELEASE', 'EXPIRE'];
 const RELAYS = ['auth', 'agents', 'memory', 'credits'] as const;
-const GIVE_UP_MS = 15_000;
+const GIVE_UP_MS = 60_000;
 
 export interface Counts {
   acknowledged: number;
@@ -65,7 +66,7 @@ async function finishRuns(stack: Stack, of: Of): Promise<void> {
 
 async function relay(stack: Stack, of: Of): Promise<void> {
   for (const service of RELAYS) await stack.runJob(service, 'relay');
-  for (const giveUpAt = Date.now() + GIVE_UP_MS; !eventsOf(stack, of).audited && Date.now() < giveUpAt; ) await new Promise((resolve) => setImmediate(resolve));
+  for (const giveUpAt = Date.now() + GIVE_UP_MS; !(await eventsOf(stack, of)).audited && Date.now() < giveUpAt; ) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function entriesByRequest(entries: readonly AuditEntry[]): ReadonlyMap<string, AuditEntry[]> {
@@ -126,7 +127,7 @@ const doubleCharges = (rows: readonly { kind: string; id: string }[]): string[] 
 
 /** Every acknowledged change, every ended run and every ledger row is one event; every audit event is one entry of the trail. */
 async function expectOneEventEach(stack: Stack, of: Of, { objects }: Load, executions: readonly Execution[], rows: number): Promise<number> {
-  const { events, audited, buried } = eventsOf(stack, of);
+  const { events, audited, buried } = await eventsOf(stack, of);
   expect({ audited, buried }).toEqual({ audited: true, buried: 0 });
   const changes = new Set(events['memory.change.v1'].map(({ type, subject }) => `${type} ${subject}`));
   expect(objects.flatMap(({ id, acknowledged }) => acknowledged.map((verb) => `memory.object.${verb}.v1 objects/${id}`)).filter((change) => !changes.has(change))).toEqual([]);
@@ -134,7 +135,7 @@ async function expectOneEventEach(stack: Stack, of: Of, { objects }: Load, execu
 
   const finished = events['agent.execution.v1'].filter(({ type }) => type === 'agent.execution.finished.v1');
   expect(finished.map(({ subject }) => subject).sort()).toEqual(executions.map(({ id }) => `executions/${id}`).sort());
-  expect(events['credits.ledger.v1'].map(({ sequence }) => sequence)).toEqual(Array.from({ length: rows }, (_, index) => index + 1));
+  expect(events['credits.ledger.v1'].map(({ sequence }) => sequence).sort((a, b) => a - b)).toEqual(Array.from({ length: rows }, (_, index) => index + 1));
 
   const entries = await auditTrailOf(stack, of);
   expect(entries.map(({ id }) => id).sort()).toEqual(idsOf(events['audit.v1']));

@@ -36,6 +36,8 @@ export interface Load {
   objects: Tracked[];
   /** Resolves when that many more changes have been acknowledged. */
   untilAcknowledged(more: number): Promise<void>;
+  /** Resolves when every client has had a request fail in the outage, so waits for its end. */
+  untilAllWait(): Promise<void>;
   /** Clients whose request fails wait for its end before they go on. */
   during(outage: Promise<void>): Promise<void>;
   run(agentName: string, args: { n: number }, key?: string): Promise<SentRun>;
@@ -49,7 +51,8 @@ export const QUICK = 'quick';
 export async function startLoad({ baseUrl, token, clients }: { baseUrl: string; token: string; clients: number }): Promise<Load> {
   const [sent, runs, objects]: [Sent[], SentRun[], Tracked[]] = [[], [], []];
   const waiting: { count: number; resolve(): void }[] = [];
-  let [acknowledged, stopping, outage] = [0, false, Promise.resolve()];
+  const allWait: (() => void)[] = [];
+  let [acknowledged, stopping, outage, held] = [0, false, Promise.resolve(), 0];
   const made = await request(baseUrl, 'POST', '/api/memory/types', { token, body: { type: `T${newId()}`, jsonSchema: { type: 'object' } } });
   if (made.status !== 201) throw new Error(`type: ${made.status} ${made.text}`);
   const typeId: string = made.body.id;
@@ -63,7 +66,10 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string; 
       acknowledged += 1;
       for (const { count, resolve } of waiting) if (acknowledged >= count) resolve();
     } else {
+      held += 1;
+      if (held === clients) for (const resolve of allWait.splice(0)) resolve();
       await outage;
+      held -= 1;
     }
     return change;
   }
@@ -110,6 +116,7 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string; 
   return {
     typeId, sent, runs, objects, run,
     untilAcknowledged: (more) => Promise.race([running, new Promise<void>((resolve) => waiting.push({ count: acknowledged + more, resolve }))]),
+    untilAllWait: () => Promise.race([running, new Promise<void>((resolve) => (held === clients ? resolve() : allWait.push(resolve)))]),
     during: (ends) => (outage = ends),
     stop() {
       stopping = true;

@@ -24,8 +24,13 @@ export interface CloudEvent {
   data: Record<string, unknown>;
 }
 
-export const TOPICS = ['agent.execution.v1', 'audit.v1', 'credits.ledger.v1', 'memory.change.v1'] as const;
-export type Topic = (typeof TOPICS)[number];
+const DAY_MS = 24 * 3_600_000;
+/** Every topic, and how long its events are kept, at least, in milliseconds. */
+export const RETENTION_MS = { 'agent.execution.v1': 7 * DAY_MS, 'audit.v1': 30 * DAY_MS, 'credits.ledger.v1': 90 * DAY_MS, 'memory.change.v1': 7 * DAY_MS } as const;
+export type Topic = keyof typeof RETENTION_MS;
+export const TOPICS = Object.keys(RETENTION_MS) as Topic[];
+/** Dead letters are there to be looked at and replayed. */
+export const DEAD_LETTER_RETENTION_MS = 30 * DAY_MS;
 
 export interface Subscription {
   /** Stops after the handler that is running. */
@@ -38,10 +43,17 @@ export interface SubscribeOptions {
   retryDelayMs: number;
 }
 
+export type EventHandler = (event: CloudEvent) => Promise<void>;
+
 export interface EventBus {
   /** Resolves when the events are durable. A repeat of an id may be stored again. */
   publish(topic: Topic, events: readonly CloudEvent[]): Promise<void>;
   /** Each event goes to one member of the group; its offset is committed after the handler resolved. */
-  subscribe(topic: Topic, group: string, handler: (event: CloudEvent) => Promise<void>, options: SubscribeOptions): Promise<Subscription>;
+  subscribe(topic: Topic, group: string, handler: EventHandler, options: SubscribeOptions): Promise<Subscription>;
+  /**
+   * Hands the group's dead letters to the handler once more, oldest first, one caller at a time. Those that succeed are dead
+   * letters no longer; the first that fails rejects with its error, and it and the rest stay. Resolves to their number.
+   */
+  replay(topic: Topic, group: string, handler: EventHandler): Promise<number>;
   close(): Promise<void>;
 }

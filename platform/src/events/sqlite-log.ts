@@ -1,4 +1,4 @@
-import type { CloudEvent, Topic } from './bus.ts';
+import { RETENTION_MS, type CloudEvent, type Topic } from './bus.ts';
 import type { SharedConnection } from './sqlite-connection.ts';
 
 export const SCHEMA = `
@@ -6,8 +6,6 @@ export const SCHEMA = `
   CREATE INDEX IF NOT EXISTS event_of_topic ON event (topic, seq);
   CREATE TABLE IF NOT EXISTS progress (topic TEXT NOT NULL, "group" TEXT NOT NULL, seq INTEGER NOT NULL DEFAULT 0, epoch INTEGER NOT NULL DEFAULT 0, until INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (topic, "group")) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS dead_letter (topic TEXT NOT NULL, "group" TEXT NOT NULL, event TEXT NOT NULL, error TEXT NOT NULL, at TEXT NOT NULL) STRICT`;
-
-const RETENTION_MS = 7 * 24 * 3_600_000;
 
 /** The right to consume a topic for a group. Every take raises the epoch, so the epoch names its holder. */
 export interface TopicLease {
@@ -38,13 +36,16 @@ export function eventLog({ db, read, write }: SharedConnection) {
   const commit = db.prepare('UPDATE progress SET seq = ?, until = ? WHERE topic = ? AND "group" = ? AND epoch = ?');
   const bury = db.prepare('INSERT INTO dead_letter (topic, "group", event, error, at) VALUES (?, ?, ?, ?, ?)');
 
+  const letters = db.prepare('SELECT rowid AS seq, event FROM dead_letter WHERE topic = ? AND "group" = ? AND rowid > ? ORDER BY rowid LIMIT 1');
+  const discard = db.prepare('DELETE FROM dead_letter WHERE rowid = ?');
+
   return {
-    /** Appends in this order; an id that is there already is not stored again. Forgets up to twice as many events that are over 7 days old and that every group has passed. */
+    /** Appends in this order; an id that is there already is not stored again. Forgets up to twice as many events that are past the topic's retention and that every group has passed. */
     append(topic: Topic, events: readonly CloudEvent[], now: number): Promise<void> {
       const rows = events.map((event) => [event.id, topic, now, JSON.stringify(event)] as const);
       return write(() => {
         for (const row of rows) insert.run(...row);
-        forget.run({ topic, limit: 2 * rows.length, before: now - RETENTION_MS });
+        forget.run({ topic, limit: 2 * rows.length, before: now - RETENTION_MS[topic] });
       });
     },
     /** Makes the group known: it starts with the oldest event kept. */
@@ -72,5 +73,9 @@ export function eventLog({ db, read, write }: SharedConnection) {
         if (kept) bury.run(topic, group, event, error, at);
         return kept;
       }),
+    /** The oldest dead letter of the group after place `seq`. */
+    deadLetter: (topic: Topic, group: string, seq: number): Promise<LoggedEvent | undefined> =>
+      read(() => letters.get(topic, group, seq) as unknown as LoggedEvent | undefined),
+    discard: (seq: number): Promise<unknown> => write(() => discard.run(seq)),
   };
 }

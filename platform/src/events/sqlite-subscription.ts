@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isoTime } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Bell } from './bell.ts';
-import type { CloudEvent, SubscribeOptions, Subscription, Topic } from './bus.ts';
+import type { CloudEvent, EventHandler, SubscribeOptions, Subscription, Topic } from './bus.ts';
 import type { EventLog, LoggedEvent, TopicLease } from './sqlite-log.ts';
 
 const BATCH = 50;
@@ -15,7 +15,7 @@ export interface Member extends SubscribeOptions {
   leaseMs: number;
   topic: Topic;
   group: string;
-  handler: (event: CloudEvent) => Promise<void>;
+  handler: EventHandler;
 }
 
 /** Consumes the topic as one member of its group: in order, whenever it holds the group's lease. */

@@ -1,6 +1,6 @@
 import { makeLog } from '../log.ts';
 import { Bell } from './bell.ts';
-import type { EventBus, Subscription } from './bus.ts';
+import type { CloudEvent, EventBus, Subscription } from './bus.ts';
 import { openShared } from './sqlite-connection.ts';
 import { eventLog, SCHEMA } from './sqlite-log.ts';
 import { startMember } from './sqlite-subscription.ts';
@@ -25,6 +25,15 @@ export async function openSqliteBus(file: string, { pollMs = 100, leaseMs = 10_0
       const member = startMember({ ...options, events, bell, log, pollMs, leaseMs, topic, group, handler });
       members.add(member);
       return member;
+    },
+    async replay(topic, group, handler) {
+      let count = 0;
+      for (let seq = 0, letter; (letter = await events.deadLetter(topic, group, seq)); count++) {
+        await handler(JSON.parse(letter.event) as CloudEvent);
+        ({ seq } = letter);
+        await events.discard(seq);
+      }
+      return count;
     },
     async close() {
       await Promise.all([...members].map((member) => member.stop()));

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { indexesOf } from './sqlite-schema.ts';
+import { indexesOf } from './indexes.ts';
 import { whereSql } from './sqlite-sql.ts';
-import { checkDocument, DuplicateKey, ExpectationFailed, type Changes, type Collection, type Document, type Op } from './store.ts';
+import { DuplicateKey, ExpectationFailed, type Changes, type Collection, type Document, type Op } from './store.ts';
 
 const UNIQUE_FAILED = 2067;
 
@@ -20,16 +20,14 @@ export function statementCache(db: DatabaseSync): Prepare {
   };
 }
 
-/** Checks an operation and turns it into work for the write connection. @throws TypeError */
+/** Turns an operation into work for the write connection. @throws TypeError on a bad filter */
 export function compile(prepare: Prepare, op: Op, index: number): () => void {
   const { name } = op.collection;
   if (op.kind === 'insert') {
     const { _id } = op.document;
-    checkInsert(op.collection, op.document);
     const text = JSON.stringify(op.document);
     return () => unique(op.collection, () => prepare(`INSERT INTO "${name}" (id, doc) VALUES (?, ?)`).run(_id, text));
   }
-  if (typeof op.where._id !== 'string') throw new TypeError('an update or remove names one document by _id');
   const where = whereSql(op.where);
   const missed = (): void => {
     if (!op.optional) throw new ExpectationFailed(index, name);
@@ -39,11 +37,11 @@ export function compile(prepare: Prepare, op: Op, index: number): () => void {
       if (Number(prepare(`DELETE FROM "${name}" WHERE ${where.text}`).run(...where.values).changes) === 0) missed();
     };
   }
-  checkChanges(op.collection, op.changes);
+  const changes = structuredClone(op.changes);
   return () => {
     const found = prepare(`SELECT rowid, doc FROM "${name}" WHERE ${where.text}`).get(...where.values);
     if (found === undefined) return missed();
-    const text = JSON.stringify(changed(JSON.parse(found.doc as string), op.changes));
+    const text = JSON.stringify(changed(JSON.parse(found.doc as string), changes));
     unique(op.collection, () => prepare(`UPDATE "${name}" SET doc = ? WHERE rowid = ?`).run(text, found.rowid as number));
   };
 }
@@ -56,32 +54,6 @@ function changed(document: Record<string, unknown>, { set, increment = {} }: Cha
     result[field] = from + by;
   }
   return result;
-}
-
-function checkInsert(collection: Collection<never>, document: Document): void {
-  checkDocument(document as unknown as Record<string, unknown>);
-  const given = document as unknown as Record<string, unknown>;
-  for (const field of ['_id', ...(collection.scope === 'organization' ? ['organizationId'] : [])]) {
-    if (typeof given[field] !== 'string' || given[field] === '') throw new TypeError(`${collection.name}: ${field} must be text`);
-  }
-  for (const field of uniqueFields(collection)) checkUnique(collection, field, given[field]);
-}
-
-function checkChanges(collection: Collection<never>, { set = {}, increment = {} }: Changes<Document>): void {
-  checkDocument(set);
-  for (const [field, by] of Object.entries(increment)) {
-    if (!Number.isFinite(by)) throw new TypeError(`${field} is incremented by a finite number`);
-    if (field in set) throw new TypeError(`${field} is both set and incremented`);
-  }
-  for (const field of ['_id', 'organizationId']) if (field in set || field in increment) throw new TypeError(`${field} cannot change`);
-  for (const field of uniqueFields(collection)) if (field in set) checkUnique(collection, field, (set as Record<string, unknown>)[field]);
-}
-
-const uniqueFields = ({ indexes, platformIndexes }: Collection<never>): readonly string[] =>
-  [...indexes, ...platformIndexes].filter((index) => index.unique).flatMap((index) => index.fields);
-
-function checkUnique(collection: Collection<never>, field: string, value: unknown): void {
-  if (!['string', 'number', 'boolean'].includes(typeof value)) throw new TypeError(`${collection.name}: the unique field ${field} must be text, a number or a boolean`);
 }
 
 /** Runs a statement; what a unique index refuses becomes DuplicateKey. */

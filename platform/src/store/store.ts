@@ -28,6 +28,10 @@ export interface Collection<D extends Document> {
   readonly indexes: readonly Index<D>[];
   /** Indexes for PlatformStore: not prefixed with organizationId. */
   readonly platformIndexes: readonly Index<D>[];
+  /** Number of the shape that this release writes; rises by one with every release that changes it. */
+  readonly shape: number;
+  /** From a shape to the next: the fields to set, from the document as it was. Fields of the older shape stay readable until a later shape clears them. */
+  readonly upgrades: Readonly<Record<number, (document: never) => Record<string, unknown>>>;
 }
 
 export type Scalar = string | number | boolean | null;
@@ -96,6 +100,8 @@ export interface OpenStore {
   readonly hotRows: number;
   /** True where this process alone can own the data (embedded), so that leases of an earlier process are void. */
   readonly exclusive: boolean;
+  /** Writes documents of older shapes in the present one; resolves to their number. */
+  migrate(signal: AbortSignal): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -129,12 +135,15 @@ const OPERATORS = new Set(['in', 'ne', 'gt', 'gte', 'lt', 'lte']);
 /** Declares a collection. Names match `^[A-Za-z_]\w*$`. */
 export function collection<D extends Document>(
   name: string,
-  spec: { scope: Collection<D>['scope']; indexes?: readonly Index<D>[]; platformIndexes?: readonly Index<D>[] },
+  spec: Pick<Collection<D>, 'scope'> & Partial<Collection<D>>,
 ): Collection<D> {
   assert.match(name, NAME);
-  const { scope, indexes = [], platformIndexes = [] } = spec;
+  const { scope, indexes = [], platformIndexes = [], shape = 1, upgrades = {} } = spec;
+  for (let from = 1; from < shape; from++) assert(upgrades[from], `${name} has no upgrade from shape ${from}`);
   for (const index of [...indexes, ...platformIndexes]) for (const field of index.fields) assert.match(field, NAME);
-  return { name, scope, indexes, platformIndexes };
+  // what is left of older shapes is found without reading all
+  const byShape = shape > 1 ? [{ fields: ['shape' as keyof D & string] }] : [];
+  return { name, scope, indexes, platformIndexes: [...platformIndexes, ...byShape], shape, upgrades };
 }
 
 /**
@@ -185,7 +194,7 @@ function checkScalar(field: string, value: unknown): void {
 /** Refuses documents that one engine would keep and the other change. @throws TypeError */
 export function checkDocument(document: Readonly<Record<string, unknown>>): void {
   for (const [field, value] of Object.entries(document)) {
-    if (!NAME.test(field)) throw new TypeError(`bad field name: ${field}`);
+    if (!NAME.test(field) || field === '_bsontype') throw new TypeError(`bad field name: ${field}`);
     checkValue(field, value, 0);
   }
 }
@@ -196,7 +205,7 @@ function checkValue(field: string, value: unknown, depth: number): void {
   if (depth < 8 && Array.isArray(value)) return value.forEach((item) => checkValue(field, item, depth + 1));
   if (depth < 8 && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype) {
     for (const [key, item] of Object.entries(value)) {
-      if (!NAME.test(key)) throw new TypeError(`bad key ${key} in ${field}; user JSON is stored as text`);
+      if (!NAME.test(key) || key === '_bsontype') throw new TypeError(`bad key ${key} in ${field}; user JSON is stored as text`);
       checkValue(field, item, depth + 1);
     }
     return;

@@ -8,6 +8,7 @@ import { SOURCE } from './audited.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
 import { auditRetentionJob } from './jobs/audit-retention.ts';
+import { deadLettersJob } from './jobs/dead-letters.ts';
 import { flushLastUsed, flushLastUsedJob } from './jobs/flush-last-used.ts';
 import { activateOrganization } from './organizations/activate-organization.ts';
 import { createOrganization } from './organizations/create-organization.ts';
@@ -59,6 +60,7 @@ export const program: Program<typeof config, Deps> = {
     flushLastUsedJob(deps),
     refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSAL_FLUSH_MS }),
     auditRetentionJob(deps),
+    deadLettersJob(deps),
   ],
   async close(deps) {
     await deps.auditSubscription.stop();

@@ -1,7 +1,10 @@
 import type { EventBus } from 'platform/events/bus.ts';
 import type { Start } from 'platform/run.ts';
+import { StartError } from 'platform/start-error.ts';
+import { lockFile } from 'platform/store/file-lock.ts';
+import type { Collection } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
-import type { Ledger, OpenLedger, PlatformLedger } from './ledger/ledger.ts';
+import type { Ledger, Mirroring, OpenLedger, PlatformLedger } from './ledger/ledger.ts';
 import { openSqliteLedger } from './ledger/ledger-sqlite.ts';
 
 const DAY_MS = 86_400_000;
@@ -9,14 +12,32 @@ const DAY_MS = 86_400_000;
 export interface Deps {
   ledger: Ledger;
   platformLedger: PlatformLedger;
+  mirroring?: Mirroring;
   bus: EventBus;
   config: Config;
   closeLedger: OpenLedger['close'];
 }
 
-export async function openDeps({ config, clock, openStore, storeFile, openBus }: Start<Config>): Promise<Deps> {
-  // The store holds the leases of the jobs and the lock of the file; the ledger's tables stand beside its own.
+/** @throws StartError */
+export async function openDeps(start: Start<Config>): Promise<Deps> {
+  const { mirroring, close: closeLedger, ...ledgers } = await openLedger(start);
+  return { ...ledgers, mirroring, bus: await start.openBus(), config: start.config, closeLedger };
+}
+
+async function openLedger({ config, clock, log, openStore, storeFile }: Start<Config>): Promise<OpenLedger> {
+  const retentionMs = config.RETENTION_DAYS * DAY_MS;
+  if (config.REDIS_URL !== '') {
+    if (config.MONGODB_URL === '') throw new StartError('REDIS_URL needs MONGODB_URL: the rows of the ledger go there');
+    const { LEDGER_ACCOUNTS, LEDGER_ROWS } = await import('./ledger/mirror.ts');
+    const { store, platformStore } = await openStore([LEDGER_ROWS, LEDGER_ACCOUNTS] as unknown as Collection<never>[]);
+    const { openRedisLedger } = await import('./ledger/ledger-redis.ts');
+    const { REDIS_URL: url, REDIS_KEY_PREFIX: keyPrefix, REDIS_TIMEOUT_MS: timeoutMs, REDIS_UNSAFE: unsafe } = config;
+    return openRedisLedger({ url, keyPrefix, timeoutMs, unsafe, retentionMs, store, platformStore, log });
+  }
+  // The store holds the leases of the jobs; the ledger's tables stand beside its own when both are in the file.
   await openStore([]);
-  const { ledger, platformLedger, close } = await openSqliteLedger(storeFile, { clock, retentionMs: config.RETENTION_DAYS * DAY_MS });
-  return { ledger, platformLedger, bus: await openBus(), config, closeLedger: close };
+  if (config.MONGODB_URL === '') return openSqliteLedger(storeFile, { clock, retentionMs });
+  const lock = lockFile(storeFile);
+  const opened = await openSqliteLedger(storeFile, { clock, retentionMs });
+  return { ...opened, close: () => opened.close().finally(lock.release) };
 }

@@ -3,8 +3,10 @@ import type { Program } from 'platform/run.ts';
 import { served } from 'platform/server.ts';
 import { getBalance } from './accounts/get-balance.ts';
 import { grant } from './accounts/grant.ts';
+import { rebuildLedger } from './accounts/rebuild-ledger.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
+import { mirror } from './jobs/mirror-ledger.ts';
 import { relay } from './jobs/relay-ledger.ts';
 import { sweeper } from './jobs/sweeper.ts';
 import { listLedgerRows } from './ledger/list-ledger-rows.ts';
@@ -27,8 +29,9 @@ export const program: Program<typeof config, Deps> = {
       settle: (request, context) => settle(deps, request, context),
       release: (request, context) => release(deps, request, context),
       listLedgerRows: (request, context) => listLedgerRows(deps, request, context),
+      rebuildLedger: (request, context) => rebuildLedger(deps, request, context),
     }),
   ],
-  jobs: (deps) => [relay(deps), sweeper(deps)],
+  jobs: (deps) => [relay(deps), sweeper(deps), ...(deps.mirroring ? [mirror(deps.mirroring, deps)] : [])],
   close: (deps) => deps.closeLedger(),
 };

@@ -4,6 +4,7 @@ import type { EventBus } from 'platform/events/bus.ts';
 import { fairTurns, type Fairly } from 'platform/fair-turns.ts';
 import { makeRefusals, type Refusals } from 'platform/refusals.ts';
 import type { Start } from 'platform/run.ts';
+import type { HotRows } from 'platform/store/hot-rows.ts';
 import type { Collection, PlatformStore } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
 import { FENCES, fenceStore, type FenceStore } from './fence.ts';
@@ -16,6 +17,7 @@ export interface Deps {
   objects: ObjectStore;
   fences: FenceStore;
   usage: UsageStore;
+  hotRows: HotRows;
   inTurn: ReturnType<typeof turns>;
   /** For what a schema or a content may make long. */
   fairly: Fairly;
@@ -29,10 +31,11 @@ export interface Deps {
 export async function openDeps({ config, clock, openStore, openBus }: Start<Config>): Promise<Deps> {
   const { store, platformStore, hotRows } = await openStore([TYPES, OBJECTS, FENCES, USAGE] as unknown as Collection<never>[]);
   return {
-    types: typeStore(store, hotRows),
+    types: typeStore(store, hotRows.rows),
     objects: objectStore(store),
-    fences: fenceStore(store, hotRows),
-    usage: usageStore(store, hotRows),
+    fences: fenceStore(store),
+    usage: usageStore(store, hotRows.rows),
+    hotRows,
     inTurn: turns(),
     fairly: fairTurns(),
     refusals: makeRefusals(),

@@ -39,8 +39,7 @@ export const changeFences = (fences: readonly Fence[], { type, typeLower, visibi
 /** Goes with the type; expects the counts as they were read. */
 export const removeFences = (fences: readonly Fence[]): Op[] => fences.map(({ _id, epoch, count }) => remove(FENCES, { _id, epoch, count }));
 
-export function fenceStore(store: Store, rows: number) {
-  let turn = 0;
+export function fenceStore(store: Store) {
   return {
     /** Name, visibility and epoch of a type: its first row. */
     ofType: (organizationId: string, typeId: string, visible: Visible): Promise<Fence | undefined> =>
@@ -51,11 +50,9 @@ export function fenceStore(store: Store, rows: number) {
     /** All rows of the types that fit. */
     find: (organizationId: string, filter: Visible & { readonly typeId?: string; readonly typeLower?: string }): Promise<Fence[]> =>
       store.find(organizationId, FENCES, filter),
-    /** The fence of one object's batch; consecutive batches take different rows. */
-    move(typeId: string, epoch: number, by: 1 | 0 | -1): Op {
-      turn = (turn + 1) % rows;
-      return update(FENCES, { _id: fenceId(typeId, turn), epoch }, { increment: { count: by, moves: 1 } });
-    },
+    /** The fence of one object's batch, on the row that the batch took. */
+    move: (typeId: string, epoch: number, row: number, by: 1 | 0 | -1): Op =>
+      update(FENCES, { _id: fenceId(typeId, row), epoch }, { increment: { count: by, moves: 1 } }),
   };
 }
 export type FenceStore = ReturnType<typeof fenceStore>;

@@ -18,8 +18,6 @@ const usageId = (organizationId: string, k: number): string => `${organizationId
 const sumOf = (rows: readonly Usage[]): number => rows.reduce((sum, { objects }) => sum + objects, 0);
 
 export function usageStore(store: Store, rows: number) {
-  let turn = 0;
-  const nextId = (organizationId: string): string => usageId(organizationId, (turn = (turn + 1) % rows));
   const read = (organizationId: string): Promise<Usage[]> => store.find(organizationId, USAGE, {}, { sort: [['k', 'asc']] });
 
   /** Row 0; made with the others when the organization's first type comes. */
@@ -38,20 +36,22 @@ export function usageStore(store: Store, rows: number) {
     objects: async (organizationId: string): Promise<number> => sumOf(await read(organizationId)),
 
     /**
-     * Counts one more object, within the tier's cap for certain: a row never grows over its share of the cap.
+     * Counts one more object on the row that its batch took, within the tier's cap for certain: a row never grows over its
+     * share of the cap, and one that is full sends its object to another.
      * @throws ServiceError TIER_LIMIT
      */
-    async addObject(organizationId: string, principal: Principal): Promise<Op> {
+    async addObject(organizationId: string, principal: Principal, row: number): Promise<Op> {
       const cap = principal.limits.memory_objects;
       const increment = { objects: 1 };
-      if (cap === undefined) return update(USAGE, { _id: nextId(organizationId) }, { increment });
+      if (cap === undefined) return update(USAGE, { _id: usageId(organizationId, row) }, { increment });
       const present = await read(organizationId);
       requireWithinLimit(principal, 'memory_objects', sumOf(present));
       const share = ({ k }: Usage): number => Math.floor((cap + k) / present.length);
-      const free = present.find((row) => row.objects < share(row))!;
-      return update(USAGE, { _id: free._id, objects: { lt: share(free) } }, { increment });
+      const free = present.filter((one) => one.objects < share(one));
+      const chosen = free.find(({ k }) => k === row) ?? free[Math.floor(Math.random() * free.length)]!;
+      return update(USAGE, { _id: chosen._id, objects: { lt: share(chosen) } }, { increment });
     },
-    removeObject: (organizationId: string): Op => update(USAGE, { _id: nextId(organizationId) }, { increment: { objects: -1 } }),
+    removeObject: (organizationId: string, row: number): Op => update(USAGE, { _id: usageId(organizationId, row) }, { increment: { objects: -1 } }),
 
     /** Counts one more type. @throws ServiceError TIER_LIMIT */
     async addType(organizationId: string, principal: Principal, schemaBytes: number, maxBytes: number): Promise<Op> {

@@ -8,6 +8,7 @@ import { OUTBOX } from 'platform/events/outbox.ts';
 import { newId } from 'platform/ids.ts';
 import { makeLog } from 'platform/log.ts';
 import { openSqliteStore } from 'platform/store/sqlite.ts';
+import { freeRows, type HotRows } from 'platform/store/hot-rows.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
 import { serverToken, temporaryFolder } from 'platform/testing.ts';
 import { config } from '../src/config.ts';
@@ -25,16 +26,17 @@ import { USAGE } from '../src/usage.ts';
 import { refusalOf, refusedFor, SCHEMA } from './memory.ts';
 
 // Handlers on the real store, so that a test can stop one of them between its read and its write. Engines differ in the number of rows.
-describe.each([1, 4])('with %i fence rows a type', (hotRows) => {
+describe.each([1, 4])('with %i fence rows a type', (rows) => {
+  const hotRows: HotRows = { rows, take: freeRows(Array.from({ length: rows }, (_, row) => row)), close: async () => undefined };
   const folder = temporaryFolder();
-  let opened: OpenStore;
+  let opened: Omit<OpenStore, 'hotRows'> & { hotRows: HotRows };
   let deps: Deps;
   let context: CallContext;
   beforeAll(async () => {
     deps = await openDeps({
       config: readConfig(config, {}), clock: systemClock,
       openStore: async (collections: readonly Collection<never>[]) =>
-        (opened = { ...(await openSqliteStore(join(folder.path, `memory-${hotRows}.db`), [...collections, OUTBOX as unknown as Collection<never>])), hotRows }),
+        (opened = { ...(await openSqliteStore(join(folder.path, `memory-${rows}.db`), [...collections, OUTBOX as unknown as Collection<never>])), hotRows }),
       openBus: async () => undefined,
     } as unknown as Parameters<typeof openDeps>[0]);
   });
@@ -80,7 +82,7 @@ describe.each([1, 4])('with %i fence rows a type', (hotRows) => {
       types, objects,
       orphans: objects.filter(({ typeId }) => !types.some(({ _id }) => _id === typeId)).length,
       wrongCounts: types.filter(({ _id }) => sum(fences.filter(({ typeId }) => typeId === _id)) !== objects.filter(({ typeId }) => typeId === _id).length).length,
-      wrongRows: fences.length - types.length * hotRows,
+      wrongRows: fences.length - types.length * rows,
       wrongUsage: [sum(usage.map(({ objects: count }) => ({ count }))) - objects.length, sum(usage.map(({ types: count }) => ({ count }))) - types.length],
       wrongBytes: sum(usage.map(({ schemaBytes: count }) => ({ count }))) - types.reduce((total, { jsonSchema }) => total + Buffer.byteLength(jsonSchema), 0),
     };

@@ -1,5 +1,6 @@
 import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { newId } from 'platform/ids.ts';
 import type { ApplyAgentRequest, ApplyAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
@@ -16,19 +17,21 @@ export async function applyAgent(deps: Pick<Deps, 'definitions' | 'clock'>, requ
   const version = (number: number): AgentVersion =>
     ({ _id: newId(), organizationId, agent: name, version: number, hash, definition: request.definition, createdBy: context.principal.name, createdAt: now });
 
-  const agent = await deps.definitions.find(organizationId, name);
-  if (!agent) {
-    const created: Agent = {
-      _id: newId(), organizationId, name, state: 'draft', latestVersion: 1, publishedVersion: null, publishedVersionId: null,
-      runnable: false, revision: 1, createdAt: now, updatedAt: now,
-    };
-    await deps.definitions.create(created, version(1), audit);
-    return { agent: agentMessage(created), version: 1, changed: true };
-  }
+  return persistently(async () => {
+    const agent = await deps.definitions.find(organizationId, name);
+    if (!agent) {
+      const created: Agent = {
+        _id: newId(), organizationId, name, state: 'draft', latestVersion: 1, publishedVersion: null, publishedVersionId: null,
+        runnable: false, revision: 1, createdAt: now, updatedAt: now,
+      };
+      await deps.definitions.create(created, version(1), audit);
+      return { agent: agentMessage(created), version: 1, changed: true };
+    }
 
-  const newest = await deps.definitions.findVersion(organizationId, name, agent.latestVersion);
-  if (newest?.hash === hash) return { agent: agentMessage(agent), version: newest.version, changed: false };
-  const next = version(agent.latestVersion + 1);
-  await deps.definitions.addVersion(agent, next, audit);
-  return { agent: agentMessage({ ...agent, latestVersion: next.version, updatedAt: now }), version: next.version, changed: true };
+    const newest = await deps.definitions.findVersion(organizationId, name, agent.latestVersion);
+    if (newest?.hash === hash) return { agent: agentMessage(agent), version: newest.version, changed: false };
+    const next = version(agent.latestVersion + 1);
+    await deps.definitions.addVersion(agent, next, audit);
+    return { agent: agentMessage({ ...agent, latestVersion: next.version, updatedAt: now }), version: next.version, changed: true };
+  });
 }

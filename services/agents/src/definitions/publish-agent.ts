@@ -1,5 +1,6 @@
 import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { ServiceError } from 'platform/errors.ts';
 import type { PublishAgentRequest, PublishAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
@@ -10,17 +11,19 @@ import { agentMessage } from './view.ts';
 
 export async function publishAgent(deps: Pick<Deps, 'definitions' | 'clock'>, request: PublishAgentRequest, context: CallContext): Promise<PublishAgentResponse> {
   const organizationId = organizationOfCall(context);
-  const agent = await deps.definitions.find(organizationId, request.name);
-  if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
-  const version = await deps.definitions.findVersion(organizationId, agent.name, request.version ?? agent.latestVersion);
-  if (!version) throw new ServiceError('NOT_FOUND', 'Agent version not found');
-  if (agent.state === 'published' && agent.publishedVersion === version.version) return { agent: agentMessage(agent) };
+  return persistently(async () => {
+    const agent = await deps.definitions.find(organizationId, request.name);
+    if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
+    const version = await deps.definitions.findVersion(organizationId, agent.name, request.version ?? agent.latestVersion);
+    if (!version) throw new ServiceError('NOT_FOUND', 'Agent version not found');
+    if (agent.state === 'published' && agent.publishedVersion === version.version) return { agent: agentMessage(agent) };
 
-  const now = isoTime(deps.clock.now());
-  const changes: Partial<Agent> = {
-    state: 'published', publishedVersion: version.version, publishedVersionId: version._id,
-    runnable: isRunnable(JSON.parse(version.definition) as Definition), updatedAt: now,
-  };
-  await deps.definitions.change(agent, changes, agentAudit(context, 'agent.publish', agent.name, now));
-  return { agent: agentMessage({ ...agent, ...changes }) };
+    const now = isoTime(deps.clock.now());
+    const changes: Partial<Agent> = {
+      state: 'published', publishedVersion: version.version, publishedVersionId: version._id,
+      runnable: isRunnable(JSON.parse(version.definition) as Definition), updatedAt: now,
+    };
+    await deps.definitions.change(agent, changes, agentAudit(context, 'agent.publish', agent.name, now));
+    return { agent: agentMessage({ ...agent, ...changes }) };
+  });
 }

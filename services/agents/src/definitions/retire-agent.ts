@@ -1,5 +1,6 @@
 import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import { isoTime } from 'platform/clock.ts';
+import { persistently } from 'platform/contention.ts';
 import { ServiceError } from 'platform/errors.ts';
 import type { RetireAgentRequest, RetireAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
@@ -8,12 +9,14 @@ import type { Agent } from './store.ts';
 import { agentMessage } from './view.ts';
 
 export async function retireAgent(deps: Pick<Deps, 'definitions' | 'clock'>, request: RetireAgentRequest, context: CallContext): Promise<RetireAgentResponse> {
-  const agent = await deps.definitions.find(organizationOfCall(context), request.name);
-  if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
-  if (agent.state === 'retired') return { agent: agentMessage(agent) };
+  return persistently(async () => {
+    const agent = await deps.definitions.find(organizationOfCall(context), request.name);
+    if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
+    if (agent.state === 'retired') return { agent: agentMessage(agent) };
 
-  const now = isoTime(deps.clock.now());
-  const changes: Partial<Agent> = { state: 'retired', publishedVersion: null, publishedVersionId: null, runnable: false, updatedAt: now };
-  await deps.definitions.change(agent, changes, agentAudit(context, 'agent.retire', agent.name, now));
-  return { agent: agentMessage({ ...agent, ...changes }) };
+    const now = isoTime(deps.clock.now());
+    const changes: Partial<Agent> = { state: 'retired', publishedVersion: null, publishedVersionId: null, runnable: false, updatedAt: now };
+    await deps.definitions.change(agent, changes, agentAudit(context, 'agent.retire', agent.name, now));
+    return { agent: agentMessage({ ...agent, ...changes }) };
+  });
 }

@@ -1,8 +1,7 @@
-import { ServiceError } from 'platform/errors.ts';
-import { collection, insert, update, DuplicateKey, ExpectationFailed, type Op, type OrganizationDocument, type Store } from 'platform/store/store.ts';
+import { collection, insert, update, type Op, type OrganizationDocument, type Store } from 'platform/store/store.ts';
 import type { AgentState } from './rules.ts';
 
-/** A name and what it points at. Every write expects the revision that it read. */
+/** A name and what it points at. Every write expects the revision that it read, so its handler goes in rounds. */
 export interface Agent extends OrganizationDocument {
   name: string;
   state: AgentState;
@@ -38,16 +37,6 @@ export const agentVersions = collection<AgentVersion>('agent_versions', {
 export type Definitions = ReturnType<typeof openDefinitions>;
 
 export function openDefinitions(store: Store) {
-  /** @throws ServiceError CONFLICT when another writer was first */
-  async function apply(organizationId: string, ops: readonly Op[]): Promise<void> {
-    try {
-      await store.apply(organizationId, ops);
-    } catch (error) {
-      if (error instanceof ExpectationFailed || error instanceof DuplicateKey) throw new ServiceError('CONFLICT', 'The agent was changed by another request', { cause: error });
-      throw error;
-    }
-  }
-
   return {
     find: (organizationId: string, name: string) => store.findOne(organizationId, agents, { name }),
     /** All of them, by name. */
@@ -64,12 +53,12 @@ export function openDefinitions(store: Store) {
 
     /** The first version of a new name. */
     create: (agent: Agent, version: AgentVersion, audit: Op) =>
-      apply(agent.organizationId, [insert(agents, agent), insert(agentVersions, version), audit]),
+      store.apply(agent.organizationId, [insert(agents, agent), insert(agentVersions, version), audit]),
     /** A further version. */
     addVersion: (agent: Agent, version: AgentVersion, audit: Op) =>
-      apply(agent.organizationId, [changed(agent, { latestVersion: version.version, updatedAt: version.createdAt }), insert(agentVersions, version), audit]),
+      store.apply(agent.organizationId, [changed(agent, { latestVersion: version.version, updatedAt: version.createdAt }), insert(agentVersions, version), audit]),
     /** Publishes or retires. */
-    change: (agent: Agent, changes: Partial<Agent>, audit: Op) => apply(agent.organizationId, [changed(agent, changes), audit]),
+    change: (agent: Agent, changes: Partial<Agent>, audit: Op) => store.apply(agent.organizationId, [changed(agent, changes), audit]),
   };
 }
 

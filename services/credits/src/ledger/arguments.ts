@@ -11,7 +11,7 @@ const MAX_PAGE = 1000;
 const MIN_TTL_MS = 1000;
 const MAX_TTL_MS = 24 * 3_600_000;
 /** How far an id's time may be ahead of the engine's clock. */
-const MAX_AHEAD_MS = 24 * 3_600_000;
+export const MAX_AHEAD_MS = 24 * 3_600_000;
 const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 function checkInteger(path: string, value: number, min: number, max: number): void {

@@ -1,16 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { isoTime, type Clock } from 'platform/clock.ts';
-import { actorOf, servicePrincipal } from 'platform/principal.ts';
+import { ServiceError } from 'platform/errors.ts';
 import { groupCommit } from 'platform/store/group-commit.ts';
 import { openWriter } from 'platform/store/sqlite-database.ts';
 import { checkExtend, checkGrant, checkPage, checkRelease, checkReserve, checkSettle, isInWindow, MAX_GRANTED_MICROS } from './arguments.ts';
-import type { Author, Ledger, OpenLedger } from './ledger.ts';
+import { EXPIRIES_PER_RESERVE, ITSELF, type Author, type Ledger, type OpenLedger } from './ledger.ts';
 import { changed, givenBack, granted, reserved, settled, settledLate, type Account, type Change } from './rules.ts';
 import { SCHEMA, tablesOf, type Reservation } from './tables-sqlite.ts';
 
-/** Expiries in one reserve; what is left over is the sweeper's. */
-const EXPIRIES_PER_RESERVE = 1000;
-const ITSELF: Author = { actor: actorOf(servicePrincipal('credits')), requestId: '' };
 
 /**
  * The embedded engine of the ledger: its own tables in a SQLite file, which may be the service's store file (the
@@ -144,6 +141,9 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
     },
     async acknowledge(organizationId, throughSequence) {
       return commits.write(() => tables.acknowledge(organizationId, throughSequence));
+    },
+    async rebuild() {
+      throw new ServiceError('NOT_SUPPORTED', 'The embedded ledger keeps account and rows in one transaction: there is nothing to rebuild');
     },
   };
 

@@ -1,4 +1,4 @@
-import type { Actor } from 'platform/principal.ts';
+import { actorOf, servicePrincipal, type Actor } from 'platform/principal.ts';
 import type { Account, Change, Refusal, ReservationState } from './rules.ts';
 
 /**
@@ -31,19 +31,30 @@ export interface Ledger {
   unrelayed(organizationId: string, limit: number): Promise<LedgerRow[]>;
   /** Rows up to this sequence have reached the event bus; a lower number than before changes nothing. */
   acknowledge(organizationId: string, throughSequence: number): Promise<void>;
+  /** Makes the account anew from its rows. @throws ServiceError NOT_SUPPORTED where rows and account cannot part */
+  rebuild(organizationId: string): Promise<Account>;
 }
 
 /** What looks across organizations, for the jobs. Lists are of ids above `after` ('' for the first page), in order. */
 export interface PlatformLedger {
   organizationsDue(after: string, limit: number): Promise<string[]>;
   organizationsUnrelayed(after: string, limit: number): Promise<string[]>;
-  /** Deletes at most `limit` ended reservations whose id is older than the retention window, so refused with or without them; resolves to their number. */
+  /** Deletes at most `limit` ended reservations whose id is older than the retention window, so refused with or without them; resolves to their number (0 where they go by themselves). */
   forget(limit: number): Promise<number>;
+}
+
+/** Rows that leave the engine for the document store. */
+export interface Mirroring {
+  organizationsUnmirrored(after: string, limit: number): Promise<string[]>;
+  /** Copies a batch of rows; resolves to whether there may be more. */
+  mirror(organizationId: string): Promise<boolean>;
 }
 
 export interface OpenLedger {
   readonly ledger: Ledger;
   readonly platformLedger: PlatformLedger;
+  /** Where rows do not stay in the engine. */
+  readonly mirroring?: Mirroring;
   /** Finishes what was begun. */
   close(): Promise<void>;
 }
@@ -53,6 +64,11 @@ export interface Author {
   actor: Actor;
   requestId: string;
 }
+
+/** The author of an expiry. */
+export const ITSELF: Author = { actor: actorOf(servicePrincipal('credits')), requestId: '' };
+/** Expiries in one reserve; what is left over is the sweeper's. */
+export const EXPIRIES_PER_RESERVE = 1000;
 
 export interface LedgerRow extends Author, Omit<Change, 'openDelta'> {
   sequence: number;

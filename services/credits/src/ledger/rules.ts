@@ -11,6 +11,8 @@ export interface Account {
   sequence: number;
 }
 
+export const EMPTY_ACCOUNT: Account = { availableMicros: 0, reservedMicros: 0, spentMicros: 0, grantedMicros: 0, openReservations: 0, sequence: 0 };
+
 export type ReservationState = 'OPEN' | 'SETTLED' | 'RELEASED' | 'EXPIRED';
 export type LedgerRowKind = 'GRANT' | 'RESERVE' | 'SETTLE' | 'RELEASE' | 'EXPIRE' | 'LATE_SETTLE';
 

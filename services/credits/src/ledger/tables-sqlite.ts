@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { statementCache } from 'platform/store/sqlite-ops.ts';
 import type { LedgerRow } from './ledger.ts';
-import type { Account, ReservationState } from './rules.ts';
+import { EMPTY_ACCOUNT, type Account, type ReservationState } from './rules.ts';
 
 export const SCHEMA = readFileSync(new URL('./ledger-sqlite.sql', import.meta.url), 'utf8');
 
@@ -20,8 +20,6 @@ const ROW = ['sequence', 'kind', 'id', 'availableDeltaMicros', 'reservedDeltaMic
   'availableMicros', 'reservedMicros', 'actor', 'requestId', 'note', 'createdAt'] as const satisfies readonly (keyof LedgerRow)[];
 const ACCOUNT = ['availableMicros', 'reservedMicros', 'spentMicros', 'grantedMicros', 'openReservations', 'sequence'] as const satisfies readonly (keyof Account)[];
 const RESERVATION = ['id', 'state', 'amountMicros', 'chargedMicros', 'shortfallMicros', 'expiresAtMs'] as const satisfies readonly (keyof Reservation)[];
-
-const EMPTY: Account = { availableMicros: 0, reservedMicros: 0, spentMicros: 0, grantedMicros: 0, openReservations: 0, sequence: 0 };
 
 /** `INSERT`, or `UPDATE` of all columns but the key. */
 const put = (table: string, key: readonly string[], columns: readonly string[]): string =>
@@ -44,7 +42,7 @@ export function tablesOf(db: DatabaseSync) {
 
   return {
     account(organizationId: string): Account {
-      return { ...EMPTY, ...sql(`SELECT ${ACCOUNT} FROM ledgerAccounts WHERE organizationId = ?`).get(organizationId) };
+      return { ...EMPTY_ACCOUNT, ...sql(`SELECT ${ACCOUNT} FROM ledgerAccounts WHERE organizationId = ?`).get(organizationId) };
     },
     putAccount(organizationId: string, account: Account): void {
       sql(PUT_ACCOUNT).run({ organizationId, ...account });

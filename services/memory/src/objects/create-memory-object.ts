@@ -15,9 +15,9 @@ import { objectMessage } from './message.ts';
 import { checkKey } from './rules.ts';
 import type { MemoryObjectRecord } from './store.ts';
 
-type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'config' | 'fairly'>;
+type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'hotRows' | 'config' | 'fairly'>;
 
-export async function createMemoryObject({ types, objects, fences, usage, config, fairly }: Used, request: CreateMemoryObjectRequest, context: CallContext): Promise<CreateMemoryObjectResponse> {
+export async function createMemoryObject({ types, objects, fences, usage, hotRows, config, fairly }: Used, request: CreateMemoryObjectRequest, context: CallContext): Promise<CreateMemoryObjectResponse> {
   const organizationId = organizationOfCall(context);
   requireTypeNamed(request);
   const key = checkKey(request.key, config.MEMORY_KEY_MAX_LENGTH);
@@ -30,9 +30,11 @@ export async function createMemoryObject({ types, objects, fences, usage, config
     await requireValidContent(fairly, found, content);
     const { _id: typeId, type, version, epoch } = found;
     const record = { _id: id, organizationId, typeId, key, content: request.content!, schemaVersion: version, revision: 1, createdAt, updatedAt: createdAt };
-    const counted = await usage.addObject(organizationId, context.principal);
     const change = changeOps(context, { noun: 'object', verb: 'create', id, revision: 1, time: createdAt, names: { typeId, type, key } });
-    await objects.create(record, [fences.move(typeId, epoch, 1), counted, ...change]);
+    await hotRows.take(organizationId, async (row) => {
+      const counted = await usage.addObject(organizationId, context.principal, row);
+      await objects.create(record, [fences.move(typeId, epoch, row, 1), counted, ...change]);
+    });
     return { record, type };
   };
   const { record, type } = await persistently(round);

@@ -7,16 +7,16 @@ import { refuseIfMatch } from '../conditions.ts';
 import type { Deps } from '../deps.ts';
 import { requireObject } from './find.ts';
 
-type Used = Pick<Deps, 'objects' | 'fences' | 'usage' | 'clock' | 'inTurn'>;
+type Used = Pick<Deps, 'objects' | 'fences' | 'usage' | 'hotRows' | 'clock' | 'inTurn'>;
 
 export async function deleteMemoryObject(deps: Used, request: DeleteMemoryObjectRequest, context: CallContext): Promise<DeleteMemoryObjectResponse> {
-  const { objects, fences, usage, clock, inTurn } = deps;
+  const { objects, fences, usage, hotRows, clock, inTurn } = deps;
   refuseIfMatch(request);
   const round = async (): Promise<string> => {
     const { object, fence } = await requireObject(deps, context, request.id);
     const { _id: id, organizationId, typeId, key, revision } = object;
     const change = changeOps(context, { noun: 'object', verb: 'delete', id, revision: revision + 1, time: isoTime(clock.now()), names: { typeId, type: fence.type, key } });
-    await objects.remove(object, [fences.move(typeId, fence.epoch, -1), usage.removeObject(organizationId), ...change]);
+    await hotRows.take(organizationId, (row) => objects.remove(object, [fences.move(typeId, fence.epoch, row, -1), usage.removeObject(organizationId, row), ...change]));
     return id;
   };
   return { success: true, id: await inTurn(request.id, () => persistently(round)) };

@@ -12,10 +12,10 @@ import { requireObject } from './find.ts';
 import { objectMessage } from './message.ts';
 import { requireUnchanged } from './rules.ts';
 
-type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'clock' | 'config' | 'inTurn' | 'fairly'>;
+type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'hotRows' | 'clock' | 'config' | 'inTurn' | 'fairly'>;
 
 export async function updateMemoryObject(deps: Used, request: UpdateMemoryObjectRequest, context: CallContext): Promise<UpdateMemoryObjectResponse> {
-  const { types, objects, fences, clock, config, inTurn, fairly } = deps;
+  const { types, objects, fences, hotRows, clock, config, inTurn, fairly } = deps;
   refuseIfMatch(request);
   const content = requireMembers(request).includes('content') ? readObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES) : undefined;
 
@@ -30,7 +30,7 @@ export async function updateMemoryObject(deps: Used, request: UpdateMemoryObject
     const { type, version, epoch } = found;
     const after = { ...object, content: request.content!, schemaVersion: version, revision: object.revision + 1, updatedAt: isoTime(clock.now()) };
     const change = changeOps(context, { noun: 'object', verb: 'update', id, revision: after.revision, time: after.updatedAt, names: { typeId, type, key } });
-    await objects.replace(object, after, [fences.move(typeId, epoch, 0), ...change]);
+    await hotRows.take(object.organizationId, (row) => objects.replace(object, after, [fences.move(typeId, epoch, row, 0), ...change]));
     return { memoryObject: objectMessage(after, type) };
   };
   return inTurn(request.pathId, () => persistently(round));

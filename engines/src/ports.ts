@@ -1,0 +1,33 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { randomInt } from 'node:crypto';
+
+/** Below the ports that the system gives to outgoing connections: one that is kept for a restart stays free. */
+const FIRST = 20_000;
+const PAIRS = 6_000;
+
+/** A loopback port that is free, as is the one above it. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = FIRST + 2 * randomInt(PAIRS);
+    if (await isFree(port)) return port;
+  }
+}
+
+/** Whether a server could listen on this port and on the one above it. */
+export async function isFree(port: number): Promise<boolean> {
+  return (await canListen(port)) && (await canListen(port + 1));
+}
+
+async function canListen(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    server.close();
+  }
+}

@@ -1,0 +1,19 @@
+import base from './jest.config.mjs';
+
+/** Suites of one engine are in files named after it; the whole system runs on whatever is named. */
+const SUITES = { MONGODB_URL: /mongo/, REDIS_URL: /redis/, KAFKA_BROKERS: /kafka/ };
+const missing = Object.keys(SUITES).filter((name) => !process.env[name]);
+if (missing.length === 3) throw new Error(`Set ${Object.keys(SUITES).join(', ')}: npm run engines -- up starts the servers and prints them.`);
+for (const name of missing) process.stderr.write(`${name} is not set: what needs that server is NOT tested.\n`);
+
+// the whole-system tests take these servers, and two replicas of every service
+process.env.TEST_ENGINES = '1';
+
+/** npm run test:engines: the acceptance suites and the whole-system tests, on the servers that the URLs name. */
+export default {
+  ...base,
+  testMatch: ['**/*.engines.test.ts', '**/test/api/*.test.ts', '<rootDir>/test/tenancy*.test.ts', '<rootDir>/test/{revocation,credits-for-ten}.test.ts', '<rootDir>/test/kills/*.test.ts'],
+  testPathIgnorePatterns: ['/node_modules/', ...missing.map((name) => `${SUITES[name].source}[^/]*\\.engines\\.test\\.ts$`)],
+  globalSetup: '<rootDir>/test/engines-reachable.ts',
+  testTimeout: 120_000,
+};

@@ -1,0 +1,47 @@
+import type { EventBus, Subscription } from './bus.ts';
+import { kafkaClient, type KafkaOptions } from './kafka-client.ts';
+import { openSender } from './kafka-producer.ts';
+import { replayDeadLetters } from './kafka-replay.ts';
+import { startMember } from './kafka-subscription.ts';
+import { deadLetterName, groupName, prepareTopics, topicName } from './kafka-topics.ts';
+
+const SESSION_MS = 15_000;
+const CONTENT_TYPE = 'application/cloudevents+json';
+
+/**
+ * The event bus on Kafka (any broker that kafkajs 2 speaks to). An organization's events are one partition's; each partition
+ * of a topic is consumed by one member of a group at a time, and a member that dies is replaced after sessionTimeoutMs. The
+ * topics are made or verified first.
+ * @throws StartError when Kafka cannot be reached, refuses, or has a topic that is not as declared
+ */
+export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
+  const { prefix, partitions, timeoutMs, log, sessionTimeoutMs = SESSION_MS } = options;
+  const kafka = kafkaClient(options);
+  await prepareTopics(kafka.admin(), options);
+  const sender = openSender(kafka, timeoutMs);
+  const members = new Set<Subscription>();
+  const consumption = { kafka, timeoutMs, sessionTimeoutMs };
+
+  return {
+    async publish(topic, events) {
+      if (events.length === 0) return;
+      await sender.send(topicName(prefix, topic), events.map((event) => ({ key: event.partitionkey, value: JSON.stringify(event), headers: { 'content-type': CONTENT_TYPE } })));
+    },
+    async subscribe(topic, group, handler, settings) {
+      const member = startMember({
+        ...consumption, ...settings, log, sender, handler, concurrency: partitions,
+        topic: topicName(prefix, topic), groupId: groupName(prefix, topic, group), deadLetters: deadLetterName(prefix, topic),
+      });
+      members.add(member);
+      return member;
+    },
+    replay(topic, group, handler) {
+      const owner = groupName(prefix, topic, group);
+      return replayDeadLetters({ ...consumption, concurrency: 1, topic: deadLetterName(prefix, topic), group: owner, groupId: `${owner}.dlq`, handler });
+    },
+    async close() {
+      await Promise.all([...members].map((member) => member.stop()));
+      await sender.close();
+    },
+  };
+}

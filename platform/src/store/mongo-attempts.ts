@@ -1,0 +1,39 @@
+import { MongoServerError, type ClientSession, type MongoClient } from 'mongodb';
+
+/** Commands of a session that were sent, and those that the server answered without having written anything. */
+export interface Attempts {
+  sent: number;
+  refused: number;
+}
+
+/** NotWritablePrimary, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary, Unauthorized, AuthenticationFailed. */
+const REFUSALS: readonly unknown[] = [10107, 13435, 13436, 13, 18];
+
+const refuses = (failure: Error): boolean =>
+  failure instanceof MongoServerError && (REFUSALS.includes(failure.code) || failure.hasErrorLabel('NoWritesPerformed') || failure.hasErrorLabel('SystemOverloadedError'));
+
+/**
+ * Follows every attempt of a write: the driver repeats one by itself and shows only the last error,
+ * which can be "no server found" though the first attempt was written.
+ */
+export function watchAttempts(client: MongoClient): (session: ClientSession) => Attempts {
+  const bySession = new WeakMap<object, Attempts>();
+  const byRequest = new Map<number, Attempts>();
+  client.on('commandStarted', ({ command, requestId }) => {
+    const attempts = bySession.get((command.lsid ?? command) as object);
+    if (attempts === undefined) return;
+    attempts.sent++;
+    byRequest.set(requestId, attempts);
+  });
+  client.on('commandSucceeded', ({ requestId }) => void byRequest.delete(requestId));
+  client.on('commandFailed', ({ requestId, failure }) => {
+    const attempts = byRequest.get(requestId);
+    byRequest.delete(requestId);
+    if (attempts !== undefined && refuses(failure)) attempts.refused++;
+  });
+  return (session) => {
+    const attempts = { sent: 0, refused: 0 };
+    bySession.set(session.id!, attempts);
+    return attempts;
+  };
+}

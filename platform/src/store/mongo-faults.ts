@@ -1,0 +1,42 @@
+import { MongoError, MongoServerError } from 'mongodb';
+import { ServiceError } from '../errors.ts';
+import { indexesOf } from './indexes.ts';
+import { DuplicateKey, type Collection } from './store.ts';
+
+const DUPLICATE_KEY = 11000;
+const TYPE_MISMATCH = 14;
+/** BadValue, FailedToParse, BSONObjectTooLarge: the same request would never succeed. */
+const HOPELESS: readonly unknown[] = [2, 9, 10334];
+
+/** No answer came within the time for one operation. */
+export class TimedOut extends Error {
+  override readonly name = 'TimedOut';
+  constructor(timeoutMs: number) {
+    super(`MongoDB did not answer within ${timeoutMs} ms`);
+  }
+}
+
+/** What the server says of a write that it looked at and did not do; undefined when it says nothing of the kind. */
+export function refusalOf(error: unknown, collection: Collection<never>): Error | undefined {
+  if (!(error instanceof MongoServerError)) return undefined;
+  if (error.code === TYPE_MISMATCH) return new TypeError(`${collection.name}: only a number can be incremented`);
+  if (error.code !== DUPLICATE_KEY) return undefined;
+  // Bulk writes do not hand on keyPattern, so the name of the index tells.
+  const name = /index: (.*?) dup key/.exec(error.message)?.[1];
+  return new DuplicateKey(collection.name, indexesOf(collection).find((index) => index.name === name)?.fields ?? ['_id']);
+}
+
+/** The one place where errors of the driver become ours. `done`: whether what was asked may have been done. */
+export function faultOf(error: unknown, done: 'no' | 'perhaps'): unknown {
+  if (!(error instanceof MongoError) && !(error instanceof TimedOut)) return error;
+  if (error instanceof MongoServerError && HOPELESS.includes(error.code)) return error;
+  if (done === 'perhaps') return new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
+  return new ServiceError('UNAVAILABLE', 'The document store is not available', { headers: { 'Retry-After': '1' }, cause: error });
+}
+
+/** @throws TimedOut; the work itself goes on */
+export async function bounded<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout;
+  const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new TimedOut(timeoutMs)), timeoutMs)));
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,96 @@
+import type { Db, MongoClient } from 'mongodb';
+import type { Log } from '../log.ts';
+import { applyOps } from './mongo-apply.ts';
+import { watchAttempts } from './mongo-attempts.ts';
+import { checked, connectMongo, type MongoSettings } from './mongo-connect.ts';
+import { bounded, faultOf } from './mongo-faults.ts';
+import { mongoFilter, mongoFind, type Stored } from './mongo-filter.ts';
+import { prepareCollection } from './mongo-indexes.ts';
+import { WRITES } from './mongo-steps.ts';
+import { checkNames, storeOver, type Engine } from './open-store.ts';
+import type { Collection, OpenStore } from './store.ts';
+
+export interface MongoOptions extends MongoSettings {
+  log: Log;
+  /** Called each time that a batch was aborted by another and is tried again. */
+  onAbort?: () => void;
+}
+
+/** Rows of a contended counter: transactions on one document abort each other. */
+const HOT_ROWS = 64;
+const PREPARE_MS = 60_000;
+
+/**
+ * The document store on MongoDB: a database of a replica set or a sharded cluster.
+ * @throws StartError when it cannot be reached or used, or an index there is not as declared
+ */
+export async function openMongoStore({ log, onAbort = () => undefined, ...settings }: MongoOptions, collections: readonly Collection<never>[]): Promise<OpenStore> {
+  checkNames(collections);
+  const { client, target } = await connectMongo(settings);
+  try {
+    const db = client.db(settings.database);
+    await checked(target, () => probe(db, collections));
+    // An index over many documents takes its time.
+    await checked(target, () => Promise.all(collections.map((collection) => prepareCollection(db, collection))), PREPARE_MS);
+    watchServers(client, log);
+    return storeOver(engineOn(client, db, settings.timeoutMs, onAbort), collections);
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+/** Asks for the privileges of writing and reading. */
+async function probe(db: Db, collections: readonly Collection<never>[]): Promise<void> {
+  const [first] = collections;
+  if (first === undefined) return;
+  const nobody = { _id: '' };
+  const to = db.collection<Stored>(first.name);
+  await to.updateOne(nobody, { $set: { probe: 1 } });
+  await to.deleteOne(nobody);
+  await to.findOne(nobody);
+}
+
+function watchServers(client: MongoClient, log: Log): void {
+  client.on('serverDescriptionChanged', ({ address, previousDescription: before, newDescription: now }) => {
+    if (now.type === before.type) return;
+    if (now.type === 'Unknown') log.warn({ address, error: now.error }, 'MongoDB server lost');
+    else log.info({ address, type: now.type }, 'MongoDB server found');
+  });
+}
+
+function engineOn(client: MongoClient, db: Db, timeoutMs: number, onAbort: () => void): Engine {
+  const applying = { client, db, timeoutMs, attemptsOf: watchAttempts(client), onAbort };
+  const begun = new Set<Promise<unknown>>();
+
+  /** What `close` waits for. */
+  function tracked<T>(work: Promise<T>): Promise<T> {
+    begun.add(work);
+    return work.finally(() => begun.delete(work));
+  }
+
+  const read = <T>(work: () => Promise<T>): Promise<T> =>
+    tracked(bounded(work(), timeoutMs).catch((error: unknown) => {
+      throw faultOf(error, 'no');
+    }));
+
+  return {
+    hotRows: HOT_ROWS, exclusive: false,
+    async find(collection, filter, options) {
+      const { where, ...order } = mongoFind(filter, options);
+      const documents = await read(() => db.collection<Stored>(collection.name).find(where, order).toArray());
+      for (const document of documents) delete document[WRITES];
+      return documents;
+    },
+    async count(collection, filter) {
+      const where = mongoFilter(filter);
+      return read(() => db.collection<Stored>(collection.name).countDocuments(where));
+    },
+    apply: (ops) => tracked(applyOps(applying, ops)),
+    now: () => read(async () => ((await db.admin().command({ hello: 1 })).localTime as Date).getTime()),
+    async close() {
+      await Promise.allSettled(begun);
+      await client.close();
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import { Writable } from 'node:stream';
+import pino from 'pino';
+import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
+import { openKafkaBus } from 'platform/events/kafka.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startKafka, type PrivateServer } from '../../engines/src/private-server.ts';
+import { eventOf } from './event-of.ts';
+import { newPrefix, optionsFor } from './kafka-fixture.ts';
+import { Seen } from './seen.ts';
+
+const TOPIC = 'audit.v1';
+const TIMEOUT_MS = 2_000;
+
+describe('a broker that fails under load', () => {
+  let server: PrivateServer;
+  let bus: EventBus;
+  let logged: Seen<{ msg: string }>;
+  beforeAll(async () => {
+    server = await startKafka();
+  });
+  beforeEach(async () => {
+    logged = new Seen();
+    const log = pino(new Writable({ write: (line, _, done) => (logged.add(JSON.parse(line)), done()) }));
+    bus = await openKafkaBus({ ...optionsFor([server.url], newPrefix()), timeoutMs: TIMEOUT_MS, log });
+  });
+  afterEach(() => bus.close());
+  afterAll(() => server.stop());
+
+  /** Publishes one event after the other, each until it is taken, as the relay does; notes what was refused and how long that took. */
+  function load() {
+    const acknowledged = new Seen<CloudEvent>();
+    const refusals = new Seen<{ error: unknown; afterMs: number }>();
+    let wanted = true;
+    const ended = (async () => {
+      for (let n = 0; wanted; n++) {
+        const event = eventOf(`organization-${n % 7}`, n);
+        for (let taken = false; !taken;) {
+          const from = performance.now();
+          taken = await bus.publish(TOPIC, [event]).then(() => true, (error: unknown) => { refusals.add({ error, afterMs: performance.now() - from }); return false; });
+          if (!taken) await delay(50);
+        }
+        acknowledged.add(event);
+      }
+    })();
+    return { acknowledged, refusals, stop: () => { wanted = false; return ended; } };
+  }
+
+  async function lossless(fail: (refusals: Seen<unknown>) => Promise<void>): Promise<{ error: unknown; afterMs: number }[]> {
+    const seen = new Seen<CloudEvent>();
+    await bus.subscribe(TOPIC, 'g', async (event) => seen.add(event), { maxAttempts: 3, retryDelayMs: 10 });
+    const { acknowledged, refusals, stop } = load();
+    await acknowledged.count(100);
+    await seen.count(100);
+    await fail(refusals);
+    const before = acknowledged.items.length;
+    await acknowledged.count(before + 200);
+    await stop();
+    const handled = (): Set<string> => new Set(seen.items.map(({ id }) => id));
+    await seen.until(() => seen.items.length >= acknowledged.items.length && acknowledged.items.every(({ id }) => handled().has(id)));
+    const firsts = [...new Map(seen.items.toReversed().map((event) => [event.id, event])).values()].toReversed();
+    for (let o = 0; o < 7; o++) {
+      const numbers = firsts.filter(({ organizationid }) => organizationid === `organization-${o}`).map(({ data }) => data.n as number);
+      expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+    }
+    console.info(`${acknowledged.items.length} acknowledged, ${refusals.items.length} refused, ${handled().size} handled, ${seen.items.length - handled().size} of them again, 0 missing`);
+    return refusals.items;
+  }
+
+  const unavailable = expect.objectContaining({ reason: 'UNAVAILABLE', headers: { 'Retry-After': '1' } });
+
+  it('paused: every publish is refused within its time, the next one after the pause works, and nothing acknowledged is lost', async () => {
+    const refused = await lossless(async (refusals) => {
+      server.pause();
+      await refusals.count(3);
+      server.resume();
+    });
+    expect(refused.map(({ error }) => error)).toEqual(refused.map(() => unavailable));
+    expect(Math.max(...refused.map(({ afterMs }) => afterMs))).toBeLessThan(TIMEOUT_MS + 1_000);
+  });
+
+  it('killed and started again: publisher and consumer go on by themselves, and nothing acknowledged is lost', async () => {
+    const refused = await lossless(async (refusals) => {
+      await server.kill();
+      await refusals.count(2);
+      await server.restart();
+    });
+    expect(refused.map(({ error }) => error)).toEqual(refused.map(() => unavailable));
+    expect(Math.max(...refused.map(({ afterMs }) => afterMs))).toBeLessThan(TIMEOUT_MS + 1_000);
+  });
+
+  it('paused for longer than a consumer is patient: a new one follows, says so, and goes on', async () => {
+    const seen = new Seen<CloudEvent>();
+    await bus.subscribe(TOPIC, 'g', async (event) => seen.add(event), { maxAttempts: 3, retryDelayMs: 10 });
+    await bus.publish(TOPIC, [eventOf('o', 0)]);
+    await seen.count(1);
+    server.pause();
+    await logged.until((lines) => lines.some(({ msg }) => msg === 'the event consumer ended; a new one follows'));
+    server.resume();
+    const last = eventOf('o', 1);
+    while (!(await bus.publish(TOPIC, [last]).then(() => true, () => false)));
+    await seen.until((items) => items.some(({ id }) => id === last.id));
+  });
+
+  it('paused: a process that stops meanwhile waits for it no longer than its time-outs', async () => {
+    const started = new Seen<CloudEvent>();
+    await bus.subscribe(TOPIC, 'g', async (event) => started.add(event), { maxAttempts: 3, retryDelayMs: 10 });
+    await bus.publish(TOPIC, [eventOf('o', 0)]);
+    await started.count(1);
+    server.pause();
+    const from = performance.now();
+    await bus.close();
+    expect(performance.now() - from).toBeLessThan(3 * TIMEOUT_MS);
+    server.resume();
+  });
+});

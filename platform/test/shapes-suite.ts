@@ -1,0 +1,61 @@
+import { collection, insert, update, type Collection, type OpenStore } from 'platform/store/store.ts';
+
+interface Person {
+  _id: string;
+  organizationId: string;
+  name: string;
+}
+/** The next release also keeps the name as it is sorted; the one after that no longer needs `name`. */
+interface Sorted extends Person {
+  sortName: string;
+}
+const OLD = collection<Person>('people', { scope: 'organization' });
+const NEW = collection<Sorted>('people', { scope: 'organization', shape: 2, upgrades: { 1: ({ name }: Person) => ({ sortName: name.toLowerCase() }) } });
+const NEXT = collection<Omit<Sorted, 'name'> & { name: null }>('people', { scope: 'organization', shape: 3, upgrades: { ...NEW.upgrades, 2: () => ({ name: null }) } });
+
+/** Runs `work` on the same data, as a release with these collections opens it. */
+export type AsRelease = <T>(collections: readonly Collection<never>[], work: (open: OpenStore) => Promise<T>) => Promise<T>;
+
+const never = new AbortController().signal;
+
+/** Expand, then contract, while older replicas still write: on every engine. */
+export function shapesSuite(name: string, start: () => Promise<{ asRelease: AsRelease; dispose(): Promise<void> }>): void {
+  describe(`shapes of documents on ${name}`, () => {
+    let asRelease: AsRelease;
+    let dispose: () => Promise<void>;
+    beforeEach(async () => ({ asRelease, dispose } = await start()));
+    afterEach(() => dispose());
+    const older = <T>(work: (open: OpenStore) => Promise<T>) => asRelease([OLD as never], work);
+    const newer = <T>(work: (open: OpenStore) => Promise<T>) => asRelease([NEW as never], work);
+    const write = (...names: string[]) => older(({ store }) => store.apply('A', names.map((each) => insert(OLD, { _id: each, organizationId: 'A', name: each }))));
+    const rename = (_id: string, to: string) => older(({ store }) => store.apply('A', [update(OLD, { _id }, { set: { name: to } })]));
+    const sortNames = () => newer(async ({ store }) => (await store.find('A', NEW, {})).map(({ sortName }) => sortName));
+
+    it('a document of the older shape is read as the present one, before it is migrated and after', async () => {
+      await write('Ada', 'Bob');
+      expect(await sortNames()).toEqual(['ada', 'bob']);
+      expect(await newer(({ migrate }) => migrate(never))).toBe(2);
+      expect(await sortNames()).toEqual(['ada', 'bob']);
+      expect(await newer(({ store }) => store.count('A', NEW, { sortName: 'ada' }))).toBe(1);
+      expect(await newer(({ migrate }) => migrate(never))).toBe(0);
+    });
+    it('what an older replica writes after the migration is right for the new ones, and migrated again', async () => {
+      await write('Ada');
+      await newer(({ migrate }) => migrate(never));
+      await rename('Ada', 'Zoe');
+      await write('Cleo');
+      expect(await sortNames()).toEqual(['zoe', 'cleo']);
+      expect(await newer(({ migrate }) => migrate(never))).toBe(2);
+      expect(await newer(({ store }) => store.count('A', NEW, { sortName: 'zoe' }))).toBe(1);
+    });
+    it('older replicas read what new ones wrote, as they know it', async () => {
+      await newer(({ store }) => store.apply('A', [insert(NEW, { _id: 'Ada', organizationId: 'A', name: 'Ada', sortName: 'ada' })]));
+      expect(await older(({ store }) => store.find('A', OLD, {}))).toMatchObject([{ _id: 'Ada', name: 'Ada' }]);
+    });
+    it('a later shape clears what is no longer needed, over several steps at once', async () => {
+      await write('Ada', ...Array.from({ length: 230 }, (_, n) => `p${String(n).padStart(3, '0')}`));
+      const cleared = await asRelease([NEXT as never], async ({ store, migrate }) => [await migrate(never), await store.findOne('A', NEXT, { _id: 'Ada' }), await store.count('A', NEXT, { name: null })]);
+      expect(cleared).toEqual([231, { _id: 'Ada', organizationId: 'A', name: null, sortName: 'ada' }, 231]);
+    });
+  });
+}

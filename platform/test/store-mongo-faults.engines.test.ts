@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import { MongoClient, type Document } from 'mongodb';
+import { makeLog } from 'platform/log.ts';
+import { openMongoStore } from 'platform/store/mongo.ts';
+import { insert, remove, update, type Collection, type Op, type OpenStore } from 'platform/store/store.ts';
+import { startMongo, type PrivateServer } from '../../engines/src/private-server.ts';
+import { lossyProxy, type LossyProxy } from './lossy-proxy.ts';
+import { item, ITEMS, MESSAGES } from './store-suite.ts';
+
+const TIMEOUT_MS = 1_500;
+const log = makeLog('test', 'silent');
+const UNAVAILABLE = { name: 'ServiceError', reason: 'UNAVAILABLE', headers: { 'Retry-After': '1' } };
+const OUTCOME_UNKNOWN = { name: 'ServiceError', reason: 'OUTCOME_UNKNOWN' };
+
+let server: PrivateServer;
+let admin: MongoClient;
+let database: string;
+let opened: OpenStore;
+const openStore = (url: string): Promise<OpenStore> => openMongoStore({ url, database, poolMax: 10, timeoutMs: TIMEOUT_MS, log }, [ITEMS, MESSAGES] as unknown as Collection<never>[]);
+const items = () => admin.db(database).collection<Document & { _id: string }>('items');
+const stored = async () => (await items().find({}).sort({ _id: 1 }).toArray()).map(({ _id, rank }) => `${_id}:${rank}`);
+
+beforeAll(async () => {
+  server = await startMongo();
+  admin = new MongoClient(server.url);
+});
+afterAll(async () => {
+  await admin.close();
+  await server.stop();
+});
+beforeEach(async () => {
+  database = `faults-${randomUUID()}`;
+  opened = await openStore(server.url);
+  await opened.store.apply('A', [insert(ITEMS, item('1'))]);
+});
+afterEach(() => opened.close());
+
+const more = update(ITEMS, { _id: '1' }, { increment: { rank: 1 } });
+const alone = { insert: [insert(ITEMS, item('2'))], update: [more], delete: [remove(ITEMS, { _id: '1' })] };
+const before = ['1:0'];
+const after = { insert: ['1:0', '2:0'], update: ['1:1'], delete: [] };
+const batch = [more, insert(ITEMS, item('2')), insert(ITEMS, item('3')), insert(MESSAGES, { _id: randomUUID(), topic: 't' }), update(ITEMS, { _id: '3' }, { increment: { rank: 3 } })];
+const afterBatch = ['1:1', '2:0', '3:3'];
+const single = Object.entries(alone).map(([command, ops]) => ({ command, ops, done: after[command as keyof typeof after] }));
+const inBatch = ['insert', 'update', 'commitTransaction'].map((command) => ({ command, ops: batch, done: afterBatch }));
+
+async function withFailPoint<T>(failing: Document, mode: 'alwaysOn' | { times: number }, work: () => Promise<T>): Promise<T> {
+  const set = (to: unknown) => admin.db('admin').command({ configureFailPoint: 'failCommand', mode: to, data: failing });
+  await set(mode);
+  try {
+    return await work();
+  } finally {
+    await set('off');
+  }
+}
+const once = { times: 1 };
+const apply = (ops: readonly Op[]) => opened.store.apply('A', ops);
+
+describe('a write whose connection closes', () => {
+  it.each([...single, ...inBatch])('in $command, is done once', async ({ command, ops, done }) => {
+    await withFailPoint({ failCommands: [command], closeConnection: true }, once, () => apply(ops));
+    expect(await stored()).toEqual(done);
+  });
+  it.each(single)('in $command again and again, has an unknown outcome, and is done at most once', async ({ command, ops, done }) => {
+    await expect(withFailPoint({ failCommands: [command], closeConnection: true }, 'alwaysOn', () => apply(ops))).rejects.toMatchObject(OUTCOME_UNKNOWN);
+    expect([before, done]).toContainEqual(await stored());
+  });
+  it.each(['insert', 'update'])('in %s of a transaction again and again, is not done', async (command) => {
+    await expect(withFailPoint({ failCommands: [command], closeConnection: true }, 'alwaysOn', () => apply(batch))).rejects.toMatchObject(UNAVAILABLE);
+    expect(await stored()).toEqual(before);
+  });
+  it('in its commit again and again, has an unknown outcome, and is done whole or not at all', async () => {
+    await expect(withFailPoint({ failCommands: ['commitTransaction'], closeConnection: true }, 'alwaysOn', () => apply(batch))).rejects.toMatchObject(OUTCOME_UNKNOWN);
+    expect([before, afterBatch]).toContainEqual(await stored());
+  });
+});
+
+describe('a write to a server that is not primary', () => {
+  const NOT_PRIMARY = { errorCode: 10107 };
+  it.each([...single, ...inBatch])('any longer at $command, is done once', async ({ command, ops, done }) => {
+    await withFailPoint({ failCommands: [command], ...NOT_PRIMARY, errorLabels: [command === 'commitTransaction' || ops.length === 1 ? 'RetryableWriteError' : 'TransientTransactionError'] }, once, () => apply(ops));
+    expect(await stored()).toEqual(done);
+  });
+  it.each([...single, ...inBatch.slice(0, 2)])('and stays so at $command, is not done', async ({ command, ops }) => {
+    await expect(withFailPoint({ failCommands: [command], ...NOT_PRIMARY, errorLabels: [ops.length === 1 ? 'RetryableWriteError' : 'TransientTransactionError'] }, 'alwaysOn', () => apply(ops))).rejects.toMatchObject(UNAVAILABLE);
+    expect(await stored()).toEqual(before);
+  });
+});
+
+describe('a write whose majority is not confirmed', () => {
+  it.each([...single, ...inBatch.slice(2)])('in $command, is confirmed by a repeat and done once', async ({ command, ops, done }) => {
+    const writeConcernError = { code: 91, errmsg: 'shutdown', errorLabels: ['RetryableWriteError'] };
+    await withFailPoint({ failCommands: [command], writeConcernError, errorLabels: ['RetryableWriteError'] }, once, () => apply(ops));
+    expect(await stored()).toEqual(done);
+  });
+  it.each([...single, ...inBatch.slice(2)])('in $command, for good, has an unknown outcome, and is done at most once', async ({ command, ops, done }) => {
+    await expect(withFailPoint({ failCommands: [command], writeConcernError: { code: 64, errmsg: 'waiting for replication timed out' } }, 'alwaysOn', () => apply(ops))).rejects.toMatchObject(OUTCOME_UNKNOWN);
+    expect([before, done]).toContainEqual(await stored());
+  });
+});
+
+describe('a write whose answer is lost', () => {
+  let proxy: LossyProxy;
+  let through: OpenStore;
+  beforeEach(async () => {
+    proxy = await lossyProxy(server.port);
+    through = await openStore(`mongodb://127.0.0.1:${proxy.port}/?directConnection=true`);
+  });
+  afterEach(async () => {
+    await through.close();
+    await proxy.close();
+  });
+
+  it.each([...single, ...inBatch])('in $command, was done once', async ({ command, ops, done }) => {
+    proxy.loseAnswerTo(command, 1);
+    await through.store.apply('A', ops);
+    expect(proxy.lost()).toBe(1);
+    expect(await stored()).toEqual(done);
+  });
+  it.each([...single, ...inBatch.slice(2)])('in $command, and nobody answers later, has an unknown outcome: it was done', async ({ command, ops, done }) => {
+    proxy.loseAnswerTo(command, 1);
+    proxy.dieWithNext();
+    // the last error of the driver says here only that no server was found
+    await expect(through.store.apply('A', ops)).rejects.toMatchObject(OUTCOME_UNKNOWN);
+    expect(await stored()).toEqual(done);
+  });
+  it('before its commit, and nobody answers later, was not done', async () => {
+    proxy.loseAnswerTo('update', 1);
+    proxy.dieWithNext();
+    await expect(through.store.apply('A', batch)).rejects.toMatchObject(UNAVAILABLE);
+    expect(await stored()).toEqual(before);
+  });
+});
+
+describe('a server that does not answer', () => {
+  const until = Date.now;
+  async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+    const begun = until();
+    try {
+      return await work;
+    } finally {
+      expect(until() - begun).toBeLessThan(ms);
+    }
+  }
+  const SLACK_MS = 1_000;
+
+  it('is told from one that is gone: a write that was sent has an unknown outcome, reads and open transactions do not', async () => {
+    server.pause();
+    try {
+      // on the connection that the insert before has left
+      await within(TIMEOUT_MS + SLACK_MS, expect(apply([insert(ITEMS, item('4'))])).rejects.toMatchObject(OUTCOME_UNKNOWN));
+      await Promise.all([
+        within(TIMEOUT_MS + SLACK_MS, expect(opened.store.find('A', ITEMS, {})).rejects.toMatchObject(UNAVAILABLE)),
+        within(TIMEOUT_MS + SLACK_MS, expect(opened.platformStore.now()).rejects.toMatchObject(UNAVAILABLE)),
+        within(TIMEOUT_MS + SLACK_MS, expect(apply(batch)).rejects.toMatchObject(UNAVAILABLE)),
+      ]);
+    } finally {
+      server.resume();
+    }
+    await apply([insert(ITEMS, item('5'))]);
+    expect([['1:0', '5:0'], ['1:0', '4:0', '5:0']]).toContainEqual(await stored());
+  });
+
+  it('because it was killed, is unavailable in time, and the store goes on when it is back', async () => {
+    await server.kill();
+    await within(TIMEOUT_MS + SLACK_MS, expect(opened.store.count('A', ITEMS, {})).rejects.toMatchObject(UNAVAILABLE));
+    await within(TIMEOUT_MS + SLACK_MS, expect(apply([insert(ITEMS, item('2'))])).rejects.toMatchObject(UNAVAILABLE));
+    await within(TIMEOUT_MS + SLACK_MS, expect(apply(batch)).rejects.toMatchObject(UNAVAILABLE));
+    await server.restart();
+    await apply([insert(ITEMS, item('6'))]);
+    expect(await stored()).toEqual(['1:0', '6:0']);
+  });
+});

@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { isoTime } from 'platform/clock.ts';
+import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
+import { openSqliteBus } from 'platform/events/sqlite.ts';
+import { newId } from 'platform/ids.ts';
+import { makeLog } from 'platform/log.ts';
+import { openSqliteStore } from 'platform/store/sqlite.ts';
+import type { Collection, OpenStore } from 'platform/store/store.ts';
+import { temporaryFolder } from 'platform/testing.ts';
+import { AUDIT_GROUP } from '../src/audit/consume-audit.ts';
+import { AUDIT_ENTRIES, openAuditTrail, type AuditTrail } from '../src/audit/store.ts';
+import { deadLettersJob } from '../src/jobs/dead-letters.ts';
+
+describe('the job dead-letters', () => {
+  const folder = temporaryFolder();
+  const organizationId = newId();
+  let opened: OpenStore;
+  let auditTrail: AuditTrail;
+  let bus: EventBus;
+  beforeAll(async () => {
+    opened = await openSqliteStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES as unknown as Collection<never>]);
+    auditTrail = openAuditTrail(opened.store, opened.platformStore);
+    bus = await openSqliteBus(join(folder.path, 'events.db'), { pollMs: 10, log: makeLog('test', 'silent') });
+  });
+  afterAll(async () => {
+    await bus.close();
+    await opened.close();
+    folder.remove();
+  });
+
+  function auditEvent(action: string | undefined): CloudEvent {
+    const id = newId();
+    const data = { action, outcome: 'success', actor: { kind: 'user', id: 'u1', name: 'ada', via: '' }, target: null, code: null, count: 1, requestId: 'r1' };
+    return { specversion: '1.0', id, source: '/memory', type: 'audit.entry.v1', subject: `entries/${id}`, time: isoTime(Date.now()), datacontenttype: 'application/json', organizationid: organizationId, partitionkey: organizationId, sequence: 1, data };
+  }
+  /** The consumer gives up on these. */
+  async function bury(...events: CloudEvent[]): Promise<void> {
+    const all = Promise.withResolvers<void>();
+    let failures = 0;
+    const member = await bus.subscribe('audit.v1', AUDIT_GROUP, async () => {
+      if (++failures === events.length) all.resolve();
+      throw new Error('the store was away');
+    }, { maxAttempts: 1, retryDelayMs: 1 });
+    await bus.publish('audit.v1', events);
+    await all.promise;
+    await member.stop();
+  }
+  const run = (signal = new AbortController().signal): Promise<number> => deadLettersJob({ bus, auditTrail }).run(signal);
+  const stored = async (): Promise<string[]> => (await auditTrail.list(organizationId, '', '', 100)).map(({ action }) => action).reverse();
+
+  it('stores what the consumer gave up on, once, and says how many', async () => {
+    await bury(auditEvent('one'), auditEvent('two'));
+    expect(await stored()).toEqual([]);
+    expect(await run()).toBe(2);
+    expect(await run()).toBe(0);
+    expect(await stored()).toEqual(['one', 'two']);
+  });
+
+  it('names the event that fails again, and keeps it and the later ones', async () => {
+    const broken = auditEvent(undefined);
+    await bury(auditEvent('three'), broken, auditEvent('four'));
+    for (let round = 0; round < 2; round++) await expect(run()).rejects.toThrow(`The audit event ${broken.id} failed again (TypeError`);
+    expect(await stored()).toEqual(['one', 'two', 'three']);
+  });
+
+  it('hands on nothing when the process is stopping', async () => {
+    await expect(run(AbortSignal.abort(new Error('the process drains')))).rejects.toThrow('the process drains');
+  });
+});

@@ -1,0 +1,92 @@
+import { strict as assert } from 'node:assert';
+import { newId } from 'platform/ids.ts';
+import { ServiceError } from 'platform/errors.ts';
+import { isInWindow } from './arguments.ts';
+import type { LedgerRow } from './ledger.ts';
+import { continuing, rowOf, type Mirror, type Registration } from './mirror.ts';
+import { changed, EMPTY_ACCOUNT, type Account, type ReservationState } from './rules.ts';
+import { LostLedger } from './verification.ts';
+
+const PAGE = 1000;
+/** Extensions are not rows: an open reservation gets so much time to be extended or settled. */
+const GRACE_MS = 600_000;
+
+interface Reservation {
+  id: string;
+  state: ReservationState;
+  amount: number;
+  charged: number;
+  shortfall: number;
+  expiresAtMs: number;
+}
+/** A ledger as its rows tell it; ended reservations and grants within the retention window alone. */
+export interface Rebuilt {
+  account: Account & { hash: string };
+  reservations: Reservation[];
+  grants: { id: string; amount: number }[];
+  /** Text of the newest row; '' without one. */
+  newest: string;
+}
+interface Parts {
+  mirror: Mirror;
+  retentionMs: number;
+  /** Copies a batch of surviving rows; resolves to their number. @throws LostLedger */
+  mirrorSome(organizationId: string): Promise<number>;
+  /** From then on nobody but who holds the fence changes this ledger in Redis; resolves to the engine's time. */
+  fence(organizationId: string, fence: string): Promise<number>;
+  /** False when another rebuild put up its fence. */
+  replace(organizationId: string, fence: string, generation: string, rebuilt: Rebuilt): Promise<boolean>;
+}
+
+/** Saves what survived in Redis, then puts the ledger that the mirror's rows make in its place. @throws ServiceError CONFLICT */
+export async function rebuildLedger({ mirror, retentionMs, mirrorSome, fence, replace }: Parts, organizationId: string): Promise<Account> {
+  const generation = newId();
+  const busy = (): ServiceError => new ServiceError('CONFLICT', 'The credit ledger of this organization is being rebuilt already');
+  for (let tries = 10; !(await mirror.renew(await mirror.registration(organizationId), generation)); tries--) if (tries === 0) throw busy();
+  const own = `rebuilding ${generation}`;
+  const nowMs = await fence(organizationId, own);
+  try {
+    while (await mirrorSome(organizationId));
+  } catch (error) {
+    if (!(error instanceof LostLedger)) throw error;
+  }
+  const rebuilt = await rebuild(mirror, await mirror.registration(organizationId), nowMs, retentionMs);
+  if (!(await replace(organizationId, own, generation, rebuilt))) throw busy();
+  const { hash: _, ...account } = rebuilt.account;
+  return account;
+}
+
+async function rebuild(mirror: Mirror, { _id: organizationId, mirroredSequence, mirroredHash }: Registration, nowMs: number, retentionMs: number): Promise<Rebuilt> {
+  const grants = new Map<string, number>();
+  const reservations = new Map<string, Reservation>();
+  let account: Account & { hash: string } = { ...EMPTY_ACCOUNT, hash: '' };
+  let newest = '';
+  while (account.sequence < mirroredSequence) {
+    const page = await mirror.after(organizationId, account.sequence, PAGE);
+    assert.ok(page.length > 0 && continuing(page, account.sequence, account.hash).length === page.length, `the mirror of ${organizationId} is broken after row ${account.sequence}`);
+    for (const one of page) {
+      const row = rowOf(one);
+      take(row, grants, reservations, nowMs);
+      account = { ...changed(account, { ...row, openDelta: openDeltaOf(row) }), hash: one.hash };
+      assert.equal(account.availableMicros, row.availableMicros, `row ${row.sequence} of ${organizationId} does not add up`);
+      newest = one.row;
+    }
+    for (const [id, { state }] of reservations) if (state !== 'OPEN' && !isInWindow(id, nowMs, retentionMs)) reservations.delete(id);
+    for (const id of grants.keys()) if (!isInWindow(id, nowMs, retentionMs)) grants.delete(id);
+  }
+  assert.equal(account.hash, mirroredHash);
+  return { account, reservations: [...reservations.values()], grants: [...grants].map(([id, amount]) => ({ id, amount })), newest };
+}
+
+const openDeltaOf = ({ kind }: LedgerRow): number => (kind === 'RESERVE' ? 1 : kind === 'SETTLE' || kind === 'RELEASE' || kind === 'EXPIRE' ? -1 : 0);
+
+function take(row: LedgerRow, grants: Map<string, number>, reservations: Map<string, Reservation>, nowMs: number): void {
+  const { kind, id } = row;
+  if (kind === 'GRANT') return void grants.set(id, row.grantedDeltaMicros);
+  if (kind === 'RESERVE') return void reservations.set(id, { id, state: 'OPEN', amount: row.reservedDeltaMicros, charged: 0, shortfall: 0, expiresAtMs: nowMs + GRACE_MS });
+  const one = reservations.get(id);
+  if (!one) return;
+  one.state = kind === 'RELEASE' ? 'RELEASED' : kind === 'EXPIRE' ? 'EXPIRED' : 'SETTLED';
+  one.charged = row.spentDeltaMicros;
+  one.shortfall = row.shortfallMicros;
+}

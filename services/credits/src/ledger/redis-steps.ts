@@ -1,0 +1,97 @@
+import type { Clock } from 'platform/clock.ts';
+import { MAX_AHEAD_MS } from './arguments.ts';
+import { ITSELF } from './ledger.ts';
+import type { ChainedRow, Mirror } from './mirror.ts';
+import type { Rebuilt } from './rebuild.ts';
+import { Unanswered, type RedisConnection } from './redis-connection.ts';
+import { keysOf, type LedgerKeys } from './redis-keys.ts';
+import { verification, type Present } from './verification.ts';
+
+const DAY_MS = 86_400_000;
+
+/** A command of ledger.lua; `key` says what its id names. */
+interface Command {
+  command: string;
+  key?: 'reservation' | 'grant';
+  id?: string;
+  [argument: string]: unknown;
+}
+
+interface Options {
+  keyPrefix: string;
+  retentionMs: number;
+  clock?: Clock;
+}
+
+/** Single steps on Redis, in the ledger's words; each is repeated until it is answered or its time is over. */
+export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPrefix, retentionMs, clock }: Options) {
+  const { actor, requestId } = ITSELF;
+  const itself = JSON.stringify({ actor, requestId, note: '' }).slice(1, -1);
+  // An id may be a day ahead when it ends; a day more, since clocks differ.
+  const keepMs = retentionMs + MAX_AHEAD_MS + DAY_MS;
+
+  const keysFor = (keys: LedgerKeys, { key, id }: Command): string[] => (key === undefined ? [...keys.all] : [...keys.all, keys[key](id as string)]);
+  const argumentOf = (organization: string, { key: _, ...command }: Command): string =>
+    JSON.stringify({ ...command, organization, nowMs: clock?.now(), retentionMs, maxAheadMs: MAX_AHEAD_MS, keepMs, itself });
+
+  /** Outside of verification: for what finds out about the data, or replaces it. */
+  const unverified = (organizationId: string, command: Command): Promise<string[]> =>
+    connection.evaluate(keysFor(keysOf(keyPrefix, organizationId), command), argumentOf(organizationId, command));
+
+  async function inspect(organizationId: string, sequence: number): Promise<Present> {
+    const [generation, newest, rowHash, nowMs] = await unverified(organizationId, { command: 'inspect', sequence }) as [string, string, string, string];
+    return { generation, sequence: Number(newest), rowHash, nowMs: Number(nowMs) };
+  }
+  const organizations = verification({ connection, mirror, inspect });
+
+  const perform = (organizationId: string, command: Command, changes: boolean): Promise<string[]> => {
+    const keys = keysFor(keysOf(keyPrefix, organizationId), command);
+    return connection.attempt(async (attempt) => {
+      const { epoch, generation, floor } = await organizations.verified(organizationId);
+      const argument = argumentOf(organizationId, { ...command, generation, floor });
+      const [status, sequence, ...answer] = await connection.evaluate(keys, argument, { epoch, attempt: changes ? attempt : undefined });
+      if (status === 'REGRESSED') {
+        organizations.doubt(organizationId);
+        throw new Unanswered('the ledger is not where it was');
+      }
+      organizations.saw(organizationId, generation, Number(sequence));
+      return answer;
+    });
+  };
+
+  const rangeOf = async (command: 'XRANGE' | 'XREVRANGE', organizationId: string, from: string, to: string, limit: number): Promise<ChainedRow[]> => {
+    const entries = await connection.command<[id: string, fields: [string, string, string, string]][]>(command, keysOf(keyPrefix, organizationId).rows, from, to, 'COUNT', limit);
+    return entries.map(([id, [, row, , hash]]) => ({ sequence: Number(id.slice(0, id.indexOf('-'))), row, hash }));
+  };
+
+  return {
+    change: (organizationId: string, command: Command) => perform(organizationId, command, true),
+    read: (organizationId: string, command: Command) => perform(organizationId, command, false),
+    rowsFrom: (organizationId: string, sequence: number, limit: number) => connection.attempt(() => rangeOf('XRANGE', organizationId, `${sequence}-0`, '+', limit)),
+    /** Rows below `before`, newest first. */
+    rowsBefore: (organizationId: string, before: number, limit: number): Promise<ChainedRow[]> =>
+      connection.attempt(async () => {
+        await organizations.verified(organizationId);
+        return before <= 1 ? [] : rangeOf('XREVRANGE', organizationId, `${before - 1}-0`, '-', limit);
+      }),
+    async mirrored(organizationId: string, generation: string, sequence: number, keepFrom: number): Promise<void> {
+      await connection.attempt(() => unverified(organizationId, { command: 'mirrored', generation, floor: sequence, sequence, keepFrom }));
+    },
+    async nowMs(): Promise<number> {
+      if (clock) return clock.now();
+      const [seconds, micros] = await connection.attempt(() => connection.command<string[]>('TIME'));
+      return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+    },
+    async fence(organizationId: string, fence: string): Promise<number> {
+      await connection.attempt(() => unverified(organizationId, { command: 'fence', fence }));
+      return (await connection.attempt(() => inspect(organizationId, 0))).nowMs;
+    },
+    async replace(organizationId: string, fence: string, generation: string, rebuilt: Rebuilt): Promise<boolean> {
+      const [outcome] = await connection.attempt((attempt) => {
+        attempt.unheard = true;
+        return unverified(organizationId, { command: 'replace', fence, generation, ...rebuilt });
+      });
+      return outcome === 'REPLACED';
+    },
+  };
+}

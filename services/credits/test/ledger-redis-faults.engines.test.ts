@@ -1,0 +1,215 @@
+import { readFileSync } from 'node:fs';
+import { allRows, faultsOf } from './invariants.ts';
+import { ada, DAY_MS, eachTest, HOUR_MS, organizationWith } from './harness.ts';
+import { deleteKeys, redisHarness, type RedisHarness } from './redis-harness.ts';
+
+const REFUSED = { reason: 'UNAVAILABLE', message: expect.stringContaining('npm run admin -- credits rebuild') };
+
+describe('the ledger on Redis', () => {
+  const each = eachTest(() => redisHarness());
+  const harness = () => each.harness as RedisHarness;
+  const ledger = () => harness().opened.ledger;
+  const keysOf = async (organizationId: string): Promise<string> => (await harness().redis.keys(`${harness().keyPrefix}:*:${organizationId}:account`))[0]!.replace(/account$/, '');
+  const mirrorAll = async (organizationId: string): Promise<void> => {
+    while (await harness().opened.mirroring!.mirror(organizationId));
+  };
+  /** What Redis loses when its newest writes are gone: puts its keys back as they were. */
+  async function snapshot(organizationId: string): Promise<() => Promise<void>> {
+    const { redis } = harness();
+    const match = `${await keysOf(organizationId)}*`;
+    const dumps = await Promise.all((await redis.keys(match)).map(async (key) => [key, await redis.dumpBuffer(key)] as const));
+    return async () => {
+      await deleteKeys(redis, match);
+      for (const [key, dump] of dumps) await redis.restore(key, 0, dump);
+    };
+  }
+
+  it('writes nothing before its last decision', () => {
+    const script = readFileSync(new URL('../src/ledger/ledger.lua', import.meta.url), 'utf8').replaceAll(/--.*$/gm, '');
+    const calls = [...script.matchAll(/redis\.call\((?:'(\w+)'|(unpack\(write\)))/g)];
+    expect(calls).toHaveLength([...script.matchAll(/redis\.p?call/g)].length);
+    const firstWrite = calls.findIndex(([, name, write]) => write || !['TIME', 'HMGET', 'ZRANGEBYSCORE', 'XRANGE', 'ZRANGE'].includes(name!));
+    expect(calls[firstWrite]![2]).toBe('unpack(write)');
+    expect(calls.slice(firstWrite).map(([, name]) => name)).toEqual([undefined, 'ZRANGE', 'ZADD', 'ZREM']);
+    expect(script.slice(calls[firstWrite]!.index)).not.toMatch(/error|assert|refus|text\(/);
+  });
+
+  it('goes on when the server has forgotten the script', async () => {
+    const { organization } = each;
+    await harness().redis.script('FLUSH');
+    const ids = Array.from({ length: 5 }, () => organization.freshId());
+    expect(await Promise.all(ids.map((id) => organization.reserve(id, 10)))).toMatchObject(Array(5).fill({ outcome: 'RESERVED' }));
+    expect(await organization.parts()).toEqual([50, 50, 0]);
+  });
+
+  it('holds amounts up to 2^53-1 to the last micro-credit', async () => {
+    const { organization } = each;
+    for (let i = 0; i < 9; i++) await organization.grant(organization.freshId(), 1e15 - (i === 8 ? 100 : 0));
+    const rest = Number.MAX_SAFE_INTEGER - 9e15;
+    expect(await organization.grant(organization.freshId(), rest + 1)).toEqual({ outcome: 'ACCOUNT_FULL' });
+    expect(await organization.grant(organization.freshId(), rest)).toMatchObject({ account: { availableMicros: Number.MAX_SAFE_INTEGER, grantedMicros: Number.MAX_SAFE_INTEGER } });
+    const id = organization.freshId();
+    await organization.reserve(id, 1e15 - 1);
+    await organization.settle(id, 1e15 - 3);
+    expect(await organization.parts()).toEqual([Number.MAX_SAFE_INTEGER - 1e15 + 3, 0, 1e15 - 3]);
+    expect((await organization.rows())[0]).toMatchObject({ availableDeltaMicros: 2, reservedDeltaMicros: 1 - 1e15, spentDeltaMicros: 1e15 - 3 });
+  });
+
+  it('keeps a key of an ended reservation or a grant no longer than anybody may ask for it, and an open one without end', async () => {
+    const { organization, id } = each;
+    const open = organization.freshId();
+    await organization.reserve(open, 1);
+    await organization.reserve(id, 1);
+    await organization.settle(id, 1);
+    const base = await keysOf(organization.organizationId);
+    const ttl = await harness().redis.pttl(`${base}r:${id}`);
+    expect(ttl).toBeGreaterThan(31 * DAY_MS);
+    expect(ttl).toBeLessThanOrEqual(32 * DAY_MS);
+    expect(await harness().redis.pttl(`${base}r:${open}`)).toBe(-1);
+    for (const key of await harness().redis.keys(`${base}g:*`)) expect(await harness().redis.pttl(key)).toBeGreaterThan(31 * DAY_MS);
+  });
+
+  it('trims rows that are mirrored, and lists them all the same', async () => {
+    const { organization } = each;
+    await Promise.all(Array.from({ length: 700 }, () => organization.reserve(organization.freshId(), 0)));
+    const before = await allRows(ledger(), organization.organizationId);
+    await mirrorAll(organization.organizationId);
+    expect(await harness().redis.xlen(`${await keysOf(organization.organizationId)}rows`)).toBe(300);
+    expect(await harness().opened.mirroring!.organizationsUnmirrored('', 1000)).not.toContain(organization.organizationId);
+    expect(await allRows(ledger(), organization.organizationId)).toEqual(before);
+    expect((await organization.rows(405, 10)).map((row) => row.sequence)).toEqual([404, 403, 402, 401, 400, 399, 398, 397, 396, 395]);
+    expect(await ledger().unrelayed(organization.organizationId, 1000)).toEqual(before);
+  });
+
+  it('mirrors every row once when two replicas do it at the same moment', async () => {
+    const { organization } = each;
+    const other = await harness().open();
+    for (let round = 0; round < 10; round++) {
+      await Promise.all(Array.from({ length: 20 }, () => organization.reserve(organization.freshId(), 0)));
+      await Promise.all([harness().opened, other, other].map((opened) => opened.mirroring!.mirror(organization.organizationId)));
+    }
+    expect((await other.ledger.unrelayed(organization.organizationId, 1000)).map((row) => row.sequence)).toEqual(Array.from({ length: 201 }, (_, i) => i + 1));
+    await other.close();
+  });
+
+  it('refuses an organization whose data Redis has lost, serves the others, and has the balance again after a rebuild', async () => {
+    const { organization, id } = each;
+    const other = await organizationWith(harness(), 7);
+    const settled = organization.freshId();
+    await organization.reserve(settled, 20);
+    await organization.settle(settled, 15);
+    await organization.reserve(id, 30);
+    await mirrorAll(organization.organizationId);
+    const [before, rows] = [await organization.balance(), await organization.rows()];
+    const grant = rows.at(-1)!;
+    await deleteKeys(harness().redis, `${await keysOf(organization.organizationId)}*`);
+
+    for (const restarted of [false, true]) {
+      if (restarted) await harness().reopen();
+      for (const call of [() => organization.reserve(organization.freshId(), 1), () => organization.balance(), () => organization.rows(), () => organization.settle(id, 1)]) await expect(call()).rejects.toMatchObject(REFUSED);
+      expect(await other.reserve(other.freshId(), 1)).toMatchObject({ outcome: 'RESERVED' });
+    }
+    // the jobs go past it
+    expect(await organization.expire()).toBe(0);
+    expect(await ledger().unrelayed(organization.organizationId, 100)).toHaveLength(before.sequence);
+
+    expect(await ledger().rebuild(organization.organizationId)).toEqual(before);
+    expect(await organization.balance()).toEqual(before);
+    expect(await organization.rows()).toEqual(rows);
+    expect(await organization.reserve(id, 30)).toMatchObject({ outcome: 'RESERVED', state: 'OPEN' });
+    expect(await organization.settle(settled, 99)).toEqual({ outcome: 'FOUND', state: 'SETTLED', chargedMicros: 15, shortfallMicros: 0 });
+    expect(await organization.grant(grant.id, 100)).toMatchObject({ outcome: 'GRANTED', account: { grantedMicros: 100 } });
+    await harness().advance(599_999);
+    expect(await organization.extend(id, 1_000)).toMatchObject({ state: 'OPEN' });
+    await harness().advance(HOUR_MS);
+    expect(await organization.settle(id, 30)).toMatchObject({ state: 'SETTLED', chargedMicros: 30 });
+    await mirrorAll(organization.organizationId);
+    expect((await ledger().unrelayed(organization.organizationId, 100)).map((row) => row.sequence)).toEqual(Array.from({ length: before.sequence + 2 }, (_, i) => i + 1));
+  });
+
+  it('refuses an organization whose rows fork from the mirror, keeps what continues it, and drops the rest', async () => {
+    const { organization, id } = each;
+    await mirrorAll(organization.organizationId);
+    const restore = await snapshot(organization.organizationId);
+    const elsewhere = await harness().open();
+    await elsewhere.ledger.reserve(organization.organizationId, { id, amountMicros: 40, ttlMs: HOUR_MS, maxOpen: 0 }, ada);
+    await elsewhere.mirroring!.mirror(organization.organizationId);
+    await elsewhere.close();
+    await restore();
+    // nobody looked yet: this replica's next row takes the place of the one that was lost
+    await expect(organization.reserve(organization.freshId(), 1)).resolves.toMatchObject({ outcome: 'RESERVED' });
+    expect(await ledger().unrelayed(organization.organizationId, 10)).toHaveLength(2);
+    await harness().reopen();
+    await expect(organization.balance()).rejects.toMatchObject(REFUSED);
+    expect(await ledger().rebuild(organization.organizationId)).toMatchObject({ availableMicros: 60, reservedMicros: 40, sequence: 2 });
+    expect(await organization.settle(id, 40)).toMatchObject({ chargedMicros: 40 });
+  });
+
+  it('refuses what fell behind its own acknowledgements before anything was mirrored', async () => {
+    const { organization } = each;
+    const restore = await snapshot(organization.organizationId);
+    await organization.reserve(organization.freshId(), 1);
+    await restore();
+    await expect(organization.reserve(organization.freshId(), 1)).rejects.toMatchObject(REFUSED);
+    await ledger().rebuild(organization.organizationId);
+    expect(await organization.parts()).toEqual([100, 0, 0]);
+  });
+
+  it('rebuilds under load without losing what was acknowledged, by two replicas that want to', async () => {
+    const { organization } = each;
+    await organization.grant(organization.freshId(), 1_000_000);
+    const other = await harness().open();
+    const acknowledged: string[] = [];
+    let running = true;
+    const load = Promise.all([harness().opened, other].flatMap((opened) => Array.from({ length: 4 }, async () => {
+      while (running) {
+        const id = organization.freshId();
+        const result = await opened.ledger.reserve(organization.organizationId, { id, amountMicros: 1, ttlMs: HOUR_MS, maxOpen: 0 }, ada).catch((error: { reason: string }) => ({ outcome: error.reason }));
+        if (result.outcome === 'RESERVED') acknowledged.push(id);
+        else expect(result.outcome).toBe('UNAVAILABLE');
+      }
+    })));
+    let rebuilt = 0;
+    for (let round = 0; round < 10; round++) {
+      const done = await Promise.allSettled([harness().opened, other].map((opened) => opened.ledger.rebuild(organization.organizationId)));
+      rebuilt += done.filter((one) => one.status === 'fulfilled').length;
+      for (const one of done) if (one.status === 'rejected') expect(one.reason).toMatchObject({ reason: 'CONFLICT' });
+    }
+    running = false;
+    await load;
+    await other.close();
+    expect(rebuilt).toBeGreaterThan(0);
+    expect(acknowledged.length).toBeGreaterThan(20);
+    const opened = new Set((await allRows(ledger(), organization.organizationId)).filter((row) => row.kind === 'RESERVE').map((row) => row.id));
+    expect(acknowledged.filter((id) => !opened.has(id))).toEqual([]);
+  });
+
+  it('doubles and loses nothing when connections break under load', async () => {
+    const { organization } = each;
+    await organization.grant(organization.freshId(), 1_000_000);
+    const breaking = await harness().open();
+    let broken = 0;
+    let running = true;
+    const breaker = (async () => {
+      while (running) {
+        const clients = String(await harness().redis.client('LIST')).split('\n').filter((line) => line.includes(` name=${harness().keyPrefix} `));
+        for (const line of clients) broken += Number(await harness().redis.client('KILL', 'ID', /^id=(\d+)/.exec(line)![1]!));
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    })();
+    const answers = await Promise.all(Array.from({ length: 1_500 }, async (_, i) => {
+      await new Promise((resolve) => setTimeout(resolve, i / 3));
+      const id = organization.freshId();
+      const reserved = await breaking.ledger.reserve(organization.organizationId, { id, amountMicros: 3, ttlMs: HOUR_MS, maxOpen: 0 }, ada);
+      const settled = await breaking.ledger.settle(organization.organizationId, id, 2, ada);
+      return [reserved, settled];
+    }));
+    running = false;
+    await breaker;
+    await breaking.close();
+    expect(broken).toBeGreaterThan(3);
+    expect(answers.every(([reserved, settled]) => reserved!.outcome === 'RESERVED' && settled!.outcome === 'FOUND')).toBe(true);
+    expect(await organization.parts()).toEqual([1_000_100 - 3_000, 0, 3_000]);
+    expect(await faultsOf(ledger(), organization.organizationId)).toEqual([]);
+  });
+});

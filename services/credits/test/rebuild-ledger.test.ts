@@ -1,0 +1,17 @@
+import { newId } from 'platform/ids.ts';
+import { startCredits } from './credits.ts';
+
+describe('rebuild', () => {
+  const credits = startCredits();
+
+  it('is not supported by the embedded engine, and changes nothing there', async () => {
+    const organizationId = await credits.organizationWith(5);
+    const { client, options } = credits.operator(organizationId);
+    await expect(client.rebuildLedger({}, options())).rejects.toMatchObject({ reason: 'NOT_SUPPORTED', message: expect.stringContaining('nothing to rebuild') });
+    expect(await credits.agents(organizationId).balance()).toMatchObject({ availableMicros: 5 });
+  });
+  it("is an operator's alone", async () => {
+    const { client, options } = credits.agents(newId());
+    await expect(client.rebuildLedger({}, options())).rejects.toMatchObject({ reason: 'FORBIDDEN' });
+  });
+});

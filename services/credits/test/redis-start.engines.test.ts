@@ -1,0 +1,121 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { temporaryFolder } from 'platform/testing.ts';
+import { program } from '../src/service.ts';
+import { startProgram } from 'platform/testing.ts';
+import { organizationWith } from './harness.ts';
+import { redisHarness } from './redis-harness.ts';
+
+const folder = temporaryFolder();
+const servers: ChildProcess[] = [];
+afterAll(async () => {
+  for (const server of servers) {
+    server.kill('SIGKILL');
+    if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
+  }
+  folder.remove();
+});
+
+async function freePort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  listener.close();
+  return port;
+}
+
+/** A server of this test's own; resolves to its port when it answers. */
+async function serverWith(...options: string[]): Promise<{ port: number; server: ChildProcess }> {
+  const port = await freePort();
+  const server = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder.path, '--appenddirname', `aof-${port}`, '--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction', ...options], { stdio: 'ignore' });
+  servers.push(server);
+  const probe = new Redis(port, '127.0.0.1', { retryStrategy: () => 20, enableReadyCheck: false });
+  probe.on('error', () => {});
+  while (!(await probe.ping().then(() => true, (error: Error) => error.message.startsWith('NOAUTH')))) await delay(10);
+  probe.disconnect();
+  return { port, server };
+}
+
+const startOn = async (url: string, unsafe: 'refuse' | 'allow' = 'refuse') => {
+  const harness = await redisHarness(url, { unsafe });
+  await harness.stop();
+};
+
+describe('the ledger on Redis does not start', () => {
+  it.each([
+    ['without the password', ['--requirepass', 'secret-word'], '', 'refuses the credentials in REDIS_URL'],
+    ['with a wrong password', ['--requirepass', 'secret-word'], ':wrong-word@', 'refuses the credentials in REDIS_URL'],
+    ['with a wrong user', ['--requirepass', 'secret-word'], 'ada:wrong-word@', 'refuses the credentials in REDIS_URL'],
+    ['on a server that keeps nothing', ['--appendonly', 'no'], '', 'does not run with appendonly yes, so it may forget credits that it acknowledged; REDIS_UNSAFE=allow starts all the same'],
+    ['on a server that evicts', ['--maxmemory-policy', 'allkeys-lru'], '', 'does not run with maxmemory-policy noeviction, so'],
+    ['on a node of a cluster', ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'], '', 'is a node of a cluster'],
+  ])('%s: one sentence that names the host and no password', async (_, options, credentials, sentence) => {
+    const { port } = await serverWith(...options);
+    const refused = await startOn(`redis://${credentials}127.0.0.1:${port}`).then(() => undefined, (error: Error) => error);
+    expect(refused).toMatchObject({ name: 'StartError', message: expect.stringContaining(`Redis at 127.0.0.1:${port} ${sentence}`) });
+    expect(refused!.message).not.toMatch(/word@|secret-word|\n/);
+  });
+
+  it('where nothing answers', async () => {
+    const port = await freePort();
+    await expect(startOn(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({ name: 'StartError', message: expect.stringContaining(`Redis at 127.0.0.1:${port} cannot be reached: connect ECONNREFUSED`) });
+  });
+  it('with another kind of URL', async () => {
+    await expect(startOn('localhost:6379')).rejects.toMatchObject({ name: 'StartError', message: expect.stringContaining('REDIS_URL must be redis://host:port') });
+  });
+  it('without a place for its rows', async () => {
+    await expect(startProgram(program, { REDIS_URL: 'redis://127.0.0.1:1' })).rejects.toMatchObject({ name: 'StartError', message: 'REDIS_URL needs MONGODB_URL: the rows of the ledger go there' });
+  });
+});
+
+describe('the ledger on Redis', () => {
+  it('starts on an unsafe server when it is told to', async () => {
+    const { port } = await serverWith('--appendonly', 'no');
+    await startOn(`redis://127.0.0.1:${port}`, 'allow');
+  });
+
+  it('takes its password from the URL', async () => {
+    const { port } = await serverWith('--requirepass', 'secret-word');
+    await startOn(`redis://:secret-word@127.0.0.1:${port}`);
+  });
+
+  it('writes nothing at all when the server is full, goes on reading, and goes on writing when there is room', async () => {
+    const { port } = await serverWith();
+    const harness = await redisHarness(`redis://127.0.0.1:${port}`);
+    const organization = await organizationWith(harness, 100);
+    const before = [await organization.balance(), await organization.rows()];
+    await harness.redis.config('SET', 'maxmemory', '1');
+    await expect(organization.reserve(organization.freshId(), 1)).rejects.toMatchObject({ reason: 'UNAVAILABLE' });
+    expect([await organization.balance(), await organization.rows()]).toEqual(before);
+    await harness.opened.mirroring!.mirror(organization.organizationId);
+    await harness.redis.config('SET', 'maxmemory', '0');
+    expect(await organization.reserve(organization.freshId(), 1)).toMatchObject({ outcome: 'RESERVED' });
+    await harness.stop();
+  });
+
+  it('answers within its time while the server hangs: unknown for a change, unavailable for a read; then goes on, and a repeat tells', async () => {
+    const { port, server } = await serverWith();
+    const harness = await redisHarness(`redis://127.0.0.1:${port}`, { timeoutMs: 400 });
+    const organization = await organizationWith(harness, 100);
+    const [id, later] = [organization.freshId(), organization.freshId()];
+    server.kill('SIGSTOP');
+    await expect(Promise.all([
+      expect(organization.reserve(id, 10)).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' }),
+      expect(organization.balance()).rejects.toMatchObject({ reason: 'UNAVAILABLE', headers: { 'Retry-After': '1' } }),
+    ])).resolves.toHaveLength(2);
+    // once the connection is given up nothing is sent any more
+    const reasonOf = () => organization.reserve(later, 10).then(() => 'done', (error: { reason: string }) => error.reason);
+    let reason: string;
+    while ((reason = await reasonOf()) === 'OUTCOME_UNKNOWN');
+    expect(reason).toBe('UNAVAILABLE');
+    server.kill('SIGCONT');
+    while (await organization.balance().then(() => false, () => true));
+    expect(await organization.reserve(id, 10)).toMatchObject({ outcome: 'RESERVED', state: 'OPEN', availableMicros: 90 });
+    expect(await organization.reserve(later, 10)).toMatchObject({ outcome: 'RESERVED', availableMicros: 80 });
+    expect((await organization.rows()).map((row) => row.sequence)).toEqual([3, 2, 1]);
+    await harness.stop();
+  });
+});

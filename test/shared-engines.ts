@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { Kafka, logLevel } from 'kafkajs';
+
+/** Servers that a run of `npm run test:engines` names; none of them in `npm test`. */
+export interface SharedEngines {
+  /** What a stack is told: the URLs, and names that no other stack has. */
+  env: Record<string, string>;
+  /** Removes what the stack left there; its databases stay: the stand-in for mongod may hang when one is dropped beside other work. */
+  remove(): Promise<void>;
+}
+
+const NAMES = ['MONGODB_URL', 'REDIS_URL', 'KAFKA_BROKERS'] as const;
+
+/** For a process that is started by a test: what the shell names is not meant for it. */
+export const NO_ENGINES: Record<string, string> = Object.fromEntries(NAMES.map((name) => [name, '']));
+
+/** @param folder names the stack: a second one on this folder meets the data of the first */
+export function sharedEngines(folder: string, given: NodeJS.ProcessEnv = process.env): SharedEngines {
+  const [mongodb, redis, kafka] = NAMES.map((name) => (given.TEST_ENGINES ? given[name] : undefined));
+  const name = `t${createHash('sha256').update(folder).digest('hex').slice(0, 10)}`;
+  const env = {
+    ...(mongodb && { MONGODB_URL: mongodb, MONGODB_DATABASE: name }),
+    ...(redis && { REDIS_URL: redis, REDIS_KEY_PREFIX: name }),
+    ...(kafka && { KAFKA_BROKERS: kafka, KAFKA_TOPIC_PREFIX: `${name}.`, KAFKA_PARTITIONS: '2' }),
+  };
+  return {
+    env,
+    async remove() {
+      await Promise.all([redis && removeKeys(redis, name), kafka && removeTopics(kafka, name)]);
+    },
+  };
+}
+
+async function removeKeys(url: string, name: string): Promise<void> {
+  const redis = new Redis(url);
+  for await (const keys of redis.scanStream({ match: `${name}:*`, count: 1000 })) if (keys.length > 0) await redis.del(keys);
+  redis.disconnect();
+}
+
+async function removeTopics(brokers: string, name: string): Promise<void> {
+  const admin = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING }).admin();
+  await admin.connect();
+  const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(`${name}.`));
+  if (topics.length > 0) await admin.deleteTopics({ topics });
+  await admin.disconnect();
+}
