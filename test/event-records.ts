@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { newId } from 'platform/ids.ts';
 import { TOPICS, type CloudEvent, type Topic } from 'platform/events/bus.ts';
+import { deadLetterName, groupName, topicName } from 'platform/events/kafka-topics.ts';
 import type { Of } from './organization-records.ts';
 import type { Stack } from './stack.ts';
 
@@ -37,10 +38,10 @@ async function eventsInKafka({ env }: Stack, { organizationId }: Of): Promise<Ev
   const kafka = new Kafka({ brokers: (env.KAFKA_BROKERS as string).split(','), logLevel: logLevel.NOTHING });
   const admin = kafka.admin();
   await admin.connect();
-  const ends = new Map(await Promise.all(TOPICS.map(async (topic) => [topic, await admin.fetchTopicOffsets(prefix + topic)] as const)));
-  const [committed] = await admin.fetchOffsets({ groupId: prefix + AUDIT_GROUP, topics: [`${prefix}audit.v1`] });
+  const ends = new Map(await Promise.all(TOPICS.map(async (topic) => [topic, await admin.fetchTopicOffsets(topicName(prefix, topic))] as const)));
+  const [committed] = await admin.fetchOffsets({ groupId: groupName(prefix, 'audit.v1', AUDIT_GROUP), topics: [topicName(prefix, 'audit.v1')] });
   const audited = ends.get('audit.v1')!.every(({ partition, high }) => Number(high) === 0 || Number(committed?.partitions.find((one) => one.partition === partition)?.offset) >= Number(high));
-  const letters = await Promise.all(TOPICS.map((topic) => admin.fetchTopicOffsets(`${prefix}${topic}.dlq`)));
+  const letters = await Promise.all(TOPICS.map((topic) => admin.fetchTopicOffsets(deadLetterName(prefix, topic))));
   const found: [Topic, string][] = [];
   const left = new Map([...ends].flatMap(([topic, partitions]) => partitions.filter(({ low, high }) => Number(high) > Number(low)).map(({ partition, high }) => [`${prefix}${topic}/${partition}`, Number(high)])));
   const groupId = `reader-${newId()}`;

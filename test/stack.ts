@@ -92,12 +92,9 @@ export async function startStack({ env: given = {}, folder }: StackOptions = {})
     baseUrl, baseUrls, output, launcher, folder: temporary.path, env, operator, pidOf,
     tenant: (options = {}) => makeTenant(operator, baseUrls, options),
     async runJob(service, name) {
-      // the replica that holds the job's lease runs it
-      for (const one of operators) {
-        const round = await one.client(JobServiceService, service).runJob({ name }, one.as());
-        if (round.ran) return round;
-      }
-      return { ran: false, count: 0 };
+      // of a job under a lease it is the replica that holds it
+      const rounds = await Promise.all(operators.map((one) => one.client(JobServiceService, service).runJob({ name }, one.as())));
+      return { ran: rounds.some(({ ran }) => ran), count: rounds.reduce((sum, { count }) => sum + count, 0) };
     },
     async killAndAwait(part) {
       const seen = output().length;

@@ -112,6 +112,8 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'services/auth/src/users/store.ts',
   'services/credits/src/jobs/relay-ledger.ts',
   'services/credits/src/jobs/sweeper.ts',
+  // organizations whose rows are mirrored and not published yet
+  'services/credits/src/ledger/mirror.ts',
 ];
 /** These declare the port or say that they do without it. */
-const NAME_IT_ONLY: string[] = ['services/agents/src/executions/run-agent.ts', 'services/credits/src/ledger/ledger-sqlite.ts', 'services/credits/src/ledger/ledger.ts'];
+const NAME_IT_ONLY: string[] = ['services/agents/src/executions/run-agent.ts', 'services/credits/src/ledger/ledger-redis.ts', 'services/credits/src/ledger/ledger-sqlite.ts', 'services/credits/src/ledger/ledger.ts'];

@@ -20,7 +20,7 @@ describe('a broker that fails under load', () => {
   });
   beforeEach(async () => {
     logged = new Seen();
-    const log = pino(new Writable({ write: (line, _, done) => (logged.add(JSON.parse(line)), done()) }));
+    const log = pino(new Writable({ write: (line, _, done) => ((console.info(line.slice(0, 300)), logged.add(JSON.parse(line))), done()) }));
     bus = await openKafkaBus({ ...optionsFor([server.url], newPrefix()), timeoutMs: TIMEOUT_MS, log });
   });
   afterEach(() => bus.close());

@@ -132,6 +132,15 @@ describe('a write whose answer is lost', () => {
   });
 });
 
+describe('an index that takes longer than an operation may', () => {
+  it('is waited for', async () => {
+    await admin.db(database).dropDatabase();
+    const slowly = { failCommands: ['createIndexes'], blockConnection: true, blockTimeMS: 2 * TIMEOUT_MS };
+    await (await withFailPoint(slowly, once, () => openStore(server.url))).close();
+    expect((await items().indexes()).map(({ name }) => name)).toContain('items(organizationId,group,key) unique');
+  });
+});
+
 describe('a server that does not answer', () => {
   const until = Date.now;
   async function within<T>(ms: number, work: Promise<T>): Promise<T> {

@@ -69,10 +69,10 @@ export async function connectMongo(settings: MongoSettings): Promise<{ client: M
   }
 }
 
-/** Runs a part of the start; what goes wrong is one sentence. @throws StartError */
-export async function checked<T>(target: Target, work: () => Promise<T>, timeoutMs = START_MS): Promise<T> {
+/** Runs a part of the start; what goes wrong is one sentence. @param limitMs for a part that may take longer @throws StartError */
+export async function checked<T>(target: Target, work: () => Promise<T>, limitMs = START_MS): Promise<T> {
   try {
-    return await bounded(work(), timeoutMs);
+    return await bounded(work(), limitMs);
   } catch (error) {
     throw error instanceof StartError ? error : new StartError(sentence(target, error), { cause: error });
   }

@@ -26,9 +26,12 @@ export function refusalOf(error: unknown, collection: Collection<never>): Error 
   return new DuplicateKey(collection.name, indexesOf(collection).find((index) => index.name === name)?.fields ?? ['_id']);
 }
 
+/** A write to a socket that has just been closed reaches us as Node tells it (EPIPE, ECONNRESET). */
+const isSocketFault = (error: unknown): boolean => typeof error === 'object' && error !== null && 'errno' in error && 'syscall' in error;
+
 /** The one place where errors of the driver become ours. `done`: whether what was asked may have been done. */
 export function faultOf(error: unknown, done: 'no' | 'perhaps'): unknown {
-  if (!(error instanceof MongoError) && !(error instanceof TimedOut)) return error;
+  if (!(error instanceof MongoError) && !(error instanceof TimedOut) && !isSocketFault(error)) return error;
   if (error instanceof MongoServerError && HOPELESS.includes(error.code)) return error;
   if (done === 'perhaps') return new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
   return new ServiceError('UNAVAILABLE', 'The document store is not available', { headers: { 'Retry-After': '1' }, cause: error });

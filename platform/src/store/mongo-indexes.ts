@@ -1,10 +1,12 @@
-import { MongoServerError, type Db, type IndexDescriptionInfo } from 'mongodb';
+import { MongoNetworkTimeoutError, MongoServerError, type Db, type IndexDescriptionInfo } from 'mongodb';
 import { StartError } from '../start-error.ts';
 import { indexesOf, type EngineIndex } from './indexes.ts';
+import { bounded, TimedOut } from './mongo-faults.ts';
 import type { Collection } from './store.ts';
 
-/** NamespaceExists, IndexBuildAborted, WriteConflict: another process makes the same at this moment. */
-const MEANWHILE: readonly unknown[] = [48, 276, 112];
+/** IndexBuildAborted, WriteConflict: another process makes the same at this moment. */
+const MEANWHILE: readonly unknown[] = [276, 112];
+const NAMESPACE_EXISTS = 48;
 /** IndexOptionsConflict, IndexKeySpecsConflict: the server has this index, defined otherwise. */
 const OTHERWISE: readonly unknown[] = [85, 86];
 const DUPLICATE_KEY = 11000;
@@ -12,9 +14,17 @@ const DUPLICATE_KEY = 11000;
 /**
  * Makes the missing collections and indexes, then looks whether all are there as declared. Indexes that are not declared
  * stay: a replica of an older release may need them.
- * @throws StartError that names the index
+ * @throws StartError that names the index, or when they take longer than `limitMs`
  */
-export async function prepareCollection(db: Db, collection: Collection<never>): Promise<void> {
+export async function prepareCollections(db: Db, collections: readonly Collection<never>[], limitMs: number): Promise<void> {
+  try {
+    await bounded(Promise.all(collections.map((collection) => prepareCollection(db, collection))), limitMs);
+  } catch (error) {
+    throw error instanceof TimedOut ? new StartError(`MongoDB still makes the indexes of the database ${db.databaseName}: start again later`, { cause: error }) : error;
+  }
+}
+
+async function prepareCollection(db: Db, collection: Collection<never>): Promise<void> {
   const { name } = collection;
   await meanwhile(() => db.createCollection(name));
   const declared = [...new Map(indexesOf(collection).map((index) => [index.name, index])).values()];
@@ -42,12 +52,15 @@ const same = ({ columns, unique }: EngineIndex, other: IndexDescriptionInfo): bo
 const differs = (db: Db, { name }: EngineIndex, cause?: unknown): StartError =>
   new StartError(`MongoDB has an index in place of "${name}" in the database ${db.databaseName} that is defined otherwise: drop it and start again`, { cause });
 
-/** Two processes that start at once make the same things; both succeed. */
+/** Two processes that start at once make the same things, and an index may take longer than an answer: all succeed. */
 async function meanwhile(make: () => Promise<unknown>, tries = 5): Promise<void> {
   try {
     await make();
   } catch (error) {
+    // The server goes on, and whoever asks for the same index again waits for it.
+    if (error instanceof MongoNetworkTimeoutError) return meanwhile(make, tries);
+    if (error instanceof MongoServerError && error.code === NAMESPACE_EXISTS) return;
     if (!(error instanceof MongoServerError) || !MEANWHILE.includes(error.code) || tries === 0) throw error;
-    if (error.code !== 48) await meanwhile(make, tries - 1);
+    await meanwhile(make, tries - 1);
   }
 }

@@ -5,7 +5,7 @@ import { watchAttempts } from './mongo-attempts.ts';
 import { checked, connectMongo, type MongoSettings } from './mongo-connect.ts';
 import { bounded, faultOf } from './mongo-faults.ts';
 import { mongoFilter, mongoFind, type Stored } from './mongo-filter.ts';
-import { prepareCollection } from './mongo-indexes.ts';
+import { prepareCollections } from './mongo-indexes.ts';
 import { WRITES } from './mongo-steps.ts';
 import { checkNames, storeOver, type Engine } from './open-store.ts';
 import type { Collection, OpenStore } from './store.ts';
@@ -18,6 +18,7 @@ export interface MongoOptions extends MongoSettings {
 
 /** Rows of a contended counter: transactions on one document abort each other. */
 const HOT_ROWS = 64;
+/** An index over many documents takes its time. */
 const PREPARE_MS = 60_000;
 
 /**
@@ -30,8 +31,7 @@ export async function openMongoStore({ log, onAbort = () => undefined, ...settin
   try {
     const db = client.db(settings.database);
     await checked(target, () => probe(db, collections));
-    // An index over many documents takes its time.
-    await checked(target, () => Promise.all(collections.map((collection) => prepareCollection(db, collection))), PREPARE_MS);
+    await checked(target, () => prepareCollections(db, collections, PREPARE_MS), 2 * PREPARE_MS);
     watchServers(client, log);
     return storeOver(engineOn(client, db, settings.timeoutMs, onAbort), collections);
   } catch (error) {

@@ -3,11 +3,13 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { temporaryFolder } from 'platform/testing.ts';
+import { operator, OPERATOR, serverToken, startProgram, temporaryFolder } from 'platform/testing.ts';
+import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
+import { MongoClient } from 'mongodb';
+import { newId } from 'platform/ids.ts';
 import { program } from '../src/service.ts';
-import { startProgram } from 'platform/testing.ts';
 import { organizationWith } from './harness.ts';
-import { redisHarness } from './redis-harness.ts';
+import { deleteKeys, redisHarness, urlOf } from './redis-harness.ts';
 
 const folder = temporaryFolder();
 const servers: ChildProcess[] = [];
@@ -117,5 +119,40 @@ describe('the ledger on Redis', () => {
     expect(await organization.reserve(later, 10)).toMatchObject({ outcome: 'RESERVED', availableMicros: 80 });
     expect((await organization.rows()).map((row) => row.sequence)).toEqual([3, 2, 1]);
     await harness.stop();
+  });
+
+  it('carries the service: grant, reserve and relay over gRPC, and a rebuild after Redis lost everything', async () => {
+    const name = `t${newId().slice(-12)}`;
+    const [REDIS_URL, MONGODB_URL] = [urlOf('REDIS_URL'), urlOf('MONGODB_URL')];
+    const running = await startProgram(program, { REDIS_URL, MONGODB_URL, REDIS_KEY_PREFIX: name, MONGODB_DATABASE: name, RELAY_INTERVAL_MS: '3600000', SWEEP_INTERVAL_MS: '3600000' });
+    const redis = new Redis(REDIS_URL);
+    const organizationId = newId();
+    const operators = running.client(CreditsServiceService, OPERATOR);
+    const asOperator = () => running.as(operator(organizationId));
+    const agents = running.client(CreditsServiceService, 'agents');
+    const asToken = () => running.as(serverToken(organizationId));
+
+    await operators.grant({ id: newId(), amountMicros: 100, note: 'welcome' }, asOperator());
+    const id = newId();
+    expect(await agents.reserve({ id, amountMicros: 40, ttlMs: 60_000, maxOpen: 1 }, asToken())).toMatchObject({ outcome: 'RESERVED', state: 'OPEN', availableMicros: 60 });
+    expect(await agents.reserve({ id: newId(), amountMicros: 1, ttlMs: 60_000, maxOpen: 1 }, asToken())).toMatchObject({ outcome: 'TOO_MANY_OPEN', availableMicros: 60 });
+    expect(await running.runJob('relay')).toEqual({ ran: true, count: 2 });
+    await agents.settle({ id, chargeMicros: 30 }, asToken());
+    expect(await running.runJob('mirror')).toEqual({ ran: true, count: 1 });
+    const { account } = await agents.getBalance({}, asToken());
+
+    await deleteKeys(redis, `${name}:*`);
+    await expect(agents.getBalance({}, asToken())).rejects.toMatchObject({ reason: 'UNAVAILABLE', message: expect.stringContaining('must be rebuilt') });
+    expect(await operators.rebuildLedger({}, asOperator())).toEqual({ account });
+    expect(await agents.settle({ id, chargeMicros: 40 }, asToken())).toMatchObject({ state: 'SETTLED', chargedMicros: 30 });
+    expect(await running.runJob('relay')).toEqual({ ran: true, count: 1 });
+    expect((await operators.listLedgerRows({ pageSize: 0, beforeSequence: 0 }, asOperator())).rows.map((row) => row.kind)).toEqual(['SETTLE', 'RESERVE', 'GRANT']);
+
+    await running.stop();
+    await deleteKeys(redis, `${name}:*`);
+    redis.disconnect();
+    const admin = new MongoClient(MONGODB_URL);
+    await admin.db(`${name}_credits`).dropDatabase();
+    await admin.close();
   });
 });

@@ -38,13 +38,12 @@ interface Parts {
   replace(organizationId: string, fence: string, generation: string, rebuilt: Rebuilt): Promise<boolean>;
 }
 
+const ROUNDS = 10;
+
 /** Saves what survived in Redis, then puts the ledger that the mirror's rows make in its place. @throws ServiceError CONFLICT */
-export async function rebuildLedger({ mirror, retentionMs, mirrorSome, fence, replace }: Parts, organizationId: string): Promise<Account> {
-  const generation = newId();
-  const busy = (): ServiceError => new ServiceError('CONFLICT', 'The credit ledger of this organization is being rebuilt already');
-  for (let tries = 10; !(await mirror.renew(await mirror.registration(organizationId), generation)); tries--) if (tries === 0) throw busy();
-  const own = `rebuilding ${generation}`;
-  const nowMs = await fence(organizationId, own);
+export async function rebuildLedger(parts: Parts, organizationId: string): Promise<Account> {
+  const { mirror, retentionMs, mirrorSome, replace } = parts;
+  const { generation, own, nowMs } = await fenced(parts, organizationId);
   try {
     while (await mirrorSome(organizationId));
   } catch (error) {
@@ -54,6 +53,23 @@ export async function rebuildLedger({ mirror, retentionMs, mirrorSome, fence, re
   if (!(await replace(organizationId, own, generation, rebuilt))) throw busy();
   const { hash: _, ...account } = rebuilt.account;
   return account;
+}
+
+const busy = (): ServiceError => new ServiceError('CONFLICT', 'The credit ledger of this organization is being rebuilt already');
+
+/**
+ * A new generation in the mirror, then the fence in Redis. Another rebuild may do the same at this moment: who finds its own
+ * generation still in the mirror behind its fence may go on, for whoever renews it later puts up a later fence, too.
+ */
+async function fenced({ mirror, fence }: Parts, organizationId: string): Promise<{ generation: string; own: string; nowMs: number }> {
+  for (let round = 0; round < ROUNDS; round++) {
+    const generation = newId();
+    if (!(await mirror.renew(await mirror.registration(organizationId), generation))) continue;
+    const own = `rebuilding ${generation}`;
+    const nowMs = await fence(organizationId, own);
+    if ((await mirror.registration(organizationId)).generation === generation) return { generation, own, nowMs };
+  }
+  throw busy();
 }
 
 async function rebuild(mirror: Mirror, { _id: organizationId, mirroredSequence, mirroredHash }: Registration, nowMs: number, retentionMs: number): Promise<Rebuilt> {

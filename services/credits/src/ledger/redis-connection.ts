@@ -50,7 +50,7 @@ export interface RedisConnection {
    */
   attempt<T>(send: (attempt: Attempt) => Promise<T>): Promise<T>;
   /** The ledger's script, once. `epoch`: on this connection only. `attempt`: it may change something. @throws Unanswered */
-  evaluate(keys: readonly string[], argument: string, on?: { epoch: number; attempt?: Attempt }): Promise<string[]>;
+  evaluate(keys: readonly string[], argument: string, on?: { epoch?: number; attempt?: Attempt }): Promise<string[]>;
   /** A plain command, once. @throws Unanswered */
   command<T>(name: string, ...args: (string | number)[]): Promise<T>;
   close(): void;
@@ -106,7 +106,7 @@ export async function openRedisConnection({ url, keyPrefix, timeoutMs, unsafe, l
   }
 
   const evaluate: RedisConnection['evaluate'] = async (keys, argument, on) => {
-    if (on?.attempt?.over || (on && on.epoch !== epoch)) throw new Unanswered('another connection');
+    if (on?.attempt?.over || (on?.epoch !== undefined && on.epoch !== epoch)) throw new Unanswered('another connection');
     const run = () => sent(() => redis.evalsha(SHA, keys.length, ...keys, argument) as Promise<string[]>, on?.attempt);
     return run().catch(async (error: Error) => {
       if (error instanceof Unanswered && error.message.startsWith('NOSCRIPT')) await sent(() => redis.script('LOAD', SCRIPT));

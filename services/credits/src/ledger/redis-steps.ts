@@ -3,7 +3,7 @@ import { MAX_AHEAD_MS } from './arguments.ts';
 import { ITSELF } from './ledger.ts';
 import type { ChainedRow, Mirror } from './mirror.ts';
 import type { Rebuilt } from './rebuild.ts';
-import { Unanswered, type RedisConnection } from './redis-connection.ts';
+import { Unanswered, type Attempt, type RedisConnection } from './redis-connection.ts';
 import { keysOf, type LedgerKeys } from './redis-keys.ts';
 import { verification, type Present } from './verification.ts';
 
@@ -35,8 +35,8 @@ export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPre
     JSON.stringify({ ...command, organization, nowMs: clock?.now(), retentionMs, maxAheadMs: MAX_AHEAD_MS, keepMs, itself });
 
   /** Outside of verification: for what finds out about the data, or replaces it. */
-  const unverified = (organizationId: string, command: Command): Promise<string[]> =>
-    connection.evaluate(keysFor(keysOf(keyPrefix, organizationId), command), argumentOf(organizationId, command));
+  const unverified = (organizationId: string, command: Command, attempt?: Attempt): Promise<string[]> =>
+    connection.evaluate(keysFor(keysOf(keyPrefix, organizationId), command), argumentOf(organizationId, command), { attempt });
 
   async function inspect(organizationId: string, sequence: number): Promise<Present> {
     const [generation, newest, rowHash, nowMs] = await unverified(organizationId, { command: 'inspect', sequence }) as [string, string, string, string];
@@ -87,10 +87,7 @@ export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPre
       return (await connection.attempt(() => inspect(organizationId, 0))).nowMs;
     },
     async replace(organizationId: string, fence: string, generation: string, rebuilt: Rebuilt): Promise<boolean> {
-      const [outcome] = await connection.attempt((attempt) => {
-        attempt.unheard = true;
-        return unverified(organizationId, { command: 'replace', fence, generation, ...rebuilt });
-      });
+      const [outcome] = await connection.attempt((attempt) => unverified(organizationId, { command: 'replace', fence, generation, ...rebuilt }, attempt));
       return outcome === 'REPLACED';
     },
   };

@@ -13,7 +13,7 @@ import { checkFields, foldType, refuseLaterMembers } from './rules.ts';
 import { soundSchema } from './schema.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
-export async function createMemoryType({ types, usage, config, fairly }: Pick<Deps, 'types' | 'usage' | 'config' | 'fairly'>, request: CreateMemoryTypeRequest, context: CallContext): Promise<CreateMemoryTypeResponse> {
+export async function createMemoryType({ types, usage, config, fairly, inTurn }: Pick<Deps, 'types' | 'usage' | 'config' | 'fairly' | 'inTurn'>, request: CreateMemoryTypeRequest, context: CallContext): Promise<CreateMemoryTypeResponse> {
   const organizationId = organizationOfCall(context);
   refuseLaterMembers(request);
   checkFields(request);
@@ -28,10 +28,12 @@ export async function createMemoryType({ types, usage, config, fairly }: Pick<De
     idSchema: null, embeddingSchema: null, groupNames: [], relations: '[]', state: 'active', epoch: 1, revision: 1, createdAt, updatedAt: createdAt,
   };
   const change = changeOps(context, { noun: 'type', verb: 'create', id, revision: 1, time: createdAt, names: { type, version: 1 } });
-  await persistently(async () => {
+  const round = async (): Promise<void> => {
     await requireFreeName(types, context.principal, organizationId, type);
     const counted = await usage.addType(organizationId, context.principal, Buffer.byteLength(jsonSchema), config.MEMORY_SCHEMAS_MAX_BYTES);
     await types.create(record, [counted, ...change]);
-  });
+  };
+  // all types of an organization are counted in one row
+  await inTurn(organizationId, () => persistently(round));
   return { memoryType: typeMessage(record), outcome: 'CREATED', location: `/api/memory/types/${id}` };
 }
