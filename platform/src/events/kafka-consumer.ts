@@ -46,6 +46,7 @@ export async function consume({ kafka, topic, groupId, timeoutMs, sessionTimeout
   let aliveAt = performance.now();
   for (const sign of [HEARTBEAT, FETCH, GROUP_JOIN] as const) consumer.on(sign as typeof FETCH, () => { aliveAt = performance.now(); });
   consumer.on(GROUP_JOIN, ({ payload }) => joined?.(payload.memberAssignment[topic] ?? []));
+  consumer.on(CRASH, ({ payload }) => over.reject(payload.error));
   const watchdog = setInterval(() => {
     const silentMs = performance.now() - aliveAt;
     if (silentMs > SILENT_SESSIONS * sessionTimeoutMs) over.reject(new Error(`no sign of life for ${Math.round(silentMs)} ms`));
