@@ -16,8 +16,6 @@ export interface CallableMethod {
 export type Caller = (method: CallableMethod, request: object, options: CallOptions) => Promise<object>;
 
 const CHANNEL: ChannelOptions = {
-  // every address that the name or the list stands for takes its share
-  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
   'grpc.enable_retries': 0,
   'grpc.enable_channelz': 0,
   'grpc.keepalive_time_ms': 30_000,
@@ -26,6 +24,8 @@ const CHANNEL: ChannelOptions = {
   // a page of a hundred objects of the largest legal size, escaped
   'grpc.max_receive_message_length': 64 << 20,
 };
+/** Every replica takes its share. One address alone is connected again by the very call that finds it gone. */
+const REPLICAS: ChannelOptions = { ...CHANNEL, 'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }) };
 const RETRY_DELAYS_MS = [50, 200];
 
 export interface Connection {
@@ -35,7 +35,8 @@ export interface Connection {
 
 /** A channel to one service: deadline, identity and repeats in one place. */
 export function openConnection({ address, audience, identity }: { address: string; audience: string; identity: Identity }): Connection {
-  const client = new Client(address.includes(',') ? `ipv4:${address}` : address, credentials.createInsecure(), CHANNEL);
+  const several = address.includes(',');
+  const client = new Client(several ? `ipv4:${address}` : address, credentials.createInsecure(), several ? REPLICAS : CHANNEL);
   const once = async (method: CallableMethod, policy: MethodPolicy, request: object, options: CallOptions, deadline: number): Promise<object> => {
     const metadata = new Metadata();
     metadata.set('assertion', await identity.sign(audience, options.principal));
