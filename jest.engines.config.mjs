@@ -12,9 +12,8 @@ process.env.TEST_ENGINES = '1';
 /** npm run test:engines: the acceptance suites and the whole-system tests, on the servers that the URLs name. */
 export default {
   ...base,
-  testMatch: ['**/*.engines.test.ts', '<rootDir>/test/api/*.test.ts', '<rootDir>/test/{revocation,credits-for-ten,tenancy,tenancy-operators}.test.ts'],
-  // one process stopped is no outage of two replicas
-  testPathIgnorePatterns: ['/node_modules/', 'api/outages\\.test', ...missing.map((name) => `${SUITES[name].source}[^/]*\\.engines\\.test\\.ts$`)],
+  testMatch: ['**/*.engines.test.ts', '<rootDir>/test/api/{authentication,http-manners,memory-objects,memory-types,memory-types-change,agent-run,agent-run-outcomes}.test.ts', '<rootDir>/test/{revocation,credits-for-ten}.test.ts'],
+  testPathIgnorePatterns: ['/node_modules/', ...missing.map((name) => `${SUITES[name].source}[^/]*\\.engines\\.test\\.ts$`)],
   globalSetup: '<rootDir>/test/engines-reachable.ts',
   testTimeout: 120_000,
 };

@@ -101,7 +101,6 @@ describe('indexes on MongoDB', () => {
   beforeEach(() => {
     name = `indexes-${randomUUID()}`;
   });
-  afterEach(() => admin.db(name).dropDatabase());
   afterAll(() => admin.close());
 
   it('are made as declared, and one that is not declared stays', async () => {

@@ -30,7 +30,6 @@ storeSuite('MongoDB', async (collections) => {
 
 describe('transactions on MongoDB', () => {
   const database = `aborts-${randomUUID()}`;
-  afterAll(() => admin.db(database).dropDatabase());
 
   it('that meet on one document are tried again until all are done, and each abort is counted', async () => {
     let aborts = 0;

@@ -32,8 +32,8 @@ interface Parts {
   retentionMs: number;
   /** Copies a batch of surviving rows; resolves to their number. @throws LostLedger */
   mirrorSome(organizationId: string): Promise<number>;
-  /** From then on nobody but who holds the fence changes this ledger in Redis; resolves to the engine's time. */
-  fence(organizationId: string, fence: string): Promise<number>;
+  /** From then on nobody but who holds the fence changes this ledger in Redis; resolves to the engine's time and newest row. */
+  fence(organizationId: string, fence: string): Promise<{ nowMs: number; sequence: number }>;
   /** False when another rebuild put up its fence. */
   replace(organizationId: string, fence: string, generation: string, rebuilt: Rebuilt): Promise<boolean>;
 }
@@ -43,9 +43,10 @@ const ROUNDS = 10;
 /** Saves what survived in Redis, then puts the ledger that the mirror's rows make in its place. @throws ServiceError CONFLICT */
 export async function rebuildLedger(parts: Parts, organizationId: string): Promise<Account> {
   const { mirror, retentionMs, mirrorSome, replace } = parts;
-  const { generation, own, nowMs } = await fenced(parts, organizationId);
+  const { generation, own, nowMs, sequence } = await fenced(parts, organizationId);
   try {
-    while (await mirrorSome(organizationId));
+    // no further: behind another rebuild's back new rows come as fast as these are copied
+    while ((await mirror.registration(organizationId)).mirroredSequence < sequence && (await mirrorSome(organizationId)) > 0);
   } catch (error) {
     if (!(error instanceof LostLedger)) throw error;
   }
@@ -61,13 +62,13 @@ const busy = (): ServiceError => new ServiceError('CONFLICT', 'The credit ledger
  * A new generation in the mirror, then the fence in Redis. Another rebuild may do the same at this moment: who finds its own
  * generation still in the mirror behind its fence may go on, for whoever renews it later puts up a later fence, too.
  */
-async function fenced({ mirror, fence }: Parts, organizationId: string): Promise<{ generation: string; own: string; nowMs: number }> {
+async function fenced({ mirror, fence }: Parts, organizationId: string): Promise<{ generation: string; own: string; nowMs: number; sequence: number }> {
   for (let round = 0; round < ROUNDS; round++) {
     const generation = newId();
     if (!(await mirror.renew(await mirror.registration(organizationId), generation))) continue;
     const own = `rebuilding ${generation}`;
-    const nowMs = await fence(organizationId, own);
-    if ((await mirror.registration(organizationId)).generation === generation) return { generation, own, nowMs };
+    const present = await fence(organizationId, own);
+    if ((await mirror.registration(organizationId)).generation === generation) return { ...present, generation, own };
   }
   throw busy();
 }

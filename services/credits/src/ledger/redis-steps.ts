@@ -82,9 +82,9 @@ export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPre
       const [seconds, micros] = await connection.attempt(() => connection.command<string[]>('TIME'));
       return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
     },
-    async fence(organizationId: string, fence: string): Promise<number> {
+    async fence(organizationId: string, fence: string): Promise<Present> {
       await connection.attempt(() => unverified(organizationId, { command: 'fence', fence }));
-      return (await connection.attempt(() => inspect(organizationId, 0))).nowMs;
+      return connection.attempt(() => inspect(organizationId, 0));
     },
     async replace(organizationId: string, fence: string, generation: string, rebuilt: Rebuilt): Promise<boolean> {
       const [outcome] = await connection.attempt((attempt) => unverified(organizationId, { command: 'replace', fence, generation, ...rebuilt }, attempt));
