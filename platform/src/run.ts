@@ -25,12 +25,12 @@ const serviceConfig = (name: ProcessName) => ({
 });
 type ServiceConfig = CommonConfig & EngineConfig & { LEASE_MS: number; EVENTS_FILE: string };
 
-/** The document store as a service uses it; `exclusive` as the engine tells. */
+/** The document store as a service uses it. */
 export interface ServiceStore {
   store: Store;
   platformStore: PlatformStore;
-  hotRows: HotRows;
-  exclusive: boolean;
+  /** For a service that spreads contended counters; leases this process's slot of rows, so the others do without. Called once. */
+  openHotRows(): Promise<HotRows>;
 }
 
 /** What every service gets at its start. */
@@ -85,8 +85,10 @@ export async function startService<D extends Declaration, Deps>(program: Program
     async openStore(collections) {
       const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX as unknown as Collection<never>, LEASES as unknown as Collection<never>]));
       if (store.exclusive) await clearLeases(store.platformStore);
-      const hotRows = (opened.hotRows = await openHotRows(store, { owner: instanceId, leaseMs: settings.LEASE_MS, log }));
-      return { ...pokingRelay(store, () => opened.runner?.poke('relay')), hotRows };
+      return {
+        ...pokingRelay(store, () => opened.runner?.poke('relay')),
+        openHotRows: async () => (opened.hotRows = await openHotRows(store, { owner: instanceId, leaseMs: settings.LEASE_MS, log })),
+      };
     },
     async openBus() {
       return (opened.bus = await openBusEngine(opening, settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db')));
@@ -127,12 +129,11 @@ const migration = ({ migrate }: OpenStore): Job => ({
 });
 
 /** A batch that wrote an outbox entry wakes the relay, so that events leave at once and the interval is only a net. */
-function pokingRelay(opened: OpenStore, poke: () => void): Omit<ServiceStore, 'hotRows'> {
+function pokingRelay(opened: OpenStore, poke: () => void): Omit<ServiceStore, 'openHotRows'> {
   const wrote = (ops: readonly Op[]): void => {
     if (ops.some((op) => op.kind === 'insert' && op.collection.name === OUTBOX.name)) poke();
   };
   return {
-    exclusive: opened.exclusive,
     store: { ...opened.store, apply: (organizationId, ops) => opened.store.apply(organizationId, ops).then(() => wrote(ops)) },
     platformStore: { ...opened.platformStore, apply: (ops) => opened.platformStore.apply(ops).then(() => wrote(ops)) },
   };

@@ -29,7 +29,8 @@ export interface Deps {
 }
 
 export async function openDeps({ config, clock, openStore, openBus }: Start<Config>): Promise<Deps> {
-  const { store, platformStore, hotRows } = await openStore([TYPES, OBJECTS, FENCES, USAGE] as unknown as Collection<never>[]);
+  const { store, platformStore, openHotRows } = await openStore([TYPES, OBJECTS, FENCES, USAGE] as unknown as Collection<never>[]);
+  const hotRows = await openHotRows();
   return {
     types: typeStore(store, hotRows.rows),
     objects: objectStore(store),

@@ -29,14 +29,16 @@ import { refusalOf, refusedFor, SCHEMA } from './memory.ts';
 describe.each([1, 4])('with %i fence rows a type', (rows) => {
   const hotRows: HotRows = { rows, take: freeRows(Array.from({ length: rows }, (_, row) => row)), close: async () => undefined };
   const folder = temporaryFolder();
-  let opened: Omit<OpenStore, 'hotRows'> & { hotRows: HotRows };
+  let opened: OpenStore;
   let deps: Deps;
   let context: CallContext;
   beforeAll(async () => {
     deps = await openDeps({
       config: readConfig(config, {}), clock: systemClock,
-      openStore: async (collections: readonly Collection<never>[]) =>
-        (opened = { ...(await openSqliteStore(join(folder.path, `memory-${rows}.db`), [...collections, OUTBOX as unknown as Collection<never>])), hotRows }),
+      openStore: async (collections: readonly Collection<never>[]) => {
+        opened = await openSqliteStore(join(folder.path, `memory-${rows}.db`), [...collections, OUTBOX as unknown as Collection<never>]);
+        return { ...opened, openHotRows: async () => hotRows };
+      },
       openBus: async () => undefined,
     } as unknown as Parameters<typeof openDeps>[0]);
   });
