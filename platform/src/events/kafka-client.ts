@@ -49,17 +49,6 @@ function withoutNegativeTimeouts(): void {
   };
 }
 
-/** Rejects when the work takes longer, which goes on nevertheless: kafkajs cannot be interrupted. */
-export async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-  try {
-    return await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** The error below those that kafkajs wraps around it. */
 export function rootOf(error: unknown): Error & { type?: string } {
   const { cause } = error as Error;

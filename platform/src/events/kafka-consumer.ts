@@ -1,5 +1,5 @@
 import type { Kafka, KafkaMessage } from 'kafkajs';
-import { inTime } from './kafka-client.ts';
+import { inTime } from '../in-time.ts';
 
 export type Received = KafkaMessage & {
   topic: string;

@@ -1,6 +1,7 @@
 import { Partitioners, type Kafka, type Message, type Producer } from 'kafkajs';
 import { ServiceError } from '../errors.ts';
-import { inTime, rootOf, unavailable } from './kafka-client.ts';
+import { inTime } from '../in-time.ts';
+import { rootOf, unavailable } from './kafka-client.ts';
 
 export interface Sender {
   /**

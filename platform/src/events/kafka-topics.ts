@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Admin } from 'kafkajs';
 import { StartError } from '../start-error.ts';
 import { DEAD_LETTER_RETENTION_MS, RETENTION_MS, TOPICS, type Topic } from './bus.ts';
-import { inTime, rootOf, type KafkaOptions } from './kafka-client.ts';
+import { inTime } from '../in-time.ts';
+import { rootOf, type KafkaOptions } from './kafka-client.ts';
 
 export const topicName = (prefix: string, topic: Topic): string => `${prefix}${topic}`;
 export const deadLetterName = (prefix: string, topic: Topic): string => `${prefix}${topic}.dlq`;

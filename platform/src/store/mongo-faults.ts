@@ -1,5 +1,6 @@
 import { MongoError, MongoServerError } from 'mongodb';
 import { ServiceError } from '../errors.ts';
+import { inTime } from '../in-time.ts';
 import { indexesOf } from './indexes.ts';
 import { DuplicateKey, type Collection } from './store.ts';
 
@@ -38,8 +39,4 @@ export function faultOf(error: unknown, done: 'no' | 'perhaps'): unknown {
 }
 
 /** @throws TimedOut; the work itself goes on */
-export async function bounded<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout;
-  const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new TimedOut(timeoutMs)), timeoutMs)));
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
+export const bounded = <T>(work: Promise<T>, timeoutMs: number): Promise<T> => inTime(work, timeoutMs, () => new TimedOut(timeoutMs));

@@ -20,7 +20,7 @@ export function stamped(op: Op): Op {
 
 /** The document as the service knows it: upgraded where an older writer was last, without the number. */
 export function asKnown(collection: Collection<never>, { shape = 1, ...document }: Stored): Fields {
-  return { ...document, ...upgraded(collection, document, shape) };
+  return shape < collection.shape ? { ...document, ...upgraded(collection, document, shape) } : document;
 }
 
 /** What the upgrades from `shape` to the collection's own set. */

@@ -2,13 +2,13 @@ import type { Clock } from 'platform/clock.ts';
 import { timeOfId } from 'platform/ids.ts';
 import type { PlatformStore, Store } from 'platform/store/store.ts';
 import { checkExtend, checkGrant, checkPage, checkRelease, checkReserve, checkSettle } from './arguments.ts';
-import { EXPIRIES_PER_RESERVE, type Author, type ExtendResult, type GrantResult, type Ledger, type LedgerRow, type OpenLedger, type ReleaseResult, type ReserveResult, type SettleResult } from './ledger.ts';
+import { EXPIRIES_PER_RESERVE, type ExtendResult, type GrantResult, type Ledger, type LedgerRow, type OpenLedger, type ReleaseResult, type ReserveResult, type SettleResult } from './ledger.ts';
 import { ledgerMirror, rowOf } from './mirror.ts';
 import { MIRROR_BATCH, mirrorRows } from './mirror-rows.ts';
 import { rebuildLedger } from './rebuild.ts';
 import { openRedisConnection, type RedisOptions } from './redis-connection.ts';
 import { bucketsOf } from './redis-keys.ts';
-import { redisSteps } from './redis-steps.ts';
+import { authorText, redisSteps } from './redis-steps.ts';
 import type { Account, ReservationState } from './rules.ts';
 import { LostLedger } from './verification.ts';
 
@@ -133,9 +133,6 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
 
 const reservationOf = (id: string) => ({ key: 'reservation' as const, id, madeMs: timeOfId(id) });
 const grantOf = (id: string) => ({ key: 'grant' as const, id, madeMs: timeOfId(id) });
-
-/** Members of a row's JSON. */
-const authorText = ({ actor, requestId }: Author, note = ''): string => JSON.stringify({ actor, requestId, note }).slice(1, -1);
 
 const stateResult = ([outcome, state]: string[]) => (outcome === 'FOUND' ? { outcome, state } : { outcome });
 

@@ -1,6 +1,6 @@
 import type { Clock } from 'platform/clock.ts';
 import { MAX_AHEAD_MS } from './arguments.ts';
-import { ITSELF } from './ledger.ts';
+import { ITSELF, type Author } from './ledger.ts';
 import type { ChainedRow, Mirror } from './mirror.ts';
 import type { Rebuilt } from './rebuild.ts';
 import { Unanswered, type Attempt, type RedisConnection } from './redis-connection.ts';
@@ -23,10 +23,12 @@ interface Options {
   clock?: Clock;
 }
 
+/** Members of a row's JSON. */
+export const authorText = ({ actor, requestId }: Author, note = ''): string => JSON.stringify({ actor, requestId, note }).slice(1, -1);
+
 /** Single steps on Redis, in the ledger's words; each is repeated until it is answered or its time is over. */
 export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPrefix, retentionMs, clock }: Options) {
-  const { actor, requestId } = ITSELF;
-  const itself = JSON.stringify({ actor, requestId, note: '' }).slice(1, -1);
+  const itself = authorText(ITSELF);
   // An id may be a day ahead when it ends; a day more, since clocks differ.
   const keepMs = retentionMs + MAX_AHEAD_MS + DAY_MS;
 
