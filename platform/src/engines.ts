@@ -1,5 +1,6 @@
 import { integer, text, type ConfigOf } from './config.ts';
 import type { EventBus } from './events/bus.ts';
+import { kafkaSecurity, kafkaSecurityConfig } from './events/kafka-security.ts';
 import { openSqliteBus } from './events/sqlite.ts';
 import type { Log } from './log.ts';
 import { openSqliteStore } from './store/sqlite.ts';
@@ -16,6 +17,7 @@ export const engineConfig = {
   KAFKA_PARTITIONS: integer({ default: 12, min: 1, max: 1_000, description: 'Partitions of every topic; a topic that has another number is refused.' }),
   KAFKA_REPLICATION: integer({ default: 1, min: 1, max: 9, description: 'Replicas of every topic that is made; 3 in production.' }),
   KAFKA_TIMEOUT_MS: integer({ default: 5_000, min: 500, max: 60_000, description: 'Time for one request to Kafka, its repeats included.' }),
+  ...kafkaSecurityConfig,
 };
 export type EngineConfig = ConfigOf<typeof engineConfig>;
 
@@ -38,5 +40,5 @@ export async function openBusEngine({ settings, service, log }: Opening, file: s
   if (settings.KAFKA_BROKERS === '') return openSqliteBus(file, { log, leaseMs: settings.LEASE_MS });
   const { openKafkaBus } = await import('./events/kafka.ts');
   const { KAFKA_BROKERS, KAFKA_TOPIC_PREFIX: prefix, KAFKA_PARTITIONS: partitions, KAFKA_REPLICATION: replication, KAFKA_TIMEOUT_MS: timeoutMs } = settings;
-  return openKafkaBus({ brokers: KAFKA_BROKERS.split(','), prefix, clientId: service, partitions, replication, timeoutMs, log });
+  return openKafkaBus({ brokers: KAFKA_BROKERS.split(','), prefix, clientId: service, partitions, replication, timeoutMs, log, security: kafkaSecurity(settings) });
 }

@@ -1,5 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigResourceTypes } from 'kafkajs';
-import { DEAD_LETTER_RETENTION_MS, RETENTION_MS, TOPICS, type Topic } from 'platform/events/bus.ts';
+import { DEAD_LETTER_RETENTION_MS, MAX_EVENT_BYTES, RETENTION_MS, TOPICS, type CloudEvent, type Topic } from 'platform/events/bus.ts';
 import { openKafkaBus } from 'platform/events/kafka.ts';
 import { StartError } from 'platform/start-error.ts';
 import { freePort } from '../../engines/src/ports.ts';
@@ -8,6 +9,11 @@ import { eventOf } from './event-of.ts';
 import { brokersFromEnvironment, contentOf, newPrefix, optionsFor, removeTopics, withAdmin } from './kafka-fixture.ts';
 
 const brokers = brokersFromEnvironment();
+function largestEvent(organizationId: string, n: number): CloudEvent {
+  const event = eventOf(organizationId, n);
+  const textOf = (text: string): CloudEvent => ({ ...event, data: { ...event.data, text } });
+  return textOf('x'.repeat(MAX_EVENT_BYTES - Buffer.byteLength(JSON.stringify(textOf('')))));
+}
 
 /** Rejects with one sentence for people, in good time. */
 async function refusal(given: Partial<Parameters<typeof openKafkaBus>[0]>): Promise<string> {
@@ -54,6 +60,33 @@ describe('the topics of the event bus on Kafka', () => {
     await (await openKafkaBus(options)).close();
   });
 
+  it('take hundreds of the largest events at once, and as dead letters', async () => {
+    const largest = Array.from({ length: 200 }, (_, n) => largestEvent('o', n));
+    expect(new Set(largest.map((event) => Buffer.byteLength(JSON.stringify(event))))).toEqual(new Set([MAX_EVENT_BYTES]));
+    const bus = await openKafkaBus({ ...options, timeoutMs: 20_000 });
+    await bus.publish('audit.v1', largest);
+    const buried = largest.slice(0, 3);
+    const given = new Set<string>();
+    const member = await bus.subscribe('audit.v1', 'largest', async ({ id }) => {
+      given.add(id);
+      if (buried.some((event) => event.id === id)) throw new Error('x'.repeat(2_000));
+    }, { maxAttempts: 1, retryDelayMs: 1 });
+    while (given.size < largest.length) await delay(10);
+    await member.stop();
+    const replayed: CloudEvent[] = [];
+    expect(await bus.replay('audit.v1', 'largest', async (event) => void replayed.push(event))).toBe(buried.length);
+    expect(replayed).toEqual(buried);
+    await bus.close();
+  });
+
+  it('are refused when they would not take the largest event', async () => {
+    const set = (value: number) => withAdmin(brokers, (admin) => admin.alterConfigs({ validateOnly: false, resources: [{ type: ConfigResourceTypes.TOPIC, name: `${prefix}audit.v1.dlq`, configEntries: [{ name: 'retention.ms', value: String(DEAD_LETTER_RETENTION_MS) }, { name: 'max.message.bytes', value: String(value) }] }] }));
+    await set(100_000);
+    expect(await refusal({ prefix })).toBe(`The Kafka topic ${prefix}audit.v1.dlq has max.message.bytes=100000, and at least 131072 are needed`);
+    await set(131_072);
+    await (await openKafkaBus(options)).close();
+  });
+
   it('hold each event as a CloudEvent under its partition key', async () => {
     const bus = await openKafkaBus(options);
     const published = Array.from({ length: 5 }, (_, n) => eventOf('one organization', n));
@@ -66,14 +99,14 @@ describe('the topics of the event bus on Kafka', () => {
     expect(stored[0]![0]!.headers).toEqual({ 'content-type': 'application/cloudevents+json' });
   });
 
-  it('take events that are too large together, and of one that is too large alone the sender hears', async () => {
+  it('take events that are too large together, and of one that is too large alone the sender hears: the others are there', async () => {
     const bus = await openKafkaBus(options);
     const topic: Topic = 'agent.execution.v1';
     const sized = (n: number, length: number) => ({ ...eventOf('o', n), data: { n, text: 'x'.repeat(length) } });
     const events = Array.from({ length: 5 }, (_, n) => sized(n, 400_000));
     await bus.publish(topic, events);
-    await expect(bus.publish(topic, [sized(9, 1_200_000)])).rejects.toMatchObject({ reason: 'INTERNAL', message: expect.stringMatching(/^An event of 12\d{5} bytes is larger than Kafka takes on .*agent\.execution\.v1/) });
-    await bus.publish(topic, [sized(5, 1)]);
+    const tooLarge = sized(9, 1_200_000);
+    await expect(bus.publish(topic, [tooLarge, sized(5, 1)])).rejects.toMatchObject({ reason: 'INTERNAL', ids: [tooLarge.id], message: expect.stringMatching(/^An event of 12\d{5} bytes is larger than Kafka takes on .*agent\.execution\.v1/) });
     await bus.close();
     const stored = (await Promise.all([0, 1, 2].map((partition) => contentOf(brokers, `${prefix}${topic}`, partition)))).flat();
     expect(stored.map(({ value }) => JSON.parse(value).data.n)).toEqual([0, 1, 2, 3, 4, 5]);
@@ -113,6 +146,6 @@ describe('a Kafka that cannot be used', () => {
     const jaas = 'listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_app="secret";';
     const listeners = `PLAINTEXT://127.0.0.1:${server.port},CONTROLLER://127.0.0.1:${server.port + 1},SASL_PLAINTEXT://127.0.0.1:${port}`;
     await server.restart({ args: ['listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT', `listeners=${listeners}`, `advertised.listeners=${listeners.replace(/,CONTROLLER[^,]*/, '')}`, 'sasl.enabled.mechanisms=PLAIN', jaas] });
-    expect(await refusal({ brokers: [`127.0.0.1:${port}`] })).toBe(`Kafka at 127.0.0.1:${port} cannot be used: it closes the connection, as one does that asks for TLS or credentials`);
+    expect(await refusal({ brokers: [`127.0.0.1:${port}`] })).toBe(`Kafka at 127.0.0.1:${port} cannot be used: it closes the connection, as one does that asks for other KAFKA_TLS or KAFKA_SASL_MECHANISM`);
   });
 });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CloudEvent, EventBus, Topic } from 'platform/events/bus.ts';
+import { EventsTooLarge, MAX_EVENT_BYTES, type CloudEvent, type EventBus, type Topic } from 'platform/events/bus.ts';
 import { auditOp, OUTBOX, outboxOp } from 'platform/events/outbox.ts';
 import { relayJob } from 'platform/events/relay.ts';
 import { openSqliteBus } from 'platform/events/sqlite.ts';
@@ -120,6 +120,30 @@ describe('the relay', () => {
     await expect(relay(refusing).run(never)).rejects.toThrow('broker down');
     expect([await waiting(), await waiting('audit.v1')]).toEqual([0, 3]);
     expect(await relay().run(never)).toBe(3);
+  });
+
+  it('keeps an event that the bus finds too large, sends all others, before and behind it, and rejects', async () => {
+    for (const n of upTo(450)) await write(n);
+    const tooLarge = new Set([0, 199, 200, 449]);
+    const accepted: number[] = [];
+    const picky: Pick<EventBus, 'publish'> = {
+      async publish(topic, events) {
+        const [refused, taken] = [events.filter((event) => tooLarge.has(numberOf(event))), events.filter((event) => !tooLarge.has(numberOf(event)))];
+        await bus.publish(topic, taken);
+        accepted.push(...taken.map(numberOf));
+        if (refused.length > 0) throw new EventsTooLarge('too large', refused.map(({ id }) => id));
+      },
+    };
+    for (let round = 0; round < 2; round++) await expect(relay(picky).run(never)).rejects.toThrow('too large');
+    expect(accepted).toEqual(upTo(450).filter((n) => !tooLarge.has(n)));
+    expect(await waiting()).toBe(4);
+    expect(await relay().run(never)).toBe(4);
+  });
+
+  it('never has an event that is larger than every broker takes: the change that it tells of is not made', () => {
+    const withText = (text: string) => () => outboxOp({ topic: TOPIC, source: '/test', type: 'note.written.v1', organizationId: 'o', subject: 'notes/1', sequence: 1, time: '2026-01-01T00:00:00.000Z', data: { text } });
+    expect(withText('é'.repeat(MAX_EVENT_BYTES / 2))).toThrow(`an event of type note.written.v1 is larger than ${MAX_EVENT_BYTES} bytes`);
+    expect(withText('é'.repeat(MAX_EVENT_BYTES / 2 - 500))).not.toThrow();
   });
 
   it('has one publish in flight per topic', async () => {

@@ -134,8 +134,5 @@ describe('a store on MongoDB', () => {
     const again = await open(url);
     expect(await again.store.count('A', ITEMS, {})).toBe(2);
     await again.close();
-    const admin = new MongoClient(url);
-    await admin.db(database).dropDatabase();
-    await admin.close();
   });
 });

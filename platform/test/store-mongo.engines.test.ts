@@ -11,21 +11,12 @@ const log = makeLog('test', 'silent');
 const admin = new MongoClient(url);
 afterAll(() => admin.close());
 
-storeSuite('MongoDB', async (collections) => {
-  const database = `suite-${randomUUID()}`;
-  const openIt = () => openMongoStore({ url, database, poolMax: 60, timeoutMs: 10_000, log }, collections);
-  let open = await openIt();
-  return {
-    open,
-    async reopen() {
-      await open.close();
-      return (open = await openIt());
-    },
-    async dispose() {
-      await open.close();
-      await admin.db(database).dropDatabase();
-    },
-  };
+const suiteDatabase = `suite-${randomUUID()}`;
+storeSuite('MongoDB', {
+  open: (collections) => openMongoStore({ url, database: suiteDatabase, poolMax: 60, timeoutMs: 10_000, log }, collections),
+  async empty() {
+    for (const collection of await admin.db(suiteDatabase).collections()) await collection.deleteMany();
+  },
 });
 
 describe('transactions on MongoDB', () => {

@@ -13,21 +13,10 @@ import { COUNTERS, ENTRIES } from './store-writer.ts';
 
 const makeFolder = () => mkdtempSync(join(tmpdir(), 'store-'));
 
-storeSuite('SQLite', async (collections) => {
-  const folder = makeFolder();
-  const openIt = () => openSqliteStore(join(folder, 'a.sqlite'), collections);
-  let open = await openIt();
-  return {
-    open,
-    async reopen() {
-      await open.close();
-      return (open = await openIt());
-    },
-    async dispose() {
-      await open.close();
-      rmSync(folder, { recursive: true });
-    },
-  };
+const suiteFolder = makeFolder();
+storeSuite('SQLite', {
+  open: (collections) => openSqliteStore(join(suiteFolder, 'a.sqlite'), collections),
+  empty: async () => rmSync(suiteFolder, { recursive: true }),
 });
 
 describe('a SQLite file', () => {

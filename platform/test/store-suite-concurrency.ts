@@ -1,12 +1,12 @@
-import { DuplicateKey, ExpectationFailed, insert, update } from 'platform/store/store.ts';
-import { idsOf, item, ITEMS, type Item, type Opened } from './store-suite.ts';
+import { DuplicateKey, ExpectationFailed, insert, update, type OpenStore } from 'platform/store/store.ts';
+import { idsOf, item, ITEMS, type Item } from './store-suite.ts';
 
 const reasons = (results: PromiseSettledResult<void>[]): unknown[] => results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
 const times = (n: number, work: (i: number) => Promise<void>): Promise<PromiseSettledResult<void>[]> => Promise.allSettled(Array.from({ length: n }, (_, i) => work(i)));
 
 /** What holds when many write at once. */
-export function concurrencySuite(opened: () => Opened): void {
-  const store = () => opened().open.store;
+export function concurrencySuite(opened: () => OpenStore): void {
+  const store = () => opened().store;
 
   describe('at once', () => {
     it('50 increments are 50', async () => {

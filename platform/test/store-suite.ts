@@ -29,25 +29,25 @@ export const item = (_id: string, rest: Partial<Item> = {}): Item =>
   ({ _id, organizationId: 'A', group: 'g', key: _id, rank: 0, text: '', flag: false, parts: [{ name: 'p' }], ...rest });
 export const idsOf = (documents: readonly { _id: string }[]): string[] => documents.map(({ _id }) => _id);
 
-export interface Opened {
-  open: OpenStore;
-  /** Closes the store and opens the same data again. */
-  reopen(): Promise<OpenStore>;
-  /** Closes and deletes all of it. */
-  dispose(): Promise<void>;
+/** Where an engine keeps one store. */
+export interface Place {
+  open(collections: readonly Collection<never>[]): Promise<OpenStore>;
+  /** Removes all documents of a store that is closed. */
+  empty(): Promise<void>;
 }
-export type OpenFresh = (collections: readonly Collection<never>[]) => Promise<Opened>;
 
-/** What every engine of the store port promises. `openFresh` opens an empty store with these collections. */
-export function storeSuite(name: string, openFresh: OpenFresh): void {
+/** What every engine of the store port promises. */
+export function storeSuite(name: string, place: Place): void {
   describe(`document store on ${name}`, () => {
-    let opened: Opened;
-    beforeEach(async () => {
-      opened = await openFresh([ITEMS, MESSAGES, SEATS]);
+    let opened: OpenStore;
+    const open = async (): Promise<OpenStore> => (opened = await place.open([ITEMS, MESSAGES, SEATS] as unknown as Collection<never>[]));
+    beforeEach(open);
+    afterEach(async () => {
+      await opened.close();
+      await place.empty();
     });
-    afterEach(() => opened.dispose());
-    const store = () => opened.open.store;
-    const platformStore = () => opened.open.platformStore;
+    const store = () => opened.store;
+    const platformStore = () => opened.platformStore;
     const add = (...items: Item[]) => platformStore().apply(items.map((each) => insert(ITEMS, each)));
     const found = async (filter: Filter<Item>) => idsOf(await store().find('A', ITEMS, filter));
 
@@ -75,7 +75,8 @@ export function storeSuite(name: string, openFresh: OpenFresh): void {
       });
       it('are all there after a reopen, with their indexes', async () => {
         await add(item('1'), item('2'));
-        const { store: again } = await opened.reopen();
+        await opened.close();
+        const { store: again } = await open();
         expect(idsOf(await again.find('A', ITEMS, {}))).toEqual(['1', '2']);
         await expect(again.apply('A', [insert(ITEMS, item('3', { key: '1' }))])).rejects.toThrow(DuplicateKey);
       });

@@ -8,7 +8,7 @@ const NOUNS = {
   organization: ['create', 'list', 'deactivate', 'activate', 'tier'],
   user: ['create', 'list', 'set-roles', 'set-groups', 'remove'],
   token: ['create', 'list', 'revoke'],
-  credits: ['grant', 'balance', 'ledger'],
+  credits: ['grant', 'balance', 'rebuild', 'ledger'],
   agent: ['apply', 'publish', 'retire', 'list', 'versions'],
   audit: ['list'],
   events: ['replay'],

@@ -1,3 +1,5 @@
+import { ServiceError } from '../errors.ts';
+
 /**
  * The event port. Two engines carry it (a SQLite file, Kafka); one acceptance suite holds both to these rules:
  * delivery at least once per group, in publish order per key as long as one relay publishes; a consumer drops
@@ -32,6 +34,18 @@ export const TOPICS = Object.keys(RETENTION_MS) as Topic[];
 /** Dead letters are there to be looked at and replayed. */
 export const DEAD_LETTER_RETENTION_MS = 30 * DAY_MS;
 
+/** No event is larger, in bytes of its JSON: they carry names, never content. Every engine takes this much. */
+export const MAX_EVENT_BYTES = 65_536;
+
+/** The bus takes some events for too large; the others of the same call are durable. */
+export class EventsTooLarge extends ServiceError {
+  readonly ids: readonly string[];
+  constructor(message: string, ids: readonly string[]) {
+    super('INTERNAL', message);
+    this.ids = ids;
+  }
+}
+
 export interface Subscription {
   /** Stops after the handler that is running. */
   stop(): Promise<void>;
@@ -46,7 +60,7 @@ export interface SubscribeOptions {
 export type EventHandler = (event: CloudEvent) => Promise<void>;
 
 export interface EventBus {
-  /** Resolves when the events are durable. A repeat of an id may be stored again. */
+  /** Resolves when the events are durable. A repeat of an id may be stored again. @throws EventsTooLarge */
   publish(topic: Topic, events: readonly CloudEvent[]): Promise<void>;
   /** Each event goes to one member of the group; its offset is committed after the handler resolved. */
   subscribe(topic: Topic, group: string, handler: EventHandler, options: SubscribeOptions): Promise<Subscription>;

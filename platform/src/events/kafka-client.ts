@@ -1,6 +1,7 @@
 import { Kafka, logLevel, type KafkaConfig } from 'kafkajs';
 import { ServiceError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import type { KafkaSecurity } from './kafka-security.ts';
 
 export interface KafkaOptions {
   /** "host:port" each. */
@@ -14,6 +15,8 @@ export interface KafkaOptions {
   /** Of one publish, and of one request of a consumer. */
   timeoutMs: number;
   log: Log;
+  /** Default: neither TLS nor credentials. */
+  security?: KafkaSecurity;
   /** A member of a group that is not heard of for so long is replaced. */
   sessionTimeoutMs?: number;
 }
@@ -21,10 +24,10 @@ export interface KafkaOptions {
 const CONNECT_MS = 2_000;
 
 /** kafkajs with bounded patience: its own would wait for minutes, or for ever. */
-export function kafkaClient({ brokers, clientId, timeoutMs, log }: KafkaOptions): Kafka {
+export function kafkaClient({ brokers, clientId, timeoutMs, log, security }: KafkaOptions): Kafka {
   withoutNegativeTimeouts();
   return new Kafka({
-    brokers, clientId,
+    brokers, clientId, ...security,
     connectionTimeout: Math.min(CONNECT_MS, timeoutMs),
     authenticationTimeout: timeoutMs,
     requestTimeout: timeoutMs,

@@ -1,14 +1,14 @@
 import { Partitioners, type Kafka, type Message, type Producer } from 'kafkajs';
-import { ServiceError } from '../errors.ts';
 import { inTime } from '../in-time.ts';
 import { rootOf, unavailable } from './kafka-client.ts';
 
 export interface Sender {
   /**
-   * Resolves when every in-sync replica has the messages; may store them twice.
-   * @throws ServiceError UNAVAILABLE within the time-out, INTERNAL for a message that the broker finds too large
+   * Resolves when every in-sync replica has the messages, to those that it does not have because the broker finds them too
+   * large; may store them twice.
+   * @throws ServiceError UNAVAILABLE within the time-out
    */
-  send(topic: string, messages: Message[]): Promise<void>;
+  send(topic: string, messages: Message[]): Promise<Message[]>;
   close(): Promise<void>;
 }
 
@@ -39,13 +39,14 @@ export function openSender(kafka: Kafka, timeoutMs: number): Sender {
     }
   }
 
-  async function send(topic: string, messages: Message[]): Promise<void> {
+  async function send(topic: string, messages: Message[]): Promise<Message[]> {
     const on = (line ??= { producer: connect(), inFlight: 0, retired: false });
     const delivery = deliver(on, topic, messages);
     try {
       await inTime(delivery, timeoutMs);
+      return [];
     } catch (error) {
-      if (rootOf(error).type === 'MESSAGE_TOO_LARGE') return sendHalves(topic, messages, error);
+      if (rootOf(error).type === 'MESSAGE_TOO_LARGE') return sendHalves(topic, messages);
       delivery.catch(() => undefined);
       // whatever it says of itself: the next send takes new connections
       on.retired = true;
@@ -56,14 +57,10 @@ export function openSender(kafka: Kafka, timeoutMs: number): Sender {
   }
 
   /** The broker's limit is that of a batch, so a batch is sent in parts before a message of it is blamed. */
-  async function sendHalves(topic: string, messages: Message[], cause: unknown): Promise<void> {
-    if (messages.length === 1) {
-      const size = Buffer.byteLength(messages[0]!.value as string);
-      throw new ServiceError('INTERNAL', `An event of ${size} bytes is larger than Kafka takes on ${topic} (its max.message.bytes)`, { cause });
-    }
+  async function sendHalves(topic: string, messages: Message[]): Promise<Message[]> {
+    if (messages.length === 1) return messages;
     const middle = Math.ceil(messages.length / 2);
-    await send(topic, messages.slice(0, middle));
-    await send(topic, messages.slice(middle));
+    return [...await send(topic, messages.slice(0, middle)), ...await send(topic, messages.slice(middle))];
   }
 
   return {

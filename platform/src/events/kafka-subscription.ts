@@ -48,8 +48,11 @@ export function startMember(member: Member): Subscription {
     }
   }
 
-  const bury = ({ key, value, partition, offset }: Received, error: unknown): Promise<void> =>
-    sender.send(deadLetters, [{ key, value, headers: { group: groupId, error: String(error).slice(0, ERROR_LENGTH), topic, partition: String(partition), offset } }]);
+  async function bury({ key, value, partition, offset }: Received, error: unknown): Promise<void> {
+    const headers = { group: groupId, error: String(error).slice(0, ERROR_LENGTH), topic, partition: String(partition), offset };
+    const tooLarge = await sender.send(deadLetters, [{ key, value, headers }]);
+    if (tooLarge.length > 0) throw new Error(`${deadLetters} does not take a message of ${value?.length} bytes`);
+  }
 
   const ended = run();
   return {

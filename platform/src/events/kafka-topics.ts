@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Admin } from 'kafkajs';
 import { StartError } from '../start-error.ts';
-import { DEAD_LETTER_RETENTION_MS, RETENTION_MS, TOPICS, type Topic } from './bus.ts';
+import { DEAD_LETTER_RETENTION_MS, MAX_EVENT_BYTES, RETENTION_MS, TOPICS, type Topic } from './bus.ts';
 import { inTime } from '../in-time.ts';
 import { rootOf, type KafkaOptions } from './kafka-client.ts';
 
@@ -13,6 +13,10 @@ export const groupName = (prefix: string, topic: Topic, group: string): string =
 /** At the start, for all of it. */
 const START_MS = 7_000;
 const POLL_MS = 50;
+/** Kafka's own default, whatever the broker's is. */
+const MESSAGE_BYTES = 1_048_588;
+/** With what Kafka and a dead letter put around an event. */
+const MIN_MESSAGE_BYTES = 2 * MAX_EVENT_BYTES;
 
 interface DeclaredTopic {
   topic: string;
@@ -48,16 +52,19 @@ async function makeAndVerify(admin: Admin, declared: readonly DeclaredTopic[], {
     // one that another process makes at this moment is no error
     await admin.createTopics({ timeout: timeoutMs, waitForLeaders: false, topics: missing.map((plan) => ({
       topic: plan.topic, numPartitions: plan.partitions, replicationFactor: replication,
-      configEntries: [{ name: 'retention.ms', value: String(plan.retentionMs) }, ...(replication >= 3 ? [{ name: 'min.insync.replicas', value: '2' }] : [])],
+      configEntries: [{ name: 'retention.ms', value: String(plan.retentionMs) }, { name: 'max.message.bytes', value: String(MESSAGE_BYTES) }, ...(replication >= 3 ? [{ name: 'min.insync.replicas', value: '2' }] : [])],
     })) });
   }
   const partitionsOf = await partitionCounts(admin, declared.map(({ topic }) => topic));
-  const { resources } = await admin.describeConfigs({ includeSynonyms: false, resources: declared.map(({ topic }) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: ['retention.ms'] })) });
+  const { resources } = await admin.describeConfigs({ includeSynonyms: false, resources: declared.map(({ topic }) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: ['retention.ms', 'max.message.bytes'] })) });
   for (const { topic, partitions, retentionMs } of declared) {
     const found = partitionsOf.get(topic);
     if (found !== partitions) throw new StartError(`The Kafka topic ${topic} has ${found} partitions, and ${partitions} are declared (KAFKA_PARTITIONS)`);
-    const kept = resources.find(({ resourceName }) => resourceName === topic)?.configEntries.find(({ configName }) => configName === 'retention.ms')?.configValue;
+    const entries = resources.find(({ resourceName }) => resourceName === topic)?.configEntries;
+    const valueOf = (name: string) => entries?.find(({ configName }) => configName === name)?.configValue;
+    const [kept, taken] = [valueOf('retention.ms'), valueOf('max.message.bytes')];
     if (Number(kept) !== retentionMs) throw new StartError(`The Kafka topic ${topic} has retention.ms=${kept}, and ${retentionMs} is declared`);
+    if (!(Number(taken) >= MIN_MESSAGE_BYTES)) throw new StartError(`The Kafka topic ${topic} has max.message.bytes=${taken}, and at least ${MIN_MESSAGE_BYTES} are needed`);
   }
 }
 
@@ -76,9 +83,11 @@ async function partitionCounts(admin: Admin, topics: string[]): Promise<Map<stri
 }
 
 function explain(error: unknown): string {
-  const root = rootOf(error);
-  const { errors = [root] } = root as { errors?: Error[] };
-  const message = errors[0]!.message.replace(/\s+/g, ' ');
-  if (message === 'Closed connection') return 'it closes the connection, as one does that asks for TLS or credentials';
+  const root = rootOf(error) as ReturnType<typeof rootOf> & { code?: string; errors?: Error[] };
+  const message = (root.errors?.[0] ?? root).message.replace(/\s+/g, ' ');
+  if (root.type === 'UNSUPPORTED_SASL_MECHANISM') return 'it does not take the mechanism that KAFKA_SASL_MECHANISM names';
+  if (root.name === 'KafkaJSSASLAuthenticationError') return 'it refuses the user name or password (KAFKA_USERNAME)';
+  if (/CERT|UNABLE_TO/.test(root.code ?? '')) return `its certificate is not trusted (${message.replace(/^Connection error: |; if the root CA.*/g, '')}); KAFKA_TLS_CA_FILE names the authority`;
+  if (/^Closed connection$|disconnected before secure TLS/.test(message)) return 'it closes the connection, as one does that asks for other KAFKA_TLS or KAFKA_SASL_MECHANISM';
   return /not connected|timed out|no answer/i.test(message) ? 'it does not answer' : message;
 }

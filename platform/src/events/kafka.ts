@@ -1,4 +1,4 @@
-import type { EventBus, Subscription } from './bus.ts';
+import { EventsTooLarge, type EventBus, type Subscription } from './bus.ts';
 import { kafkaClient, type KafkaOptions } from './kafka-client.ts';
 import { openSender } from './kafka-producer.ts';
 import { replayDeadLetters } from './kafka-replay.ts';
@@ -25,7 +25,11 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
   return {
     async publish(topic, events) {
       if (events.length === 0) return;
-      await sender.send(topicName(prefix, topic), events.map((event) => ({ key: event.partitionkey, value: JSON.stringify(event), headers: { 'content-type': CONTENT_TYPE } })));
+      const messages = events.map((event) => ({ key: event.partitionkey, value: JSON.stringify(event), headers: { 'content-type': CONTENT_TYPE } }));
+      const tooLarge = await sender.send(topicName(prefix, topic), messages);
+      if (tooLarge.length === 0) return;
+      const bytes = Math.max(...tooLarge.map(({ value }) => Buffer.byteLength(value as string)));
+      throw new EventsTooLarge(`An event of ${bytes} bytes is larger than Kafka takes on ${topicName(prefix, topic)} (its max.message.bytes)`, events.filter((_, i) => tooLarge.includes(messages[i]!)).map(({ id }) => id));
     },
     async subscribe(topic, group, handler, settings) {
       const member = startMember({

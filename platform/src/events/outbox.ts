@@ -1,7 +1,8 @@
+import { strict as assert } from 'node:assert';
 import { newId } from '../ids.ts';
 import type { Actor } from '../principal.ts';
 import { collection, insert, type Document, type Op } from '../store/store.ts';
-import type { CloudEvent, Topic } from './bus.ts';
+import { MAX_EVENT_BYTES, type CloudEvent, type Topic } from './bus.ts';
 
 /** An event that waits in its service's store for the relay; its removal is the acknowledgement. */
 export interface OutboxRow extends Document {
@@ -57,5 +58,8 @@ function rowOf(id: string, { topic, source, type, organizationId, subject, seque
     specversion: '1.0', id, source, type, subject, time, datacontenttype: 'application/json',
     organizationid: organizationId, partitionkey: organizationId, sequence, data,
   };
-  return insert(OUTBOX, { _id: id, organizationId, topic, event: JSON.stringify(event) });
+  const text = JSON.stringify(event);
+  // one that no broker takes would wait for ever
+  assert.ok(Buffer.byteLength(text) <= MAX_EVENT_BYTES, `an event of type ${type} is larger than ${MAX_EVENT_BYTES} bytes`);
+  return insert(OUTBOX, { _id: id, organizationId, topic, event: text });
 }

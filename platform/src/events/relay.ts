@@ -1,6 +1,6 @@
 import type { Job } from '../jobs.ts';
 import { remove, type PlatformStore } from '../store/store.ts';
-import { TOPICS, type CloudEvent, type EventBus, type Topic } from './bus.ts';
+import { EventsTooLarge, TOPICS, type CloudEvent, type EventBus, type Topic } from './bus.ts';
 import { OUTBOX } from './outbox.ts';
 
 const BATCH = 200;
@@ -13,7 +13,8 @@ interface RelayDeps {
 
 /**
  * Publishes the outbox, oldest first within a topic, and removes what the bus has accepted; a round ends when the outbox is empty.
- * A topic that the bus refuses keeps its rows, the others still go out, then the round rejects with the first refusal.
+ * A topic that the bus refuses keeps its rows, and so does an event that it finds too large; the others still go out, then the
+ * round rejects with the first refusal.
  */
 export const relayJob = ({ platformStore, bus, intervalMs }: RelayDeps): Job => ({
   name: 'relay',
@@ -32,13 +33,25 @@ export const relayJob = ({ platformStore, bus, intervalMs }: RelayDeps): Job => 
 
 async function drain(platformStore: PlatformStore, bus: RelayDeps['bus'], topic: Topic, signal: AbortSignal): Promise<number> {
   let count = 0;
+  let tooLarge: EventsTooLarge | undefined;
+  /** Up to this one, rows that are left are too large. */
+  let passed = '';
   while (!signal.aborted) {
-    const rows = await platformStore.find(OUTBOX, { topic }, { limit: BATCH });
+    const rows = await platformStore.find(OUTBOX, { topic, ...(passed !== '' && { _id: { gt: passed } }) }, { limit: BATCH });
     if (rows.length === 0) break;
-    await bus.publish(topic, rows.map((row) => JSON.parse(row.event) as CloudEvent));
+    let taken = rows;
+    try {
+      await bus.publish(topic, rows.map((row) => JSON.parse(row.event) as CloudEvent));
+    } catch (error) {
+      if (!(error instanceof EventsTooLarge)) throw error;
+      tooLarge = error;
+      taken = rows.filter(({ _id }) => !error.ids.includes(_id));
+      passed = rows.at(-1)!._id;
+    }
     // A relay that lost its lease may have removed some of them already.
-    await platformStore.apply(rows.map(({ _id }) => remove(OUTBOX, { _id }, { optional: true })));
-    count += rows.length;
+    await platformStore.apply(taken.map(({ _id }) => remove(OUTBOX, { _id }, { optional: true })));
+    count += taken.length;
   }
+  if (tooLarge) throw tooLarge;
   return count;
 }

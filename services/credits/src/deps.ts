@@ -4,6 +4,7 @@ import { StartError } from 'platform/start-error.ts';
 import { lockFile } from 'platform/store/file-lock.ts';
 import type { Collection } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
+import { claimHome, LEDGER_HOME } from './ledger/home.ts';
 import type { Ledger, Mirroring, OpenLedger, PlatformLedger } from './ledger/ledger.ts';
 import { openSqliteLedger } from './ledger/ledger-sqlite.ts';
 
@@ -29,15 +30,31 @@ async function openLedger({ config, clock, log, openStore, storeFile }: Start<Co
   if (config.REDIS_URL !== '') {
     if (config.MONGODB_URL === '') throw new StartError('REDIS_URL needs MONGODB_URL: the rows of the ledger go there');
     const { LEDGER_ACCOUNTS, LEDGER_ROWS } = await import('./ledger/mirror.ts');
-    const { store, platformStore } = await openStore([LEDGER_ROWS, LEDGER_ACCOUNTS] as unknown as Collection<never>[]);
+    const { store, platformStore } = await openStore([LEDGER_ROWS, LEDGER_ACCOUNTS, LEDGER_HOME] as unknown as Collection<never>[]);
     const { openRedisLedger } = await import('./ledger/ledger-redis.ts');
     const { REDIS_URL: url, REDIS_KEY_PREFIX: keyPrefix, REDIS_TIMEOUT_MS: timeoutMs, REDIS_UNSAFE: unsafe } = config;
-    return openRedisLedger({ url, keyPrefix, timeoutMs, unsafe, retentionMs, store, platformStore, log });
+    const opened = await openRedisLedger({ url, keyPrefix, timeoutMs, unsafe, retentionMs, store, platformStore, log });
+    return atHome(opened, { platformStore });
   }
-  // The store holds the leases of the jobs; the ledger's tables stand beside its own when both are in the file.
-  await openStore([]);
-  if (config.MONGODB_URL === '') return openSqliteLedger(storeFile, { clock, retentionMs });
+  if (config.MONGODB_URL === '') {
+    // The store holds the leases of the jobs; the ledger's tables stand beside its own in the file.
+    await openStore([]);
+    return openSqliteLedger(storeFile, { clock, retentionMs });
+  }
+  const { platformStore } = await openStore([LEDGER_HOME as unknown as Collection<never>]);
   const lock = lockFile(storeFile);
-  const opened = await openSqliteLedger(storeFile, { clock, retentionMs });
-  return { ...opened, close: () => opened.close().finally(lock.release) };
+  const { fileId: id, ...opened } = await openSqliteLedger(storeFile, { clock, retentionMs });
+  const locked = { ...opened, close: () => opened.close().finally(lock.release) };
+  return atHome(locked, { platformStore, file: { id, path: storeFile } });
+}
+
+/** The ledger, unless it is kept elsewhere. @throws StartError */
+async function atHome(opened: OpenLedger, claim: Parameters<typeof claimHome>[0]): Promise<OpenLedger> {
+  try {
+    await claimHome(claim);
+    return opened;
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
 }

@@ -1,4 +1,5 @@
 import { v7 } from 'uuid';
+import type { Clock } from 'platform/clock.ts';
 import { newId } from 'platform/ids.ts';
 import type { Author, LedgerRow, OpenLedger } from '../src/ledger/ledger.ts';
 import { faultsOf } from './invariants.ts';
@@ -18,6 +19,30 @@ export interface LedgerHarness {
   /** Closes it and opens it again on the same data. */
   reopen(): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** An engine whose time stands still between advances. `remove` takes away what it has left. */
+export async function harnessOf(open: (clock: Clock) => Promise<OpenLedger>, remove: () => unknown): Promise<LedgerHarness> {
+  let time = Date.now();
+  const nowMs = (): number => time;
+  const start = () => open({ now: nowMs });
+  let opened = await start().catch(async (error: unknown) => {
+    await remove();
+    throw error;
+  });
+  return {
+    get opened() { return opened; },
+    nowMs,
+    advance: async (ms) => { time += ms; },
+    async reopen() {
+      await opened.close();
+      opened = await start();
+    },
+    async stop() {
+      await opened.close();
+      await remove();
+    },
+  };
 }
 
 export const ada: Author = { actor: { kind: 'operator', id: 'ada', name: 'ada', via: '' }, requestId: 'request-1' };

@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis';
-import { MongoClient } from 'mongodb';
+import type { Clock } from 'platform/clock.ts';
 import type { Collection } from 'platform/store/store.ts';
 import { newId } from 'platform/ids.ts';
 import { makeLog } from 'platform/log.ts';
 import { openMongoStore } from 'platform/store/mongo.ts';
 import { openRedisLedger, type RedisLedgerOptions } from '../src/ledger/ledger-redis.ts';
 import { LEDGER_ACCOUNTS, LEDGER_ROWS } from '../src/ledger/mirror.ts';
-import { RETENTION_MS, type LedgerHarness } from './harness.ts';
+import { harnessOf, RETENTION_MS, type LedgerHarness } from './harness.ts';
 
 export function urlOf(name: 'REDIS_URL' | 'MONGODB_URL'): string {
   const url = process.env[name];
@@ -22,43 +22,22 @@ export interface RedisHarness extends LedgerHarness {
   open(given?: Partial<RedisLedgerOptions>): ReturnType<typeof openRedisLedger>;
 }
 
-/** The ledger on the server of REDIS_URL and its rows on that of MONGODB_URL, under a name of its own; time stands still between advances. */
+/** The ledger on the server of REDIS_URL and its rows on that of MONGODB_URL, under a name of its own. */
 export async function redisHarness(url = urlOf('REDIS_URL'), settings: Partial<RedisLedgerOptions> = {}): Promise<RedisHarness> {
-  let nowMs = Date.now();
   const keyPrefix = `test-${newId()}`;
   const log = makeLog('credits', 'silent');
-  const documents = await openMongoStore({ url: urlOf('MONGODB_URL'), database: keyPrefix, poolMax: 20, timeoutMs: 10_000, log }, [LEDGER_ROWS, LEDGER_ACCOUNTS] as unknown as Collection<never>[]);
-  const removeDocuments = async (): Promise<void> => {
-    await documents.close();
-    const admin = new MongoClient(urlOf('MONGODB_URL'));
-    await admin.db(keyPrefix).dropDatabase();
-    await admin.close();
-  };
-  const { store, platformStore } = documents;
-  const open = (given: Partial<RedisLedgerOptions> = {}) => openRedisLedger({
-    url, keyPrefix, timeoutMs: 5_000, unsafe: 'refuse', retentionMs: RETENTION_MS, store, platformStore, clock: { now: () => nowMs }, log, ...settings, ...given,
+  const { store, platformStore, close } = await openMongoStore({ url: urlOf('MONGODB_URL'), database: keyPrefix, poolMax: 20, timeoutMs: 10_000, log }, [LEDGER_ROWS, LEDGER_ACCOUNTS] as unknown as Collection<never>[]);
+  const open = (clock: Clock, given: Partial<RedisLedgerOptions> = {}) =>
+    openRedisLedger({ url, keyPrefix, timeoutMs: 5_000, unsafe: 'refuse', retentionMs: RETENTION_MS, store, platformStore, clock, log, ...settings, ...given });
+  let redis: Redis | undefined;
+  const harness = await harnessOf(open, async () => {
+    await close();
+    if (!redis) return;
+    await deleteKeys(redis, `${keyPrefix}:*`);
+    redis.disconnect();
   });
-  let opened = await open().catch(async (error: unknown) => {
-    await removeDocuments();
-    throw error;
-  });
-  const redis = new Redis(url);
-  return {
-    keyPrefix, redis, open,
-    get opened() { return opened; },
-    nowMs: () => nowMs,
-    advance: async (ms) => { nowMs += ms; },
-    async reopen() {
-      await opened.close();
-      opened = await open();
-    },
-    async stop() {
-      await opened.close();
-      await removeDocuments();
-      await deleteKeys(redis, `${keyPrefix}:*`);
-      redis.disconnect();
-    },
-  };
+  redis = new Redis(url);
+  return Object.assign(harness, { keyPrefix, redis, open: (given?: Partial<RedisLedgerOptions>) => open({ now: harness.nowMs }, given) });
 }
 
 /** Deletes what matches; resolves to the number of keys. */

@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { operator, OPERATOR, serverToken, startProgram, temporaryFolder } from 'platform/testing.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import { MongoClient } from 'mongodb';
 import { newId } from 'platform/ids.ts';
 import { program } from '../src/service.ts';
 import { organizationWith } from './harness.ts';
@@ -41,6 +40,8 @@ async function serverWith(...options: string[]): Promise<{ port: number; server:
   return { port, server };
 }
 
+const ADA = (...rights: string[]): string[] => ['--user', 'ada', 'on', '>secret-word', ...rights];
+
 const startOn = async (url: string, unsafe: 'refuse' | 'allow' = 'refuse') => {
   const harness = await redisHarness(url, { unsafe });
   await harness.stop();
@@ -51,6 +52,10 @@ describe('the ledger on Redis does not start', () => {
     ['without the password', ['--requirepass', 'secret-word'], '', 'refuses the credentials in REDIS_URL'],
     ['with a wrong password', ['--requirepass', 'secret-word'], ':wrong-word@', 'refuses the credentials in REDIS_URL'],
     ['with a wrong user', ['--requirepass', 'secret-word'], 'ada:wrong-word@', 'refuses the credentials in REDIS_URL'],
+    ['as a user who may not run a command that the script needs', ADA('~*', '+@all', '-sadd'), 'ada:secret-word@', 'does not allow what the ledger needs: '],
+    ['as a user who may not run scripts', ADA('~*', '+@all', '-evalsha'), 'ada:secret-word@', 'does not allow what the ledger needs: '],
+    ['as a user who may not touch its keys', ADA('~other:*', '+@all'), 'ada:secret-word@', 'does not allow what the ledger needs: '],
+    ['as a user who may read alone', ADA('%R~*', '+@all'), 'ada:secret-word@', 'does not allow what the ledger needs: '],
     ['on a server that keeps nothing', ['--appendonly', 'no'], '', 'does not run with appendonly yes, so it may forget credits that it acknowledged; REDIS_UNSAFE=allow starts all the same'],
     ['on a server that evicts', ['--maxmemory-policy', 'allkeys-lru'], '', 'does not run with maxmemory-policy noeviction, so'],
     ['on a node of a cluster', ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'], '', 'is a node of a cluster'],
@@ -65,6 +70,16 @@ describe('the ledger on Redis does not start', () => {
     const port = await freePort();
     await expect(startOn(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({ name: 'StartError', message: expect.stringContaining(`Redis at 127.0.0.1:${port} cannot be reached: connect ECONNREFUSED`) });
   });
+  it('on a server that is too old', async () => {
+    const info = 'redis_version:6.2.14\r\nrole:master\r\nloading:0\r\n';
+    const old = createServer((socket) => socket.on('data', (data) => {
+      for (const command of String(data).matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) socket.write(command[1]!.toLowerCase() === 'info' ? `$${info.length}\r\n${info}\r\n` : '+OK\r\n');
+    })).listen(0, '127.0.0.1');
+    await once(old, 'listening');
+    const { port } = old.address() as AddressInfo;
+    await expect(startOn(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({ name: 'StartError', message: `Redis at 127.0.0.1:${port} is version 6.2.14; version 7 or newer is needed` });
+    old.close();
+  });
   it('with another kind of URL', async () => {
     await expect(startOn('localhost:6379')).rejects.toMatchObject({ name: 'StartError', message: expect.stringContaining('REDIS_URL must be redis://host:port') });
   });
@@ -77,6 +92,15 @@ describe('the ledger on Redis', () => {
   it('starts on an unsafe server when it is told to', async () => {
     const { port } = await serverWith('--appendonly', 'no');
     await startOn(`redis://127.0.0.1:${port}`, 'allow');
+  });
+
+  it('carries the ledger as a user who may use its keys alone, and leaves nothing there by its start', async () => {
+    const { port } = await serverWith(...ADA('~test-*', '+@all', '-@dangerous', '+info'));
+    const harness = await redisHarness(`redis://ada:secret-word@127.0.0.1:${port}`);
+    expect(await harness.redis.dbsize()).toBe(0);
+    const organization = await organizationWith(harness, 100);
+    expect(await organization.reserve(organization.freshId(), 1)).toMatchObject({ outcome: 'RESERVED' });
+    await harness.stop();
   });
 
   it('takes its password from the URL', async () => {
@@ -151,8 +175,5 @@ describe('the ledger on Redis', () => {
     await running.stop();
     await deleteKeys(redis, `${name}:*`);
     redis.disconnect();
-    const admin = new MongoClient(MONGODB_URL);
-    await admin.db(`${name}_credits`).dropDatabase();
-    await admin.close();
   });
 });

@@ -44,3 +44,6 @@ CREATE TABLE IF NOT EXISTS ledgerRows (
   PRIMARY KEY (organizationId, sequence)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS ledgerRowsGrants ON ledgerRows (organizationId, id) WHERE kind = 'GRANT';
+
+-- Made once: tells this file from any other.
+CREATE TABLE IF NOT EXISTS ledgerFile (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL) STRICT;

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { isoTime, type Clock } from 'platform/clock.ts';
 import { ServiceError } from 'platform/errors.ts';
+import { newId } from 'platform/ids.ts';
 import { groupCommit } from 'platform/store/group-commit.ts';
 import { openWriter } from 'platform/store/sqlite-database.ts';
 import { checkExtend, checkGrant, checkPage, checkRelease, checkReserve, checkSettle, isInWindow, MAX_GRANTED_MICROS } from './arguments.ts';
@@ -8,16 +9,16 @@ import { EXPIRIES_PER_RESERVE, ITSELF, type Author, type Ledger, type OpenLedger
 import { changed, givenBack, granted, reserved, settled, settledLate, type Account, type Change } from './rules.ts';
 import { SCHEMA, tablesOf, type Reservation } from './tables-sqlite.ts';
 
-
 /**
  * The embedded engine of the ledger: its own tables in a SQLite file, which may be the service's store file (the
  * transactions of both begin and end within one turn of this process's event loop, so neither waits for the other).
  */
-export async function openSqliteLedger(file: string, { clock, retentionMs }: { clock: Clock; retentionMs: number }): Promise<OpenLedger> {
+export async function openSqliteLedger(file: string, { clock, retentionMs }: { clock: Clock; retentionMs: number }): Promise<OpenLedger & { fileId: string }> {
   const db = openWriter(file);
   db.exec(SCHEMA);
   const commits = groupCommit(db);
   const tables = tablesOf(db);
+  const fileId = tables.fileId(newId());
 
   function post(organizationId: string, change: Change, { actor, requestId }: Author): Account {
     const account = changed(tables.account(organizationId), change);
@@ -148,6 +149,7 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
   };
 
   return {
+    fileId,
     ledger,
     platformLedger: {
       organizationsDue: async (after, limit) => tables.organizationsDue(after, clock.now(), limit),

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { ServiceError } from 'platform/errors.ts';
 import type { Log } from 'platform/log.ts';
 import { StartError } from 'platform/start-error.ts';
-import { checkServer } from './redis-server.ts';
+import { checkServer, isForbidden } from './redis-server.ts';
 
 const SCRIPT = readFileSync(new URL('./ledger.lua', import.meta.url), 'utf8');
 const SHA = createHash('sha1').update(SCRIPT).digest('hex');
@@ -82,7 +82,7 @@ export async function openRedisConnection({ url, keyPrefix, timeoutMs, unsafe, l
     if (!lastError && epoch > 0) log.warn({ host, error: error.message }, 'the connection to Redis failed');
     lastError ??= error;
   });
-  const warnings = await redis.connect().then(() => checkServer(redis, host, unsafe)).catch((error: Error) => {
+  const warnings = await redis.connect().then(() => checkServer(redis, host, keyPrefix, unsafe)).catch((error: Error) => {
     redis.disconnect();
     throw error instanceof StartError ? error : refusalOf(host, lastError ?? error);
   });
@@ -158,6 +158,7 @@ function hostOf(url: string): string {
 }
 
 function refusalOf(host: string, { message }: Error): StartError {
-  if (/NOAUTH|WRONGPASS|invalid password|NOPERM/i.test(message)) return new StartError(`Redis at ${host} refuses the credentials in REDIS_URL`);
+  if (isForbidden(message)) return new StartError(`Redis at ${host} does not allow what the ledger needs: ${message.replace(/ script: .*/s, '')}`);
+  if (/NOAUTH|WRONGPASS|invalid password/i.test(message)) return new StartError(`Redis at ${host} refuses the credentials in REDIS_URL`);
   return new StartError(`Redis at ${host} cannot be reached: ${message}`);
 }

@@ -41,6 +41,11 @@ export function tablesOf(db: DatabaseSync) {
     sql(`SELECT DISTINCT organizationId FROM ${from} ORDER BY organizationId LIMIT ?`).all(...values).map((row) => row.organizationId as string);
 
   return {
+    /** Of the file; `fresh` becomes it where there is none yet. */
+    fileId(fresh: string): string {
+      sql('INSERT INTO ledgerFile (one, id) VALUES (1, ?) ON CONFLICT DO NOTHING').run(fresh);
+      return sql('SELECT id FROM ledgerFile').get()!.id as string;
+    },
     account(organizationId: string): Account {
       return { ...EMPTY_ACCOUNT, ...sql(`SELECT ${ACCOUNT} FROM ledgerAccounts WHERE organizationId = ?`).get(organizationId) };
     },
