@@ -9,11 +9,17 @@ for (const name of missing) process.stderr.write(`${name} is not set: what needs
 // the whole-system tests take these servers, and two replicas of every service
 process.env.TEST_ENGINES = '1';
 
+/** The start of the embedded product, and what looks at files alone. */
+const NO_SERVERS = ['/test/start/', '/test/tidy\\.test\\.ts$', '/test/shard-plan\\.test\\.ts$'];
+
+/** Matrices and property tests of the services, with two replicas of the service or on the store itself. */
+const OF_SERVICES = ['memory/test/{tenancy,fence,create-memory-object}', 'auth/test/{audit-consumer,token-races}'].map((tests) => `<rootDir>/services/${tests}.test.ts`);
+
 /** npm run test:engines: the acceptance suites and the whole-system tests, on the servers that the URLs name. */
 export default {
   ...base,
-  testMatch: ['**/*.engines.test.ts', '<rootDir>/test/api/{authentication,http-manners,memory-objects,memory-types,memory-types-change,agent-run,agent-run-outcomes}.test.ts', '<rootDir>/test/{revocation,credits-for-ten}.test.ts'],
-  testPathIgnorePatterns: ['/node_modules/', ...missing.map((name) => `${SUITES[name].source}[^/]*\\.engines\\.test\\.ts$`)],
+  testMatch: ['**/*.engines.test.ts', '<rootDir>/test/**/*.test.ts', ...OF_SERVICES],
+  testPathIgnorePatterns: ['/node_modules/', ...NO_SERVERS, ...missing.map((name) => `${SUITES[name].source}[^/]*\\.engines\\.test\\.ts$`)],
   globalSetup: '<rootDir>/test/engines-reachable.ts',
-  testTimeout: 120_000,
+  testTimeout: 300_000,
 };

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
-import { Kafka, logLevel } from 'kafkajs';
+import { Kafka, logLevel, type Admin } from 'kafkajs';
 import { newId } from 'platform/ids.ts';
 import { TOPICS, type CloudEvent, type Topic } from 'platform/events/bus.ts';
 import { deadLetterName, groupName, topicName } from 'platform/events/kafka-topics.ts';
@@ -21,6 +21,26 @@ export interface EventRecords {
 /** What the event bus holds of the organization, by topic. */
 export const eventsOf = (stack: Stack, of: Of): Promise<EventRecords> => (stack.env.KAFKA_BROKERS ? eventsInKafka(stack, of) : Promise.resolve(eventsInFile(stack, of)));
 
+/** The audit consumer has passed all of its topic. */
+export async function isAudited(stack: Stack): Promise<boolean> {
+  if (!stack.env.KAFKA_BROKERS) return eventsInFile(stack, { organizationId: '', token: '' }).audited;
+  const admin = adminOf(stack);
+  await admin.connect();
+  const audited = await auditedIn(admin, stack);
+  await admin.disconnect();
+  return audited;
+}
+
+const adminOf = ({ env }: Stack): Admin => new Kafka({ brokers: (env.KAFKA_BROKERS as string).split(','), logLevel: logLevel.NOTHING }).admin();
+
+async function auditedIn(admin: Admin, { env }: Stack): Promise<boolean> {
+  const prefix = env.KAFKA_TOPIC_PREFIX ?? '';
+  const topic = topicName(prefix, 'audit.v1');
+  const ends = await admin.fetchTopicOffsets(topic);
+  const [committed] = await admin.fetchOffsets({ groupId: groupName(prefix, 'audit.v1', AUDIT_GROUP), topics: [topic] });
+  return ends.every(({ partition, high }) => Number(high) === 0 || Number(committed?.partitions.find((one) => one.partition === partition)?.offset) >= Number(high));
+}
+
 function eventsInFile({ folder }: Stack, { organizationId }: Of): EventRecords {
   const db = new DatabaseSync(join(folder, 'events.db'), { readOnly: true, timeout: 5_000 });
   try {
@@ -33,14 +53,14 @@ function eventsInFile({ folder }: Stack, { organizationId }: Of): EventRecords {
   }
 }
 
-async function eventsInKafka({ env }: Stack, { organizationId }: Of): Promise<EventRecords> {
+async function eventsInKafka(stack: Stack, { organizationId }: Of): Promise<EventRecords> {
+  const { env } = stack;
   const prefix = env.KAFKA_TOPIC_PREFIX ?? '';
   const kafka = new Kafka({ brokers: (env.KAFKA_BROKERS as string).split(','), logLevel: logLevel.NOTHING });
   const admin = kafka.admin();
   await admin.connect();
   const ends = new Map(await Promise.all(TOPICS.map(async (topic) => [topic, await admin.fetchTopicOffsets(topicName(prefix, topic))] as const)));
-  const [committed] = await admin.fetchOffsets({ groupId: groupName(prefix, 'audit.v1', AUDIT_GROUP), topics: [topicName(prefix, 'audit.v1')] });
-  const audited = ends.get('audit.v1')!.every(({ partition, high }) => Number(high) === 0 || Number(committed?.partitions.find((one) => one.partition === partition)?.offset) >= Number(high));
+  const audited = await auditedIn(admin, stack);
   const letters = await Promise.all(TOPICS.map((topic) => admin.fetchTopicOffsets(deadLetterName(prefix, topic))));
   const found: [Topic, string][] = [];
   const left = new Map([...ends].flatMap(([topic, partitions]) => partitions.filter(({ low, high }) => Number(high) > Number(low)).map(({ partition, high }) => [`${prefix}${topic}/${partition}`, Number(high)])));

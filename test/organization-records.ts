@@ -1,20 +1,41 @@
 import { AuthServiceService, type AuditEntry } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService, type Account, type LedgerRow } from 'proto/credits/v1/credits.ts';
-import { request, type Stack, type Tenant } from './stack.ts';
+import { ServiceError, type KnownReason } from 'platform/errors.ts';
+import { request, type Reply, type Stack, type Tenant } from './stack.ts';
 
 /** A tenant may outlive the stack that made it: where it is asked for and by which token. */
 export type Of = Pick<Tenant, 'organizationId' | 'token'>;
 
 const PAGE = 1_000;
+const PATIENCE_MS = 60_000;
+
+/** Asks again while the answer is that nothing was done: an engine may be busy yet with what killed processes had begun. */
+export async function patiently<T>(ask: () => Promise<T>, passing: readonly KnownReason[] = ['UNAVAILABLE']): Promise<T> {
+  for (const giveUpAt = Date.now() + PATIENCE_MS; ; ) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof ServiceError && passing.includes(error.reason)) || Date.now() > giveUpAt) throw error;
+    }
+  }
+}
+
+/** A page that must be there. */
+const pageAt = (url: string, token: string): Promise<Reply> => patiently(async () => {
+  const reply = await request('', 'GET', url, { token });
+  if (reply.status === 503) throw new ServiceError('UNAVAILABLE', reply.text);
+  if (reply.status !== 200) throw new Error(`${url}: ${reply.status} ${reply.text}`);
+  return reply;
+});
 
 /** The account, and the whole ledger, oldest row first. */
 export async function ledgerOf({ operator }: Stack, { organizationId }: Of): Promise<{ account: Account; rows: LedgerRow[] }> {
   const credits = operator.client(CreditsServiceService, 'credits');
-  const { account } = await credits.getBalance({}, operator.as(organizationId));
+  const { account } = await patiently(() => credits.getBalance({}, operator.as(organizationId)));
   if (!account) throw new Error('credits answered without an account');
   const rows: LedgerRow[] = [];
   for (let left = true; left; ) {
-    const page = await credits.listLedgerRows({ pageSize: PAGE, beforeSequence: rows.at(-1)?.sequence ?? 0 }, operator.as(organizationId));
+    const page = await patiently(() => credits.listLedgerRows({ pageSize: PAGE, beforeSequence: rows.at(-1)?.sequence ?? 0 }, operator.as(organizationId)));
     rows.push(...page.rows);
     left = page.rows.length === PAGE;
   }
@@ -41,7 +62,7 @@ export async function auditTrailOf({ operator }: Stack, { organizationId }: Of, 
   const auth = operator.client(AuthServiceService, 'auth');
   const entries: AuditEntry[] = [];
   for (let left = true; left; ) {
-    const page = await auth.listAuditEntries({ pageSize: PAGE, beforeId: entries.at(-1)?.id ?? '', action }, operator.as(organizationId));
+    const page = await patiently(() => auth.listAuditEntries({ pageSize: PAGE, beforeId: entries.at(-1)?.id ?? '', action }, operator.as(organizationId)));
     entries.push(...page.entries);
     left = page.entries.length === PAGE;
   }
@@ -58,8 +79,7 @@ export interface Execution {
 export async function executionsOf({ baseUrl }: Stack, { token }: Of): Promise<Execution[]> {
   const executions: Execution[] = [];
   for (let url: string | undefined = `${baseUrl}/api/agent/executions?pageSize=100`; url !== undefined; ) {
-    const { status, text, body, headers }: Awaited<ReturnType<typeof request>> = await request('', 'GET', url, { token });
-    if (status !== 200) throw new Error(`executions: ${status} ${text}`);
+    const { body, headers }: Reply = await pageAt(url, token);
     executions.push(...body.items);
     url = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
   }
@@ -76,8 +96,7 @@ export interface ListedObject {
 export async function objectsOf({ baseUrl }: Stack, { token }: Of, typeId: string): Promise<{ totals: number[]; items: ListedObject[] }> {
   const [totals, items]: [number[], ListedObject[]] = [[], []];
   for (let page = 1; page === 1 || items.length === (page - 1) * 100; page++) {
-    const { status, text, body } = await request(baseUrl, 'GET', `/api/memory/objects?typeId=${typeId}&page=${page}&pageSize=100`, { token });
-    if (status !== 200) throw new Error(`objects: ${status} ${text}`);
+    const { body } = await pageAt(`${baseUrl}/api/memory/objects?typeId=${typeId}&page=${page}&pageSize=100`, token);
     totals.push(body.total);
     items.push(...body.items);
   }

@@ -14,6 +14,7 @@ export async function openSocket(baseUrl: string): Promise<Socket> {
 
 /** Reads until the other side ends the connection. */
 export async function readReply(socket: Socket): Promise<Reply> {
+  const origin = `http://${socket.remoteAddress}:${socket.remotePort}`;
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   await once(socket, 'close');
@@ -22,7 +23,7 @@ export async function readReply(socket: Socket): Promise<Reply> {
   const [statusLine, ...lines] = whole.slice(0, split).split('\r\n') as [string, ...string[]];
   const text = whole.slice(split + 4);
   const headers = new Headers(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()] as [string, string]));
-  return { status: Number(statusLine.split(' ')[1]), headers, text, body: text === '' ? undefined : JSON.parse(text) };
+  return { origin, status: Number(statusLine.split(' ')[1]), headers, text, body: text === '' ? undefined : JSON.parse(text) };
 }
 
 /** Sends these lines as a request head, then the body, and reads the reply. */

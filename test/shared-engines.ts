@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { Kafka, logLevel } from 'kafkajs';
+import { newId } from 'platform/ids.ts';
+import { makeLog } from 'platform/log.ts';
+import { openMongoStore } from 'platform/store/mongo.ts';
+import { openSqliteStore } from 'platform/store/sqlite.ts';
+import type { Collection, OpenStore } from 'platform/store/store.ts';
 
 /** Servers that a run of `npm run test:engines` names; none of them in `npm test`. */
 export interface SharedEngines {
@@ -30,6 +35,26 @@ export function sharedEngines(folder: string, given: NodeJS.ProcessEnv = process
       await Promise.all([redis && removeKeys(redis, name), kafka && removeTopics(kafka, name)]);
     },
   };
+}
+
+export interface ProgramEngines {
+  env: Record<string, string>;
+  replicas: number;
+  remove(): Promise<void>;
+}
+
+/** For a program in the test's own process: two replicas on the servers of its store, a file for its events; one on files in `npm test`. */
+export function programEngines(name = newId()): ProgramEngines {
+  const { env: { MONGODB_URL, MONGODB_DATABASE, REDIS_URL, REDIS_KEY_PREFIX }, remove } = sharedEngines(name, { ...process.env, KAFKA_BROKERS: '' });
+  if (!MONGODB_URL) return { env: {}, replicas: 1, remove };
+  return { env: { MONGODB_URL, MONGODB_DATABASE, ...(REDIS_URL && { REDIS_URL, REDIS_KEY_PREFIX }) } as Record<string, string>, replicas: 2, remove };
+}
+
+/** The document store of a test: on MongoDB when it is shared, in a file otherwise. */
+export async function openTestStore(file: string, collections: readonly Collection<never>[], log = makeLog('test', 'silent')): Promise<OpenStore> {
+  const { env: { MONGODB_URL: url, MONGODB_DATABASE: database } } = programEngines(file);
+  if (!url) return openSqliteStore(file, collections);
+  return openMongoStore({ url, database: database as string, poolMax: 50, timeoutMs: 10_000, log }, collections);
 }
 
 async function removeKeys(url: string, name: string): Promise<void> {

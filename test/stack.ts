@@ -18,6 +18,8 @@ export const REPOSITORY = join(import.meta.dirname, '..');
 const NAMES = Object.keys(PROCESSES) as ProcessName[];
 
 export interface Reply {
+  /** Scheme and host of the gateway that answered. */
+  origin: string;
   status: number;
   headers: Headers;
   text: string;
@@ -38,16 +40,24 @@ export interface Stack {
   baseUrl: string;
   /** Everything that the launcher has printed. */
   output(): string;
+  /** The same of every launcher: one, or two on shared engines. */
+  outputs(): readonly string[];
   launcher: ChildProcess;
+  /** The launcher of every replica: one, or two on shared engines. */
+  launchers: readonly ChildProcess[];
   folder: string;
   env: Record<string, string>;
   operator: Operator;
   tenant(given?: { tier?: string; credits?: number; agents?: readonly object[] }): Promise<Tenant>;
   runJob(service: ProcessName, name: string): Promise<{ ran: boolean; count: number }>;
+  /** An operator for each replica, who asks that one alone. */
+  replicas: readonly Operator[];
   /** Where the gateways answer: one, or two on shared engines. */
   baseUrls: readonly string[];
   /** Process id of a part, as the operating system tells it. */
   pidOf(part: ProcessName): number;
+  /** The same of every replica. */
+  pidsOf(part: ProcessName): number[];
   /** kill -9 of one part; resolves when the launcher has it back. */
   killAndAwait(part: ProcessName): Promise<void>;
   stop(): Promise<void>;
@@ -57,19 +67,26 @@ export interface StackOptions {
   env?: Record<string, string>;
   /** A folder of an earlier stack, to start again on its data. */
   folder?: string;
+  /** What the processes of the second replica alone are told. */
+  replicaEnv?: Record<string, string>;
+  /** 1: no second replica, whatever the engines. */
+  replicas?: 1;
 }
+
+/** A replica that keeps one of these in a file of its own is no replica. */
+const SHARED_BY_REPLICAS = ['MONGODB_URL', 'REDIS_URL', 'KAFKA_BROKERS'];
 
 /**
  * The real product: `npm start`'s launcher with its five processes, on free ports and a folder of its own. On shared engines
  * (npm run test:engines) a second launcher runs a second replica of each; both start, seed and work at the same time.
  */
-export async function startStack({ env: given = {}, folder }: StackOptions = {}): Promise<Stack> {
+export async function startStack({ env: given = {}, folder, replicaEnv, replicas }: StackOptions = {}): Promise<Stack> {
   const temporary = folder === undefined ? temporaryFolder() : { path: folder, remove: () => undefined };
   const engines = sharedEngines(temporary.path, { ...process.env, ...given });
-  const [own, other] = Object.keys(engines.env).length === 0 ? [await freeAddresses()] : await replicaAddresses();
+  const [own, other] = replicas === 1 || !SHARED_BY_REPLICAS.every((name) => engines.env[name]) ? [await freeAddresses()] : await replicaAddresses();
   const env: Record<string, string> = { ...own, DATA_DIR: temporary.path, ...engines.env, ...given };
   createKeys(keyFolderOf(temporary.path), [...NAMES, operatorName()]);
-  const second = other && launchReplica(temporary.path, { ...env, ...other });
+  const second = other && launchReplica(temporary.path, { ...env, ...other, ...replicaEnv });
   const { launcher, output } = launch(env);
   try {
     await Promise.all([untilPrinted(launcher, output, 'Ctrl-C stops it'), second && untilPrinted(second.launcher, second.output, 'Ctrl-C stops it')]);
@@ -81,15 +98,12 @@ export async function startStack({ env: given = {}, folder }: StackOptions = {})
   const operators = [own, other].flatMap((replica) => (replica ? [openOperator({ keyFolder: keyFolderOf(temporary.path), addresses: listeners(replica) })] : []));
   const baseUrls = [own, other].flatMap((addresses) => (addresses ? [`http://${addresses.GATEWAY_LISTEN}`] : []));
   const baseUrl = baseUrls[0] as string;
-  const childPids = (): number[] => childrenOf(launcher.pid as number);
-  const pidOf = (part: ProcessName): number => {
-    const folderOfPart = part === 'gateway' ? '/gateway/src/main.ts' : `/services/${part}/src/main.ts`;
-    const pid = childPids().find((candidate) => commandOf(candidate).includes(folderOfPart));
-    if (pid === undefined) throw new Error(`${part} is not running`);
-    return pid;
-  };
+  const launchers = second ? [launcher, second.launcher] : [launcher];
+  const pidsOf = (part: ProcessName): number[] => launchers.map(({ pid }) => partOf(pid as number, part));
+  const pidOf = (part: ProcessName): number => partOf(launcher.pid as number, part);
   return {
-    baseUrl, baseUrls, output, launcher, folder: temporary.path, env, operator, pidOf,
+    baseUrl, baseUrls, output, launcher, launchers, folder: temporary.path, env, operator, replicas: operators, pidOf, pidsOf,
+    outputs: () => [output(), ...(second ? [second.output()] : [])],
     tenant: (options = {}) => makeTenant(operator, baseUrls, options),
     async runJob(service, name) {
       // of a job under a lease it is the replica that holds it
@@ -103,7 +117,7 @@ export async function startStack({ env: given = {}, folder }: StackOptions = {})
     },
     async stop() {
       for (const one of [operator, ...operators]) one.close();
-      await Promise.all([launcher, second?.launcher].map(endOf));
+      await Promise.all(launchers.map(endOf));
       if (folder === undefined) await engines.remove();
       temporary.remove();
     },
@@ -151,7 +165,7 @@ export async function request(baseUrl: string, method: string, path: string, { t
     body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
   });
   const text = await response.text();
-  return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) };
+  return { origin: new URL(response.url).origin, status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) };
 }
 
 async function endOf(launcher: ChildProcess | undefined): Promise<void> {
@@ -183,6 +197,13 @@ async function makeTenant(operator: Operator, baseUrls: readonly string[], { tie
 /** An agent of the expression runtime for tests; price in credits. */
 export const expressionAgent = (name: string, source: string, given: object = {}): object =>
   ({ apiVersion: 'agents/v1', kind: 'FunctionalAgent', name, argumentsSchema: {}, runtime: { type: 'expression', language: 'jsonata', source }, pricing: { base: 1, max: 1 }, ...given });
+
+function partOf(launcher: number, part: ProcessName): number {
+  const folder = part === 'gateway' ? '/gateway/src/main.ts' : `/services/${part}/src/main.ts`;
+  const pid = childrenOf(launcher).find((candidate) => commandOf(candidate).includes(folder));
+  if (pid === undefined) throw new Error(`${part} is not running`);
+  return pid;
+}
 
 export const childrenOf = (pid: number): number[] => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 export const commandOf = (pid: number): string => {

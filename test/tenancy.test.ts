@@ -55,9 +55,9 @@ afterAll(() => stack.stop());
 const send = (tenant: Tenant, verb: string, { path, body, headers }: Probe) => tenant.request(verb, path, body, headers);
 
 const VARYING = /^(date|x-request-id|ratelimit.*)$/;
-/** All of a reply but request id, Date and rate headers; what succeeded also without the ids that were made and the names that were sent. */
-function bytesOf({ status, headers, text, body }: Reply) {
-  const rest = [...headers].filter(([name]) => !VARYING.test(name)).map(([name, value]) => `${name}: ${masked(value)}`);
+/** All of a reply but request id, Date, rate headers and which gateway it was; what succeeded also without the ids that were made and the names that were sent. */
+function bytesOf({ origin, status, headers, text, body }: Reply) {
+  const rest = [...headers].filter(([name]) => !VARYING.test(name)).map(([name, value]) => `${name}: ${masked(value).replaceAll(origin, '<gateway>')}`);
   return { status, headers: rest, text: status < 400 ? masked(text) : text.replace(body.requestId, '<request id>') };
 }
 

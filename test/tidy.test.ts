@@ -112,6 +112,8 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'services/auth/src/users/store.ts',
   'services/credits/src/jobs/relay-ledger.ts',
   'services/credits/src/jobs/sweeper.ts',
+  // the one place of the ledger
+  'services/credits/src/ledger/home.ts',
   // organizations whose rows are mirrored and not published yet
   'services/credits/src/ledger/mirror.ts',
 ];

@@ -25,6 +25,8 @@ export interface Context {
   /** Key name: "operator:ada". */
   operatorName(): string;
   client<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>;
+  /** One for each replica. */
+  clients<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>[];
   /** As the operator, on no organization in particular. */
   asOperator(): CallOptions;
   /** As the operator, on the organization of --organization. */
@@ -73,6 +75,7 @@ export function makeContext(program: Command, env: Env): Context {
     pathOf: (file) => typedPath(file, env),
     operatorName: name,
     client: (definition, process) => connected().client(definition, process),
+    clients: (definition, process) => connected().clients(definition, process),
     asOperator: () => connected().as(),
     async onOrganization() {
       if (options().as) throw new UsageError('--as is for server tokens alone: everything else is done as the operator');

@@ -6,15 +6,23 @@ import { ServiceError } from 'platform/errors.ts';
 
 const SERVICES: readonly ProcessName[] = ['auth', 'agents', 'memory', 'credits'];
 
-const jobsOf = (context: Context, service: ProcessName) => context.client(JobServiceService, service);
-const listOf = async (context: Context, service: ProcessName) => (await jobsOf(context, service).listJobs({}, context.asOperator())).jobs.map((job) => ({ service, ...job }));
+const listOf = async (context: Context, service: ProcessName) => (await context.client(JobServiceService, service).listJobs({}, context.asOperator())).jobs.map((job) => ({ service, ...job }));
+
+/** Asks every replica: a job under a lease runs on the one that holds it. A replica that does not answer is told of when no other ran it. */
+async function roundOf(context: Context, service: ProcessName, name: string): Promise<{ ran: boolean; count: number }> {
+  const asked = await Promise.allSettled(context.clients(JobServiceService, service).map((replica) => replica.runJob({ name }, context.asOperator())));
+  const rounds = asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const ran = rounds.some((round) => round.ran);
+  for (const each of asked) if (each.status === 'rejected' && !(ran && (each.reason as ServiceError).reason === 'UNAVAILABLE')) throw each.reason;
+  return { ran, count: rounds.reduce((sum, { count }) => sum + count, 0) };
+}
 
 /** One round of a job, in every service that has one of this name; "memory/relay" in one service. Prints what each did. */
 export async function runJobs(context: Context, name: string): Promise<void> {
   const [service, job] = name.includes('/') ? (name.split('/', 2) as [string, string]) : ['', name];
   const found = (await Promise.all(SERVICES.map((each) => listOf(context, each)))).flat().filter((row) => row.name === job && (service === '' || row.service === service));
   if (found.length === 0) throw new ServiceError('NOT_FOUND', `There is no job "${name}"; job list shows them`);
-  const rounds = await Promise.all(found.map(async (row) => ({ job: `${row.service}/${row.name}`, ...(await jobsOf(context, row.service).runJob({ name: row.name }, context.asOperator())) })));
+  const rounds = await Promise.all(found.map(async (row) => ({ job: `${row.service}/${row.name}`, ...(await roundOf(context, row.service, row.name)) })));
   context.print(rounds, [
     { title: 'Job', value: (row) => row.job },
     { title: 'Ran', value: (row) => (row.ran ? 'yes' : 'no, another replica holds it') },

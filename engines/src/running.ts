@@ -5,6 +5,8 @@ import { StartError } from 'platform/start-error.ts';
 import type { Recipe } from './recipe.ts';
 
 const POLL_MS = 50;
+/** A process that has another command line for longer is not the server. */
+const BECOMES_WITHIN_MS = 5_000;
 const ANSWERS_WITHIN_MS = 60_000;
 /** Kafka hands over and closes its logs first. */
 const ENDS_WITHIN_MS = 20_000;
@@ -32,19 +34,34 @@ export function launch(command: readonly string[], options: { log: string; cwd: 
 export function isRunning({ pid, command }: Known): boolean {
   const expected = command.slice(1);
   try {
-    const given = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
+    const text = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    // nothing stands there in the moment of an exec (setpriv becomes the server), and once it has ended
+    if (text === '') return !isGone(pid);
+    const given = text.split('\0').slice(0, -1);
     return given.length >= command.length && given.slice(-expected.length).every((each, i) => each === expected[i]);
   } catch {
     return false;
   }
 }
 
+/** No process has this id, or only a zombie whose end nobody has asked for. */
+function isGone(pid: number): boolean {
+  try {
+    return /\) [ZX] [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return true;
+  }
+}
+
 /** Resolves when the server answers. @throws StartError when it ends or says nothing for a minute; its last words are in `log` */
 export async function answering(recipe: Recipe, known: Known, port: number, log: string): Promise<void> {
   const until = Date.now() + ANSWERS_WITHIN_MS;
+  let becomesUntil = Date.now() + BECOMES_WITHIN_MS;
   for (;;) {
     if (await recipe.answers(port).catch(() => false)) return;
-    if (!isRunning(known)) throw new StartError(`${recipe.name} ended before it answered: ${lastWords(log)} (${log})`);
+    // between fork and exec it has its parent's command line
+    if (isRunning(known)) becomesUntil = Date.now() + BECOMES_WITHIN_MS;
+    if (isGone(known.pid) || Date.now() > becomesUntil) throw new StartError(`${recipe.name} ended before it answered: ${lastWords(log)} (${log})`);
     if (Date.now() > until) throw new StartError(`${recipe.name} did not answer on port ${port} within ${ANSWERS_WITHIN_MS / 1000} s: ${lastWords(log)} (${log})`);
     await delay(POLL_MS);
   }

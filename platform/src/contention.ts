@@ -1,19 +1,25 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from './errors.ts';
 import { DuplicateKey, ExpectationFailed } from './store/store.ts';
 
 const ROUNDS = 16;
+const PATIENCE_MS = 2_000;
+const PAUSE_MAX_MS = 64;
 
 /**
  * Runs a round of read, check and write anew when its batch met a change by another.
- * @throws ServiceError CONFLICT when no round in 16 got through
+ * @throws ServiceError CONFLICT when no round of 16, and of two seconds, got through
  */
 export async function persistently<T>(round: () => Promise<T>): Promise<T> {
+  const giveUpAt = performance.now() + PATIENCE_MS;
   for (let tried = 1; ; tried++) {
     try {
       return await round();
     } catch (cause) {
       if (!(cause instanceof ExpectationFailed || cause instanceof DuplicateKey)) throw cause;
-      if (tried === ROUNDS) throw new ServiceError('CONFLICT', undefined, { cause });
+      if (tried >= ROUNDS && performance.now() > giveUpAt) throw new ServiceError('CONFLICT', undefined, { cause });
+      // a replica that has more to write is a step ahead, and would win every round
+      if (tried > 1) await delay(Math.random() * Math.min(PAUSE_MAX_MS, 2 ** tried));
     }
   }
 }

@@ -23,6 +23,8 @@ export interface Operator {
   /** "ada": how the audit trail names the holder of this key. */
   readonly name: string;
   client<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>;
+  /** One for each replica that the process's address names. */
+  clients<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>[];
   /** Options of a call as this operator; with an organization when the call acts on one. */
   as(organizationId?: string): CallOptions;
   /** Options of a call as a principal that auth made (`AssumeUser`). */
@@ -34,20 +36,22 @@ export interface Operator {
 export function openOperator({ name = operatorName(), keyFolder, addresses }: { name?: string; keyFolder: string; addresses: Readonly<Record<string, string | undefined>> }): Operator {
   const identity = openIdentity({ name, keyFile: keyFileOf(keyFolder, name), peersFile: peersFileOf(keyFolder), clock: systemClock });
   const subject = name.slice('operator:'.length);
-  const connections = new Map<ProcessName, Connection>();
-  const connectionTo = (process: ProcessName): Connection => {
-    const known = connections.get(process);
+  const connections = new Map<string, Connection>();
+  const addressOf = (process: ProcessName): string => addresses[settingOf(process, 'ADDRESS')] ?? addresses[settingOf(process, 'LISTEN')] ?? PROCESSES[process];
+  const connectionTo = (process: ProcessName, address: string): Connection => {
+    const key = `${process} ${address}`;
+    const known = connections.get(key);
     if (known) return known;
-    const address = addresses[settingOf(process, 'ADDRESS')] ?? addresses[settingOf(process, 'LISTEN')] ?? PROCESSES[process];
     const { call, close } = openConnection({ address, audience: process, identity });
     const connection: Connection = { call: saying({ name, process, address }, call), close };
-    connections.set(process, connection);
+    connections.set(key, connection);
     return connection;
   };
   const asPrincipal = (principal: Principal): CallOptions => ({ principal, requestId: newId() });
   return {
     name: subject,
-    client: (definition, process) => clientOf(definition, connectionTo(process).call),
+    client: (definition, process) => clientOf(definition, connectionTo(process, addressOf(process)).call),
+    clients: (definition, process) => addressOf(process).split(',').map((address) => clientOf(definition, connectionTo(process, address).call)),
     as: (organizationId = '') => asPrincipal({ ...Principal.decode(new Uint8Array()), kind: 'OPERATOR', organizationId, subject, name: subject }),
     asPrincipal,
     close: () => connections.forEach((connection) => connection.close()),

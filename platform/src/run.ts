@@ -2,6 +2,7 @@ import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { join } from 'node:path';
 import type { ServiceClient, ServiceDefinition } from './call.ts';
 import { clientOf, openConnection, type Connection } from './client.ts';
+import { followTime } from './clock.ts';
 import { address, addresses, integer, path, type ConfigOf, type Declaration, type Env } from './config.ts';
 import { engineConfig, openBusEngine, openStoreEngine, type EngineConfig } from './engines.ts';
 import type { EventBus } from './events/bus.ts';
@@ -10,6 +11,7 @@ import { openIdentity } from './identity.ts';
 import { startJobs, type Job, type JobRunner } from './jobs.ts';
 import { listJobs, runJob } from './job-service.ts';
 import { clearLeases, LEASES } from './lease.ts';
+import type { Log } from './log.ts';
 import { commonConfig, runProcess, type CommonConfig, type ProcessStart, type Running } from './process.ts';
 import { PROCESSES, settingOf, type ProcessName } from './processes.ts';
 import { served, startServer, type Served } from './server.ts';
@@ -78,6 +80,7 @@ export async function startService<D extends Declaration, Deps>(program: Program
   const storeFile = join(settings.DATA_DIR, `${program.name}.db`);
   const connections: Connection[] = [];
   const opened: { store?: OpenStore; hotRows?: HotRows; bus?: EventBus; runner?: JobRunner } = {};
+  const ownJobs: Job[] = [];
 
   const deps = await program.openDeps({
     ...start,
@@ -85,6 +88,8 @@ export async function startService<D extends Declaration, Deps>(program: Program
     async openStore(collections) {
       const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX as unknown as Collection<never>, LEASES as unknown as Collection<never>]));
       if (store.exclusive) await clearLeases(store.platformStore);
+      else await following(store, log, ownJobs);
+      if (collections.some(({ shape }) => shape > 1)) ownJobs.push(migration(store));
       return {
         ...pokingRelay(store, () => opened.runner?.poke('relay')),
         openHotRows: async () => (opened.hotRows = await openHotRows(store, { owner: instanceId, leaseMs: settings.LEASE_MS, log })),
@@ -101,7 +106,7 @@ export async function startService<D extends Declaration, Deps>(program: Program
   });
   const { store } = opened;
   if (!store) throw new Error(`${program.name} opened no store`);
-  const runner = (opened.runner = startJobs([...program.jobs(deps), migration(store)], { platformStore: store.platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log }));
+  const runner = (opened.runner = startJobs([...program.jobs(deps), ...ownJobs], { platformStore: store.platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log }));
   const jobService = served(JobServiceService, { listJobs: () => listJobs(runner), runJob: (request) => runJob(runner, request) });
   const server = await startServer({ listen: String(settings[settingOf(program.name, 'LISTEN')]), identity, log, services: [...program.services(deps), jobService] });
 
@@ -118,6 +123,18 @@ export async function startService<D extends Declaration, Deps>(program: Program
       await store.close();
     },
   };
+}
+
+/** At the start, and again since clocks drift and are set. */
+async function following({ platformStore }: OpenStore, log: Log, ownJobs: Job[]): Promise<void> {
+  const run = async (): Promise<number> => {
+    const aheadMs = await followTime(() => platformStore.now());
+    if (aheadMs === undefined) return 0;
+    log.warn({ aheadMs }, "this machine's clock is not the store's, whose time is used");
+    return 1;
+  };
+  await run();
+  ownJobs.push({ name: 'clock', description: "Goes by the store's time.", intervalMs: 30_000, everyReplica: true, run });
 }
 
 /** At the start, and again while older replicas may write. */

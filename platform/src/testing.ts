@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
@@ -27,12 +27,14 @@ export const serverToken = (organizationId: string, given: Partial<Principal> = 
 export const operator = (organizationId = ''): Principal => principalWith({ kind: 'OPERATOR', organizationId, subject: 'test', name: 'test' });
 
 export interface RunningProgram {
+  /** Of all replicas, with commas between them. */
   address: string;
   folder: string;
   /** A real gRPC client that calls as the named process. */
   client<D extends ServiceDefinition>(definition: D, caller: string): ServiceClient<D>;
   /** Options of one call for a principal. */
   as(principal: Principal, given?: Partial<CallOptions>): CallOptions;
+  /** Asks every replica: a job under a lease runs on the one that holds it. */
   runJob(name: string): Promise<{ ran: boolean; count: number }>;
   /** Stops and starts it again on the same data. */
   restart(): Promise<void>;
@@ -42,33 +44,45 @@ export interface RunningProgram {
 
 export const OPERATOR = 'operator:test';
 
-/** A real service in this process: real gRPC on a free port, real SQLite files in a folder of its own. */
-export async function startProgram<D extends Declaration, Deps>(program: Program<D, Deps>, env: Record<string, string> = {}, clock: Clock = systemClock): Promise<RunningProgram> {
+/**
+ * A real service in this process: real gRPC on a free port, real SQLite files in a folder of its own.
+ * @param replicas how many of it, on a server that `env` names; calls go to them in turn
+ */
+export async function startProgram<D extends Declaration, Deps>(program: Program<D, Deps>, env: Record<string, string> = {}, clock: Clock = systemClock, replicas = 1): Promise<RunningProgram> {
   const folder = temporaryFolder();
   const keys = join(folder.path, 'keys');
   createKeys(keys, [...Object.keys(PROCESSES), OPERATOR]);
   const log = makeLog(program.name, env.LOG_LEVEL ?? 'silent');
-  const given = { DATA_DIR: folder.path, KEY_FILE: keyFileOf(keys, program.name), PEERS_FILE: peersFileOf(keys), [settingOf(program.name, 'LISTEN')]: '127.0.0.1:0', ...env };
-  const start = () => startService(program, { config: readConfig(declarationOf(program), given) as unknown as ConfigOf<D> & never, log, clock, instanceId: newId() });
+  const given = { EVENTS_FILE: join(folder.path, 'events.db'), KEY_FILE: keyFileOf(keys, program.name), PEERS_FILE: peersFileOf(keys), [settingOf(program.name, 'LISTEN')]: '127.0.0.1:0', ...env };
+  const startReplica = (dataDir: string) => {
+    mkdirSync(dataDir, { recursive: true });
+    return startService(program, { config: readConfig(declarationOf(program), { DATA_DIR: dataDir, ...given }) as unknown as ConfigOf<D> & never, log, clock, instanceId: newId() });
+  };
+  const start = () => Promise.all(Array.from({ length: replicas }, (_, index) => startReplica(index === 0 ? folder.path : join(folder.path, `replica-${index}`))));
   let running = await start();
+  const addressOf = () => running.map(({ address }) => address).join(',');
   const connections: { close(): void }[] = [];
-  const client: RunningProgram['client'] = (definition, caller) => {
+  const clientAt = <S extends ServiceDefinition>(address: string, definition: S, caller: string) => {
     const identity = openIdentity({ name: caller, keyFile: keyFileOf(keys, caller), peersFile: peersFileOf(keys), clock });
-    const connection = openConnection({ address: running.address, audience: program.name as ProcessName, identity });
+    const connection = openConnection({ address, audience: program.name as ProcessName, identity });
     connections.push(connection);
     return clientOf(definition, connection.call);
   };
+  const client: RunningProgram['client'] = (definition, caller) => clientAt(addressOf(), definition, caller);
   const as: RunningProgram['as'] = (principal, options = {}) => ({ principal, requestId: newId(), ...options });
   const close = async () => {
     for (const connection of connections.splice(0)) connection.close();
-    await running.stop();
+    await Promise.all(running.map(({ stop }) => stop()));
   };
   return {
-    get address() { return running.address; },
+    get address() { return addressOf(); },
     folder: folder.path,
     client,
     as,
-    runJob: (name) => client(JobServiceService, OPERATOR).runJob({ name }, as(operator())),
+    async runJob(name) {
+      const rounds = await Promise.all(running.map(({ address }) => clientAt(address, JobServiceService, OPERATOR).runJob({ name }, as(operator()))));
+      return { ran: rounds.some(({ ran }) => ran), count: rounds.reduce((sum, { count }) => sum + count, 0) };
+    },
     async restart() {
       await close();
       running = await start();

@@ -3,8 +3,8 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 export interface LossyProxy {
   readonly port: number;
-  /** The answers to the next `times` requests that name this command get lost: the server has done it, its connection ends. */
-  loseAnswerTo(command: string, times: number): void;
+  /** The answers to the next `times` requests that name this command get lost: the server has done it, its connection ends, after `meanwhile`. */
+  loseAnswerTo(command: string, times: number, meanwhile?: () => Promise<void>): void;
   /** Answers lost so far. */
   lost(): number;
   /** From the next lost answer on, nobody listens. */
@@ -14,7 +14,7 @@ export interface LossyProxy {
 
 /** Between a driver and MongoDB at `target`; use it with directConnection=true. */
 export async function lossyProxy(target: number): Promise<LossyProxy> {
-  let losing = { command: '', times: 0 };
+  let losing = { command: '', times: 0, meanwhile: async () => {} };
   let lost = 0;
   let mortal = false;
   const sockets = new Set<Socket>();
@@ -39,9 +39,10 @@ export async function lossyProxy(target: number): Promise<LossyProxy> {
       }
       upstream.write(request);
     });
-    upstream.on('data', (answer) => {
+    upstream.on('data', async (answer) => {
       if (!doomed) return void client.write(answer);
       lost++;
+      await losing.meanwhile();
       client.destroy();
       if (!mortal) return;
       server.close();
@@ -52,8 +53,8 @@ export async function lossyProxy(target: number): Promise<LossyProxy> {
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    loseAnswerTo(command, times) {
-      losing = { command, times };
+    loseAnswerTo(command, times, meanwhile = async () => {}) {
+      losing = { command, times, meanwhile };
     },
     lost: () => lost,
     dieWithNext() {

@@ -1,14 +1,14 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { newId } from 'platform/ids.ts';
-import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
+import { keyFolderOf } from 'platform/keys.ts';
 import { openOperator } from 'platform/operator.ts';
 import { settingOf, type ProcessName } from 'platform/processes.ts';
+import { startPart } from '../part.ts';
 import { expectRefusal } from '../refusal.ts';
 import { ROUTES } from '../routes.ts';
-import { expressionAgent, freePorts, REPOSITORY, request, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
+import { eventually, expressionAgent, freePorts, request, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
 
 let stack: Stack;
 let tenant: Tenant;
@@ -24,17 +24,11 @@ afterAll(async () => {
 
 /** One more process of the same stack, which looks for these services where nobody listens. */
 async function startWithout(part: ProcessName, missing: readonly ProcessName[], given: Record<string, string> = {}): Promise<string> {
-  const [port, nowhere] = await freePorts(2);
-  const keys = keyFolderOf(stack.folder);
-  const folder = part === 'gateway' ? 'gateway' : `services/${part}`;
+  const [nowhere] = await freePorts(1);
   const lost = Object.fromEntries(missing.map((name) => [settingOf(name, 'ADDRESS'), `127.0.0.1:${nowhere}`]));
-  const child = spawn(process.execPath, [join(REPOSITORY, folder, 'src/main.ts')], {
-    env: { ...process.env, NODE_OPTIONS: '', LOG_LEVEL: 'silent', ...stack.env, KEY_FILE: keyFileOf(keys, part), PEERS_FILE: peersFileOf(keys), [settingOf(part, 'LISTEN')]: `127.0.0.1:${port}`, ...lost, ...given },
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
+  const { address, child } = await startPart(stack, part, { ...lost, ...given });
   started.push(child);
-  const [{ ready }] = (await once(child, 'message')) as [{ ready: string }];
-  return ready;
+  return address;
 }
 const askAt = (address: string, verb: string, path: string, body?: unknown, headers?: Record<string, string>) => request(`http://${address}`, verb, path, { token: tenant.token, body, headers });
 const body = { type: 'T', jsonSchema: {}, agentName: 'hello', args: {}, typeId: newId(), key: 'k', content: {}, description: 'x' };
@@ -78,20 +72,31 @@ describe('a service that is down', () => {
   });
 });
 
+/** How many of the replicas have stopped. */
+const STOPPED = process.env.TEST_ENGINES ? [1, 2] : [1];
+
 describe('a service that has stopped in mid-call', () => {
-  it('503 for a read, 504 outcome_unknown for a write', async () => {
-    const memory = stack.pidOf('memory');
-    process.kill(memory, 'SIGSTOP');
+  it.each(STOPPED)('503 for a read, 504 outcome_unknown for a write, by each stopped replica; another one answers its own: %i stopped', async (count) => {
+    const create = () => tenant.request('POST', '/api/memory/types', { type: `Late-${newId()}`, jsonSchema: {} });
+    const read = () => tenant.request('GET', '/api/memory/types');
+    const doomed = stack.pidsOf('memory').slice(0, count);
+    const others = stack.baseUrls.length - count;
+    // every gateway has called every replica
+    for (const _turn of [1, 2, 3, 4]) expect((await read()).status).toBe(200);
+    for (const pid of doomed) process.kill(pid, 'SIGSTOP');
+    const met = { stopped: 0, working: 0 };
     try {
-      const [read, write] = await Promise.all([
-        tenant.request('GET', '/api/memory/types'),
-        tenant.request('POST', '/api/memory/types', { type: 'Late', jsonSchema: {} }),
-      ]);
-      expectUnavailable(read);
-      expectRefusal(write, 504, 'outcome_unknown');
+      // the turns of the other replicas are answered long before
+      await eventually(async () => {
+        const [reads, writes] = await Promise.all([read, create].map((ask) => Promise.all(Array.from({ length: 4 }, ask)))) as [Reply[], Reply[]];
+        for (const reply of reads.filter(({ status }) => others === 0 || status !== 200)) expectUnavailable(reply);
+        for (const reply of writes.filter(({ status }) => others === 0 || status !== 201)) expectRefusal(reply, 504, 'outcome_unknown');
+        for (const { status } of [...reads, ...writes]) met[status < 300 ? 'working' : 'stopped'] += 1;
+        return met.stopped > 0 && (met.working > 0 || others === 0);
+      });
     } finally {
-      process.kill(memory, 'SIGCONT');
+      for (const pid of doomed) process.kill(pid, 'SIGCONT');
     }
-    expect((await tenant.request('GET', '/api/memory/types')).status).toBe(200);
+    for (const _turn of [1, 2, 3, 4]) expect((await read()).status).toBe(200);
   });
 });

@@ -9,6 +9,8 @@ export interface Sent {
   requestId: string;
   outcome: Outcome;
   status: number | undefined;
+  /** From the request to the end of its answer. */
+  tookMs: number;
   // eslint-disable-next-line -- tests look into bodies of every shape
   body: any;
   headers: Headers | undefined;
@@ -38,34 +40,39 @@ export interface Load {
   untilAcknowledged(more: number): Promise<void>;
   /** Resolves when every client has had a request fail in the outage, so waits for its end. */
   untilAllWait(): Promise<void>;
-  /** Clients whose request fails wait for its end before they go on. */
-  during(outage: Promise<void>): Promise<void>;
-  run(agentName: string, args: { n: number }, key?: string): Promise<SentRun>;
+  /** Clients whose request fails wait for its end before they go on; or all of them, each after its present request. */
+  during(outage: Promise<void>, whose?: 'failed' | 'all'): Promise<void>;
+  /** @param at the gateway that is asked */
+  run(agentName: string, args: { n: number }, key?: string, at?: string): Promise<SentRun>;
   /** No request starts after this; resolves when the last has ended. */
   stop(): Promise<void>;
 }
 
 export const QUICK = 'quick';
 
-/** Clients that create, update and delete objects and run an agent, with and without a key, until stopped. */
-export async function startLoad({ baseUrl, token, clients }: { baseUrl: string; token: string; clients: number }): Promise<Load> {
+/** Clients that create, update and delete objects and run an agent, with and without a key, until stopped; at several gateways in turn. */
+export async function startLoad({ baseUrl, token, clients }: { baseUrl: string | readonly string[]; token: string; clients: number }): Promise<Load> {
+  let turn = 0;
+  const gateway = (): string => (typeof baseUrl === 'string' ? baseUrl : (baseUrl[turn++ % baseUrl.length] as string));
   const [sent, runs, objects]: [Sent[], SentRun[], Tracked[]] = [[], [], []];
   const waiting: { count: number; resolve(): void }[] = [];
   const allWait: (() => void)[] = [];
-  let [acknowledged, stopping, outage, held] = [0, false, Promise.resolve(), 0];
-  const made = await request(baseUrl, 'POST', '/api/memory/types', { token, body: { type: `T${newId()}`, jsonSchema: { type: 'object' } } });
+  let [acknowledged, stopping, outage, held, holdAll] = [0, false, Promise.resolve(), 0, false];
+  const made = await request(gateway(), 'POST', '/api/memory/types', { token, body: { type: `T${newId()}`, jsonSchema: { type: 'object' } } });
   if (made.status !== 201) throw new Error(`type: ${made.status} ${made.text}`);
   const typeId: string = made.body.id;
 
-  async function send(method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Sent> {
-    const requestId = newId();
-    const reply = await request(baseUrl, method, path, { token, body, headers: { ...headers, 'X-Request-Id': requestId } }).catch(() => undefined);
-    const change = { requestId, outcome: outcomeOf(reply), status: reply?.status, body: reply?.body, headers: reply?.headers };
+  async function send(method: string, path: string, body?: object, headers: Record<string, string> = {}, at = gateway()): Promise<Sent> {
+    const [requestId, from] = [newId(), performance.now()];
+    const reply = await request(at, method, path, { token, body, headers: { ...headers, 'X-Request-Id': requestId } }).catch(() => undefined);
+    const tookMs = performance.now() - from;
+    const change = { requestId, outcome: outcomeOf(reply), status: reply?.status, tookMs, body: reply?.body, headers: reply?.headers };
     sent.push(change);
     if (change.outcome === 'done') {
       acknowledged += 1;
       for (const { count, resolve } of waiting) if (acknowledged >= count) resolve();
-    } else {
+    }
+    if (change.outcome !== 'done' || holdAll) {
       held += 1;
       if (held === clients) for (const resolve of allWait.splice(0)) resolve();
       await outage;
@@ -92,8 +99,8 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string; 
     return object;
   }
 
-  const run = async (agentName: string, args: { n: number }, key?: string): Promise<SentRun> => {
-    const change = await send('POST', '/api/agent/run', { agentName, args }, key === undefined ? {} : { 'Idempotency-Key': key });
+  const run = async (agentName: string, args: { n: number }, key?: string, at?: string): Promise<SentRun> => {
+    const change = await send('POST', '/api/agent/run', { agentName, args }, key === undefined ? {} : { 'Idempotency-Key': key }, at);
     const record: SentRun = { ...change, agentName, args, key };
     runs.push(record);
     return record;
@@ -117,7 +124,10 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string; 
     typeId, sent, runs, objects, run,
     untilAcknowledged: (more) => Promise.race([running, new Promise<void>((resolve) => waiting.push({ count: acknowledged + more, resolve }))]),
     untilAllWait: () => Promise.race([running, new Promise<void>((resolve) => (held === clients ? resolve() : allWait.push(resolve)))]),
-    during: (ends) => (outage = ends),
+    during(ends, whose = 'failed') {
+      holdAll = whose === 'all';
+      return (outage = ends.finally(() => (holdAll = false)));
+    },
     stop() {
       stopping = true;
       return running;
@@ -125,13 +135,14 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string; 
   };
 }
 
-/** @throws Error for a status that no failure of a part explains */
+/** @throws Error for an answer that no failure of a part explains */
 function outcomeOf(reply: Reply | undefined): Outcome {
   if (reply === undefined) return 'unknown';
-  const { status, body, text } = reply;
+  const { status, body, text, headers } = reply;
   if (status === 200 || status === 201) return 'done';
-  if (status === 503) return 'refused';
+  if (status === 503 && body.code === 'unavailable' && Number(headers.get('retry-after')) > 0) return 'refused';
+  if (status === 504 && body.code === 'outcome_unknown') return 'unknown';
   // a run that the platform lost is a 500 that says so
-  if (status === 504 || (status === 500 && body.code === 'internal' && body.agentExecutionId !== undefined)) return 'unknown';
-  throw new Error(`${status} ${text}`);
+  if (status === 500 && body.code === 'internal' && body.agentExecutionId !== undefined) return 'unknown';
+  throw new Error(`${status} ${text} (Retry-After: ${headers.get('retry-after')})`);
 }

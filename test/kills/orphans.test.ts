@@ -1,16 +1,22 @@
 import { PROCESSES } from 'platform/processes.ts';
-import { childrenOf, commandOf, eventually, startStack, type Stack, type Tenant } from '../stack.ts';
+import { gatewayToFirstAgents, type Part } from '../part.ts';
+import { childrenOf, commandOf, eventually, request, startStack, type Stack, type Tenant } from '../stack.ts';
 import { descendantsOf, isGone } from './family.ts';
 import { ENDLESS, KILL_AGENTS, KILL_SETTINGS } from './settings.ts';
 
 describe('no child survives its parent', () => {
   let stack: Stack;
   let tenant: Tenant;
+  let beside: Part;
   beforeAll(async () => {
     stack = await startStack({ env: KILL_SETTINGS });
     tenant = await stack.tenant({ credits: 10, agents: KILL_AGENTS });
+    beside = await gatewayToFirstAgents(stack);
   });
-  afterAll(() => stack.stop());
+  afterAll(async () => {
+    beside.child.kill('SIGTERM');
+    await stack.stop();
+  });
 
   it('kill -9 of agents: its runners go, one in an endless evaluation, too', async () => {
     const runners = await startEndlessRun();
@@ -31,11 +37,12 @@ describe('no child survives its parent', () => {
 
   /** Process ids of the runners, of which one will never end by itself. */
   async function startEndlessRun(): Promise<number[]> {
-    const before = await runningNow();
-    void tenant.request('POST', '/api/agent/run', { agentName: ENDLESS, args: { n: 0 } }).catch(() => undefined);
-    await eventually(async () => (await runningNow()) > before);
+    const before = new Set(await runningNow());
+    void request(`http://${beside.address}`, 'POST', '/api/agent/run', { token: tenant.token, body: { agentName: ENDLESS, args: { n: 0 } } }).catch(() => undefined);
+    await eventually(async () => (await runningNow()).some((id) => !before.has(id)));
     return childrenOf(stack.pidOf('agents'));
   }
 
-  const runningNow = async (): Promise<number> => (await tenant.request('GET', `/api/agent/executions?agent=${ENDLESS}&status=running`)).body.items.length;
+  const runningNow = async (): Promise<string[]> =>
+    (await tenant.request('GET', `/api/agent/executions?agent=${ENDLESS}&status=running`)).body.items.map(({ id }: { id: string }) => id);
 });

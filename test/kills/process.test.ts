@@ -1,6 +1,7 @@
 import { newId } from 'platform/ids.ts';
 import type { ProcessName } from 'platform/processes.ts';
 import { auditTrailOf, executionsOf } from '../organization-records.ts';
+import { gatewayToFirstAgents, type Part } from '../part.ts';
 import { eventually, startStack, type Stack, type Tenant } from '../stack.ts';
 import { expectNothingLost, say } from './afterwards.ts';
 import { KILL_AGENTS, KILL_SETTINGS, SLOW, SLOW_ARGS } from './settings.ts';
@@ -9,7 +10,7 @@ import { startLoad } from './load.ts';
 const CLIENTS = 6;
 const ACKNOWLEDGED = 40;
 
-/** What becomes of two slow runs in flight, one plain and one with an idempotency key: status of the reply, end of the execution. */
+/** What becomes of two slow runs in flight on the first replica of agents, one plain and one with an idempotency key: status of the reply, end of the execution. */
 const PARTS: { part: ProcessName; plain: [number | undefined, string]; keyed: [number | undefined, string] }[] = [
   { part: 'gateway', plain: [undefined, 'interrupted'], keyed: [undefined, 'succeeded'] },
   { part: 'auth', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
@@ -18,18 +19,24 @@ const PARTS: { part: ProcessName; plain: [number | undefined, string]; keyed: [n
   { part: 'credits', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
 ];
 
-describe('kill -9 of one process in mid-run, under load, started again by the launcher', () => {
+describe('kill -9 of one process, of the first replica, in mid-run, under load, started again by the launcher', () => {
   let stack: Stack;
+  let beside: Part;
   beforeAll(async () => {
     stack = await startStack({ env: KILL_SETTINGS });
+    beside = await gatewayToFirstAgents(stack);
   });
-  afterAll(() => stack.stop());
+  afterAll(async () => {
+    beside.child.kill('SIGTERM');
+    await stack.stop();
+  });
 
   it.each(PARTS)('$part: nothing acknowledged is missing, nobody is charged twice, no reservation is left, every event is stored once', async ({ part, ...expected }) => {
     const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
-    const load = await startLoad({ baseUrl: stack.baseUrl, token: tenant.token, clients: CLIENTS });
+    const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
     await load.untilAcknowledged(ACKNOWLEDGED);
-    const slow = Promise.all([load.run(SLOW, SLOW_ARGS), load.run(SLOW, SLOW_ARGS, newId())]);
+    const at = part === 'gateway' ? stack.baseUrl : `http://${beside.address}`;
+    const slow = Promise.all([load.run(SLOW, SLOW_ARGS, undefined, at), load.run(SLOW, SLOW_ARGS, newId(), at)]);
     await eventually(async () => (await running(tenant)) === 2);
 
     await load.during(stack.killAndAwait(part));

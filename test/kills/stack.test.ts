@@ -8,7 +8,9 @@ import { KILL_AGENTS, KILL_SETTINGS, SLOW, SLOW_ARGS } from './settings.ts';
 const CLIENTS = 8;
 const ACKNOWLEDGED = 250;
 
-describe('kill -9 of the whole stack under load, started again on the same folder', () => {
+const familyOf = (launcher: number): number[] => [launcher, ...descendantsOf(launcher)];
+
+describe('kill -9 of the whole stack, of every replica, under load, started again on the same folder', () => {
   let first: Stack;
   let stack: Stack;
   const survived: { tenant: Tenant; load: Load }[] = [];
@@ -21,17 +23,18 @@ describe('kill -9 of the whole stack under load, started again on the same folde
   });
 
   it.each([
-    { whom: 'all six processes at once', doomed: (launcher: number) => [launcher, ...descendantsOf(launcher)] },
+    { whom: 'all six processes at once', doomed: familyOf },
     { whom: 'the launcher, whose children follow by themselves', doomed: (launcher: number) => [launcher] },
   ])('$whom: nothing acknowledged is missing, nobody is charged twice, no reservation is left, every event is stored once', async ({ whom, doomed }) => {
     const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
-    const load = await startLoad({ baseUrl: stack.baseUrl, token: tenant.token, clients: CLIENTS });
+    const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
     await load.untilAcknowledged(ACKNOWLEDGED);
     const slow = Promise.all([load.run(SLOW, SLOW_ARGS), load.run(SLOW, SLOW_ARGS, newId())]);
     await load.untilAcknowledged(CLIENTS);
 
-    const family = [stack.launcher.pid as number, ...descendantsOf(stack.launcher.pid as number)];
-    for (const pid of doomed(stack.launcher.pid as number)) process.kill(pid, 'SIGKILL');
+    const launchers = stack.launchers.map(({ pid }) => pid as number);
+    const family = launchers.flatMap(familyOf);
+    for (const pid of launchers.flatMap(doomed)) process.kill(pid, 'SIGKILL');
     const stopped = load.stop();
     await eventually(() => family.every(isGone));
     await Promise.all([stopped, slow]);

@@ -1,8 +1,8 @@
 import type { Db, MongoClient } from 'mongodb';
-import { bounded, faultOf, TimedOut } from './mongo-faults.ts';
+import { bounded, faultOf, OwnWork, TimedOut } from './mongo-faults.ts';
 import type { Attempts } from './mongo-attempts.ts';
 import { stepsOf, type Step } from './mongo-steps.ts';
-import type { Op } from './store.ts';
+import { DuplicateKey, ExpectationFailed, type Op } from './store.ts';
 
 export interface Applying {
   client: MongoClient;
@@ -29,14 +29,18 @@ async function alone({ client, timeoutMs, attemptsOf }: Applying, step: Step): P
     const undone = attempts.sent === attempts.refused;
     // What still waits for a server must not be sent after we said that it was not done: an ended session sends nothing.
     if (error instanceof TimedOut && undone) void session.endSession();
-    throw faultOf(error, undone ? 'no' : 'perhaps');
+    // a server that started again in between may have forgotten that it was this write which came before
+    const metItself = attempts.unheard > 0 && (error instanceof DuplicateKey || error instanceof ExpectationFailed);
+    throw faultOf(metItself ? new OwnWork(error) : error, undone ? 'no' : 'perhaps');
   }
 }
 
 /** The driver repeats aborted transactions and lost commits for two minutes; time is up earlier here. */
-async function together({ client, timeoutMs, onAbort }: Applying, steps: readonly Step[]): Promise<void> {
+async function together({ client, timeoutMs, attemptsOf, onAbort }: Applying, steps: readonly Step[]): Promise<void> {
   const session = client.startSession();
+  const attempts = attemptsOf(session);
   let tries = 0;
+  let unheardBefore = 0;
   let committing = false;
   let timedOut: TimedOut | undefined;
   const goOn = (): void => {
@@ -44,6 +48,8 @@ async function together({ client, timeoutMs, onAbort }: Applying, steps: readonl
   };
   const running = session
     .withTransaction(async () => {
+      // the driver begins anew when the server knows nothing of it; one that started again may have forgotten what it committed
+      if (committing && attempts.unheard > unheardBefore) throw new OwnWork();
       if (++tries > 1) onAbort();
       committing = false;
       for (const step of steps) {
@@ -51,6 +57,7 @@ async function together({ client, timeoutMs, onAbort }: Applying, steps: readonl
         await step(session);
       }
       goOn();
+      unheardBefore = attempts.unheard;
       committing = true;
     })
     .finally(() => session.endSession());

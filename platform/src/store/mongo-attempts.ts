@@ -1,9 +1,10 @@
 import { MongoServerError, type ClientSession, type MongoClient } from 'mongodb';
 
-/** Commands of a session that were sent, and those that the server answered without having written anything. */
+/** Commands of a session that were sent, those that the server answered without having written anything, and those that nobody answered. */
 export interface Attempts {
   sent: number;
   refused: number;
+  unheard: number;
 }
 
 /** NotWritablePrimary, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary, Unauthorized, AuthenticationFailed. */
@@ -29,10 +30,12 @@ export function watchAttempts(client: MongoClient): (session: ClientSession) => 
   client.on('commandFailed', ({ requestId, failure }) => {
     const attempts = byRequest.get(requestId);
     byRequest.delete(requestId);
-    if (attempts !== undefined && refuses(failure)) attempts.refused++;
+    if (attempts === undefined) return;
+    if (refuses(failure)) attempts.refused++;
+    if (!(failure instanceof MongoServerError)) attempts.unheard++;
   });
   return (session) => {
-    const attempts = { sent: 0, refused: 0 };
+    const attempts = { sent: 0, refused: 0, unheard: 0 };
     bySession.set(session.id!, attempts);
     return attempts;
   };

@@ -17,6 +17,14 @@ export class TimedOut extends Error {
   }
 }
 
+/** A write was sent again after its answer was lost, and would meet, or has met, what it may have done itself. */
+export class OwnWork extends Error {
+  override readonly name = 'OwnWork';
+  constructor(cause?: unknown) {
+    super('the answer to an earlier attempt of this write was lost', { cause });
+  }
+}
+
 /** What the server says of a write that it looked at and did not do; undefined when it says nothing of the kind. */
 export function refusalOf(error: unknown, collection: Collection<never>): Error | undefined {
   if (!(error instanceof MongoServerError)) return undefined;
@@ -27,11 +35,14 @@ export function refusalOf(error: unknown, collection: Collection<never>): Error 
   return new DuplicateKey(collection.name, indexesOf(collection).find((index) => index.name === name)?.fields ?? ['_id']);
 }
 
-/** A write to a socket that has just been closed reaches us as Node tells it (EPIPE, ECONNRESET). */
-const isSocketFault = (error: unknown): boolean => typeof error === 'object' && error !== null && 'errno' in error && 'syscall' in error;
+const SOCKET_FAULTS: readonly unknown[] = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END', 'ERR_SOCKET_CLOSED'];
+/** A write to a socket that has just been closed reaches us as Node tells it: as the system's error, or as its own, which has a code only. */
+const isSocketFault = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && (('errno' in error && 'syscall' in error) || ('code' in error && SOCKET_FAULTS.includes(error.code)));
 
 /** The one place where errors of the driver become ours. `done`: whether what was asked may have been done. */
 export function faultOf(error: unknown, done: 'no' | 'perhaps'): unknown {
+  if (error instanceof OwnWork) return new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
   if (!(error instanceof MongoError) && !(error instanceof TimedOut) && !isSocketFault(error)) return error;
   if (error instanceof MongoServerError && HOPELESS.includes(error.code)) return error;
   if (done === 'perhaps') return new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });

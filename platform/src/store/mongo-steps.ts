@@ -12,12 +12,21 @@ export type Step = (session: ClientSession) => Promise<unknown>;
  */
 export const WRITES = '~writes';
 
-/** The commands of a batch, in its order; inserts of one collection that follow each other are one. @throws TypeError on a bad filter */
+/**
+ * The commands of a batch, in its order; inserts of one collection that follow each other are one, so are removals by id that
+ * expect nothing. @throws TypeError on a bad filter
+ */
 export function stepsOf(db: Db, ops: readonly Op[]): Step[] {
   const steps: Step[] = [];
   for (let index = 0; index < ops.length;) {
     const op = ops[index]!;
-    if (op.kind !== 'insert') steps.push(changeStep(db, op, index++));
+    // alone it stays a command that the driver repeats
+    if (ops.length > 1 && removesById(op)) {
+      const ids: string[] = [];
+      for (let next: Op | undefined = op; next !== undefined && removesById(next) && next.collection === op.collection; next = ops[++index]) ids.push(next.where._id);
+      const to = db.collection<Stored>(op.collection.name);
+      steps.push((session) => to.deleteMany({ _id: { $in: ids } }, { session }));
+    } else if (op.kind !== 'insert') steps.push(changeStep(db, op, index++));
     else {
       const documents: Stored[] = [];
       for (let next: Op | undefined = op; next?.kind === 'insert' && next.collection === op.collection; next = ops[++index]) documents.push(copy(next.document) as Stored);
@@ -26,6 +35,9 @@ export function stepsOf(db: Db, ops: readonly Op[]): Step[] {
   }
   return steps;
 }
+
+type RemoveById = Extract<Op, { kind: 'remove' }> & { where: { _id: string } };
+const removesById = (op: Op): op is RemoveById => op.kind === 'remove' && op.optional && Object.keys(op.where).length === 1 && typeof (op.where as { _id?: unknown })._id === 'string';
 
 /** The driver reads a document when it sends it; until then it is the caller's. */
 const copy = (plain: object): object => JSON.parse(JSON.stringify(plain));

@@ -103,6 +103,18 @@ describe('the run protocol', () => {
     expect(await world.run(lossy, 'fixed', 'key')).toMatchObject({ success: true });
   });
 
+  it('a run that was refused but whose record cannot be taken back has an unknown outcome, and is interrupted free of charge', async () => {
+    const away = async () => { throw new ServiceError('UNAVAILABLE'); };
+    const { executions, ...rest } = world.process((step) => { if (step === 'reserve') throw new ServiceError('UNAVAILABLE'); });
+    const refusal = await world.run({ ...rest, executions: { ...executions, withdraw: away } }, 'fixed', 'key').catch((error: unknown) => error);
+    const [stayed] = await world.records();
+    expect(refusal).toMatchObject({ reason: 'OUTCOME_UNKNOWN', facts: { success: false, agentExecutionId: stayed?._id } });
+    world.advance(LEASE_MS + 1);
+    await world.reap();
+    expect(await world.records()).toMatchObject([{ status: 'interrupted', chargeMicros: 0 }]);
+    expect(await world.run(world.healthy, 'fixed', 'key')).toMatchObject({ success: true });
+  });
+
   it('a full queue leaves no record, no reservation and the key free', async () => {
     const full = world.process((step, side) => { if (step === 'evaluate' && side === 'before') throw new ServiceError('QUEUE_FULL'); });
     await expect(world.run(full, 'fixed', 'key')).rejects.toMatchObject({ reason: 'QUEUE_FULL' });

@@ -4,9 +4,9 @@ import { isoTime } from 'platform/clock.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
 import { auditOp } from 'platform/events/outbox.ts';
 import { newId } from 'platform/ids.ts';
-import { openSqliteStore } from 'platform/store/sqlite.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/testing.ts';
+import { openTestStore } from '../../../test/shared-engines.ts';
 import { storeAuditEvent } from '../src/audit/consume-audit.ts';
 import { AUDIT_ENTRIES, openAuditTrail, type AuditTrail } from '../src/audit/store.ts';
 
@@ -14,7 +14,7 @@ const folder = temporaryFolder();
 let opened: OpenStore;
 let auditTrail: AuditTrail;
 beforeAll(async () => {
-  opened = await openSqliteStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES as unknown as Collection<never>]);
+  opened = await openTestStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES as unknown as Collection<never>]);
   auditTrail = openAuditTrail(opened.store, opened.platformStore);
 });
 afterAll(async () => {

@@ -6,6 +6,7 @@ import { ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import type { Principal } from 'platform/principal.ts';
 import { principalWith, serverToken, startProgram } from 'platform/testing.ts';
+import { programEngines } from '../../../test/shared-engines.ts';
 import { program } from '../src/service.ts';
 
 export const SCHEMA = { type: 'object', properties: { price: { type: 'number' } }, required: ['price'] };
@@ -27,9 +28,10 @@ export async function refusedFor(work: Promise<unknown>): Promise<[reason: strin
   return [reason, details[0]?.path];
 }
 
-/** The real service over real gRPC on a store of its own, called as the gateway calls it. */
+/** The real service over real gRPC on a store of its own (two replicas of it on shared engines), called as the gateway calls it. */
 export async function startMemory(env: Record<string, string> = {}) {
-  const running = await startProgram(program, env);
+  const engines = programEngines();
+  const running = await startProgram(program, { ...engines.env, ...env }, undefined, engines.replicas);
   let client = running.client(MemoryServiceService, 'gateway');
 
   /** What one principal can do; ids in, messages out. */

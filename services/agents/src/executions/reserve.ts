@@ -5,12 +5,13 @@ import { actorOf } from 'platform/principal.ts';
 import type { ReserveResponse } from 'proto/credits/v1/credits.ts';
 import type { Deps } from '../deps.ts';
 import type { Execution } from './store.ts';
+import { withdraw } from './withdraw.ts';
 
 type ReserveDeps = Pick<Deps, 'credits' | 'executions' | 'refusals' | 'clock' | 'config'>;
 
 /**
  * Sets the highest price of the run aside. When that fails nothing was run or charged: the record and its claim are taken back.
- * @throws ServiceError INSUFFICIENT_CREDITS, TOO_MANY_RUNS, UNAVAILABLE
+ * @throws ServiceError INSUFFICIENT_CREDITS, TOO_MANY_RUNS, UNAVAILABLE, OUTCOME_UNKNOWN when the record may have stayed
  */
 export async function reserve(deps: ReserveDeps, execution: Execution, maxMicros: number, context: CallContext): Promise<void> {
   const call = { principal: context.principal, requestId: context.requestId };
@@ -20,12 +21,12 @@ export async function reserve(deps: ReserveDeps, execution: Execution, maxMicros
   } catch (cause) {
     // The reservation may be open all the same; without a release it would hold the credits until it expires.
     deps.credits.release({ id: execution._id }, call).catch(() => undefined);
-    await deps.executions.withdraw(execution);
+    await withdraw(deps, execution);
     throw unavailable(cause);
   }
   if (answer.outcome === 'RESERVED') return;
 
-  await deps.executions.withdraw(execution);
+  await withdraw(deps, execution);
   if (answer.outcome === 'INSUFFICIENT') {
     const facts = { needed: maxMicros / 1e6, available: answer.availableMicros / 1e6 };
     throw refused(deps, context, 'INSUFFICIENT_CREDITS', { facts });

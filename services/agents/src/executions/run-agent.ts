@@ -15,6 +15,7 @@ import { reserve } from './reserve.ts';
 import { chargeOf, checkRunRequest, type RunRequest } from './rules.ts';
 import { settle } from './settle.ts';
 import type { Execution } from './store.ts';
+import { withdraw } from './withdraw.ts';
 
 type RunDeps = Omit<Deps, 'platformStore' | 'bus'>;
 
@@ -84,7 +85,7 @@ async function evaluateOwned(deps: RunDeps, execution: Execution, version: Loade
     const evaluated = await evaluate(deps, execution, version, { argsText: run.argsText, signal, begun: () => { startedAt = isoTime(deps.clock.now()); } });
     return { ...evaluated, startedAt };
   } catch (error) {
-    await deps.executions.withdraw(execution);
+    await withdraw(deps, execution);
     await deps.credits.release({ id: execution._id }, call).catch((cause: unknown) => context.log.warn({ error: cause }, 'not released; the reservation will expire'));
     throw error;
   } finally {

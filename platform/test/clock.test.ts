@@ -1,0 +1,25 @@
+import { followTime, systemClock } from 'platform/clock.ts';
+import { newId, timeOfId } from 'platform/ids.ts';
+
+const storeAhead = (ms: number) => async () => Date.now() + ms;
+const aheadOf = (ms: number): number => Math.round((ms - Date.now()) / 60_000) + 0;
+
+describe('a process on a shared store', () => {
+  afterAll(() => followTime(storeAhead(0)));
+
+  it.each([5, -5, 0])("goes by the store's time, %i minutes from its own, in times and ids", async (minutes) => {
+    await followTime(storeAhead(minutes * 60_000));
+    expect([aheadOf(systemClock.now()), aheadOf(timeOfId(newId()))]).toEqual([minutes, minutes]);
+  });
+
+  it('makes ids that rise, and does not move for what a measurement is wrong by', async () => {
+    const ids: string[] = [];
+    expect(await followTime(storeAhead(-300_000))).toBeLessThan(-290_000);
+    for (let turn = 0; turn < 200; turn++) {
+      if (turn % 50 === 0) expect(await followTime(storeAhead(-300_000 + turn))).toBeUndefined();
+      ids.push(newId());
+    }
+    expect(ids.toSorted()).toEqual(ids);
+    expect(new Set(ids).size).toBe(200);
+  });
+});

@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { newId, timeOfId } from 'platform/ids.ts';
+import { startMongo, type PrivateServer } from '../../engines/src/private-server.ts';
+import { expectNothingLost, say } from '../kills/afterwards.ts';
+import { QUICK, startLoad } from '../kills/load.ts';
+import { KILL_AGENTS, SLOW, SLOW_ARGS } from '../kills/settings.ts';
+import { eventually, request, startStack, type Stack, type Tenant } from '../stack.ts';
+
+const MINUTE_MS = 60_000;
+const CLIENTS = 3;
+const ACKNOWLEDGED = 60;
+const EACH = 6;
+/** Shorter than the skew, longer than any pause of the machine: only a wrong clock could end them. The jobs run all the time. */
+const SETTINGS = {
+  MONGODB_TIMEOUT_MS: '30000', KAFKA_TIMEOUT_MS: '30000', REDIS_TIMEOUT_MS: '30000',
+  LEASE_MS: '120000', RUN_LEASE_MS: '120000', RESERVATION_TTL_MS: '150000',
+  REAPER_INTERVAL_MS: '500', SWEEP_INTERVAL_MS: '500', RETENTION_INTERVAL_MS: '500', AUDIT_RETENTION_INTERVAL_MS: '1000',
+};
+const timeIn = (id: string): string => new Date(timeOfId(id)).toISOString();
+const isNear = (time: string): boolean => Math.abs(Date.parse(time) - Date.now()) < 2 * MINUTE_MS;
+
+const LONG_MS = 600_000;
+
+describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing', (minutes) => {
+  let mongo: PrivateServer;
+  let stack: Stack;
+  beforeAll(async () => {
+    mongo = await startMongo();
+    const skewed = { NODE_OPTIONS: `--import=${join(import.meta.dirname, 'skewed-clock.ts')}`, CLOCK_SKEW_MS: String(minutes * MINUTE_MS) };
+    stack = await startStack({ env: { ...SETTINGS, MONGODB_URL: mongo.url }, replicaEnv: skewed });
+  });
+  afterAll(async () => {
+    await stack.stop();
+    await mongo.stop();
+  });
+
+  /** Statuses by every gateway; one request after the other, as a gateway asks auth once for all that come together, and its replicas in turn. */
+  async function everywhere(token: string): Promise<ReadonlySet<number>> {
+    const statuses = await Promise.all(stack.baseUrls.map(async (baseUrl) => {
+      const told: number[] = [];
+      for (let turn = 0; turn < EACH; turn++) told.push((await request(baseUrl, 'GET', '/api/memory/types', { token })).status);
+      return told;
+    }));
+    return new Set(statuses.flat());
+  }
+
+  it('they are apart', () => {
+    const seeded = (folder: string) => Date.parse(readFileSync(join(folder, 'seeded'), 'utf8').trim());
+    expect(Math.abs(seeded(join(stack.folder, 'replica')) - seeded(stack.folder) - minutes * MINUTE_MS)).toBeLessThan(2 * MINUTE_MS);
+  });
+
+  it('under load no request is refused, no run and no lease is taken from the living, and nothing is charged twice', async () => {
+    const loads = await Promise.all(stack.baseUrls.map(async (baseUrl) => {
+      const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+      return { tenant, load: await startLoad({ baseUrl, token: tenant.token, clients: CLIENTS }) };
+    }));
+    await Promise.all(loads.map(async ({ load }) => {
+      const slow = Promise.all([load.run(SLOW, SLOW_ARGS), load.run(SLOW, SLOW_ARGS, newId())]);
+      await load.untilAcknowledged(ACKNOWLEDGED);
+      await Promise.all([slow, load.stop()]);
+    }));
+    for (const { tenant, load } of loads) {
+      expect(load.sent.filter(({ outcome }) => outcome !== 'done')).toEqual([]);
+      say(`${minutes} minutes apart`, await expectNothingLost(stack, tenant, load));
+    }
+    expect((await leases()).filter(({ epoch }) => epoch !== 1)).toEqual([]);
+  }, LONG_MS);
+
+  it('a token that lives for two minutes more is accepted everywhere, and one that has expired is refused everywhere', async () => {
+    const tenant = await stack.tenant();
+    for (const replica of stack.replicas) {
+      expect(await everywhere(await tokenFor(replica, tenant, 2 * MINUTE_MS))).toEqual(new Set([200]));
+      const brief = await tokenFor(replica, tenant, 2_000);
+      await eventually(async () => [...(await everywhere(brief))].join() === '401');
+    }
+  }, LONG_MS);
+
+  it('what is made says when it was made, by whichever replica: so the newest comes first', async () => {
+    const tenant = await stack.tenant({ credits: 100, agents: KILL_AGENTS });
+    const { body: { id: typeId } } = await tenant.request('POST', '/api/memory/types', { type: 'T', jsonSchema: {} });
+    const times: string[] = [];
+    for (let turn = 0; turn < 2 * EACH; turn++) {
+      const { body: made } = await tenant.request('POST', '/api/memory/objects', { typeId, key: `${turn}`, content: {} });
+      const { body: changed } = await tenant.request('PATCH', `/api/memory/objects/${made.id}`, { content: { turn } });
+      const run = await tenant.request('POST', '/api/agent/run', { agentName: QUICK, args: { n: 1 } });
+      const { body: execution } = await tenant.request('GET', `/api/agent/executions/${run.body.agentExecutionId}`);
+      times.push(made.createdAt, changed.updatedAt, execution.createdAt, execution.startedAt, execution.finishedAt, timeIn(made.id), timeIn(execution.id));
+    }
+    expect(times.filter((time) => !isNear(time))).toEqual([]);
+  }, LONG_MS);
+
+  async function leases(): Promise<{ _id: string; epoch: number }[]> {
+    const client = new MongoClient(stack.env.MONGODB_URL as string);
+    const found = await Promise.all(['auth', 'agents', 'memory', 'credits'].map((name) => client.db(`${stack.env.MONGODB_DATABASE}_${name}`).collection<{ _id: string; epoch: number }>('leases').find().toArray()));
+    await client.close();
+    return found.flat();
+  }
+});
+
+async function tokenFor(replica: Stack['operator'], { organizationId, administrator }: Tenant, livesMs: number): Promise<string> {
+  const auth = replica.client(AuthServiceService, 'auth');
+  const { principal } = await auth.assumeUser({ email: administrator }, replica.as(organizationId));
+  const { value } = await auth.createServerToken({ name: newId(), expiresAt: new Date(Date.now() + livesMs).toISOString() }, replica.asPrincipal(principal as never));
+  return value;
+}

@@ -1,0 +1,50 @@
+import { newId } from 'platform/ids.ts';
+import { makeLog } from 'platform/log.ts';
+import { openMongoStore } from 'platform/store/mongo.ts';
+import { collection, insert, update, type Collection, type OpenStore } from 'platform/store/store.ts';
+
+interface Person {
+  _id: string;
+  organizationId: string;
+  name: string;
+}
+const OLD = collection<Person>('people', { scope: 'organization' });
+const NEW = collection<Person & { upper: string }>('people', { scope: 'organization', shape: 2, upgrades: { 1: ({ name }: Person) => ({ upper: name.toUpperCase() }) } });
+
+const PEOPLE = 120;
+const REPLICAS = 4;
+const never = new AbortController().signal;
+
+describe('replicas that migrate at the same moment, and no lease keeps them apart', () => {
+  let older: OpenStore;
+  let newer: OpenStore[];
+  beforeAll(async () => {
+    const database = `migrate-${newId()}`;
+    const open = (people: unknown) => openMongoStore({ url: process.env.MONGODB_URL as string, database, poolMax: 5, timeoutMs: 60_000, log: makeLog('test', 'silent') }, [people as Collection<never>]);
+    older = await open(OLD);
+    newer = await Promise.all(Array.from({ length: REPLICAS }, () => open(NEW)));
+    await older.store.apply('A', Array.from({ length: PEOPLE }, (_, n) => insert(OLD, { _id: `p${n}`, organizationId: 'A', name: `p${n}` })));
+  });
+  afterAll(async () => {
+    for (const store of [older, ...newer]) await store.close();
+  });
+  const together = async (): Promise<number> => (await Promise.all(newer.map(({ migrate }) => migrate(never)))).reduce((sum, count) => sum + count, 0);
+  const inDatabase = () => newer[0]!.store.count('A', NEW, { upper: { gt: '' } });
+
+  it('migrate each document once between them', async () => {
+    expect(await together()).toBe(PEOPLE);
+    expect(await inDatabase()).toBe(PEOPLE);
+    expect(await together()).toBe(0);
+  }, 300_000);
+
+  it('lose nothing that an older replica writes meanwhile', async () => {
+    const renaming = (async () => {
+      for (let n = 0; n < PEOPLE; n += 3) await older.store.apply('A', [update(OLD, { _id: `p${n}` }, { set: { name: `new${n}` } })]);
+    })();
+    await Promise.all([renaming, together(), together()]);
+    await together();
+    const people = await newer[0]!.store.find('A', NEW, {});
+    expect(people.filter(({ _id, name, upper }) => upper !== name.toUpperCase() || name.startsWith('new') !== (Number(_id.slice(1)) % 3 === 0))).toEqual([]);
+    expect(await newer[0]!.store.count('A', NEW, { upper: { in: people.map(({ upper }) => upper) } })).toBe(PEOPLE);
+  }, 300_000);
+});

@@ -1,0 +1,65 @@
+import type { ServiceDefinition } from 'platform/call.ts';
+import { systemClock } from 'platform/clock.ts';
+import { clientOf, openConnection, type Connection } from 'platform/client.ts';
+import { readConfig, type ConfigOf, type Declaration } from 'platform/config.ts';
+import { openBusEngine, openStoreEngine, type EngineConfig } from 'platform/engines.ts';
+import type { EventBus } from 'platform/events/bus.ts';
+import { OUTBOX } from 'platform/events/outbox.ts';
+import { openIdentity } from 'platform/identity.ts';
+import { newId } from 'platform/ids.ts';
+import type { Job } from 'platform/jobs.ts';
+import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
+import { LEASES } from 'platform/lease.ts';
+import { makeLog } from 'platform/log.ts';
+import { settingOf, type ProcessName } from 'platform/processes.ts';
+import { declarationOf, type Program, type Start } from 'platform/run.ts';
+import { singleRow } from 'platform/store/hot-rows.ts';
+import type { Collection, OpenStore } from 'platform/store/store.ts';
+import type { Stack } from '../stack.ts';
+
+/** One more replica of a service on the data of a stack: its jobs alone, that no lease keeps apart. */
+export interface Unleased {
+  /** One round, whoever else has one; resolves to the number of things done. */
+  run(job: string): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function openUnleased<D extends Declaration, Deps>(program: Program<D, Deps>, stack: Stack): Promise<Unleased> {
+  const { name } = program;
+  const config = readConfig(declarationOf(program), stack.env) as unknown as ConfigOf<D> & EngineConfig & { LEASE_MS: number };
+  const log = makeLog(name, 'silent');
+  const keys = keyFolderOf(stack.folder);
+  const identity = openIdentity({ name, keyFile: keyFileOf(keys, name), peersFile: peersFileOf(keys), clock: systemClock });
+  const opening = { settings: config, service: name, log };
+  const connections: Connection[] = [];
+  let store: OpenStore | undefined;
+  let bus: EventBus | undefined;
+  const deps = await program.openDeps({
+    config, log, clock: systemClock, instanceId: newId(), storeFile: '',
+    async openStore(collections: readonly Collection<never>[]) {
+      store = await openStoreEngine(opening, '', [...collections, OUTBOX, LEASES] as unknown as Collection<never>[]);
+      return { ...store, openHotRows: async () => singleRow };
+    },
+    openBus: async () => (bus = await openBusEngine(opening, '')),
+    connect<C extends ServiceDefinition>(definition: C, audience: ProcessName) {
+      const connection = openConnection({ address: stack.env[settingOf(audience, 'ADDRESS')] as string, audience, identity });
+      connections.push(connection);
+      return clientOf(definition, connection.call);
+    },
+  } as unknown as Start<ConfigOf<D>>);
+  const jobs: readonly Job[] = program.jobs(deps);
+  return {
+    async run(wanted) {
+      const job = jobs.find((each) => each.name === wanted);
+      if (!job) throw new Error(`${name} has no job ${wanted}`);
+      return job.run(new AbortController().signal);
+    },
+    async close() {
+      await program.interrupt?.(deps);
+      await program.close?.(deps);
+      for (const connection of connections) connection.close();
+      await bus?.close();
+      await store?.close();
+    },
+  };
+}
