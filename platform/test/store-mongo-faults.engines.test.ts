@@ -195,3 +195,18 @@ describe('a server that does not answer', () => {
     expect(await stored()).toEqual(['1:0', '6:0']);
   });
 });
+
+describe('a batch whose server does not answer for a while', () => {
+  it('is given up, and holds its documents against nobody once the server answers again', async () => {
+    server.pause();
+    try {
+      // by the last of them the driver has given up to abort the first
+      for (let round = 0; round < 6; round++) await expect(apply(batch)).rejects.toMatchObject(UNAVAILABLE);
+    } finally {
+      server.resume();
+    }
+    // the server reads their statements now; unended they would hold the document for a minute
+    await Promise.all(Array.from({ length: 8 }, () => applyPatiently([more])));
+    expect(await stored()).toEqual(['1:8']);
+  });
+});

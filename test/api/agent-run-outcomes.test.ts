@@ -1,8 +1,9 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/ids.ts';
+import { gatewayToFirstAgents, type Part } from '../part.ts';
 import { anId, expectRefusal } from '../refusal.ts';
-import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
+import { eventually, expressionAgent, request, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
 
 const ENDLESS = '( $again := function($n) { $again($n + 1) }; $again(0) )';
 const AGENTS = [
@@ -31,10 +32,10 @@ const availableTo = async (tenant: Tenant) => (await credits().getBalance({}, st
 const withoutRequestId = ({ body }: Reply) => ({ ...body, requestId: undefined });
 
 /** Starts a run and waits for its record. It ends when its connection is dropped, unless it carries a key. */
-async function startRun(tenant: Tenant, agentName: string, key?: string): Promise<{ drop(): void }> {
+async function startRun(tenant: Tenant, agentName: string, key?: string, at = stack.baseUrl): Promise<{ drop(): void }> {
   const before = (await executionsOf(tenant)).length;
   const client = new AbortController();
-  void fetch(`${stack.baseUrl}/api/agent/run`, {
+  void fetch(`${at}/api/agent/run`, {
     method: 'POST', signal: client.signal, body: JSON.stringify({ agentName, args: {} }),
     headers: { Authorization: `Bearer ${tenant.token}`, 'Content-Type': 'application/json', ...(key !== undefined && { 'Idempotency-Key': key }) },
   }).catch(() => undefined);
@@ -184,14 +185,18 @@ describe('POST /api/agent/run', () => {
   });
 });
 
-// In this file one run is evaluated and one waits; a third is too much.
+// In this file a replica evaluates one run, and one waits; a third is too much.
 describe('too much at once', () => {
   let tenant: Tenant;
+  let beside: Part;
   let drops: (() => void)[];
   beforeAll(async () => {
     tenant = await stack.tenant({ credits: 10, agents: AGENTS });
-    drops = [(await startRun(tenant, 'slow')).drop, (await startRun(tenant, 'slow')).drop];
+    beside = await gatewayToFirstAgents(stack);
+    const start = () => startRun(tenant, 'slow', undefined, `http://${beside.address}`);
+    drops = [(await start()).drop, (await start()).drop];
   });
+  afterAll(() => void beside.child.kill('SIGTERM'));
 
   it('429: refuses one run more than an organization may have, and leaves no record of it', async () => {
     const reply = await run(tenant, 'hello');
@@ -201,8 +206,7 @@ describe('too much at once', () => {
 
   it('503: refuses a run when the queue is full, and leaves neither record nor reservation', async () => {
     const other = await stack.tenant({ credits: 10, agents: AGENTS });
-    const key = newId();
-    const reply = await run(other, 'hello', {}, key);
+    const reply = await request(`http://${beside.address}`, 'POST', '/api/agent/run', { token: other.token, body: { agentName: 'hello', args: {} } });
     expectRefusal(reply, 503, 'queue_full');
     expect([Number(reply.headers.get('retry-after')) > 0, await executionsOf(other)]).toEqual([true, []]);
     await eventually(async () => (await availableTo(other)) === 10);

@@ -1,6 +1,7 @@
 import type { Db, MongoClient } from 'mongodb';
 import { bounded, faultOf, OwnWork, TimedOut } from './mongo-faults.ts';
 import type { Attempts } from './mongo-attempts.ts';
+import { endOrphan } from './mongo-orphans.ts';
 import { stepsOf, type Step } from './mongo-steps.ts';
 import { DuplicateKey, ExpectationFailed, type Op } from './store.ts';
 
@@ -36,7 +37,7 @@ async function alone({ client, timeoutMs, attemptsOf }: Applying, step: Step): P
 }
 
 /** The driver repeats aborted transactions and lost commits for two minutes; time is up earlier here. */
-async function together({ client, timeoutMs, attemptsOf, onAbort }: Applying, steps: readonly Step[]): Promise<void> {
+async function together({ client, db, timeoutMs, attemptsOf, onAbort }: Applying, steps: readonly Step[]): Promise<void> {
   const session = client.startSession();
   const attempts = attemptsOf(session);
   let tries = 0;
@@ -46,21 +47,20 @@ async function together({ client, timeoutMs, attemptsOf, onAbort }: Applying, st
   const goOn = (): void => {
     if (timedOut) throw timedOut;
   };
-  const running = session
-    .withTransaction(async () => {
-      // the driver begins anew when the server knows nothing of it; one that started again may have forgotten what it committed
-      if (committing && attempts.unheard > unheardBefore) throw new OwnWork();
-      if (++tries > 1) onAbort();
-      committing = false;
-      for (const step of steps) {
-        goOn();
-        await step(session);
-      }
+  const running = session.withTransaction(async () => {
+    // the driver begins anew when the server knows nothing of it; one that started again may have forgotten what it committed
+    if (committing && attempts.unheard > unheardBefore) throw new OwnWork();
+    if (++tries > 1) onAbort();
+    committing = false;
+    for (const step of steps) {
       goOn();
-      unheardBefore = attempts.unheard;
-      committing = true;
-    })
-    .finally(() => session.endSession());
+      await step(session);
+    }
+    goOn();
+    unheardBefore = attempts.unheard;
+    committing = true;
+  });
+  void running.then(() => session.endSession(), () => (attempts.unheard > 0 ? endOrphan(session, db) : session.endSession()));
   try {
     await bounded(running, timeoutMs);
   } catch (error) {
