@@ -21,14 +21,12 @@ export interface Measured {
   cpu: Record<string, number>;
 }
 
-const CONNECTIONS = 64;
-
-/** One round of load: 64 connections for durationS seconds. */
-export async function measure(target: Target, durationS: number): Promise<Measured> {
+/** One round of load. */
+export async function measure(target: Target, connections: number, durationS: number): Promise<Measured> {
   const before = Object.entries(target.pids).map(([name, pid]) => [name, cpuOf(pid)] as const);
   const { body } = target;
   const result = await autocannon({
-    url: target.url, method: target.method, headers: target.headers, connections: CONNECTIONS, duration: durationS,
+    url: target.url, method: target.method, headers: target.headers, connections, duration: durationS,
     ...(body ? { requests: [{ setupRequest: (request: object) => ({ ...request, body: JSON.stringify(body(randomUUID())) }) }] } : {}),
   });
   const requests = result.requests.total;

@@ -20,7 +20,14 @@ export async function composeUp(engines: string, env: Env, say: Say): Promise<st
     if (SERVERS.some((recipe) => runningOf(state, recipe))) throw new StartError('Servers of npm run engines -- up run; npm run engines -- down ends them');
     say('starting deploy/compose.yaml');
     writeState(engines, { ...state, docker: true });
-    await must('docker compose up', [...COMPOSE, 'up', '--detach', '--wait', '--quiet-pull'], env);
+    try {
+      await must('docker compose up', [...COMPOSE, 'up', '--detach', '--wait', '--quiet-pull'], env);
+    } catch (error) {
+      // what it has begun; a composition that ran before goes on
+      if (!state.docker) await composeDown(env, say, false).catch((fault: Error) => say(fault.message));
+      writeState(engines, state);
+      throw error;
+    }
     return exportsOf(({ key }) => URLS[key]);
   });
 }

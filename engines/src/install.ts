@@ -5,14 +5,14 @@ import { allDone } from './all-done.ts';
 import { must } from './command.ts';
 import { KAFKA_VERSION, kafkaFolder } from './kafka.ts';
 import { SECANTUSDB_VERSION, secantusFolder } from './mongodb.ts';
-import { JAVA, MAVEN, PYTHON, REDIS, provide } from './packages.ts';
+import { JAVA, MAVEN, PYTHON, REDIS, STRACE, provide } from './packages.ts';
 import type { Say } from './say.ts';
 
 /** Brings what is missing into `engines`; an interrupted installation leaves nothing that is taken for one. @throws StartError */
 export async function install(engines: string, env: Env, say: Say): Promise<void> {
   const kafka = kafkaFolder(engines);
   const secantus = secantusFolder(engines);
-  await provide([JAVA, REDIS, ...(existsSync(kafka) ? [] : [MAVEN]), ...(existsSync(secantus) ? [] : [PYTHON])], env, say);
+  await provide([JAVA, REDIS, STRACE, ...(existsSync(kafka) ? [] : [MAVEN]), ...(existsSync(secantus) ? [] : [PYTHON])], env, say);
   await allDone([
     whole(kafka, async (folder) => {
       say(`installing Kafka ${KAFKA_VERSION} (Maven Central)`);

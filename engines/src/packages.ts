@@ -16,6 +16,8 @@ const program = (name: string, debian: string): Need => ({ what: name, package: 
 export const JAVA = program('java', 'default-jre-headless');
 export const MAVEN = program('mvn', 'maven');
 export const REDIS = program('redis-server', 'redis-server');
+/** Slows the disk under a server of a test. */
+export const STRACE = program('strace', 'strace');
 /** Debian's python3 alone cannot make a virtual environment. */
 export const PYTHON: Need = { what: 'python3 with venv', package: 'python3-venv', isThere: (env) => succeeds(['python3', '-c', 'import venv, ensurepip'], env) };
 

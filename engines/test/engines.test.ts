@@ -48,12 +48,12 @@ describe('npm run engines', () => {
 
   it('names all that is missing and its packages in one sentence', () => {
     const { stdout, stderr, status } = engine('up');
-    expect(stderr).toBe('java, redis-server, mvn and python3 with venv are missing: install the Debian packages default-jre-headless, redis-server, maven and python3-venv\n');
+    expect(stderr).toBe('java, redis-server, strace, mvn and python3 with venv are missing: install the Debian packages default-jre-headless, redis-server, strace, maven and python3-venv\n');
     expect({ stdout, status }).toEqual({ stdout: '', status: 1 });
   });
 
   it('names Java alone where only that is missing', () => {
-    for (const program of ['redis-server', 'mvn', 'python3']) put(program, 'exit 0');
+    for (const program of ['redis-server', 'strace', 'mvn', 'python3']) put(program, 'exit 0');
     expect(engine('up').stderr).toBe('java is missing: install the Debian package default-jre-headless\n');
   });
 
@@ -71,6 +71,45 @@ describe('npm run engines', () => {
     put('docker', 'exit 1');
     const { stderr, status } = engine('up', '--docker');
     expect({ stderr, status }).toEqual({ stderr: 'No Docker engine answers (docker info); npm run engines -- up does without\n', status: 1 });
+  });
+
+  /** A Docker whose `compose up` does this; what of the composition it was told to do. */
+  function putDocker(up: string): () => string[] {
+    const told = join(folder, 'docker-was-told');
+    writeFileSync(told, '');
+    put('docker', `echo "$*" >> '${told}'\ncase "$*" in *" up "*) ${up};; esac`);
+    return () => readFileSync(told, 'utf8').split('\n').flatMap((line) => /compose\.yaml (up|down)\b/.exec(line)?.[1] ?? []);
+  }
+  const REFUSED = 'The composition of up --docker runs; npm run engines -- down ends it\n';
+
+  it('starts the composition, prints its settings, starts no other servers beside it, and ends it', () => {
+    const told = putDocker('exit 0');
+    const { stdout, status } = engine('up', '--docker');
+    expect(stdout).toBe("export MONGODB_URL='mongodb://127.0.0.1:27017/?replicaSet=rs0'\nexport REDIS_URL='redis://127.0.0.1:6379'\nexport KAFKA_BROKERS='127.0.0.1:9092'\n");
+    expect(status).toBe(0);
+    expect(engine('up')).toEqual({ stdout: '', stderr: REFUSED, status: 1 });
+    expect(engine('down').status).toBe(0);
+    expect(told()).toEqual(['up', 'down']);
+    expect(engine('up').stderr).toContain('installing Kafka');
+  });
+
+  it('ends what of a composition has started when the rest does not, and holds it against nobody', () => {
+    const told = putDocker('echo "no space left" >&2; exit 1');
+    const { stdout, stderr, status } = engine('up', '--docker');
+    expect({ stdout, status, last: stderr.trim().split('\n').at(-1) }).toEqual({ stdout: '', status: 1, last: 'docker compose up failed: no space left' });
+    expect(told()).toEqual(['up', 'down']);
+    expect(engine('up').stderr).toContain('installing Kafka');
+  });
+
+  it('keeps a composition that runs when another up --docker fails', () => {
+    putDocker('exit 0');
+    engine('up', '--docker');
+    const told = putDocker('exit 1');
+    expect(engine('up', '--docker').status).toBe(1);
+    expect(told()).toEqual(['up']);
+    expect(engine('up').stderr).toBe(REFUSED);
+    expect(engine('down').status).toBe(0);
+    expect(told()).toEqual(['up', 'down']);
   });
 
   it('ends no process that took over the id of one of its servers, and forgets it', async () => {

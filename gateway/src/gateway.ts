@@ -23,9 +23,9 @@ const HEALTH: LocalRoute = { kind: 'local', reply: () => ({ status: 200, body: '
  * Contract -> routes -> policies -> pipeline -> socket.
  * @throws StartError when the address is taken or a key cannot be read
  */
-export async function startGateway({ config, log, clock }: ProcessStart<ConfigOf<typeof declaration>>): Promise<Running> {
+export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof declaration>>): Promise<Running> {
   const settings = config as Record<string, unknown> & typeof config;
-  const identity = openIdentity({ name: 'gateway', keyFile: config.KEY_FILE, peersFile: config.PEERS_FILE, clock });
+  const identity = openIdentity({ name: 'gateway', keyFile: config.KEY_FILE, peersFile: config.PEERS_FILE });
   const connections = new Map<string, Connection>(audiences().map((audience) => [audience, openConnection({ address: String(settings[settingOf(audience, 'ADDRESS')]), audience, identity })]));
   const callers = new Map(Array.from(connections, ([audience, { call }]) => [audience, call]));
   const auth = clientOf(AuthServiceService, (connections.get('auth') as Connection).call);

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from 'platform/clock.ts';
 import { readConfig, type Env } from 'platform/config.ts';
 import { ServiceError } from 'platform/errors.ts';
 import { createKeys, keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
@@ -59,7 +60,7 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   if (stopping) return;
 
   const operator = openOperator({ keyFolder, addresses });
-  const seeded = await seedPatiently(() => seed(operator, DATA_DIR, Boolean(given.MONGODB_URL)));
+  const seeded = await seedPatiently(() => seed(operator, DATA_DIR, Boolean(given.MONGODB_URL), systemClock));
   operator.close();
   if (stopping) return;
   say(greeting({ baseUrl: `http://${reachable(gatewayAddress)}`, seconds: seconds(), seeded, settings: { ...(given.DATA_DIR && { DATA_DIR }), ...addresses } }));

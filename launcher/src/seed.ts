@@ -4,7 +4,9 @@ import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import type { CallOptions, ServiceClient } from 'platform/call.ts';
+import type { Clock } from 'platform/clock.ts';
 import { ServiceError } from 'platform/errors.ts';
+import { timeOfId } from 'platform/ids.ts';
 import type { Operator } from 'platform/operator.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/agents');
@@ -12,6 +14,8 @@ const ORGANIZATION = 'demo';
 const ADMINISTRATOR = 'admin@demo.example';
 const TOKEN_NAME = 'first start';
 const CREDITS = 1_000;
+/** An organization of this age is its administrators' own: nothing that they took away comes back. */
+const OWN_AFTER_MS = 3_600_000;
 
 export interface Seeded {
   organization: string;
@@ -24,14 +28,16 @@ export interface Seeded {
 
 /**
  * What the first start puts into an empty service. Every step may be repeated, so a start that was killed half-way
- * ends what it began; `markSeeded` comes last.
+ * ends what it began; `markSeeded` comes last. On shared engines a replica's folder may be new at every start and tells nothing:
+ * there the organization's age does.
  * @param shared true on engines that other starts use, too
  * @returns undefined when an earlier start did it
  */
-export async function seed(operator: Operator, dataFolder: string, shared: boolean): Promise<Seeded | undefined> {
+export async function seed(operator: Operator, dataFolder: string, shared: boolean, clock: Clock): Promise<Seeded | undefined> {
   if (existsSync(markerOf(dataFolder))) return undefined;
   const auth = operator.client(AuthServiceService, 'auth');
   const organization = await organizationNamed(auth, ORGANIZATION, operator);
+  if (shared && clock.now() - timeOfId(organization.id) > OWN_AFTER_MS) return undefined;
   const asOperator = () => operator.as(organization.id);
   await unlessThere(auth.createUser({ email: ADMINISTRATOR, name: 'Administrator', roles: ['admin', 'security_admin'], groups: [] }, asOperator()));
   const credits = operator.client(CreditsServiceService, 'credits');

@@ -1,3 +1,5 @@
+import { ServiceError } from './errors.ts';
+
 /** Time as a dependency, so that rules are pure and tests need not wait. */
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -8,13 +10,16 @@ export interface Clock {
 let aheadMs = 0;
 /** Below this the two are the same: times and ids of one process must not jump with every measurement. */
 const SAME_MS = 1_000;
+/** Above this one of the two is wrong, not adrift: a retention job that believed it would remove what must stay. */
+const LARGEST_MS = 3_600_000;
 
-export const storeAheadMs = (): number => aheadMs;
+/** For what is between machines, whatever store they are on. */
+export const machineClock: Clock = { now: () => Date.now() };
 export const systemClock: Clock = { now: () => Date.now() + aheadMs };
 
 /**
  * Makes `systemClock` and new ids of this process go by the store's time, so that replicas agree though their machines do not.
- * Resolves to the correction when it changed.
+ * Resolves to the correction when it changed. @throws ServiceError above an hour; the former correction stays
  */
 export async function followTime(storeNow: () => Promise<number>): Promise<number | undefined> {
   const asked = performance.now();
@@ -22,6 +27,10 @@ export async function followTime(storeNow: () => Promise<number>): Promise<numbe
   const tookMs = performance.now() - asked;
   const measuredMs = Math.round(now + tookMs / 2 - Date.now());
   if (Math.abs(measuredMs - aheadMs) < SAME_MS + tookMs) return undefined;
+  if (Math.abs(measuredMs) > LARGEST_MS) {
+    const apart = `${(Math.abs(measuredMs) / 3_600_000).toFixed(1)} hours ${measuredMs > 0 ? 'ahead of' : 'behind'}`;
+    throw new ServiceError('UNAVAILABLE', `The clock of the document store is ${apart} this machine's, and at most one hour is made up for: set the wrong one right`);
+  }
   aheadMs = measuredMs;
   return aheadMs;
 }

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { jwtVerify, SignJWT, decodeJwt } from 'jose';
-import type { Clock } from './clock.ts';
+import { machineClock, type Clock } from './clock.ts';
 import { ServiceError } from './errors.ts';
 import type { Peers } from './keys.ts';
 import { callerRole } from './policy.ts';
@@ -27,8 +27,11 @@ const LIFETIME_MS = 60_000;
 const SKEW_MS = 10 * 60_000;
 const REMEMBERED = 10_000;
 
-/** @throws StartError when the key or the file of peers cannot be read */
-export function openIdentity({ name, keyFile, peersFile, clock }: { name: string; keyFile: string; peersFile: string; clock: Clock }): Identity {
+/**
+ * Goes by the machine's own clock: not every process is on the store whose time the services use.
+ * @throws StartError when the key or the file of peers cannot be read
+ */
+export function openIdentity({ name, keyFile, peersFile, clock = machineClock }: { name: string; keyFile: string; peersFile: string; clock?: Clock }): Identity {
   const privateKey = readKey(name, keyFile);
   const peers = readPeers(peersFile);
   const signed = new Map<string, { assertion: string; until: number }>();

@@ -1,7 +1,6 @@
 import { userInfo } from 'node:os';
 import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
 import { clientOf, openConnection, type Caller, type Connection } from './client.ts';
-import { systemClock } from './clock.ts';
 import { ServiceError } from './errors.ts';
 import { openIdentity } from './identity.ts';
 import { newId } from './ids.ts';
@@ -34,7 +33,7 @@ export interface Operator {
 
 /** Speaks gRPC with an operator's own key. @throws StartError when there is no key */
 export function openOperator({ name = operatorName(), keyFolder, addresses }: { name?: string; keyFolder: string; addresses: Readonly<Record<string, string | undefined>> }): Operator {
-  const identity = openIdentity({ name, keyFile: keyFileOf(keyFolder, name), peersFile: peersFileOf(keyFolder), clock: systemClock });
+  const identity = openIdentity({ name, keyFile: keyFileOf(keyFolder, name), peersFile: peersFileOf(keyFolder) });
   const subject = name.slice('operator:'.length);
   const connections = new Map<string, Connection>();
   const addressOf = (process: ProcessName): string => addresses[settingOf(process, 'ADDRESS')] ?? addresses[settingOf(process, 'LISTEN')] ?? PROCESSES[process];

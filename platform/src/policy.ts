@@ -19,7 +19,8 @@ export interface MethodPolicy {
   maxBodyBytes: number;
 }
 
-const DEFAULT_DEADLINE_MS = 5_000;
+/** Longer than two steps on an engine, each with its time-out: the service itself says whether it was done. */
+const DEFAULT_DEADLINE_MS = 12_000;
 
 type RawPolicy = Record<string, unknown> | undefined;
 // protobufjs yields a bare value for one element, an array for several, depending on how it was written

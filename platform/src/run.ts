@@ -7,6 +7,7 @@ import { address, addresses, integer, path, type ConfigOf, type Declaration, typ
 import { engineConfig, openBusEngine, openStoreEngine, type EngineConfig } from './engines.ts';
 import type { EventBus } from './events/bus.ts';
 import { OUTBOX } from './events/outbox.ts';
+import { ServiceError } from './errors.ts';
 import { openIdentity } from './identity.ts';
 import { startJobs, type Job, type JobRunner } from './jobs.ts';
 import { listJobs, runJob } from './job-service.ts';
@@ -15,6 +16,7 @@ import type { Log } from './log.ts';
 import { commonConfig, runProcess, type CommonConfig, type ProcessStart, type Running } from './process.ts';
 import { PROCESSES, settingOf, type ProcessName } from './processes.ts';
 import { served, startServer, type Served } from './server.ts';
+import { StartError } from './start-error.ts';
 import { openHotRows, type HotRows } from './store/hot-rows.ts';
 import type { Collection, Op, OpenStore, PlatformStore, Store } from './store/store.ts';
 
@@ -73,9 +75,9 @@ export const run = <D extends Declaration, Deps>(program: Program<D, Deps>, env:
 
 /** Everything that a service opens, in order; `stop` closes it in the opposite one. */
 export async function startService<D extends Declaration, Deps>(program: Program<D, Deps>, start: ProcessStart<ConfigOf<D> & ServiceConfig>): Promise<Running> {
-  const { config, log, clock, instanceId } = start;
+  const { config, log, instanceId } = start;
   const settings = config as Record<string, unknown> & ServiceConfig;
-  const identity = openIdentity({ name: program.name, keyFile: settings.KEY_FILE, peersFile: settings.PEERS_FILE, clock });
+  const identity = openIdentity({ name: program.name, keyFile: settings.KEY_FILE, peersFile: settings.PEERS_FILE });
   const opening = { settings, service: program.name, log };
   const storeFile = join(settings.DATA_DIR, `${program.name}.db`);
   const connections: Connection[] = [];
@@ -103,7 +105,7 @@ export async function startService<D extends Declaration, Deps>(program: Program
       connections.push(connection);
       return clientOf(definition, connection.call);
     },
-  });
+  }).catch(refuseStart);
   const { store } = opened;
   if (!store) throw new Error(`${program.name} opened no store`);
   const runner = (opened.runner = startJobs([...program.jobs(deps), ...ownJobs], { platformStore: store.platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log }));
@@ -125,7 +127,14 @@ export async function startService<D extends Declaration, Deps>(program: Program
   };
 }
 
-/** At the start, and again since clocks drift and are set. */
+/** An engine that fails when it has been reached says so as it does to callers. @throws StartError for that */
+function refuseStart(error: unknown): never {
+  if (!(error instanceof ServiceError)) throw error;
+  const why = error.cause instanceof Error ? ` (${error.cause.message.split('\n', 1)[0]})` : '';
+  throw new StartError(`${error.message}${why}`, { cause: error });
+}
+
+/** At the start, and again since clocks drift and are set. A clock that is too far off is logged by the round, which fails. */
 async function following({ platformStore }: OpenStore, log: Log, ownJobs: Job[]): Promise<void> {
   const run = async (): Promise<number> => {
     const aheadMs = await followTime(() => platformStore.now());

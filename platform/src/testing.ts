@@ -63,7 +63,7 @@ export async function startProgram<D extends Declaration, Deps>(program: Program
   const addressOf = () => running.map(({ address }) => address).join(',');
   const connections: { close(): void }[] = [];
   const clientAt = <S extends ServiceDefinition>(address: string, definition: S, caller: string) => {
-    const identity = openIdentity({ name: caller, keyFile: keyFileOf(keys, caller), peersFile: peersFileOf(keys), clock });
+    const identity = openIdentity({ name: caller, keyFile: keyFileOf(keys, caller), peersFile: peersFileOf(keys) });
     const connection = openConnection({ address, audience: program.name as ProcessName, identity });
     connections.push(connection);
     return clientOf(definition, connection.call);

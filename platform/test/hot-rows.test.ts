@@ -62,4 +62,44 @@ describe('slots of rows', () => {
     expect(await rowsOf(four)).toEqual(high);
     for (const hotRows of [one, three, four]) await hotRows.close();
   });
+
+  const BRIEF_MS = 300;
+  /** Who has a slot, by the leases that have not run out. */
+  const owners = async (): Promise<unknown[]> => (await open.platformStore.find(LEASES, { until: { gt: await open.platformStore.now() } })).map(({ owner }) => owner);
+  async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
+    while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+
+  it('are asked for until there is one, by a process that found none', async () => {
+    const first = await Promise.all([openHotRows(open, { owner: 'five', leaseMs: 60_000, log }), openHotRows(open, { owner: 'six', leaseMs: 60_000, log })]);
+    const late = await openHotRows(open, { owner: 'seven', leaseMs: BRIEF_MS, log });
+    expect(await owners()).not.toContain('seven');
+    await first[0].close();
+    await until(async () => (await owners()).includes('seven'));
+    await late.close();
+    expect(await owners()).toEqual(['six']);
+    await first[1].close();
+  });
+
+  it('are leased again after an outage that was longer than the lease', async () => {
+    let failed = 0;
+    let down = false;
+    const now = async () => {
+      if (!down) return open.platformStore.now();
+      failed++;
+      throw new Error('down');
+    };
+    let lost = 0;
+    const platformStore = { ...open.platformStore, now };
+    const hotRows = await openHotRows({ hotRows: 16, platformStore }, { owner: 'eight', leaseMs: BRIEF_MS, log: { ...log, warn: () => lost++ } as unknown as typeof log });
+    down = true;
+    await until(() => lost > 0);
+    const before = failed;
+    await until(() => failed > before);
+    expect(await owners()).toEqual([]);
+    down = false;
+    await until(async () => (await owners()).includes('eight'));
+    await hotRows.close();
+    expect(await owners()).toEqual([]);
+  });
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { SignJWT, UnsecuredJWT } from 'jose';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import type { Principal } from 'platform/principal.ts';
+import { followTime } from '../src/clock.ts';
 import { openIdentity, type Identity } from '../src/identity.ts';
 import { listJobs, runJob } from '../src/job-service.ts';
 import { createKeys, keyFileOf, peersFileOf, type Peers } from '../src/keys.ts';
@@ -91,6 +92,17 @@ describe('an assertion', () => {
       expect(await open('memory').verify(await open('gateway', keyFolder).sign('memory', serverToken('o1')))).toMatchObject({ caller: 'gateway' });
     }
   });
+});
+
+it('an identity goes by the clock of its machine, not by the time of a store', async () => {
+  const identityOf = (name: string) => openIdentity({ name, keyFile: keyFileOf(keys, name), peersFile: peersFileOf(keys) });
+  const assertion = await identityOf('gateway').sign('memory', serverToken('o1'));
+  await followTime(async () => Date.now() + 30 * 60_000);
+  try {
+    await expect(identityOf('memory').verify(assertion)).resolves.toMatchObject({ caller: 'gateway' });
+  } finally {
+    await followTime(async () => Date.now());
+  }
 });
 
 describe('a process', () => {

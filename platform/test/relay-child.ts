@@ -1,6 +1,7 @@
 import { OUTBOX } from 'platform/events/outbox.ts';
 import { relayJob } from 'platform/events/relay.ts';
 import { openSqliteBus } from 'platform/events/sqlite.ts';
+import { makeLog } from 'platform/log.ts';
 import { openSqliteStore } from 'platform/store/sqlite.ts';
 
 // A relay that dies between the bus's acknowledgement and the removal: `relay-child.ts <store file> <event file>`.
@@ -10,6 +11,7 @@ const bus = await openSqliteBus(eventFile);
 const relay = relayJob({
   platformStore,
   intervalMs: 1,
+  log: makeLog('test', 'silent'),
   bus: {
     async publish(topic, events) {
       await bus.publish(topic, events);

@@ -3,10 +3,15 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import pino from 'pino';
 import { EventsTooLarge, MAX_EVENT_BYTES, type CloudEvent, type EventBus, type Topic } from 'platform/events/bus.ts';
 import { auditOp, OUTBOX, outboxOp } from 'platform/events/outbox.ts';
 import { relayJob } from 'platform/events/relay.ts';
 import { openSqliteBus } from 'platform/events/sqlite.ts';
+import { startJobs } from 'platform/jobs.ts';
+import { LEASES } from 'platform/lease.ts';
+import { makeLog } from 'platform/log.ts';
 import { openSqliteStore } from 'platform/store/sqlite.ts';
 import { collection, insert, type OpenStore, type OrganizationDocument } from 'platform/store/store.ts';
 import { Seen } from './seen.ts';
@@ -24,7 +29,7 @@ describe('the relay', () => {
   let bus: EventBus;
   const storeFile = (): string => join(folder, 'store.sqlite');
   const eventFile = (): string => join(folder, 'events.sqlite');
-  const openStore = (): Promise<OpenStore> => openSqliteStore(storeFile(), [OUTBOX as never, NOTES as never]);
+  const openStore = (): Promise<OpenStore> => openSqliteStore(storeFile(), [OUTBOX as never, NOTES as never, LEASES as never]);
 
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'relay-'));
@@ -40,7 +45,20 @@ describe('the relay', () => {
       insert(NOTES, { _id: `${topic}-${n}`, organizationId: 'o', n }),
       outboxOp({ topic, source: '/test', type: 'note.written.v1', organizationId: 'o', subject: `notes/${n}`, sequence: 1, time: '2026-01-01T00:00:00.000Z', data: { n } }),
     ]);
-  const relay = (via: Pick<EventBus, 'publish'> = bus) => relayJob({ platformStore: store.platformStore, bus: via, intervalMs: 1 });
+  const relay = (via: Pick<EventBus, 'publish'> = bus, log = makeLog('test', 'silent'), intervalMs = 1) => relayJob({ platformStore: store.platformStore, bus: via, intervalMs, log });
+  /** The bus, to which events of these numbers are too large; notes what it has accepted. */
+  function picky(tooLarge: ReadonlySet<number>): Pick<EventBus, 'publish'> & { accepted: Seen<number> } {
+    const accepted = new Seen<number>();
+    return {
+      accepted,
+      async publish(topic, events) {
+        const [refused, taken] = [events.filter((event) => tooLarge.has(numberOf(event))), events.filter((event) => !tooLarge.has(numberOf(event)))];
+        await bus.publish(topic, taken);
+        for (const event of taken) accepted.add(numberOf(event));
+        if (refused.length > 0) throw new EventsTooLarge('too large', refused.map(({ id }) => id));
+      },
+    };
+  }
   const waiting = (topic: Topic = TOPIC): Promise<number> => store.platformStore.count(OUTBOX, { topic });
   async function consume(topic: Topic = TOPIC): Promise<Seen<CloudEvent>> {
     const seen = new Seen<CloudEvent>();
@@ -122,22 +140,34 @@ describe('the relay', () => {
     expect(await relay().run(never)).toBe(3);
   });
 
-  it('keeps an event that the bus finds too large, sends all others, before and behind it, and rejects', async () => {
+  it('keeps an event that the bus finds too large and says so once, sends all others, before and behind it, and does not fail', async () => {
     for (const n of upTo(450)) await write(n);
     const tooLarge = new Set([0, 199, 200, 449]);
-    const accepted: number[] = [];
-    const picky: Pick<EventBus, 'publish'> = {
-      async publish(topic, events) {
-        const [refused, taken] = [events.filter((event) => tooLarge.has(numberOf(event))), events.filter((event) => !tooLarge.has(numberOf(event)))];
-        await bus.publish(topic, taken);
-        accepted.push(...taken.map(numberOf));
-        if (refused.length > 0) throw new EventsTooLarge('too large', refused.map(({ id }) => id));
-      },
-    };
-    for (let round = 0; round < 2; round++) await expect(relay(picky).run(never)).rejects.toThrow('too large');
-    expect(accepted).toEqual(upTo(450).filter((n) => !tooLarge.has(n)));
-    expect(await waiting()).toBe(4);
+    const via = picky(tooLarge);
+    const logged: { level: number; topic: string; events: string[] }[] = [];
+    const job = relay(via, pino(new Writable({ write: (line, _, done) => (logged.push(JSON.parse(line)), done()) })));
+    expect([await job.run(never), await job.run(never)]).toEqual([446, 0]);
+    expect(via.accepted.items).toEqual(upTo(450).filter((n) => !tooLarge.has(n)));
+    const stay = (await store.platformStore.find(OUTBOX, {})).map(({ event }) => JSON.parse(event) as CloudEvent);
+    expect(stay.map(numberOf)).toEqual([...tooLarge]);
+    expect(logged.map(({ level, topic }) => [level, topic])).toEqual(logged.map(() => [pino.levels.values.error, TOPIC]));
+    expect(logged.flatMap(({ events }) => events)).toEqual(stay.map(({ id }) => id));
     expect(await relay().run(never)).toBe(4);
+  });
+
+  it('still goes at once when it is poked while an event that is too large stays', async () => {
+    const via = picky(new Set([0]));
+    await write(0);
+    const log = makeLog('test', 'silent');
+    // its own interval is longer than this test may last
+    const jobs = startJobs([relay(via, log, 3_600_000)], { platformStore: store.platformStore, owner: 'test', leaseMs: 10_000, log });
+    for (const n of [1, 2, 3]) {
+      await write(n);
+      jobs.poke('relay');
+      await via.accepted.count(n);
+    }
+    await jobs.stop();
+    expect(await waiting()).toBe(1);
   });
 
   it('never has an event that is larger than every broker takes: the change that it tells of is not made', () => {

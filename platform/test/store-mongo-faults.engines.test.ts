@@ -34,18 +34,24 @@ afterAll(async () => {
 beforeEach(async () => {
   database = `faults-${randomUUID()}`;
   [opened, patient] = await Promise.all([openStore(server.url), openStore(server.url, PATIENCE_MS)]);
-  await opened.store.apply('A', [insert(ITEMS, item('1'))]);
+  await opened.store.apply('A', [insert(ITEMS, item('1')), insert(ITEMS, item('8')), insert(ITEMS, item('9'))]);
 });
 afterEach(() => Promise.all([opened.close(), patient.close()]));
 
 const more = update(ITEMS, { _id: '1' }, { increment: { rank: 1 } });
 const alone = { insert: [insert(ITEMS, item('2'))], update: [more], delete: [remove(ITEMS, { _id: '1' })] };
-const before = ['1:0'];
-const after = { insert: ['1:0', '2:0'], update: ['1:1'], delete: [] };
-const batch = [more, insert(ITEMS, item('2')), insert(ITEMS, item('3')), insert(MESSAGES, { _id: randomUUID(), topic: 't' }), update(ITEMS, { _id: '3' }, { increment: { rank: 3 } })];
+const before = ['1:0', '8:0', '9:0'];
+const after = { insert: ['1:0', '2:0', '8:0', '9:0'], update: ['1:1', '8:0', '9:0'], delete: ['8:0', '9:0'] };
+/** A removal that expects nothing is a deleteMany, the other one a deleteOne. */
+const removals = [remove(ITEMS, { _id: '8' }, { optional: true }), remove(ITEMS, { _id: '9' })];
+const batchWith = (last: readonly Op[]) => [more, insert(ITEMS, item('2')), insert(ITEMS, item('3')), insert(MESSAGES, { _id: randomUUID(), topic: 't' }), update(ITEMS, { _id: '3' }, { increment: { rank: 3 } }), ...last];
+const batch = batchWith(removals);
 const afterBatch = ['1:1', '2:0', '3:3'];
 const single = Object.entries(alone).map(([command, ops]) => ({ command, ops, done: after[command as keyof typeof after] }));
-const inBatch = ['insert', 'update', 'commitTransaction'].map((command) => ({ command, ops: batch, done: afterBatch }));
+/** Up to its commit a fault meets the first command of its name. */
+const inOpenBatch = [...['insert', 'update', 'delete'].map((command) => ({ command, ops: batch })), { command: 'delete', ops: batchWith(removals.toReversed()) }].map((each) => ({ ...each, done: afterBatch }));
+const inCommit = [{ command: 'commitTransaction', ops: batch, done: afterBatch }];
+const inBatch = [...inOpenBatch, ...inCommit];
 
 async function withFailPoint<T>(failing: Document, mode: 'alwaysOn' | { times: number }, work: () => Promise<T>): Promise<T> {
   const set = (to: unknown) => admin.db('admin').command({ configureFailPoint: 'failCommand', mode: to, data: failing });
@@ -69,8 +75,8 @@ describe('a write whose connection closes', () => {
     await expect(withFailPoint({ failCommands: [command], closeConnection: true }, 'alwaysOn', () => apply(ops))).rejects.toMatchObject(OUTCOME_UNKNOWN);
     expect([before, done]).toContainEqual(await stored());
   });
-  it.each(['insert', 'update'])('in %s of a transaction again and again, is not done', async (command) => {
-    await expect(withFailPoint({ failCommands: [command], closeConnection: true }, 'alwaysOn', () => apply(batch))).rejects.toMatchObject(UNAVAILABLE);
+  it.each(inOpenBatch)('in $command of a transaction again and again, is not done', async ({ command, ops }) => {
+    await expect(withFailPoint({ failCommands: [command], closeConnection: true }, 'alwaysOn', () => apply(ops))).rejects.toMatchObject(UNAVAILABLE);
     expect(await stored()).toEqual(before);
   });
   it('in its commit again and again, has an unknown outcome, and is done whole or not at all', async () => {
@@ -85,19 +91,19 @@ describe('a write to a server that is not primary', () => {
     await withFailPoint({ failCommands: [command], ...NOT_PRIMARY, errorLabels: [command === 'commitTransaction' || ops.length === 1 ? 'RetryableWriteError' : 'TransientTransactionError'] }, once, () => applyPatiently(ops));
     expect(await stored()).toEqual(done);
   });
-  it.each([...single, ...inBatch.slice(0, 2)])('and stays so at $command, is not done', async ({ command, ops }) => {
+  it.each([...single, ...inOpenBatch])('and stays so at $command, is not done', async ({ command, ops }) => {
     await expect(withFailPoint({ failCommands: [command], ...NOT_PRIMARY, errorLabels: [ops.length === 1 ? 'RetryableWriteError' : 'TransientTransactionError'] }, 'alwaysOn', () => apply(ops))).rejects.toMatchObject(UNAVAILABLE);
     expect(await stored()).toEqual(before);
   });
 });
 
 describe('a write whose majority is not confirmed', () => {
-  it.each([...single, ...inBatch.slice(2)])('in $command, is confirmed by a repeat and done once', async ({ command, ops, done }) => {
+  it.each([...single, ...inCommit])('in $command, is confirmed by a repeat and done once', async ({ command, ops, done }) => {
     const writeConcernError = { code: 91, errmsg: 'shutdown', errorLabels: ['RetryableWriteError'] };
     await withFailPoint({ failCommands: [command], writeConcernError, errorLabels: ['RetryableWriteError'] }, once, () => applyPatiently(ops));
     expect(await stored()).toEqual(done);
   });
-  it.each([...single, ...inBatch.slice(2)])('in $command, for good, has an unknown outcome, and is done at most once', async ({ command, ops, done }) => {
+  it.each([...single, ...inCommit])('in $command, for good, has an unknown outcome, and is done at most once', async ({ command, ops, done }) => {
     await expect(withFailPoint({ failCommands: [command], writeConcernError: { code: 64, errmsg: 'waiting for replication timed out' } }, 'alwaysOn', () => apply(ops))).rejects.toMatchObject(OUTCOME_UNKNOWN);
     expect([before, done]).toContainEqual(await stored());
   });
@@ -121,7 +127,7 @@ describe('a write whose answer is lost', () => {
     expect(proxy.lost()).toBe(1);
     expect(await stored()).toEqual(done);
   });
-  it.each([...single, ...inBatch.slice(2)])('in $command, and nobody answers later, has an unknown outcome: it was done', async ({ command, ops, done }) => {
+  it.each([...single, ...inCommit])('in $command, and nobody answers later, has an unknown outcome: it was done', async ({ command, ops, done }) => {
     proxy.loseAnswerTo(command, 1);
     proxy.dieWithNext();
     // the last error of the driver says here only that no server was found
@@ -135,7 +141,7 @@ describe('a write whose answer is lost', () => {
     expect(await stored()).toEqual(before);
   });
   // mongod remembers such writes, the stand-in forgets them and would increment twice
-  const met = [...single.filter(({ command }) => command !== 'update'), ...inBatch.slice(2)];
+  const met = [...single.filter(({ command }) => command !== 'update'), ...inCommit];
   it.each(met)('in $command, of a server that starts again and has forgotten it, has an unknown outcome, never that of a refusal: it was done once', async ({ command, ops, done }) => {
     await through.close();
     through = await openStore(`mongodb://127.0.0.1:${proxy.port}/?directConnection=true`, PATIENCE_MS);
@@ -182,7 +188,7 @@ describe('a server that does not answer', () => {
       server.resume();
     }
     await apply([insert(ITEMS, item('5'))]);
-    expect([['1:0', '5:0'], ['1:0', '4:0', '5:0']]).toContainEqual(await stored());
+    expect([['1:0', '5:0', '8:0', '9:0'], ['1:0', '4:0', '5:0', '8:0', '9:0']]).toContainEqual(await stored());
   });
 
   it('because it was killed, is unavailable in time, and the store goes on when it is back', async () => {
@@ -192,7 +198,7 @@ describe('a server that does not answer', () => {
     await within(TIMEOUT_MS + SLACK_MS, expect(apply(batch)).rejects.toMatchObject(UNAVAILABLE));
     await server.restart();
     await apply([insert(ITEMS, item('6'))]);
-    expect(await stored()).toEqual(['1:0', '6:0']);
+    expect(await stored()).toEqual(['1:0', '6:0', '8:0', '9:0']);
   });
 });
 
@@ -207,6 +213,6 @@ describe('a batch whose server does not answer for a while', () => {
     }
     // the server reads their statements now; unended they would hold the document for a minute
     await Promise.all(Array.from({ length: 8 }, () => applyPatiently([more])));
-    expect(await stored()).toEqual(['1:8']);
+    expect(await stored()).toEqual(['1:8', '8:0', '9:0']);
   });
 });

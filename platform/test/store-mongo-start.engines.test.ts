@@ -52,6 +52,23 @@ describe('a store that cannot use its MongoDB says so in one sentence', () => {
   it.each(['other', 'reader'])('when the user is %s, who may not write its database', async (user) => {
     expect(await refusal(open(as(user)))).toMatch(/^MongoDB at 127\.0\.0\.1:\d+ does not allow what the service needs: readWrite on /);
   });
+  it.each(['insert', 'update', 'delete', 'find'])('when the user may do all but %s', async (command) => {
+    const server = await startMongo();
+    const admin = new MongoClient(server.url);
+    try {
+      await admin.db('admin').command({ configureFailPoint: 'failCommand', mode: 'alwaysOn', data: { failCommands: [command], errorCode: 13 } });
+      expect(await refusal(open(server.url))).toBe(`MongoDB at 127.0.0.1:${server.port} does not allow what the service needs: readWrite on ${database}`);
+    } finally {
+      await admin.close();
+      await server.stop();
+    }
+  });
+  it('and leaves no document behind when it opens, however many do so at once', async () => {
+    const name = `probe-${randomUUID()}`;
+    const stores = await Promise.all([1, 2, 3, 4].map(() => open(url, [ITEMS], name)));
+    expect(await stores[0]!.platformStore.count(ITEMS, {})).toBe(0);
+    await Promise.all(stores.map((store) => store.close()));
+  });
   it('when it asks for credentials and there are none', async () => {
     expect(await refusal(open(locked.url))).toMatch(/^MongoDB at 127\.0\.0\.1:\d+ does not allow what the service needs: readWrite on /);
   });

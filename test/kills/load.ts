@@ -7,6 +7,8 @@ export type Outcome = 'done' | 'refused' | 'unknown';
 /** One request that would change something, and what its client was told. */
 export interface Sent {
   requestId: string;
+  /** "POST /api/agent/run" */
+  what: string;
   outcome: Outcome;
   status: number | undefined;
   /** From the request to the end of its answer. */
@@ -44,16 +46,25 @@ export interface Load {
   during(outage: Promise<void>, whose?: 'failed' | 'all'): Promise<void>;
   /** @param at the gateway that is asked */
   run(agentName: string, args: { n: number }, key?: string, at?: string): Promise<SentRun>;
+  /** Besides those clients, one at every gateway that creates and one that runs by key, until it is over; they wait for the end of no outage. */
+  askUntil(isOver: () => boolean): Promise<void>;
   /** No request starts after this; resolves when the last has ended. */
   stop(): Promise<void>;
 }
 
 export const QUICK = 'quick';
 
+/** @param at the gateway that is asked @param waits when it fails in an outage, for the end of that */
+interface Asking {
+  at?: string;
+  waits?: boolean;
+}
+
 /** Clients that create, update and delete objects and run an agent, with and without a key, until stopped; at several gateways in turn. */
 export async function startLoad({ baseUrl, token, clients }: { baseUrl: string | readonly string[]; token: string; clients: number }): Promise<Load> {
   let turn = 0;
-  const gateway = (): string => (typeof baseUrl === 'string' ? baseUrl : (baseUrl[turn++ % baseUrl.length] as string));
+  const gateways = typeof baseUrl === 'string' ? [baseUrl] : baseUrl;
+  const gateway = (): string => gateways[turn++ % gateways.length] as string;
   const [sent, runs, objects]: [Sent[], SentRun[], Tracked[]] = [[], [], []];
   const waiting: { count: number; resolve(): void }[] = [];
   const allWait: (() => void)[] = [];
@@ -62,17 +73,17 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string |
   if (made.status !== 201) throw new Error(`type: ${made.status} ${made.text}`);
   const typeId: string = made.body.id;
 
-  async function send(method: string, path: string, body?: object, headers: Record<string, string> = {}, at = gateway()): Promise<Sent> {
+  async function send(method: string, path: string, body?: object, headers: Record<string, string> = {}, { at = gateway(), waits = true }: Asking = {}): Promise<Sent> {
     const [requestId, from] = [newId(), performance.now()];
     const reply = await request(at, method, path, { token, body, headers: { ...headers, 'X-Request-Id': requestId } }).catch(() => undefined);
     const tookMs = performance.now() - from;
-    const change = { requestId, outcome: outcomeOf(reply), status: reply?.status, tookMs, body: reply?.body, headers: reply?.headers };
+    const change = { requestId, what: `${method} ${path}`, outcome: outcomeOf(reply), status: reply?.status, tookMs, body: reply?.body, headers: reply?.headers };
     sent.push(change);
     if (change.outcome === 'done') {
       acknowledged += 1;
       for (const { count, resolve } of waiting) if (acknowledged >= count) resolve();
     }
-    if (change.outcome !== 'done' || holdAll) {
+    if (waits && (change.outcome !== 'done' || holdAll)) {
       held += 1;
       if (held === clients) for (const resolve of allWait.splice(0)) resolve();
       await outage;
@@ -92,15 +103,15 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string |
     }
   }
 
-  async function create(key: string, content: object): Promise<Tracked> {
+  async function create(key: string, content: object, asking?: Asking): Promise<Tracked> {
     const object: Tracked = { key, id: undefined, possible: [undefined], acknowledged: [] };
     objects.push(object);
-    await change(object, 'created', content, send('POST', '/api/memory/objects', { typeId, key, content }));
+    await change(object, 'created', content, send('POST', '/api/memory/objects', { typeId, key, content }, {}, asking));
     return object;
   }
 
-  const run = async (agentName: string, args: { n: number }, key?: string, at?: string): Promise<SentRun> => {
-    const change = await send('POST', '/api/agent/run', { agentName, args }, key === undefined ? {} : { 'Idempotency-Key': key }, at);
+  const run = async (agentName: string, args: { n: number }, key?: string, asking?: Asking): Promise<SentRun> => {
+    const change = await send('POST', '/api/agent/run', { agentName, args }, key === undefined ? {} : { 'Idempotency-Key': key }, asking);
     const record: SentRun = { ...change, agentName, args, key };
     runs.push(record);
     return record;
@@ -121,7 +132,17 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string |
   const running = Promise.all(Array.from({ length: clients }, (_, index) => client(index))).then(() => undefined);
   running.catch(() => undefined);
   return {
-    typeId, sent, runs, objects, run,
+    typeId, sent, runs, objects,
+    run: (agentName, args, key, at) => run(agentName, args, key, { at }),
+    async askUntil(isOver) {
+      const again = async (ask: () => Promise<unknown>): Promise<void> => {
+        do await ask();
+        while (!isOver());
+      };
+      await Promise.all(gateways.map((at) => ({ at, waits: false })).flatMap((asking) => [
+        again(() => create(`asked/${newId()}`, { text: 'asked' }, asking)), again(() => run(QUICK, { n: 1 }, newId(), asking)),
+      ]));
+    },
     untilAcknowledged: (more) => Promise.race([running, new Promise<void>((resolve) => waiting.push({ count: acknowledged + more, resolve }))]),
     untilAllWait: () => Promise.race([running, new Promise<void>((resolve) => (held === clients ? resolve() : allWait.push(resolve)))]),
     during(ends, whose = 'failed') {

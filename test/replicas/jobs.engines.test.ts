@@ -20,6 +20,8 @@ import { openUnleased, type Unleased } from './unleased.ts';
 const CLIENTS = 4;
 const ACKNOWLEDGED = 40;
 const SLOW_RUNS = 6;
+/** None of them ends before the last is seen to run, and before all are stopped. */
+const ARGS = { n: 4 * SLOW_ARGS.n };
 const isActive = ({ status }: Execution): boolean => status === 'queued' || status === 'running';
 const ABANDONED = 20;
 
@@ -75,7 +77,7 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
     await relaying;
     await load.stop();
 
-    const slow = Array.from({ length: SLOW_RUNS }, () => load.run(SLOW, SLOW_ARGS, newId()));
+    const slow = Array.from({ length: SLOW_RUNS }, () => load.run(SLOW, ARGS, newId()));
     await eventually(async () => (await executionsOf(stack, tenant)).filter(isActive).length === SLOW_RUNS);
     let reaped = 0;
     const agentPids = stack.pidsOf('agents');

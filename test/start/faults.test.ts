@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { PROCESSES } from 'platform/processes.ts';
 import { lockFile } from 'platform/store/file-lock.ts';
 import { temporaryFolder } from 'platform/testing.ts';
-import { freeAddresses, REPOSITORY } from '../stack.ts';
+import { freeAddresses, freePorts, REPOSITORY } from '../stack.ts';
 import { outcomeOf, type Outcome } from './outcome.ts';
 
 const LAUNCHER = join(REPOSITORY, 'launcher/src/main.ts');
@@ -64,6 +64,14 @@ describe('a start that cannot be: one clear sentence, exit code 1', () => {
       'agents: RUNNERS must be an integer from 1 to 64, not "0"',
       'auth: AUTH_LISTEN must be host:port with a port from 0 to 65535, for example 127.0.0.1:9000, not "8080"',
     ]);
+  });
+
+  it.each([
+    ['MongoDB', 'MONGODB_URL', (place: string) => `mongodb://app:hidden@${place}/?replicaSet=rs0`, 'cannot be reached'],
+    ['Kafka', 'KAFKA_BROKERS', (place: string) => place, 'cannot be used'],
+  ])('%s where nothing listens: where it was looked for, said once for all services, and no credentials', async (server, setting, url, what) => {
+    const place = `127.0.0.1:${(await freePorts(1))[0]}`;
+    expect(await faults({ [setting]: url(place) })).toEqual([expect.stringMatching(new RegExp(`^agents, memory, credits, auth: ${server} at ${place} ${what}: [^@]*ECONNREFUSED ${place}$`))]);
   });
 
   it('a service on a port that the others cannot know', async () => {

@@ -79,14 +79,17 @@ export async function consume({ kafka, topic, groupId, timeoutMs, sessionTimeout
     });
   }
 
+  const beginning = begin();
   try {
-    await Promise.race([begin(), over.promise]);
+    await Promise.race([beginning, over.promise]);
     await over.promise;
   } finally {
     ended = true;
     clearInterval(watchdog);
     signal.removeEventListener('abort', stop);
     await Promise.allSettled(running);
-    await inTime(consumer.disconnect(), timeoutMs).catch(() => undefined);
+    // not before it has joined: kafkajs cannot stop a consumer that is still about to, which would come back and hold partitions
+    const left = beginning.catch(() => undefined).then(() => consumer.disconnect());
+    await inTime(left, timeoutMs).catch(() => undefined);
   }
 }

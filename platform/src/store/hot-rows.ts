@@ -21,7 +21,7 @@ export interface HotRows {
 export const singleRow: HotRows = { rows: 1, take: (_, work) => work(0), close: async () => undefined };
 
 /**
- * Leases a slot of rows to this process; when all are taken it shares one.
+ * Leases a slot of rows to this process; while there is none for it, it shares one and asks again every `leaseMs`.
  * @param owner unique per process
  */
 export async function openHotRows({ hotRows: rows, platformStore }: Pick<OpenStore, 'hotRows' | 'platformStore'>, { owner, leaseMs, log }: { owner: string; leaseMs: number; log: Log }): Promise<HotRows> {
@@ -31,13 +31,17 @@ export async function openHotRows({ hotRows: rows, platformStore }: Pick<OpenSto
   let keeper: ReturnType<typeof keepLease> | undefined;
   let takeRow = freeRows(slotOf(shared, rows));
   let closed = false;
+  let again: NodeJS.Timeout | undefined;
+  let asking: Promise<void> | undefined;
 
-  async function lease(): Promise<void> {
+  async function lease(): Promise<boolean> {
     for (let slot = 0; slot < slots; slot++) {
       const held = await acquireLease(platformStore, nameOf(slot), owner, leaseMs);
-      if (held !== undefined) return hold(slot, held);
+      if (held === undefined) continue;
+      hold(slot, held);
+      return true;
     }
-    log.warn({ slots }, 'every slot of rows is leased by another process; writers may abort each other');
+    return false;
   }
 
   function hold(slot: number, held: Lease): void {
@@ -46,16 +50,33 @@ export async function openHotRows({ hotRows: rows, platformStore }: Pick<OpenSto
     keeper.signal.addEventListener('abort', () => {
       void keeper?.end();
       keeper = undefined;
-      if (!closed) lease().catch((error: unknown) => log.warn({ error }, 'no slot of rows could be leased; the former one is used on'));
+      log.warn({ slot }, 'lost the slot of rows; it is used on until another is leased');
+      ask();
     });
   }
 
-  await lease();
+  function ask(): void {
+    if (closed) return;
+    asking = lease().catch((error: unknown) => log.debug({ error }, 'no slot of rows could be leased')).then((held) => {
+      if (!held) askLater();
+    });
+  }
+
+  function askLater(): void {
+    if (!closed) again = setTimeout(ask, leaseMs).unref();
+  }
+
+  if (!(await lease())) {
+    log.warn({ slots }, 'every slot of rows is leased by another process; writers may abort each other');
+    askLater();
+  }
   return {
     rows,
     take: (organizationId, work) => takeRow(organizationId, work),
     async close() {
       closed = true;
+      clearTimeout(again);
+      await asking;
       const held = await keeper?.end();
       if (held) await releaseLease(platformStore, held);
     },

@@ -35,7 +35,7 @@ function clientFor({ url, poolMax, timeoutMs }: Omit<MongoSettings, 'database'>)
       ignoreUndefined: false,
       monitorCommands: true,
       maxPoolSize: poolMax,
-      // The driver no longer has one time for a whole operation (`timeoutMS` does nothing since 7.8): each of its parts has its own.
+      // In driver 7.8 `timeoutMS` does nothing: each part of an operation has its own limit, the whole is bounded by `bounded` (ADR 11).
       serverSelectionTimeoutMS: timeoutMs,
       connectTimeoutMS: timeoutMs,
       waitQueueTimeoutMS: timeoutMs,

@@ -1,4 +1,5 @@
-import type { Db, MongoClient } from 'mongodb';
+import { MongoServerError, type Db, type MongoClient } from 'mongodb';
+import { newId } from '../ids.ts';
 import type { Log } from '../log.ts';
 import { applyOps } from './mongo-apply.ts';
 import { watchAttempts } from './mongo-attempts.ts';
@@ -30,7 +31,7 @@ export async function openMongoStore({ log, onAbort = () => undefined, ...settin
   const { client, target } = await connectMongo(settings);
   try {
     const db = client.db(settings.database);
-    await checked(target, () => probe(db, collections));
+    await checked(target, () => probe(client, db, collections));
     await checked(target, () => prepareCollections(db, collections, PREPARE_MS), 2 * PREPARE_MS);
     watchServers(client, log);
     return storeOver(engineOn(client, db, settings.timeoutMs, onAbort), collections);
@@ -40,8 +41,8 @@ export async function openMongoStore({ log, onAbort = () => undefined, ...settin
   }
 }
 
-/** Asks for the privileges of writing and reading. */
-async function probe(db: Db, collections: readonly Collection<never>[]): Promise<void> {
+/** Asks for the privileges of writing and reading. The row is never seen: its transaction is not committed. */
+async function probe(client: MongoClient, db: Db, collections: readonly Collection<never>[]): Promise<void> {
   const [first] = collections;
   if (first === undefined) return;
   const nobody = { _id: '' };
@@ -49,6 +50,17 @@ async function probe(db: Db, collections: readonly Collection<never>[]): Promise
   await to.updateOne(nobody, { $set: { probe: 1 } });
   await to.deleteOne(nobody);
   await to.findOne(nobody);
+  await client.withSession(async (session) => {
+    session.startTransaction();
+    await to.insertOne({ _id: newId() }, { session }).catch(unlessMet);
+    await session.abortTransaction();
+  });
+}
+
+/** Whoever meets another, for example the probe of a replica, was allowed to write. */
+function unlessMet(error: unknown): void {
+  const met = error instanceof MongoServerError && (error.code === 11000 || error.hasErrorLabel('TransientTransactionError'));
+  if (!met) throw error;
 }
 
 function watchServers(client: MongoClient, log: Log): void {

@@ -12,6 +12,7 @@ import type { config } from './config.ts';
 import { agents, agentVersions, openDefinitions, type Definitions } from './definitions/store.ts';
 import { makeVersionLoader, type LoadVersion } from './definitions/versions.ts';
 import { executionPayloads, executions, openExecutions, runKeys, type Executions } from './executions/store.ts';
+import { openReleases, type Releases } from './executions/release.ts';
 import { startRunnerPool, type RunnerPool } from './runtimes/runner-pool.ts';
 
 export type Config = ConfigOf<typeof config>;
@@ -21,6 +22,7 @@ export interface Deps {
   loadVersion: LoadVersion;
   executions: Executions;
   credits: Pick<ServiceClient<typeof CreditsServiceService>, 'reserve' | 'extend' | 'settle' | 'release'>;
+  releases: Releases;
   runners: RunnerPool;
   refusals: Refusals;
   platformStore: PlatformStore;
@@ -41,6 +43,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore, open
     loadVersion: makeVersionLoader(definitions),
     executions: openExecutions(store, async () => (await platformStore.now()) + config.RUN_LEASE_MS),
     credits: connect(CreditsServiceService, 'credits'),
+    releases: openReleases({ ttlMs: config.RESERVATION_TTL_MS, log }),
     runners: startRunnerPool({ size: config.RUNNERS, queueLimit: config.RUN_QUEUE_LIMIT, log, recycleAfter: config.RUNNER_RECYCLE_AFTER }),
     refusals: makeRefusals(),
     platformStore, clock, config, instanceId, log,

@@ -41,5 +41,8 @@ export const program: Program<typeof config, Deps> = {
   jobs: (deps) => [relayJob({ ...deps, intervalMs: deps.config.RELAY_INTERVAL_MS }), reaper(deps), retention(deps), refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS })],
   // Running evaluations end as interrupted, cost nothing and are answered while the server drains.
   interrupt: ({ runners }) => runners.stop(),
-  close: async (deps) => void (await flushRefusals(refusalsOf(deps))),
+  async close(deps) {
+    deps.releases.stop();
+    await flushRefusals(refusalsOf(deps));
+  },
 };

@@ -14,6 +14,7 @@ import { applyAgent } from '../src/definitions/apply-agent.ts';
 import { publishAgent } from '../src/definitions/publish-agent.ts';
 import { makeVersionLoader } from '../src/definitions/versions.ts';
 import type { Deps } from '../src/deps.ts';
+import { openReleases } from '../src/executions/release.ts';
 import { executionPayloads, executions, openExecutions, runKeys } from '../src/executions/store.ts';
 import { runAgent } from '../src/executions/run-agent.ts';
 import { reaper } from '../src/jobs/reaper.ts';
@@ -38,6 +39,7 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
   const organizationId = newId();
   const config = readConfig(declaration, { RUN_LEASE_MS: String(leaseMs), RESERVATION_TTL_MS: String(ttlMs) });
   const platformStore = { ...opened.platformStore, now: async () => now() };
+  const releases = openReleases({ ttlMs, log });
   const token = serverToken(organizationId);
   const context = (signal = new AbortController().signal) => ({ principal: token, caller: 'gateway', requestId: newId(), signal, deadline: Date.now() + 60_000, log });
 
@@ -51,7 +53,7 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
     const definitions = openDefinitions(opened.store);
     const records = openExecutions(opened.store, async () => now() + leaseMs);
     return {
-      definitions, loadVersion: makeVersionLoader(definitions), refusals: makeRefusals(), platformStore, config, log,
+      definitions, loadVersion: makeVersionLoader(definitions), refusals: makeRefusals(), platformStore, config, log, releases,
       clock: { now }, instanceId: newId(),
       executions: { ...records, record: around('record', records.record), finish: around('finish', records.finish), settled: around('settled', records.settled), beat: around('beat', records.beat) },
       credits: { ...account.client, reserve: around('reserve', account.client.reserve), settle: around('settle', account.client.settle), extend: around('extend', account.client.extend) },
@@ -75,6 +77,7 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
       await publishAgent(healthy, { name: definition.name as string }, context());
     },
     async close() {
+      releases.stop();
       await runners.stop();
       await opened.close();
       folder.remove();

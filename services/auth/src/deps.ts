@@ -1,6 +1,7 @@
 import type { Clock } from 'platform/clock.ts';
 import { turns } from 'platform/contention.ts';
 import type { EventBus, Subscription } from 'platform/events/bus.ts';
+import type { Log } from 'platform/log.ts';
 import { methodPolicies, type MethodPolicy } from 'platform/policy.ts';
 import { makeRefusals, type Refusals } from 'platform/refusals.ts';
 import type { Start } from 'platform/run.ts';
@@ -31,16 +32,17 @@ export interface Deps {
   inTurn: ReturnType<typeof turns>;
   platformStore: PlatformStore;
   bus: EventBus;
+  log: Log;
 }
 
 const COLLECTIONS = [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, AUDIT_ENTRIES] as unknown as readonly Collection<never>[];
 
-export async function openDeps({ config, clock, openStore, openBus }: Start<Config>): Promise<Deps> {
+export async function openDeps({ config, clock, log, openStore, openBus }: Start<Config>): Promise<Deps> {
   const { store, platformStore } = await openStore(COLLECTIONS);
   const bus = await openBus();
   const auditTrail = openAuditTrail(store, platformStore);
   return {
-    config, clock, platformStore, bus, auditTrail,
+    config, clock, log, platformStore, bus, auditTrail,
     organizations: openOrganizations(platformStore),
     users: openUsers(store, platformStore),
     serverTokens: openServerTokens(store),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { allRows, faultsOf } from './invariants.ts';
 import { ada, DAY_MS, eachTest, HOUR_MS, organizationWith } from './harness.ts';
-import { deleteKeys, redisHarness, type RedisHarness } from './redis-harness.ts';
+import { deleteKeys, keysIn, redisHarness, snapshotOf, type RedisHarness } from './redis-harness.ts';
 
 const REFUSED = { reason: 'UNAVAILABLE', message: expect.stringContaining('npm run admin -- credits rebuild') };
 
@@ -9,20 +9,11 @@ describe('the ledger on Redis', () => {
   const each = eachTest(() => redisHarness());
   const harness = () => each.harness as RedisHarness;
   const ledger = () => harness().opened.ledger;
-  const keysOf = async (organizationId: string): Promise<string> => (await harness().redis.keys(`${harness().keyPrefix}:*:${organizationId}:account`))[0]!.replace(/account$/, '');
+  const keysOf = (organizationId: string) => keysIn(harness(), organizationId);
+  const snapshot = (organizationId: string) => snapshotOf(harness(), organizationId);
   const mirrorAll = async (organizationId: string): Promise<void> => {
     while (await harness().opened.mirroring!.mirror(organizationId));
   };
-  /** What Redis loses when its newest writes are gone: puts its keys back as they were. */
-  async function snapshot(organizationId: string): Promise<() => Promise<void>> {
-    const { redis } = harness();
-    const match = `${await keysOf(organizationId)}*`;
-    const dumps = await Promise.all((await redis.keys(match)).map(async (key) => [key, await redis.dumpBuffer(key)] as const));
-    return async () => {
-      await deleteKeys(redis, match);
-      for (const [key, dump] of dumps) await redis.restore(key, 0, dump);
-    };
-  }
 
   it('writes nothing before its last decision', () => {
     const script = readFileSync(new URL('../src/ledger/ledger.lua', import.meta.url), 'utf8').replaceAll(/--.*$/gm, '');
@@ -139,6 +130,8 @@ describe('the ledger on Redis', () => {
     // nobody looked yet: this replica's next row takes the place of the one that was lost
     await expect(organization.reserve(organization.freshId(), 1)).resolves.toMatchObject({ outcome: 'RESERVED' });
     expect(await ledger().unrelayed(organization.organizationId, 10)).toHaveLength(2);
+    // the job that found it has said so
+    await expect(organization.balance()).rejects.toMatchObject(REFUSED);
     await harness().reopen();
     await expect(organization.balance()).rejects.toMatchObject(REFUSED);
     expect(await ledger().rebuild(organization.organizationId)).toMatchObject({ availableMicros: 60, reservedMicros: 40, sequence: 2 });
@@ -153,6 +146,40 @@ describe('the ledger on Redis', () => {
     await expect(organization.reserve(organization.freshId(), 1)).rejects.toMatchObject(REFUSED);
     await ledger().rebuild(organization.organizationId);
     expect(await organization.parts()).toEqual([100, 0, 0]);
+  });
+
+  it('rebuilds in scripts of a bounded size: what has ended goes in pieces, and is there again', async () => {
+    const { organization } = each;
+    const ended = Array.from({ length: 1_300 }, () => organization.freshId());
+    const open = Array.from({ length: 20 }, () => organization.freshId());
+    const grants = Array.from({ length: 600 }, () => organization.freshId());
+    await Promise.all([...ended, ...open].map((id) => organization.reserve(id, 0)));
+    await Promise.all([...ended.map((id) => organization.settle(id, 0)), ...grants.map((id) => organization.grant(id, 2))]);
+    await mirrorAll(organization.organizationId);
+    const before = await organization.balance();
+    await deleteKeys(harness().redis, `${await keysOf(organization.organizationId)}*`);
+
+    const monitor = await harness().redis.monitor();
+    const scripts: { command: string; reservations?: { id: string; state: string }[]; grants?: { id: string }[] }[] = [];
+    const replaced = Promise.withResolvers<void>();
+    monitor.on('monitor', (_time: string, [name, , , ...rest]: string[]) => {
+      if (name!.toLowerCase() !== 'evalsha' || !rest.at(-1)!.includes(organization.organizationId)) return;
+      scripts.push(JSON.parse(rest.at(-1)!.replaceAll('\\\\', '\\')));
+      if (scripts.at(-1)!.command === 'replace') replaced.resolve();
+    });
+    expect(await ledger().rebuild(organization.organizationId)).toEqual(before);
+    await replaced.promise;
+    monitor.disconnect();
+
+    const pieces = scripts.filter(({ reservations, grants: some }) => reservations ?? some);
+    for (const { reservations = [], grants: some = [] } of pieces) expect(reservations.length + some.length).toBeLessThanOrEqual(1_000);
+    const sent = pieces.flatMap(({ reservations = [], grants: some = [] }) => [...reservations, ...some].map((one) => one.id));
+    expect(sent.sort()).toEqual([...ended, ...open, ...grants, (await allRows(ledger(), organization.organizationId)).find((row) => row.sequence === 1)!.id].sort());
+    expect(pieces.at(-1)!.reservations!.every(({ state }) => state === 'OPEN')).toBe(true);
+    expect(pieces.at(-1)!.reservations).toHaveLength(open.length);
+    expect(await Promise.all([ended[0]!, ended.at(-1)!].map((id) => organization.settle(id, 5)))).toMatchObject(Array(2).fill({ outcome: 'FOUND', state: 'SETTLED', chargedMicros: 0 }));
+    expect(await organization.reserve(open[0]!, 0)).toMatchObject({ outcome: 'RESERVED', state: 'OPEN' });
+    for (const id of [grants[0]!, grants.at(-1)!]) expect(await organization.grant(id, 3)).toEqual({ outcome: 'CONFLICT' });
   });
 
   it('rebuilds under load without losing what was acknowledged, by two replicas that want to', async () => {

@@ -40,6 +40,20 @@ export async function redisHarness(url = urlOf('REDIS_URL'), settings: Partial<R
   return Object.assign(harness, { keyPrefix, redis, open: (given?: Partial<RedisLedgerOptions>) => open({ now: harness.nowMs }, given) });
 }
 
+/** What the keys of an organization that has an account begin with. */
+export const keysIn = async ({ redis, keyPrefix }: RedisHarness, organizationId: string): Promise<string> => (await redis.keys(`${keyPrefix}:*:${organizationId}:account`))[0]!.replace(/account$/, '');
+
+/** What Redis loses when its newest writes are gone: puts an organization's keys back as they are now. */
+export async function snapshotOf(harness: RedisHarness, organizationId: string): Promise<() => Promise<void>> {
+  const { redis } = harness;
+  const match = `${await keysIn(harness, organizationId)}*`;
+  const dumps = await Promise.all((await redis.keys(match)).map(async (key) => [key, await redis.dumpBuffer(key)] as const));
+  return async () => {
+    await deleteKeys(redis, match);
+    for (const [key, dump] of dumps) await redis.restore(key, 0, dump);
+  };
+}
+
 /** Deletes what matches; resolves to the number of keys. */
 export async function deleteKeys(redis: Redis, match: string): Promise<number> {
   let count = 0;

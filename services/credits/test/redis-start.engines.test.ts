@@ -1,11 +1,15 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
 import { operator, OPERATOR, serverToken, startProgram, temporaryFolder } from 'platform/testing.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/ids.ts';
+import { makeLog } from 'platform/log.ts';
+import { openRedisConnection } from '../src/ledger/redis-connection.ts';
 import { program } from '../src/service.ts';
 import { organizationWith } from './harness.ts';
 import { deleteKeys, redisHarness, urlOf } from './redis-harness.ts';
@@ -42,8 +46,8 @@ async function serverWith(...options: string[]): Promise<{ port: number; server:
 
 const ADA = (...rights: string[]): string[] => ['--user', 'ada', 'on', '>secret-word', ...rights];
 
-const startOn = async (url: string, unsafe: 'refuse' | 'allow' = 'refuse') => {
-  const harness = await redisHarness(url, { unsafe });
+const startOn = async (url: string, settings: { unsafe?: 'allow'; timeoutMs?: number } = {}) => {
+  const harness = await redisHarness(url, settings);
   await harness.stop();
 };
 
@@ -70,6 +74,15 @@ describe('the ledger on Redis does not start', () => {
     const port = await freePort();
     await expect(startOn(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({ name: 'StartError', message: expect.stringContaining(`Redis at 127.0.0.1:${port} cannot be reached: connect ECONNREFUSED`) });
   });
+  it('where something accepts and says nothing', async () => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    await expect(startOn(`redis://127.0.0.1:${port}`, { timeoutMs: 300 })).rejects.toMatchObject({ name: 'StartError', message: `Redis at 127.0.0.1:${port} does not answer` });
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
   it('on a server that is too old', async () => {
     const info = 'redis_version:6.2.14\r\nrole:master\r\nloading:0\r\n';
     const old = createServer((socket) => socket.on('data', (data) => {
@@ -91,7 +104,7 @@ describe('the ledger on Redis does not start', () => {
 describe('the ledger on Redis', () => {
   it('starts on an unsafe server when it is told to', async () => {
     const { port } = await serverWith('--appendonly', 'no');
-    await startOn(`redis://127.0.0.1:${port}`, 'allow');
+    await startOn(`redis://127.0.0.1:${port}`, { unsafe: 'allow' });
   });
 
   it('carries the ledger as a user who may use its keys alone, and leaves nothing there by its start', async () => {
@@ -124,7 +137,7 @@ describe('the ledger on Redis', () => {
 
   it('answers within its time while the server hangs: unknown for a change, unavailable for a read; then goes on, and a repeat tells', async () => {
     const { port, server } = await serverWith();
-    const harness = await redisHarness(`redis://127.0.0.1:${port}`, { timeoutMs: 400 });
+    const harness = await redisHarness(`redis://127.0.0.1:${port}`, { timeoutMs: 1_500 });
     const organization = await organizationWith(harness, 100);
     const [id, later] = [organization.freshId(), organization.freshId()];
     server.kill('SIGSTOP');
@@ -143,6 +156,24 @@ describe('the ledger on Redis', () => {
     expect(await organization.parts()).toEqual([80, 20, 0]);
     expect((await organization.rows()).map((row) => row.sequence)).toEqual([3, 2, 1]);
     await harness.stop();
+  });
+
+  it('keeps nothing of the calls that waited for a server in vain', async () => {
+    const { port, server } = await serverWith();
+    const connection = await openRedisConnection({ url: `redis://127.0.0.1:${port}`, keyPrefix: 'test', timeoutMs: 600, unsafe: 'refuse', log: makeLog('credits', 'silent') });
+    server.kill('SIGKILL');
+    await once(server, 'exit');
+    const reasons: WeakRef<Error>[] = [];
+    for (let round = 0; round < 5; round++) {
+      const calls = await Promise.allSettled(Array.from({ length: 100 }, () => connection.attempt(() => connection.command('PING'))));
+      for (const call of calls) if (call.status === 'rejected' && call.reason.reason === 'UNAVAILABLE') reasons.push(new WeakRef(call.reason.cause));
+    }
+    expect(reasons).toHaveLength(500);
+    await new Promise(setImmediate);
+    setFlagsFromString('--expose-gc');
+    runInNewContext('gc')();
+    expect(reasons.filter((reason) => reason.deref()).length).toBeLessThan(150);
+    connection.close();
   });
 
   it('carries the service: grant, reserve and relay over gRPC, and a rebuild after Redis lost everything', async () => {

@@ -2,6 +2,7 @@ import type { Clock } from 'platform/clock.ts';
 import { turns } from 'platform/contention.ts';
 import type { EventBus } from 'platform/events/bus.ts';
 import { fairTurns, type Fairly } from 'platform/fair-turns.ts';
+import type { Log } from 'platform/log.ts';
 import { makeRefusals, type Refusals } from 'platform/refusals.ts';
 import type { Start } from 'platform/run.ts';
 import type { HotRows } from 'platform/store/hot-rows.ts';
@@ -26,9 +27,10 @@ export interface Deps {
   config: Config;
   platformStore: PlatformStore;
   bus: EventBus;
+  log: Log;
 }
 
-export async function openDeps({ config, clock, openStore, openBus }: Start<Config>): Promise<Deps> {
+export async function openDeps({ config, clock, log, openStore, openBus }: Start<Config>): Promise<Deps> {
   const { store, platformStore, openHotRows } = await openStore([TYPES, OBJECTS, FENCES, USAGE] as unknown as Collection<never>[]);
   const hotRows = await openHotRows();
   return {
@@ -40,7 +42,7 @@ export async function openDeps({ config, clock, openStore, openBus }: Start<Conf
     inTurn: turns(),
     fairly: fairTurns(),
     refusals: makeRefusals(),
-    clock, config, platformStore,
+    clock, config, log, platformStore,
     bus: await openBus(),
   };
 }

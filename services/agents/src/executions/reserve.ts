@@ -7,7 +7,7 @@ import type { Deps } from '../deps.ts';
 import type { Execution } from './store.ts';
 import { withdraw } from './withdraw.ts';
 
-type ReserveDeps = Pick<Deps, 'credits' | 'executions' | 'refusals' | 'clock' | 'config'>;
+type ReserveDeps = Pick<Deps, 'credits' | 'releases' | 'executions' | 'refusals' | 'clock' | 'config'>;
 
 /**
  * Sets the highest price of the run aside. When that fails nothing was run or charged: the record and its claim are taken back.
@@ -20,7 +20,7 @@ export async function reserve(deps: ReserveDeps, execution: Execution, maxMicros
     answer = await deps.credits.reserve({ id: execution._id, amountMicros: maxMicros, ttlMs: deps.config.RESERVATION_TTL_MS, maxOpen: deps.config.RUNS_AT_ONCE }, call);
   } catch (cause) {
     // The reservation may be open all the same; without a release it would hold the credits until it expires.
-    deps.credits.release({ id: execution._id }, call).catch(() => undefined);
+    void deps.releases.begin(deps.credits, execution._id, call);
     await withdraw(deps, execution);
     throw unavailable(cause);
   }

@@ -85,8 +85,11 @@ async function evaluateOwned(deps: RunDeps, execution: Execution, version: Loade
     const evaluated = await evaluate(deps, execution, version, { argsText: run.argsText, signal, begun: () => { startedAt = isoTime(deps.clock.now()); } });
     return { ...evaluated, startedAt };
   } catch (error) {
-    await withdraw(deps, execution);
-    await deps.credits.release({ id: execution._id }, call).catch((cause: unknown) => context.log.warn({ error: cause }, 'not released; the reservation will expire'));
+    try {
+      await withdraw(deps, execution);
+    } finally {
+      await deps.releases.begin(deps.credits, execution._id, call);
+    }
     throw error;
   } finally {
     heartbeat.stop();

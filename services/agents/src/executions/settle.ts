@@ -1,4 +1,5 @@
 import type { CallOptions } from 'platform/call.ts';
+import { ServiceError } from 'platform/errors.ts';
 import type { Deps } from '../deps.ts';
 import { isPlatformFault } from './rules.ts';
 import type { Execution } from './store.ts';
@@ -9,3 +10,6 @@ export async function settle(deps: Pick<Deps, 'credits' | 'executions'>, ended: 
   else await deps.credits.settle({ id: ended._id, chargeMicros: ended.chargeMicros ?? 0 }, call);
   await deps.executions.settled(ended);
 }
+
+/** Credits refuses an id that it has not, or not any longer: so it will at every repeat. */
+export const isFinal = (error: unknown): boolean => error instanceof ServiceError && (error.reason === 'INVALID_REQUEST' || error.reason === 'NOT_FOUND');

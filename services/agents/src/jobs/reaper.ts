@@ -1,12 +1,11 @@
 import { isoTime } from 'platform/clock.ts';
-import { ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import type { Job } from 'platform/jobs.ts';
 import { servicePrincipal } from 'platform/principal.ts';
 import type { Deps } from '../deps.ts';
 import { endEvents } from '../executions/events.ts';
 import { INTERRUPTED, isActive } from '../executions/rules.ts';
-import { settle } from '../executions/settle.ts';
+import { isFinal, settle } from '../executions/settle.ts';
 import { executions as collection, type Execution } from '../executions/store.ts';
 
 type ReaperDeps = Pick<Deps, 'platformStore' | 'executions' | 'credits' | 'clock' | 'config' | 'log'>;
@@ -49,9 +48,6 @@ async function reap(deps: ReaperDeps, execution: Execution): Promise<boolean> {
     return false;
   }
 }
-
-/** Credits refuses an id that it has not, or not any longer: so it will at every repeat. */
-const isFinal = (error: unknown): boolean => error instanceof ServiceError && (error.reason === 'INVALID_REQUEST' || error.reason === 'NOT_FOUND');
 
 async function interrupt({ executions, clock }: Pick<ReaperDeps, 'executions' | 'clock'>, abandoned: Execution): Promise<Execution | false> {
   const finishedAt = isoTime(clock.now());

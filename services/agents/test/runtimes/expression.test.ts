@@ -80,7 +80,7 @@ describe('an evaluation', () => {
 
   it('ends at its limit of time, and says its steps as it goes', async () => {
     const seen: number[] = [];
-    const result = await evaluateExpression('($f := function($n) { $f($n + 1) }; $f(0))', '{}', { ...LIMITS, wallMs: 200, maxSteps: 1e12 }, (steps) => seen.push(steps));
+    const result = await evaluateExpression('($f := function($n) { $f($n + 1) }; $f(0))', '{}', { ...LIMITS, wallMs: 2_000, maxSteps: 1e12 }, (steps) => seen.push(steps));
     expect(result.outcome).toBe('timed_out');
     expect(seen).toEqual(Array.from({ length: Math.floor(result.steps / 10_000) }, (_, i) => (i + 1) * 10_000));
     expect(seen.length).toBeGreaterThan(0);

@@ -40,6 +40,7 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
       return await work();
     } catch (error) {
       if (!(error instanceof LostLedger)) throw error;
+      steps.doubt(organizationId);
       log.error({ organizationId, error: String(error.cause) }, error.message);
       return otherwise;
     }

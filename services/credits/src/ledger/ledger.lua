@@ -199,42 +199,48 @@ function commands.mirrored()
   return {}
 end
 
--- What is there, without trust in it: generation ('' without an account), newest row, hash of row call.sequence ('' when
--- it is not there), time.
+-- What is there, without trust in it: generation ('' without an account), newest row and its hash, hashes of the rows of
+-- call.sequences ('' where one is not there), time.
 local function inspect()
-  local at = text(call.sequence) .. '-0'
-  local row = redis.call('XRANGE', KEY.rows, at, at)[1]
-  return { generation, text(account.sequence), row and row[2][4] or '', text(nowMs) }
+  local found = { generation, text(account.sequence), account.hash, text(nowMs) }
+  for _, sequence in ipairs(call.sequences) do
+    local row = redis.call('XRANGE', KEY.rows, text(sequence) .. '-0', text(sequence) .. '-0')[1]
+    found[#found + 1] = row and row[2][4] or ''
+  end
+  return found
 end
 
--- From here on nobody changes this ledger but the rebuild that holds the fence.
+-- From here on nobody changes this ledger but the rebuild that holds the fence. call.generation: unless it is another's.
 local function fence()
+  if call.generation and generation ~= '' and generation ~= call.generation then return { 'MOVED' } end
   later('HSET', KEY.account, 'generation', call.fence)
   return { 'FENCED' }
 end
 
--- Puts a rebuilt ledger in place of the fenced one.
-local function replace()
-  if generation == call.generation then return { 'REPLACED' } end
+-- Puts a rebuilt ledger behind the fence: first, in pieces, what is unknown until `replace` makes its generation the account's.
+local function restore()
+  if generation == call.generation then return { 'DONE' } end
   if generation ~= call.fence then return { 'MOVED' } end
-  for _, id in ipairs(redis.call('ZRANGE', KEY.open, 0, -1)) do later('DEL', RESERVATION .. id) end
+  if call.command == 'replace' then
+    for _, id in ipairs(redis.call('ZRANGE', KEY.open, 0, -1)) do later('DEL', RESERVATION .. id) end
+    account = call.account
+    later('DEL', KEY.account, KEY.open, KEY.rows)
+    later('SREM', KEY.unmirrored, call.organization)
+  end
   generation = call.generation
-  account = call.account
-  later('DEL', KEY.account, KEY.open, KEY.rows)
-  later('SREM', KEY.unmirrored, call.organization)
   for _, one in ipairs(call.reservations) do putReservation(one) end
   for _, one in ipairs(call.grants) do putGrant(one.id, one.amount) end
+  if call.command == 'restore' then return { 'DONE' } end
   if account.sequence > 0 then later('XADD', KEY.rows, text(account.sequence) .. '-0', 'row', call.newest, 'hash', account.hash) end
   putAccount()
-  return { 'REPLACED' }
+  return { 'DONE' }
 end
 
 if call.command == 'inspect' then return inspect() end
+local rebuilding = { fence = fence, restore = restore, replace = restore }
 local result
-if call.command == 'fence' then
-  result = fence()
-elseif call.command == 'replace' then
-  result = replace()
+if rebuilding[call.command] then
+  result = rebuilding[call.command]()
 else
   if generation == '' then generation = call.generation end
   if generation ~= call.generation or account.sequence < call.floor then return { 'REGRESSED' } end
@@ -243,7 +249,7 @@ else
     putAccount()
     later('SADD', KEY.unmirrored, call.organization)
   end
-  result = { 'DONE', text(account.sequence), unpack(answer) }
+  result = { 'DONE', text(account.sequence), account.hash, unpack(answer) }
 end
 if #writes == 0 then return result end
 

@@ -17,6 +17,8 @@ interface MirroredRow extends OrganizationDocument, ChainedRow {}
 export interface Registration extends OrganizationDocument {
   /** Made anew by each rebuild: whoever holds another one works on a ledger that was replaced. */
   generation: string;
+  /** What Redis was found to have lost, until a rebuild; '' otherwise. */
+  lost: string;
   mirroredSequence: number;
   /** '' before the first row. */
   mirroredHash: string;
@@ -55,7 +57,7 @@ export function ledgerMirror(store: Store, platformStore: PlatformStore) {
   async function registration(organizationId: string): Promise<Registration> {
     const found = await registered(organizationId);
     if (found) return found;
-    const first: Registration = { _id: organizationId, organizationId, generation: newId(), mirroredSequence: 0, mirroredHash: '', relayedSequence: 0, unrelayed: false };
+    const first: Registration = { _id: organizationId, organizationId, generation: newId(), lost: '', mirroredSequence: 0, mirroredHash: '', relayedSequence: 0, unrelayed: false };
     try {
       await store.apply(organizationId, [insert(LEDGER_ACCOUNTS, first)]);
       return first;
@@ -91,7 +93,10 @@ export function ledgerMirror(store: Store, platformStore: PlatformStore) {
       return moveOn(from, { mirroredSequence: sequence, mirroredHash: hash, unrelayed: from.relayedSequence < sequence }, inserts);
     },
     /** False when someone else was faster. */
-    renew: (from: Registration, generation: string): Promise<boolean> => moveOn(from, { generation }),
+    renew: (from: Registration, generation: string): Promise<boolean> => moveOn(from, { generation, lost: '' }),
+    /** For all replicas, until it is renewed. False when someone else moved it on meanwhile. */
+    lose: (from: Registration, lost: string): Promise<boolean> => moveOn(from, { lost }),
+    hashOf: async (organizationId: string, sequence: number): Promise<string | undefined> => (await store.findOne(organizationId, LEDGER_ROWS, { _id: `${organizationId}:${sequence}` }))?.hash,
     after: (organizationId: string, sequence: number, limit: number) => find(organizationId, { gt: sequence }, 'asc', limit),
     before: async (organizationId: string, sequence: number, limit: number): Promise<LedgerRow[]> => (await find(organizationId, { lt: sequence }, 'desc', limit)).map(rowOf),
     async unrelayed(organizationId: string, limit: number): Promise<LedgerRow[]> {

@@ -19,11 +19,16 @@ interface Reservation {
   shortfall: number;
   expiresAtMs: number;
 }
-/** A ledger as its rows tell it; ended reservations and grants within the retention window alone. */
-export interface Rebuilt {
-  account: Account & { hash: string };
+/** What is there to be remembered alone, within the retention window. */
+export interface Ended {
   reservations: Reservation[];
   grants: { id: string; amount: number }[];
+}
+/** What a ledger goes on from, as its rows tell it. */
+export interface RebuiltPresent {
+  account: Account & { hash: string };
+  /** Open ones. */
+  reservations: Reservation[];
   /** Text of the newest row; '' without one. */
   newest: string;
 }
@@ -34,15 +39,19 @@ interface Parts {
   mirrorSome(organizationId: string): Promise<number>;
   /** From then on nobody but who holds the fence changes this ledger in Redis; resolves to the engine's time and newest row. */
   fence(organizationId: string, fence: string): Promise<{ nowMs: number; sequence: number }>;
+  /** What the ledger knows again when it is replaced, in pieces. False when another rebuild put up its fence. */
+  restore(organizationId: string, fence: string, generation: string, ended: Ended): Promise<boolean>;
   /** False when another rebuild put up its fence. */
-  replace(organizationId: string, fence: string, generation: string, rebuilt: Rebuilt): Promise<boolean>;
+  replace(organizationId: string, fence: string, generation: string, present: RebuiltPresent): Promise<boolean>;
 }
 
 const ROUNDS = 10;
+/** Reservations, and grants, in one script, which stops Redis for everybody. */
+const PIECE = 500;
 
 /** Saves what survived in Redis, then puts the ledger that the mirror's rows make in its place. @throws ServiceError CONFLICT */
 export async function rebuildLedger(parts: Parts, organizationId: string): Promise<Account> {
-  const { mirror, retentionMs, mirrorSome, replace } = parts;
+  const { mirror, retentionMs, mirrorSome, restore, replace } = parts;
   const { generation, own, nowMs, sequence } = await fenced(parts, organizationId);
   try {
     // no further: behind another rebuild's back new rows come as fast as these are copied
@@ -50,9 +59,13 @@ export async function rebuildLedger(parts: Parts, organizationId: string): Promi
   } catch (error) {
     if (!(error instanceof LostLedger)) throw error;
   }
-  const rebuilt = await rebuild(mirror, await mirror.registration(organizationId), nowMs, retentionMs);
-  if (!(await replace(organizationId, own, generation, rebuilt))) throw busy();
-  const { hash: _, ...account } = rebuilt.account;
+  const { present, ended } = await rebuild(mirror, await mirror.registration(organizationId), nowMs, retentionMs);
+  for (let at = 0; at < Math.max(ended.reservations.length, ended.grants.length); at += PIECE) {
+    const piece = { reservations: ended.reservations.slice(at, at + PIECE), grants: ended.grants.slice(at, at + PIECE) };
+    if (!(await restore(organizationId, own, generation, piece))) throw busy();
+  }
+  if (!(await replace(organizationId, own, generation, present))) throw busy();
+  const { hash: _, ...account } = present.account;
   return account;
 }
 
@@ -73,7 +86,7 @@ async function fenced({ mirror, fence }: Parts, organizationId: string): Promise
   throw busy();
 }
 
-async function rebuild(mirror: Mirror, { _id: organizationId, mirroredSequence, mirroredHash }: Registration, nowMs: number, retentionMs: number): Promise<Rebuilt> {
+async function rebuild(mirror: Mirror, { _id: organizationId, mirroredSequence, mirroredHash }: Registration, nowMs: number, retentionMs: number): Promise<{ present: RebuiltPresent; ended: Ended }> {
   const grants = new Map<string, number>();
   const reservations = new Map<string, Reservation>();
   let account: Account & { hash: string } = { ...EMPTY_ACCOUNT, hash: '' };
@@ -92,7 +105,8 @@ async function rebuild(mirror: Mirror, { _id: organizationId, mirroredSequence, 
     for (const id of grants.keys()) if (!isInWindow(id, nowMs, retentionMs)) grants.delete(id);
   }
   assert.equal(account.hash, mirroredHash);
-  return { account, reservations: [...reservations.values()], grants: [...grants].map(([id, amount]) => ({ id, amount })), newest };
+  const { open = [], ended = [] } = Object.groupBy(reservations.values(), ({ state }) => (state === 'OPEN' ? 'open' : 'ended'));
+  return { present: { account, reservations: open, newest }, ended: { reservations: ended, grants: [...grants].map(([id, amount]) => ({ id, amount })) } };
 }
 
 const openDeltaOf = ({ kind }: LedgerRow): number => (kind === 'RESERVE' ? 1 : kind === 'SETTLE' || kind === 'RELEASE' || kind === 'EXPIRE' ? -1 : 0);

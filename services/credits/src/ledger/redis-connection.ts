@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { ServiceError } from 'platform/errors.ts';
+import { Bell } from 'platform/events/bell.ts';
 import type { Log } from 'platform/log.ts';
 import { StartError } from 'platform/start-error.ts';
 import { checkServer, isForbidden } from './redis-server.ts';
@@ -60,7 +61,7 @@ export interface RedisConnection {
 export async function openRedisConnection({ url, keyPrefix, timeoutMs, unsafe, log }: RedisOptions): Promise<RedisConnection> {
   const host = hostOf(url);
   let epoch = 0;
-  let nextReady = Promise.withResolvers<void>();
+  const ready = new Bell();
   let lastError: Error | undefined;
   const redis = new Redis(url, {
     lazyConnect: true, connectionName: keyPrefix, enableOfflineQueue: false, autoResendUnfulfilledCommands: false,
@@ -75,8 +76,7 @@ export async function openRedisConnection({ url, keyPrefix, timeoutMs, unsafe, l
     epoch++;
     if (epoch > 1) log.info({ host }, 'connected to Redis again');
     lastError = undefined;
-    nextReady.resolve();
-    nextReady = Promise.withResolvers();
+    ready.ring();
   });
   redis.on('error', (error: Error) => {
     if (!lastError && epoch > 0) log.warn({ host, error: error.message }, 'the connection to Redis failed');
@@ -122,6 +122,7 @@ export async function openRedisConnection({ url, keyPrefix, timeoutMs, unsafe, l
       const attempt: Attempt = { over: false, unheard: false };
       const { promise: late, reject } = Promise.withResolvers<never>();
       late.catch(() => {});
+      const endsAt = performance.now() + timeoutMs;
       const timer = setTimeout(() => {
         attempt.over = true;
         reject(new Unanswered('no answer in time', { cause: lastError }));
@@ -132,7 +133,10 @@ export async function openRedisConnection({ url, keyPrefix, timeoutMs, unsafe, l
             return await Promise.race([send(attempt), late]);
           } catch (error) {
             if (!(error instanceof Unanswered) || attempt.over) throw error;
-            await Promise.race([redis.status === 'ready' ? delay(error.message.startsWith('NOSCRIPT') ? 0 : PAUSE_MS) : nextReady.promise, late]);
+            // not in a race with what outlives this call, where each round would stay
+            if (redis.status === 'ready') await delay(error.message.startsWith('NOSCRIPT') ? 0 : PAUSE_MS);
+            else await ready.wait(ready.rings, Math.max(0, endsAt - performance.now()));
+            if (attempt.over) throw error;
           }
         }
       } catch (error) {
@@ -160,5 +164,6 @@ function hostOf(url: string): string {
 function refusalOf(host: string, { message }: Error): StartError {
   if (isForbidden(message)) return new StartError(`Redis at ${host} does not allow what the ledger needs: ${message.replace(/ script: .*/s, '')}`);
   if (/NOAUTH|WRONGPASS|invalid password/i.test(message)) return new StartError(`Redis at ${host} refuses the credentials in REDIS_URL`);
+  if (/timeout|timed out/i.test(message)) return new StartError(`Redis at ${host} does not answer`);
   return new StartError(`Redis at ${host} cannot be reached: ${message}`);
 }

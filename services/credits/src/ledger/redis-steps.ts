@@ -2,7 +2,7 @@ import type { Clock } from 'platform/clock.ts';
 import { MAX_AHEAD_MS } from './arguments.ts';
 import { ITSELF, type Author } from './ledger.ts';
 import type { ChainedRow, Mirror } from './mirror.ts';
-import type { Rebuilt } from './rebuild.ts';
+import type { Ended, RebuiltPresent } from './rebuild.ts';
 import { Unanswered, type Attempt, type RedisConnection } from './redis-connection.ts';
 import { keysOf, type LedgerKeys } from './redis-keys.ts';
 import { verification, type Present } from './verification.ts';
@@ -40,26 +40,35 @@ export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPre
   const unverified = (organizationId: string, command: Command, attempt?: Attempt): Promise<string[]> =>
     connection.evaluate(keysFor(keysOf(keyPrefix, organizationId), command), argumentOf(organizationId, command), { attempt });
 
-  async function inspect(organizationId: string, sequence: number): Promise<Present> {
-    const [generation, newest, rowHash, nowMs] = await unverified(organizationId, { command: 'inspect', sequence }) as [string, string, string, string];
-    return { generation, sequence: Number(newest), rowHash, nowMs: Number(nowMs) };
+  async function inspect(organizationId: string, sequences: readonly number[]): Promise<Present> {
+    const [generation, newest, hash, nowMs, ...rowHashes] = await unverified(organizationId, { command: 'inspect', sequences }) as [string, string, string, string, ...string[]];
+    return { generation, sequence: Number(newest), hash, rowHashes, nowMs: Number(nowMs) };
   }
-  const organizations = verification({ connection, mirror, inspect });
+  async function fenceLost(organizationId: string, generation: string): Promise<void> {
+    await unverified(organizationId, { command: 'fence', fence: `lost ${generation}`, generation });
+  }
+  const organizations = verification({ connection, mirror, inspect, fence: fenceLost });
 
   const perform = (organizationId: string, command: Command, changes: boolean): Promise<string[]> => {
     const keys = keysFor(keysOf(keyPrefix, organizationId), command);
     return connection.attempt(async (attempt) => {
       const { epoch, generation, floor } = await organizations.verified(organizationId);
       const argument = argumentOf(organizationId, { ...command, generation, floor });
-      const [status, sequence, ...answer] = await connection.evaluate(keys, argument, { epoch, attempt: changes ? attempt : undefined });
+      const { unheard } = attempt;
+      const [status, sequence, hash, ...answer] = await connection.evaluate(keys, argument, { epoch, attempt: changes ? attempt : undefined });
       if (status === 'REGRESSED') {
         organizations.doubt(organizationId);
+        // this send did nothing; an earlier one may have
+        attempt.unheard = unheard;
         throw new Unanswered('the ledger is not where it was');
       }
-      organizations.saw(organizationId, generation, Number(sequence));
+      organizations.saw(organizationId, { generation, sequence: Number(sequence), hash: hash as string });
       return answer;
     });
   };
+
+  const behindFence = async (organizationId: string, command: Command): Promise<boolean> =>
+    (await connection.attempt((attempt) => unverified(organizationId, command, attempt)))[0] === 'DONE';
 
   const rangeOf = async (command: 'XRANGE' | 'XREVRANGE', organizationId: string, from: string, to: string, limit: number): Promise<ChainedRow[]> => {
     const entries = await connection.command<[id: string, fields: [string, string, string, string]][]>(command, keysOf(keyPrefix, organizationId).rows, from, to, 'COUNT', limit);
@@ -69,6 +78,7 @@ export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPre
   return {
     change: (organizationId: string, command: Command) => perform(organizationId, command, true),
     read: (organizationId: string, command: Command) => perform(organizationId, command, false),
+    doubt: organizations.doubt,
     rowsFrom: (organizationId: string, sequence: number, limit: number) => connection.attempt(() => rangeOf('XRANGE', organizationId, `${sequence}-0`, '+', limit)),
     /** Rows below `before`, newest first. */
     rowsBefore: (organizationId: string, before: number, limit: number): Promise<ChainedRow[]> =>
@@ -86,11 +96,9 @@ export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPre
     },
     async fence(organizationId: string, fence: string): Promise<Present> {
       await connection.attempt(() => unverified(organizationId, { command: 'fence', fence }));
-      return connection.attempt(() => inspect(organizationId, 0));
+      return connection.attempt(() => inspect(organizationId, []));
     },
-    async replace(organizationId: string, fence: string, generation: string, rebuilt: Rebuilt): Promise<boolean> {
-      const [outcome] = await connection.attempt((attempt) => unverified(organizationId, { command: 'replace', fence, generation, ...rebuilt }, attempt));
-      return outcome === 'REPLACED';
-    },
+    restore: (organizationId: string, fence: string, generation: string, ended: Ended) => behindFence(organizationId, { command: 'restore', fence, generation, ...ended }),
+    replace: (organizationId: string, fence: string, generation: string, present: RebuiltPresent) => behindFence(organizationId, { command: 'replace', fence, generation, grants: [], ...present }),
   };
 }

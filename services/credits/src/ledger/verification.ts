@@ -14,9 +14,18 @@ export interface Present {
   /** '' without an account. */
   generation: string;
   sequence: number;
-  /** Of the row asked for; '' when it is not there. */
-  rowHash: string;
+  /** Of the newest row. */
+  hash: string;
+  /** Of the rows asked for; '' where one is not there. */
+  rowHashes: readonly string[];
   nowMs: number;
+}
+
+/** The newest row that this process was told of. */
+interface Seen {
+  generation: string;
+  sequence: number;
+  hash: string;
 }
 
 /** What a step on the ledger may rely on. */
@@ -29,31 +38,55 @@ export interface Verified {
 
 interface Parts {
   connection: Pick<RedisConnection, 'epoch'>;
-  mirror: Pick<Mirror, 'registration'>;
-  inspect(organizationId: string, sequence: number): Promise<Present>;
+  mirror: Pick<Mirror, 'registration' | 'lose' | 'hashOf'>;
+  inspect(organizationId: string, sequences: readonly number[]): Promise<Present>;
+  /** Makes every replica look again before its next step on what Redis holds of this generation. */
+  fence(organizationId: string, generation: string): Promise<void>;
 }
 
-/** Compares Redis with the mirror before an organization's first step on each connection. */
-export function verification({ connection, mirror, inspect }: Parts) {
-  const seen = new Map<string, { generation: string; sequence: number }>();
+/**
+ * Compares Redis with the mirror, and with what this process was told, before an organization's first step on each
+ * connection. What one replica misses the others cannot know: it tells them by the mirror, and by a fence in Redis.
+ */
+export function verification({ connection, mirror, inspect, fence }: Parts) {
+  // one small entry for each organization that this process has served
+  const seen = new Map<string, Seen>();
   let verified = new Map<string, Promise<Verified>>();
   let epoch = connection.epoch();
 
   async function verify(organizationId: string): Promise<Verified> {
     const at = connection.epoch();
-    let registration = await mirror.registration(organizationId);
     for (;;) {
-      const { generation, mirroredSequence } = registration;
-      const present = await inspect(organizationId, mirroredSequence);
-      const fault = faultOf(present, registration, seen.get(organizationId));
+      const registration = await mirror.registration(organizationId);
+      const { generation, mirroredSequence, lost } = registration;
+      // as of now: what is told while Redis looks may be newer than what it finds
+      const last = seen.get(organizationId);
+      const told = last?.generation === generation ? last : undefined;
+      const present = await inspect(organizationId, [mirroredSequence, told?.sequence ?? 0]);
+      const rebuilding = present.generation !== '' && present.generation !== generation;
+      const fault = lost || (rebuilding ? `Redis holds generation ${present.generation}, the mirror ${generation}` : faultOf(present, registration, told) ?? await forkOf(organizationId, present, told));
       if (!fault) {
-        seen.set(organizationId, { generation, sequence: present.sequence });
+        saw(organizationId, { generation, sequence: present.sequence, hash: present.hash });
         return { epoch: at, generation, floor: present.sequence };
       }
-      // the mirror may have moved on, and Redis been trimmed, between the two looks
-      registration = await mirror.registration(organizationId);
-      if (registration.generation === generation && registration.mirroredSequence === mirroredSequence) throw new LostLedger(fault);
+      // the mirror may have moved on, and Redis been trimmed or rebuilt, between the two looks
+      if (lost || (rebuilding ? (await mirror.registration(organizationId)).generation === generation : await mirror.lose(registration, fault))) {
+        if (!rebuilding) await fence(organizationId, generation);
+        throw new LostLedger(fault);
+      }
     }
+  }
+
+  /** A row that is not in Redis any more is in the mirror. */
+  async function forkOf(organizationId: string, { rowHashes }: Present, told: Seen | undefined): Promise<string | undefined> {
+    if (!told || told.sequence === 0) return undefined;
+    const hash = rowHashes[1] || await mirror.hashOf(organizationId, told.sequence);
+    return hash === told.hash ? undefined : `row ${told.sequence} of Redis is not the one that was acknowledged`;
+  }
+
+  function saw(organizationId: string, newest: Seen): void {
+    const last = seen.get(organizationId);
+    if (last?.generation !== newest.generation || last.sequence < newest.sequence) seen.set(organizationId, newest);
   }
 
   return {
@@ -74,20 +107,16 @@ export function verification({ connection, mirror, inspect }: Parts) {
       const last = seen.get(organizationId);
       return { epoch: at, generation, floor: last?.generation === generation ? last.sequence : floor };
     },
-    /** An answer told this sequence. */
-    saw(organizationId: string, generation: string, sequence: number): void {
-      const last = seen.get(organizationId);
-      if (last?.generation !== generation || last.sequence < sequence) seen.set(organizationId, { generation, sequence });
-    },
+    /** An answer told this newest row. */
+    saw,
     /** Look again before the next step. */
     doubt: (organizationId: string): void => void verified.delete(organizationId),
   };
 }
 
-function faultOf(present: Present, { generation, mirroredSequence, mirroredHash }: Registration, seen: { generation: string; sequence: number } | undefined): string | undefined {
-  if (present.generation !== '' && present.generation !== generation) return `Redis holds generation ${present.generation}, the mirror ${generation}`;
-  if (present.sequence < mirroredSequence) return `Redis ends at row ${present.sequence}, the mirror at ${mirroredSequence}`;
-  if (mirroredSequence > 0 && present.rowHash !== mirroredHash) return `row ${mirroredSequence} of Redis is not the mirror's`;
-  if (seen?.generation === generation && present.sequence < seen.sequence) return `Redis ends at row ${present.sequence}, row ${seen.sequence} was acknowledged`;
+function faultOf({ sequence, rowHashes }: Present, { mirroredSequence, mirroredHash }: Registration, told: Seen | undefined): string | undefined {
+  if (sequence < mirroredSequence) return `Redis ends at row ${sequence}, the mirror at ${mirroredSequence}`;
+  if (mirroredSequence > 0 && rowHashes[0] !== mirroredHash) return `row ${mirroredSequence} of Redis is not the mirror's`;
+  if (told && sequence < told.sequence) return `Redis ends at row ${sequence}, row ${told.sequence} was acknowledged`;
   return undefined;
 }
