@@ -12,7 +12,7 @@ process.env.TEST_ENGINES = '1';
 const NO_SERVERS = ['/test/start/', '/test/(tidy|shard-plan|engines-reachable)\\.test\\.ts$'];
 
 /** They hold two replicas of every service against each other, and those share all three servers. */
-const OF_REPLICAS = ['test/admin/rebuild', 'test/faults/outages', 'test/replicas/(at-once|clocks|jobs|start)'];
+const OF_REPLICAS = ['test/admin/rebuild', 'test/faults/outages', 'test/replicas/(at-once|clocks|jobs|keys|start)'];
 
 /** Matrices and property tests of the services, with two replicas of the service or on the store itself. */
 const OF_SERVICES = ['memory/test/{tenancy,fence,create-memory-object}', 'auth/test/{audit-consumer,token-races}'].map((tests) => `<rootDir>/services/${tests}.test.ts`);

@@ -1,0 +1,77 @@
+import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { clientOf, openConnection } from 'platform/client.ts';
+import { openIdentity } from 'platform/identity.ts';
+import { newId } from 'platform/ids.ts';
+import { createKeys, keyFileOf, keyFolderOf, peersFileOf, type Peers } from 'platform/keys.ts';
+import { servicePrincipal } from 'platform/principal.ts';
+import { PROCESSES, type ProcessName } from 'platform/processes.ts';
+import { temporaryFolder } from 'platform/testing.ts';
+import { expectNothingLost, say } from '../kills/afterwards.ts';
+import { startLoad } from '../kills/load.ts';
+import { KILL_AGENTS, KILL_SETTINGS } from '../kills/settings.ts';
+import { eventually, startStack, type Stack } from '../stack.ts';
+
+const NAMES = Object.keys(PROCESSES) as ProcessName[];
+const CLIENTS = 4;
+const ACKNOWLEDGED = 20;
+
+describe('the keys of every process, rotated on two replicas at the same moment', () => {
+  const made = { old: temporaryFolder(), new: temporaryFolder() };
+  let stack: Stack;
+  let folders: string[];
+  beforeAll(async () => {
+    stack = await startStack({ env: KILL_SETTINGS });
+    folders = [stack.folder, join(stack.folder, 'replica')].map(keyFolderOf);
+    cpSync(folders[0] as string, made.old.path, { recursive: true });
+    createKeys(made.new.path, NAMES);
+  });
+  afterAll(async () => {
+    await stack.stop();
+    for (const { remove } of Object.values(made)) remove();
+  });
+
+  const peersOf = (folder: string): Peers => JSON.parse(readFileSync(peersFileOf(folder), 'utf8')) as Peers;
+
+  /** What every process reads at its next start. */
+  function publish(keysOf: (name: ProcessName) => string[]): void {
+    const peers = { ...peersOf(made.old.path), ...Object.fromEntries(NAMES.map((name) => [name, keysOf(name)])) };
+    for (const folder of folders) writeFileSync(peersFileOf(folder), JSON.stringify(peers));
+  }
+
+  async function restartAll(): Promise<void> {
+    const printed = stack.outputs().map(({ length }) => length);
+    for (const pid of NAMES.flatMap((name) => stack.pidsOf(name))) process.kill(pid, 'SIGKILL');
+    await eventually(() => stack.outputs().every((output, replica) => NAMES.every((name) => output.slice(printed[replica]).includes(`${name} is back`))));
+  }
+
+  async function askAuthWith(folder: string): Promise<unknown> {
+    const identity = openIdentity({ name: 'gateway', keyFile: keyFileOf(folder, 'gateway'), peersFile: peersFileOf(folders[0] as string) });
+    const { call, close } = openConnection({ address: stack.env.AUTH_LISTEN as string, audience: 'auth', identity });
+    return clientOf(AuthServiceService, call).authenticate({ attempts: [] }, { principal: servicePrincipal('gateway'), requestId: newId() }).finally(close);
+  }
+
+  it('under load: no process takes another for a stranger, nothing is lost or done twice, and the old keys are worth nothing afterwards', async () => {
+    const [before, after] = [peersOf(made.old.path), peersOf(made.new.path)];
+    const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+    // a stranger is answered with 500, which the load does not take
+    const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
+    await load.untilAcknowledged(ACKNOWLEDGED);
+
+    publish((name) => [...(after[name] as string[]), ...(before[name] as string[])]);
+    await restartAll();
+    await load.untilAcknowledged(ACKNOWLEDGED);
+    for (const folder of folders) for (const name of NAMES) copyFileSync(keyFileOf(made.new.path, name), keyFileOf(folder, name));
+    await restartAll();
+    await load.untilAcknowledged(ACKNOWLEDGED);
+    publish((name) => after[name] as string[]);
+    await restartAll();
+    await load.untilAcknowledged(ACKNOWLEDGED);
+    await load.stop();
+
+    say('keys rotated', await expectNothingLost(stack, tenant, load));
+    await expect(askAuthWith(made.old.path)).rejects.toMatchObject({ reason: 'UNAUTHENTICATED' });
+    await expect(askAuthWith(made.new.path)).resolves.toEqual({ decisions: [] });
+  });
+});
