@@ -8,8 +8,10 @@ const HALF_HOUR_MS = 1_800_000;
 describe('ids on a machine whose clock is set', () => {
   let machineMs: number;
   let seed: number;
+  // each case far after the one before, whose last moment is no past of its own
+  let startMs = machineNow();
   beforeEach(() => {
-    machineMs = machineNow();
+    machineMs = startMs += 2 * HALF_HOUR_MS;
     Date.now = () => machineMs;
   });
   afterEach(async () => {

@@ -9,7 +9,7 @@ import { servicePrincipal } from 'platform/principal.ts';
 import { PROCESSES, type ProcessName } from 'platform/processes.ts';
 import { temporaryFolder } from 'platform/testing.ts';
 import { expectNothingLost, say } from '../kills/afterwards.ts';
-import { startLoad } from '../kills/load.ts';
+import { startLoad, type Load } from '../kills/load.ts';
 import { KILL_AGENTS, KILL_SETTINGS } from '../kills/settings.ts';
 import { eventually, startStack, type Stack } from '../stack.ts';
 
@@ -40,10 +40,13 @@ describe('the keys of every process, rotated on two replicas at the same moment'
     for (const folder of folders) writeFileSync(peersFileOf(folder), JSON.stringify(peers));
   }
 
-  async function restartAll(): Promise<void> {
+  /** All at once; clients whose request fails wait for the end of it. */
+  async function restartAll(load: Load): Promise<void> {
+    const back = Promise.withResolvers<void>();
+    void load.during(back.promise);
     const printed = stack.outputs().map(({ length }) => length);
-    for (const pid of NAMES.flatMap((name) => stack.pidsOf(name))) process.kill(pid, 'SIGKILL');
-    await eventually(() => stack.outputs().every((output, replica) => NAMES.every((name) => output.slice(printed[replica]).includes(`${name} is back`))));
+    for (const pid of NAMES.flatMap((name) => stack.pidsOf(name))) process.kill(pid, 'SIGTERM');
+    await eventually(() => stack.outputs().every((output, replica) => NAMES.every((name) => output.slice(printed[replica]).includes(`${name} is back`)))).finally(back.resolve);
   }
 
   async function askAuthWith(folder: string): Promise<unknown> {
@@ -60,13 +63,13 @@ describe('the keys of every process, rotated on two replicas at the same moment'
     await load.untilAcknowledged(ACKNOWLEDGED);
 
     publish((name) => [...(after[name] as string[]), ...(before[name] as string[])]);
-    await restartAll();
+    await restartAll(load);
     await load.untilAcknowledged(ACKNOWLEDGED);
     for (const folder of folders) for (const name of NAMES) copyFileSync(keyFileOf(made.new.path, name), keyFileOf(folder, name));
-    await restartAll();
+    await restartAll(load);
     await load.untilAcknowledged(ACKNOWLEDGED);
     publish((name) => after[name] as string[]);
-    await restartAll();
+    await restartAll(load);
     await load.untilAcknowledged(ACKNOWLEDGED);
     await load.stop();
 
