@@ -30,13 +30,13 @@ describe('npm run test:engines', () => {
     expect(all.untested).toEqual([]);
     const [mongodb, redis] = [listed({ MONGODB_URL: NOBODY }), listed({ REDIS_URL: NOBODY })];
     const without = (name: string, rest: readonly string[]) => all.files.filter((file) => !rest.includes(file) && file.includes(name));
-    expect(mongodb.files.filter((file) => /\/(redis|ledger-redis|bus-kafka|kafka-)|outages\.engines|rebuild|at-once|clocks|jobs\.|replicas\/start/.test(file))).toEqual([]);
+    expect(mongodb.files.filter((file) => /\/(redis|ledger-redis|bus-kafka|kafka-)|outages\.engines|rebuild|at-once|clocks|jobs\.|keys\.|replicas\/start/.test(file))).toEqual([]);
     expect(without('mongo', mongodb.files)).toEqual(['services/credits/test/ledger-home-redis-mongo.engines.test.ts']);
     expect(without('test/api/', mongodb.files)).toEqual([]);
     expect(mongodb.untested).toEqual([
       'REDIS_URL is not set: NOT tested: the suites of its engine (*redis*.engines.test.ts).',
       'KAFKA_BROKERS is not set: NOT tested: the suites of its engine (*kafka*.engines.test.ts).',
-      'Without all three there is one replica of every service: NOT tested: test/admin/rebuild, test/faults/outages, test/replicas/(at-once|clocks|jobs|start).',
+      'Without all three there is one replica of every service: NOT tested: test/admin/rebuild, test/faults/outages, test/replicas/(at-once|clocks|jobs|keys|start).',
     ]);
     expect(redis.files.filter((file) => file.startsWith('test/'))).toEqual([]);
     expect(redis.files).toContain('services/credits/test/redis-start.engines.test.ts');
