@@ -8,6 +8,7 @@ import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { newId } from 'platform/ids.ts';
+import { sumOfRounds } from 'platform/job-service.ts';
 import { createKeys, keyFolderOf } from 'platform/keys.ts';
 import { openOperator, operatorName, type Operator } from 'platform/operator.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/processes.ts';
@@ -50,8 +51,6 @@ export interface Stack {
   operator: Operator;
   tenant(given?: { tier?: string; credits?: number; agents?: readonly object[] }): Promise<Tenant>;
   runJob(service: ProcessName, name: string): Promise<{ ran: boolean; count: number }>;
-  /** An operator for each replica, who asks that one alone. */
-  replicas: readonly Operator[];
   /** Where the gateways answer: one, or two on shared engines. */
   baseUrls: readonly string[];
   /** Process id of a part, as the operating system tells it. */
@@ -95,20 +94,18 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
     throw error;
   }
   const operator = openOperator({ keyFolder: keyFolderOf(temporary.path), addresses: env });
-  const operators = [own, other].flatMap((replica) => (replica ? [openOperator({ keyFolder: keyFolderOf(temporary.path), addresses: listeners(replica) })] : []));
   const baseUrls = [own, other].flatMap((addresses) => (addresses ? [`http://${addresses.GATEWAY_LISTEN}`] : []));
   const baseUrl = baseUrls[0] as string;
   const launchers = second ? [launcher, second.launcher] : [launcher];
   const pidsOf = (part: ProcessName): number[] => launchers.map(({ pid }) => partOf(pid as number, part));
   const pidOf = (part: ProcessName): number => partOf(launcher.pid as number, part);
   return {
-    baseUrl, baseUrls, output, launcher, launchers, folder: temporary.path, env, operator, replicas: operators, pidOf, pidsOf,
+    baseUrl, baseUrls, output, launcher, launchers, folder: temporary.path, env, operator, pidOf, pidsOf,
     outputs: () => [output(), ...(second ? [second.output()] : [])],
     tenant: (options = {}) => makeTenant(operator, baseUrls, options),
     async runJob(service, name) {
       // of a job under a lease it is the replica that holds it
-      const rounds = await Promise.all(operators.map((one) => one.client(JobServiceService, service).runJob({ name }, one.as())));
-      return { ran: rounds.some(({ ran }) => ran), count: rounds.reduce((sum, { count }) => sum + count, 0) };
+      return sumOfRounds(await Promise.all(operator.clients(JobServiceService, service).map((replica) => replica.runJob({ name }, operator.as()))));
     },
     async killAndAwait(part) {
       const seen = output().length;
@@ -116,7 +113,7 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
       await untilPrinted(launcher, () => output().slice(seen), `${part} is back`);
     },
     async stop() {
-      for (const one of [operator, ...operators]) one.close();
+      operator.close();
       await Promise.all(launchers.map(endOf));
       if (folder === undefined) await engines.remove();
       temporary.remove();
@@ -227,9 +224,6 @@ async function replicaAddresses(): Promise<[Record<string, string>, Record<strin
   const of = (replica: number) => Object.fromEntries(NAMES.flatMap((name, i) => [[settingOf(name, 'LISTEN'), place(replica, i)], [settingOf(name, 'ADDRESS'), `${place(0, i)},${place(1, i)}`]]));
   return [of(0), of(1)];
 }
-
-/** One replica's own addresses, for who wants that one. */
-const listeners = (replica: Record<string, string>): Record<string, string> => Object.fromEntries(NAMES.map((name) => [settingOf(name, 'LISTEN'), replica[settingOf(name, 'LISTEN')] as string]));
 
 /** A second start with the same keys, as a cluster mounts one secret into every replica; its folder holds nothing else. */
 function launchReplica(folder: string, env: Record<string, string>): ReturnType<typeof launch> {

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import type { ProcessName } from 'platform/processes.ts';
 import type { Context } from './context.ts';
+import { sumOfRounds } from 'platform/job-service.ts';
 import { ServiceError } from 'platform/errors.ts';
 
 const SERVICES: readonly ProcessName[] = ['auth', 'agents', 'memory', 'credits'];
@@ -11,10 +12,9 @@ const listOf = async (context: Context, service: ProcessName) => (await context.
 /** Asks every replica: a job under a lease runs on the one that holds it. A replica that does not answer is told of when no other ran it. */
 async function roundOf(context: Context, service: ProcessName, name: string): Promise<{ ran: boolean; count: number }> {
   const asked = await Promise.allSettled(context.clients(JobServiceService, service).map((replica) => replica.runJob({ name }, context.asOperator())));
-  const rounds = asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-  const ran = rounds.some((round) => round.ran);
-  for (const each of asked) if (each.status === 'rejected' && !(ran && (each.reason as ServiceError).reason === 'UNAVAILABLE')) throw each.reason;
-  return { ran, count: rounds.reduce((sum, { count }) => sum + count, 0) };
+  const round = sumOfRounds(asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
+  for (const each of asked) if (each.status === 'rejected' && !(round.ran && (each.reason as ServiceError).reason === 'UNAVAILABLE')) throw each.reason;
+  return round;
 }
 
 /** One round of a job, in every service that has one of this name; "memory/relay" in one service. Prints what each did. */

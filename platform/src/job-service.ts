@@ -11,3 +11,7 @@ export async function runJob(runner: JobRunner, { name }: RunJobRequest): Promis
   if (!runner.list().some((job) => job.name === name)) throw new ServiceError('NOT_FOUND', `This service has no job "${name}"`);
   return runner.runNow(name);
 }
+
+/** One round of a job as all replicas together had it: under a lease one of them ran it. */
+export const sumOfRounds = (rounds: readonly RunJobResponse[]): RunJobResponse =>
+  ({ ran: rounds.some(({ ran }) => ran), count: rounds.reduce((sum, { count }) => sum + count, 0) });

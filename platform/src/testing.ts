@@ -8,6 +8,7 @@ import { systemClock, type Clock } from './clock.ts';
 import { readConfig, type ConfigOf, type Declaration } from './config.ts';
 import { openIdentity } from './identity.ts';
 import { newId } from './ids.ts';
+import { sumOfRounds } from './job-service.ts';
 import { createKeys, keyFileOf, peersFileOf } from './keys.ts';
 import { makeLog } from './log.ts';
 import { Principal } from './principal.ts';
@@ -80,8 +81,7 @@ export async function startProgram<D extends Declaration, Deps>(program: Program
     client,
     as,
     async runJob(name) {
-      const rounds = await Promise.all(running.map(({ address }) => clientAt(address, JobServiceService, OPERATOR).runJob({ name }, as(operator()))));
-      return { ran: rounds.some(({ ran }) => ran), count: rounds.reduce((sum, { count }) => sum + count, 0) };
+      return sumOfRounds(await Promise.all(running.map(({ address }) => clientAt(address, JobServiceService, OPERATOR).runJob({ name }, as(operator())))));
     },
     async restart() {
       await close();

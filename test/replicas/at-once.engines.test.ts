@@ -21,14 +21,14 @@ const everywhere = (method: string, path: string, body?: () => unknown): Promise
 const told = (replies: readonly Reply[], of: (reply: Reply) => unknown): unknown[] => [...new Set(replies.map((reply) => JSON.stringify([reply.status, of(reply)])))].map((text) => JSON.parse(text));
 
 describe('what changes at one replica holds at the other on the next request', () => {
-  it('has two replicas', () => expect(stack.replicas).toHaveLength(2));
+  it('has two replicas', () => expect(stack.operator.clients(AgentsServiceService, 'agents')).toHaveLength(2));
 
   it('a definition that one publishes is what both run, and one that it retires is refused by both', async () => {
     const run = () => everywhere('POST', '/api/agent/run', () => ({ agentName: AGENT, args: {} }));
     const names = async () => told(await everywhere('GET', '/api/agent/run'), ({ body }) => body.agents);
     for (let round = 0; round < ROUNDS; round++) {
-      for (const replica of stack.replicas) {
-        const [agents, as] = [replica.client(AgentsServiceService, 'agents'), () => replica.as(tenant.organizationId)];
+      for (const agents of stack.operator.clients(AgentsServiceService, 'agents')) {
+        const as = () => stack.operator.as(tenant.organizationId);
         const output = newId();
         await agents.applyAgent({ definition: JSON.stringify(expressionAgent(AGENT, JSON.stringify(output), { outputSchema: { const: output } })) }, as());
         await agents.publishAgent({ name: AGENT, version: undefined }, as());
