@@ -1,8 +1,5 @@
+import { withoutNegativeTimeouts } from 'platform/events/kafka-client.ts';
 import { runCommand } from './program.ts';
 
-// of kafkajs, which counts the milliseconds to a moment that has passed: it is harmless, and would be printed at every start
-process.removeAllListeners('warning');
-process.on('warning', (warning) => {
-  if (warning.name !== 'TimeoutNegativeWarning') process.stderr.write(`${warning.name}: ${warning.message}\n`);
-});
+withoutNegativeTimeouts();
 await runCommand(process.env, process.argv);

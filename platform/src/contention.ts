@@ -6,6 +6,20 @@ const ROUNDS = 16;
 const PATIENCE_MS = 2_000;
 const PAUSE_MAX_MS = 64;
 
+/** What `find` finds, or else `first`, put there by `insert`; of several who do so at once all get the same. */
+export async function foundOrMade<T>(find: () => Promise<T | undefined>, first: T, insert: (first: T) => Promise<void>): Promise<T> {
+  const found = await find();
+  if (found) return found;
+  try {
+    await insert(first);
+    return first;
+  } catch (error) {
+    const theirs = error instanceof DuplicateKey ? await find() : undefined;
+    if (theirs) return theirs;
+    throw error;
+  }
+}
+
 /**
  * Runs a round of read, check and write anew when its batch met a change by another.
  * @throws ServiceError CONFLICT when no round of 16, and of two seconds, got through

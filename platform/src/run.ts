@@ -90,7 +90,7 @@ export async function startService<D extends Declaration, Deps>(program: Program
     async openStore(collections) {
       const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX as unknown as Collection<never>, LEASES as unknown as Collection<never>]));
       if (store.exclusive) await clearLeases(store.platformStore);
-      else await following(store, log, ownJobs);
+      else ownJobs.push(await following(store, log));
       if (collections.some(({ shape }) => shape > 1)) ownJobs.push(migration(store));
       return {
         ...pokingRelay(store, () => opened.runner?.poke('relay')),
@@ -135,7 +135,7 @@ function refuseStart(error: unknown): never {
 }
 
 /** At the start, and again since clocks drift and are set. A clock that is too far off is logged by the round, which fails. */
-async function following({ platformStore }: OpenStore, log: Log, ownJobs: Job[]): Promise<void> {
+async function following({ platformStore }: OpenStore, log: Log): Promise<Job> {
   const run = async (): Promise<number> => {
     const aheadMs = await followTime(() => platformStore.now());
     if (aheadMs === undefined) return 0;
@@ -143,7 +143,7 @@ async function following({ platformStore }: OpenStore, log: Log, ownJobs: Job[])
     return 1;
   };
   await run();
-  ownJobs.push({ name: 'clock', description: "Goes by the store's time.", intervalMs: 30_000, everyReplica: true, run });
+  return { name: 'clock', description: "Goes by the store's time.", intervalMs: 30_000, everyReplica: true, run };
 }
 
 /** At the start, and again while older replicas may write. */

@@ -43,7 +43,7 @@ const quiet = (log: Log): KafkaConfig['logCreator'] => () => ({ namespace, log: 
 
 let filtered = false;
 /** kafkajs hands negative delays to setTimeout, which takes them for 1 ms; Node 24 warns of each, and nobody can do anything about it. */
-function withoutNegativeTimeouts(): void {
+export function withoutNegativeTimeouts(): void {
   if (filtered) return;
   filtered = true;
   const emitWarning = process.emitWarning.bind(process) as (...args: unknown[]) => void;

@@ -4,7 +4,7 @@ import { inTime } from '../in-time.ts';
 import { indexesOf } from './indexes.ts';
 import { DuplicateKey, type Collection } from './store.ts';
 
-const DUPLICATE_KEY = 11000;
+export const DUPLICATE_KEY = 11000;
 const TYPE_MISMATCH = 14;
 /** BadValue, FailedToParse, BSONObjectTooLarge: the same request would never succeed. */
 const HOPELESS: readonly unknown[] = [2, 9, 10334];

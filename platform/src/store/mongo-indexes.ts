@@ -1,7 +1,7 @@
 import { MongoNetworkTimeoutError, MongoServerError, type Db, type IndexDescriptionInfo } from 'mongodb';
 import { StartError } from '../start-error.ts';
 import { indexesOf, type EngineIndex } from './indexes.ts';
-import { bounded, TimedOut } from './mongo-faults.ts';
+import { bounded, DUPLICATE_KEY, TimedOut } from './mongo-faults.ts';
 import type { Collection } from './store.ts';
 
 /** IndexBuildAborted, WriteConflict: another process makes the same at this moment. */
@@ -9,7 +9,6 @@ const MEANWHILE: readonly unknown[] = [276, 112];
 const NAMESPACE_EXISTS = 48;
 /** IndexOptionsConflict, IndexKeySpecsConflict: the server has this index, defined otherwise. */
 const OTHERWISE: readonly unknown[] = [85, 86];
-const DUPLICATE_KEY = 11000;
 
 /**
  * Makes the missing collections and indexes, then looks whether all are there as declared. Indexes that are not declared

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 import { applyOps } from './mongo-apply.ts';
 import { watchAttempts } from './mongo-attempts.ts';
 import { checked, connectMongo, type MongoSettings } from './mongo-connect.ts';
-import { bounded, faultOf } from './mongo-faults.ts';
+import { bounded, DUPLICATE_KEY, faultOf } from './mongo-faults.ts';
 import { mongoFilter, mongoFind, type Stored } from './mongo-filter.ts';
 import { prepareCollections } from './mongo-indexes.ts';
 import { WRITES } from './mongo-steps.ts';
@@ -59,7 +59,7 @@ async function probe(client: MongoClient, db: Db, collections: readonly Collecti
 
 /** Whoever meets another, for example the probe of a replica, was allowed to write. */
 function unlessMet(error: unknown): void {
-  const met = error instanceof MongoServerError && (error.code === 11000 || error.hasErrorLabel('TransientTransactionError'));
+  const met = error instanceof MongoServerError && (error.code === DUPLICATE_KEY || error.hasErrorLabel('TransientTransactionError'));
   if (!met) throw error;
 }
 

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
+import { foundOrMade } from 'platform/contention.ts';
 import { StartError } from 'platform/start-error.ts';
-import { collection, DuplicateKey, insert, type Document, type PlatformStore } from 'platform/store/store.ts';
+import { collection, insert, type Document, type PlatformStore } from 'platform/store/store.ts';
 
 /** Where the ledger beside this document store is kept: a second place would fork the balances. */
 interface LedgerHome extends Document {
@@ -21,12 +22,7 @@ interface Claim {
 /** The first process to start says where the ledger is; from then on it is there. @throws StartError for another place */
 export async function claimHome({ platformStore, file }: Claim): Promise<void> {
   const claimed: LedgerHome = { _id: 'ledger', fileId: file?.id ?? '', place: file ? `${hostname()}:${file.path}` : '' };
-  const known = () => platformStore.findOne(LEDGER_HOME, { _id: 'ledger' });
-  const home = (await known()) ?? (await platformStore.apply([insert(LEDGER_HOME, claimed)]).then(() => claimed, async (error: unknown) => {
-    const theirs = error instanceof DuplicateKey ? await known() : undefined;
-    if (theirs) return theirs;
-    throw error;
-  }));
+  const home = await foundOrMade(() => platformStore.findOne(LEDGER_HOME, { _id: 'ledger' }), claimed, (first) => platformStore.apply([insert(LEDGER_HOME, first)]));
   if (home.fileId === claimed.fileId) return;
   if (home.fileId === '') throw new StartError('The credit ledger of this MongoDB database is kept in Redis: set REDIS_URL, without it the balances would start from nothing');
   if (!file) throw new StartError(`The credit ledger of this MongoDB database is kept in the file ${home.place}: leave REDIS_URL out, in Redis the balances would start from nothing`);

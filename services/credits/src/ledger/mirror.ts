@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isoTime } from 'platform/clock.ts';
+import { foundOrMade } from 'platform/contention.ts';
 import { newId } from 'platform/ids.ts';
 import { collection, DuplicateKey, ExpectationFailed, insert, update, type Changes, type Op, type OrganizationDocument, type PlatformStore, type Store } from 'platform/store/store.ts';
 import type { LedgerRow } from './ledger.ts';
@@ -52,21 +53,11 @@ export type Mirror = ReturnType<typeof ledgerMirror>;
 
 /** The rows of the ledger in the document store, and how far they have come: what a balance can be rebuilt from. */
 export function ledgerMirror(store: Store, platformStore: PlatformStore) {
-  const registered = (organizationId: string) => store.findOne(organizationId, LEDGER_ACCOUNTS, { _id: organizationId });
-
-  async function registration(organizationId: string): Promise<Registration> {
-    const found = await registered(organizationId);
-    if (found) return found;
-    const first: Registration = { _id: organizationId, organizationId, generation: newId(), lost: '', mirroredSequence: 0, mirroredHash: '', relayedSequence: 0, unrelayed: false };
-    try {
-      await store.apply(organizationId, [insert(LEDGER_ACCOUNTS, first)]);
-      return first;
-    } catch (error) {
-      const theirs = error instanceof DuplicateKey ? await registered(organizationId) : undefined;
-      if (theirs) return theirs;
-      throw error;
-    }
-  }
+  const registration = (organizationId: string): Promise<Registration> => foundOrMade<Registration>(
+    () => store.findOne(organizationId, LEDGER_ACCOUNTS, { _id: organizationId }),
+    { _id: organizationId, organizationId, generation: newId(), lost: '', mirroredSequence: 0, mirroredHash: '', relayedSequence: 0, unrelayed: false },
+    (first) => store.apply(organizationId, [insert(LEDGER_ACCOUNTS, first)]),
+  );
 
   /** False when someone else moved it on meanwhile. */
   async function moveOn(from: Registration, set: Changes<Registration>['set'], rows: readonly Op[] = []): Promise<boolean> {
