@@ -1,5 +1,5 @@
 import { integer, text, type ConfigOf } from './config.ts';
-import type { EventBus } from './events/bus.ts';
+import type { EventBus, Topic } from './events/bus.ts';
 import { kafkaSecurity, kafkaSecurityConfig } from './events/kafka-security.ts';
 import { openSqliteBus } from './events/sqlite.ts';
 import type { Log } from './log.ts';
@@ -35,10 +35,10 @@ export async function openStoreEngine({ settings, service, log }: Opening, file:
   return openMongoStore({ url, database: `${settings.MONGODB_DATABASE}_${service}`, poolMax, timeoutMs, log }, collections);
 }
 
-/** @throws StartError */
-export async function openBusEngine({ settings, service, log }: Opening, file: string): Promise<EventBus> {
+/** @param publishes all that this process publishes. @throws StartError */
+export async function openBusEngine({ settings, service, log }: Opening, file: string, publishes: readonly Topic[]): Promise<EventBus> {
   if (settings.KAFKA_BROKERS === '') return openSqliteBus(file, { log, leaseMs: settings.LEASE_MS });
   const { openKafkaBus } = await import('./events/kafka.ts');
   const { KAFKA_BROKERS, KAFKA_TOPIC_PREFIX: prefix, KAFKA_PARTITIONS: partitions, KAFKA_REPLICATION: replication, KAFKA_TIMEOUT_MS: timeoutMs } = settings;
-  return openKafkaBus({ brokers: KAFKA_BROKERS.split(','), prefix, clientId: service, partitions, replication, timeoutMs, log, security: kafkaSecurity(settings) });
+  return openKafkaBus({ brokers: KAFKA_BROKERS.split(','), prefix, clientId: service, publishes, partitions, replication, timeoutMs, log, security: kafkaSecurity(settings) });
 }

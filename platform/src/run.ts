@@ -5,7 +5,7 @@ import { clientOf, openConnection, type Connection } from './client.ts';
 import { followTime } from './clock.ts';
 import { address, addresses, integer, path, type ConfigOf, type Declaration, type Env } from './config.ts';
 import { engineConfig, openBusEngine, openStoreEngine, type EngineConfig } from './engines.ts';
-import type { EventBus } from './events/bus.ts';
+import type { EventBus, Topic } from './events/bus.ts';
 import { OUTBOX } from './events/outbox.ts';
 import { ServiceError } from './errors.ts';
 import { openIdentity } from './identity.ts';
@@ -43,7 +43,8 @@ export interface Start<C> extends ProcessStart<C & ServiceConfig> {
   openStore(collections: readonly Collection<never>[]): Promise<ServiceStore>;
   /** The file of the store, for an engine that keeps more in it. */
   storeFile: string;
-  openBus(): Promise<EventBus>;
+  /** @param publishes all that this service publishes */
+  openBus(publishes: readonly Topic[]): Promise<EventBus>;
   /** Client of another service (one of `calls`); its address comes from `<NAME>_ADDRESS`. */
   connect<D extends ServiceDefinition>(definition: D, audience: ProcessName): ServiceClient<D>;
 }
@@ -97,8 +98,8 @@ export async function startService<D extends Declaration, Deps>(program: Program
         openHotRows: async () => (opened.hotRows = await openHotRows(store, { owner: instanceId, leaseMs: settings.LEASE_MS, log })),
       };
     },
-    async openBus() {
-      return (opened.bus = await openBusEngine(opening, settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db')));
+    async openBus(publishes) {
+      return (opened.bus = await openBusEngine(opening, settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db'), publishes));
     },
     connect(definition, audience) {
       const connection = openConnection({ address: String(settings[settingOf(audience, 'ADDRESS')]), audience, identity });

@@ -53,7 +53,7 @@ describe('Kafka that asks for TLS and credentials', () => {
   const logged: string[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void logged.push(line) });
   const open = (env: Record<string, string>) =>
-    openBusEngine({ settings: { ...readConfig(engineConfig, { KAFKA_PARTITIONS: '1', ...env }), LEASE_MS: 5_000 }, service: 'test', log }, '');
+    openBusEngine({ settings: { ...readConfig(engineConfig, { KAFKA_PARTITIONS: '1', ...env }), LEASE_MS: 5_000 }, service: 'test', log }, '', ['audit.v1']);
   const app = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_USERNAME: 'app', KAFKA_PASSWORD: PASSWORD };
   const overTls = () => ({ KAFKA_BROKERS: tls, KAFKA_TLS: 'on', KAFKA_TLS_CA_FILE: file('ca.pem') });
   afterEach(() => {

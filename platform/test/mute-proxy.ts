@@ -10,8 +10,8 @@ export interface MuteProxy {
   close(): void;
 }
 
-/** Between a client and the server at `target`. */
-export async function muteProxy(target: number): Promise<MuteProxy> {
+/** Between a client and the server at `target`. `hear` is told of what comes from each connection. */
+export async function muteProxy(target: number, hear?: (bytes: Buffer, connection: object) => void): Promise<MuteProxy> {
   let muted = false;
   const endings = new Set<() => void>();
   const spoilt = new Set<() => void>();
@@ -25,7 +25,10 @@ export async function muteProxy(target: number): Promise<MuteProxy> {
     };
     endings.add(end);
     for (const socket of [client, upstream]) socket.on('error', end).on('close', end);
-    client.on('data', (request: Buffer) => void upstream.write(request));
+    client.on('data', (request: Buffer) => {
+      hear?.(request, client);
+      upstream.write(request);
+    });
     upstream.on('data', (answer: Buffer) => void (muted || spoilt.has(end) ? spoilt.add(end) : client.write(answer)));
   });
   server.listen(0, '127.0.0.1');

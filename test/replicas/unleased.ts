@@ -3,7 +3,7 @@ import { systemClock } from 'platform/clock.ts';
 import { clientOf, openConnection, type Connection } from 'platform/client.ts';
 import { readConfig, type ConfigOf, type Declaration } from 'platform/config.ts';
 import { openBusEngine, openStoreEngine, type EngineConfig } from 'platform/engines.ts';
-import type { EventBus } from 'platform/events/bus.ts';
+import type { EventBus, Topic } from 'platform/events/bus.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
 import { openIdentity } from 'platform/identity.ts';
 import { newId } from 'platform/ids.ts';
@@ -40,7 +40,7 @@ export async function openUnleased<D extends Declaration, Deps>(program: Program
       store = await openStoreEngine(opening, '', [...collections, OUTBOX, LEASES] as unknown as Collection<never>[]);
       return { ...store, openHotRows: async () => singleRow };
     },
-    openBus: async () => (bus = await openBusEngine(opening, '')),
+    openBus: async (publishes: readonly Topic[]) => (bus = await openBusEngine(opening, '', publishes)),
     connect<C extends ServiceDefinition>(definition: C, audience: ProcessName) {
       const connection = openConnection({ address: stack.env[settingOf(audience, 'ADDRESS')] as string, audience, identity });
       connections.push(connection);

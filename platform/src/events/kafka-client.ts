@@ -1,6 +1,7 @@
 import { Kafka, logLevel, type KafkaConfig } from 'kafkajs';
 import { ServiceError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import type { Topic } from './bus.ts';
 import type { KafkaSecurity } from './kafka-security.ts';
 
 export interface KafkaOptions {
@@ -9,6 +10,8 @@ export interface KafkaOptions {
   /** Beginning of the names of topics and groups. */
   prefix: string;
   clientId: string;
+  /** All that this process publishes. */
+  publishes: readonly Topic[];
   /** Of every topic; its dead letters are one partition. */
   partitions: number;
   replication: number;

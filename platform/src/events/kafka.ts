@@ -1,4 +1,5 @@
-import { EventsTooLarge, type EventBus, type Subscription } from './bus.ts';
+import { EventsTooLarge, type EventBus, type Subscription, type Topic } from './bus.ts';
+import { verifyMayRead, verifyMayWrite } from './kafka-authority.ts';
 import { kafkaClient, type KafkaOptions } from './kafka-client.ts';
 import { openSender } from './kafka-producer.ts';
 import { replayDeadLetters } from './kafka-replay.ts';
@@ -12,19 +13,23 @@ const CONTENT_TYPE = 'application/cloudevents+json';
  * The event bus on Kafka (any broker that kafkajs 2 speaks to). An organization's events are one partition's; each partition
  * of a topic is consumed by one member of a group at a time, and a member that dies is replaced after sessionTimeoutMs. The
  * topics are made or verified first.
- * @throws StartError when Kafka cannot be reached, refuses, or has a topic that is not as declared
+ * @throws StartError when Kafka cannot be reached, refuses, or has a topic that is not as declared; `subscribe`, too
  */
 export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
-  const { prefix, partitions, timeoutMs, log, sessionTimeoutMs = SESSION_MS } = options;
+  const { prefix, partitions, publishes, timeoutMs, log, sessionTimeoutMs = SESSION_MS } = options;
   const kafka = kafkaClient(options);
   await prepareTopics(kafka.admin(), options);
+  await verifyMayWrite(kafka, publishes.map((topic) => topicName(prefix, topic)));
   const sender = openSender(kafka, timeoutMs);
   const members = new Set<Subscription>();
+  const placeOf = (topic: Topic, group: string) => ({ topic: topicName(prefix, topic), groupId: groupName(prefix, topic, group) });
+  const replayedOf = (topic: Topic, group: string) => ({ topic: deadLetterName(prefix, topic), groupId: `${groupName(prefix, topic, group)}.dlq` });
   const consumption = { kafka, timeoutMs, sessionTimeoutMs };
 
   return {
     async publish(topic, events) {
       if (events.length === 0) return;
+      if (!publishes.includes(topic)) throw new Error(`${topic} is not declared as published here`);
       const messages = events.map((event) => ({ key: event.partitionkey, value: JSON.stringify(event), headers: { 'content-type': CONTENT_TYPE } }));
       const tooLarge = await sender.send(topicName(prefix, topic), messages);
       if (tooLarge.length === 0) return;
@@ -32,16 +37,15 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
       throw new EventsTooLarge(`An event of ${bytes} bytes is larger than Kafka takes on ${topicName(prefix, topic)} (its max.message.bytes)`, events.filter((_, i) => tooLarge.includes(messages[i]!)).map(({ id }) => id));
     },
     async subscribe(topic, group, handler, settings) {
-      const member = startMember({
-        ...consumption, ...settings, log, sender, handler, concurrency: partitions,
-        topic: topicName(prefix, topic), groupId: groupName(prefix, topic, group), deadLetters: deadLetterName(prefix, topic),
-      });
+      const [read, deadLetters] = [placeOf(topic, group), replayedOf(topic, group)];
+      for (const place of [read, deadLetters]) await verifyMayRead(kafka, place);
+      await verifyMayWrite(kafka, [deadLetters.topic]);
+      const member = startMember({ ...consumption, ...settings, ...read, log, sender, handler, concurrency: partitions, deadLetters: deadLetters.topic });
       members.add(member);
       return member;
     },
     replay(topic, group, handler) {
-      const owner = groupName(prefix, topic, group);
-      return replayDeadLetters({ ...consumption, concurrency: 1, topic: deadLetterName(prefix, topic), group: owner, groupId: `${owner}.dlq`, handler });
+      return replayDeadLetters({ ...consumption, ...replayedOf(topic, group), concurrency: 1, group: placeOf(topic, group).groupId, handler });
     },
     async close() {
       await Promise.all([...members].map((member) => member.stop()));

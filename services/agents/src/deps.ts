@@ -47,6 +47,6 @@ export async function openDeps({ config, clock, log, instanceId, openStore, open
     runners: startRunnerPool({ size: config.RUNNERS, queueLimit: config.RUN_QUEUE_LIMIT, log, recycleAfter: config.RUNNER_RECYCLE_AFTER }),
     refusals: makeRefusals(),
     platformStore, clock, config, instanceId, log,
-    bus: await openBus(),
+    bus: await openBus(['agent.execution.v1', 'audit.v1']),
   };
 }

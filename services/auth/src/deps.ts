@@ -39,7 +39,7 @@ const COLLECTIONS = [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, AUDIT_ENT
 
 export async function openDeps({ config, clock, log, openStore, openBus }: Start<Config>): Promise<Deps> {
   const { store, platformStore } = await openStore(COLLECTIONS);
-  const bus = await openBus();
+  const bus = await openBus(['audit.v1']);
   const auditTrail = openAuditTrail(store, platformStore);
   return {
     config, clock, log, platformStore, bus, auditTrail,

@@ -43,6 +43,6 @@ export async function openDeps({ config, clock, log, openStore, openBus }: Start
     fairly: fairTurns(),
     refusals: makeRefusals(),
     clock, config, log, platformStore,
-    bus: await openBus(),
+    bus: await openBus(['memory.change.v1', 'audit.v1']),
   };
 }
