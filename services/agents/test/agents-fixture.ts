@@ -6,6 +6,7 @@ import { OPERATOR, operator, serverToken, startProgram, type RunningProgram } fr
 import { AgentsServiceService, type RunAgentRequest } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../src/deps.ts';
 import { program } from '../src/service.ts';
+import { programEngines } from '../../../test/shared-engines.ts';
 import { creditsDouble, type CreditsDouble } from './credits-double.ts';
 
 type Client = ServiceClient<typeof AgentsServiceService>;
@@ -13,7 +14,7 @@ type Client = ServiceClient<typeof AgentsServiceService>;
 export interface Agents {
   service: RunningProgram;
   credits: CreditsDouble;
-  /** Of the process that serves now. */
+  /** Of a process that serves now. */
   deps(): Deps;
   /** Calls as the gateway for a server token of the organization. */
   call<M extends keyof Client>(method: M, request: Parameters<Client[M]>[0], given?: Partial<Parameters<Client[M]>[1]>): ReturnType<Client[M]>;
@@ -35,16 +36,17 @@ export const ENDLESS = '($spin := function($n) { $spin($n + 1) }; $spin(0))';
 
 const QUIET = { REAPER_INTERVAL_MS: '3600000', RETENTION_INTERVAL_MS: '86400000', REFUSALS_INTERVAL_MS: '3600000', RELAY_INTERVAL_MS: '3600000', RUNNERS: '1' };
 
-/** The real service over real gRPC and SQLite; credits alone is a double. Its relay stands still, so that the outbox can be read. */
+/** The real service over real gRPC on a store of its own (two replicas of it on shared engines); credits alone is a double. Its relay stands still, so that the outbox can be read. */
 export async function startAgents({ credits = 1_000, env = {} }: { credits?: number; env?: Record<string, string> } = {}): Promise<Agents> {
   const double = creditsDouble(credits * 1e6);
   const organizationId = newId();
+  const engines = programEngines();
   let deps: Deps;
   const service = await startProgram({
     ...program,
     openDeps: async (start) => (deps = { ...(await program.openDeps(start)), credits: double.client }),
     jobs: (given) => program.jobs({ ...given, bus: { ...given.bus, publish: () => Promise.reject(new Error('the bus is down')) } }),
-  }, { ...QUIET, ...env });
+  }, { ...QUIET, ...engines.env, ...env }, undefined, engines.replicas);
   const token = serverToken(organizationId, { name: 'ci token' });
   const agents: Agents = {
     service, credits: double, organizationId,
