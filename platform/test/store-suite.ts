@@ -68,7 +68,7 @@ export function storeSuite(name: string, place: Place): void {
       });
       it.each([
         ['undefined', { text: undefined }], ['a Date', { text: new Date() }], ['NaN', { rank: NaN }], ['a dot in a name', { 'a.b': 1 }], ['a Map', { parts: [new Map()] }], ['a name of BSON', { parts: [{ name: 'p', _bsontype: 'ObjectId' }] }], ['no _id', { _id: '' }],
-        ['no organization', { organizationId: '' }], ['null in a unique field', { key: null }], ['a list in a unique field', { key: [] }],
+        ['the number of its shape', { shape: 2 }], ['the count of its updates', { writes: 1 }], ['no organization', { organizationId: '' }], ['null in a unique field', { key: null }], ['a list in a unique field', { key: [] }],
       ])('are refused with %s', async (_, bad) => {
         await expect(platformStore().apply([insert(ITEMS, { ...item('1'), ...bad } as Item)])).rejects.toThrow(TypeError);
         expect(await platformStore().count(ITEMS, {})).toBe(0);
@@ -202,7 +202,7 @@ export function storeSuite(name: string, place: Place): void {
         await store().apply('A', [update(ITEMS, { _id: '1', rank: 5 }, { set: { text: 't', note: null }, increment: { rank: -2, seen: 3 } as never })]);
         expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual({ ...item('1', { rank: 3, text: 't', note: null }), seen: 3 });
       });
-      it.each([{ set: { _id: '2' } }, { set: { text: undefined } }, { set: { key: null } }, { set: { rank: 1 }, increment: { rank: 1 } }, { increment: { rank: NaN } }, { increment: { text: 1 } }])('refuse the changes %j', async (changes) => {
+      it.each([{ set: { _id: '2' } }, { set: { text: undefined } }, { set: { key: null } }, { set: { rank: 1 }, increment: { rank: 1 } }, { increment: { rank: NaN } }, { increment: { text: 1 } }, { set: { shape: 2 } }, { increment: { writes: 1 } }])('refuse the changes %j', async (changes) => {
         await add(item('1'));
         await expect(store().apply('A', [update(ITEMS, { _id: '1' }, changes as never)])).rejects.toThrow(TypeError);
         expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual(item('1'));

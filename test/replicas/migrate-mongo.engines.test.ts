@@ -7,12 +7,15 @@ interface Person {
   _id: string;
   organizationId: string;
   name: string;
+  /** The first letter of each word of the name. */
+  initials: string[];
 }
 const OLD = collection<Person>('people', { scope: 'organization' });
-const NEW = collection<Person & { upper: string }>('people', { scope: 'organization', shape: 2, upgrades: { 1: ({ name }: Person) => ({ upper: name.toUpperCase() }) } });
+const NEW = collection<Person & { upper: string; short: string }>('people', { scope: 'organization', shape: 2, upgrades: { 1: ({ name, initials }: Person) => ({ upper: name.toUpperCase(), short: initials.join('') }) } });
 
 const PEOPLE = 120;
 const REPLICAS = 4;
+const INITIALS = 3;
 const never = new AbortController().signal;
 
 describe('replicas that migrate at the same moment, and no lease keeps them apart', () => {
@@ -23,7 +26,7 @@ describe('replicas that migrate at the same moment, and no lease keeps them apar
     const open = (people: unknown) => openMongoStore({ url: process.env.MONGODB_URL as string, database, poolMax: 5, timeoutMs: 60_000, log: makeLog('test', 'silent') }, [people as Collection<never>]);
     older = await open(OLD);
     newer = await Promise.all(Array.from({ length: REPLICAS }, () => open(NEW)));
-    await older.store.apply('A', Array.from({ length: PEOPLE }, (_, n) => insert(OLD, { _id: `p${n}`, organizationId: 'A', name: `p${n}` })));
+    await older.store.apply('A', Array.from({ length: PEOPLE }, (_, n) => insert(OLD, { _id: `p${n}`, organizationId: 'A', name: `p${n}`, initials: ['p'] })));
   });
   afterAll(async () => {
     for (const store of [older, ...newer]) await store.close();
@@ -41,10 +44,16 @@ describe('replicas that migrate at the same moment, and no lease keeps them apar
     const renaming = (async () => {
       for (let n = 0; n < PEOPLE; n += 3) await older.store.apply('A', [update(OLD, { _id: `p${n}` }, { set: { name: `new${n}` } })]);
     })();
-    await Promise.all([renaming, together(), together()]);
+    const adding = Promise.all(Array.from({ length: PEOPLE }, async (_, n) => {
+      for (let round = 1; round <= INITIALS; round++) await older.store.apply('A', [update(OLD, { _id: `p${n}` }, { set: { initials: Array.from({ length: round }, () => 'q') } })]);
+    }));
+    let written = false;
+    void Promise.all([renaming, adding]).then(() => { written = true; });
+    while (!written) await together();
     await together();
     const people = await newer[0]!.store.find('A', NEW, {});
     expect(people.filter(({ _id, name, upper }) => upper !== name.toUpperCase() || name.startsWith('new') !== (Number(_id.slice(1)) % 3 === 0))).toEqual([]);
+    expect(people.filter(({ short }) => short !== 'q'.repeat(INITIALS))).toEqual([]);
     expect(await newer[0]!.store.count('A', NEW, { upper: { in: people.map(({ upper }) => upper) } })).toBe(PEOPLE);
   }, 300_000);
 });

@@ -7,12 +7,6 @@ import { ExpectationFailed, type Changes, type Collection, type Document, type O
 export type Step = (session: ClientSession) => Promise<unknown>;
 
 /**
- * Counted up by an update that sets fields only: MongoDB does not write what changes nothing, and then another transaction
- * could change the document that this one's batch expects. No field of the port can have this name; reads leave it out.
- */
-export const WRITES = '~writes';
-
-/**
  * The commands of a batch, in its order; inserts of one collection that follow each other are one, so are removals by id that
  * expect nothing. @throws TypeError on a bad filter
  */
@@ -58,9 +52,9 @@ function changeStep(db: Db, op: Exclude<Op, { kind: 'insert' }>, index: number):
 }
 
 function mongoChange({ set = {}, increment = {} }: Changes<Document>): UpdateFilter<Stored> {
-  const moves = Object.values(increment).some((by) => by !== 0);
-  // An empty $set is an error before MongoDB 5.
-  return { ...(Object.keys(set).length > 0 && { $set: copy(set) }), $inc: { ...increment, ...(!moves && { [WRITES]: 1 }) } } as UpdateFilter<Stored>;
+  // MongoDB does not write what changes nothing, and then another transaction could change the document that this one's batch
+  // expects: so every update counts. An empty $set is an error before MongoDB 5.
+  return { ...(Object.keys(set).length > 0 && { $set: copy(set) }), $inc: { ...increment, writes: 1 } } as UpdateFilter<Stored>;
 }
 
 const refusing = (collection: Collection<never>, run: Step): Step => (session) =>

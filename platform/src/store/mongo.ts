@@ -7,7 +7,6 @@ import { checked, connectMongo, type MongoSettings } from './mongo-connect.ts';
 import { bounded, DUPLICATE_KEY, faultOf } from './mongo-faults.ts';
 import { mongoFilter, mongoFind, type Stored } from './mongo-filter.ts';
 import { prepareCollections } from './mongo-indexes.ts';
-import { WRITES } from './mongo-steps.ts';
 import { checkNames, storeOver, type Engine } from './open-store.ts';
 import type { Collection, OpenStore } from './store.ts';
 
@@ -90,9 +89,7 @@ function engineOn(client: MongoClient, db: Db, timeoutMs: number, onAbort: () =>
     hotRows: HOT_ROWS, exclusive: false,
     async find(collection, filter, options) {
       const { where, ...order } = mongoFind(filter, options);
-      const documents = await read(() => db.collection<Stored>(collection.name).find(where, order).toArray());
-      for (const document of documents) delete document[WRITES];
-      return documents;
+      return read(() => db.collection<Stored>(collection.name).find(where, order).toArray());
     },
     async count(collection, filter) {
       const where = mongoFilter(filter);

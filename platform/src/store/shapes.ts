@@ -2,7 +2,8 @@ import type { Engine } from './open-store.ts';
 import { update, type Changes, type Collection, type Document, type Op, type Scalar } from './store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-type Stored = Fields & { readonly _id: string; readonly shape?: number };
+/** `shape` and `writes` are the store's own; an engine that other processes write to counts the updates of a document. */
+type Stored = Fields & { readonly _id: string; readonly shape?: number; readonly writes?: number };
 
 const BATCH = 100;
 
@@ -18,8 +19,8 @@ export function stamped(op: Op): Op {
   return op;
 }
 
-/** The document as the service knows it: upgraded where an older writer was last, without the number. */
-export function asKnown(collection: Collection<never>, { shape = 1, ...document }: Stored): Fields {
+/** The document as the service knows it: upgraded where an older writer was last, without the store's own fields. */
+export function asKnown(collection: Collection<never>, { shape = 1, writes: _, ...document }: Stored): Fields {
   return shape < collection.shape ? { ...document, ...upgraded(collection, document, shape) } : document;
 }
 
@@ -50,11 +51,10 @@ export async function migrate(engine: Engine, collections: readonly Collection<n
 }
 
 async function migrateOne(engine: Engine, collection: Collection<never>, document: Stored): Promise<number> {
-  const { shape = null, ...fields } = document;
-  const asRead = Object.fromEntries(Object.entries(fields).filter(([, value]) => value === null || typeof value !== 'object'));
-  const set = { ...upgraded(collection, fields, shape ?? 1), shape: collection.shape };
+  const { _id, shape = null, writes = null, ...fields } = document;
+  const set = { ...upgraded(collection, { _id, ...fields }, shape ?? 1), shape: collection.shape };
   try {
-    await engine.apply([update(collection, { ...asRead, _id: document._id, shape } as never, { set: set as never })]);
+    await engine.apply([update(collection, { _id, shape, writes } as never, { set: set as never })]);
     return 1;
   } catch (error) {
     if ((error as Error).name === 'ExpectationFailed') return 0;
