@@ -81,11 +81,11 @@ export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPre
     doubt: organizations.doubt,
     rowsFrom: (organizationId: string, sequence: number, limit: number) => connection.attempt(() => rangeOf('XRANGE', organizationId, `${sequence}-0`, '+', limit)),
     /** Rows below `before`, newest first. */
-    rowsBefore: (organizationId: string, before: number, limit: number): Promise<ChainedRow[]> =>
-      connection.attempt(async () => {
-        await organizations.verified(organizationId);
-        return before <= 1 ? [] : rangeOf('XREVRANGE', organizationId, `${before - 1}-0`, '-', limit);
-      }),
+    async rowsBefore(organizationId: string, before: number, limit: number): Promise<ChainedRow[]> {
+      // a script, since it meets the fence that another replica may have put up
+      await perform(organizationId, { command: 'balance' }, false);
+      return before <= 1 ? [] : connection.attempt(() => rangeOf('XREVRANGE', organizationId, `${before - 1}-0`, '-', limit));
+    },
     async mirrored(organizationId: string, generation: string, sequence: number, keepFrom: number): Promise<void> {
       await connection.attempt(() => unverified(organizationId, { command: 'mirrored', generation, floor: sequence, sequence, keepFrom }));
     },
