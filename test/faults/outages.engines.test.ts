@@ -16,6 +16,8 @@ type EngineName = 'MongoDB' | 'Redis' | 'Kafka';
 const ENGINES: EngineName[] = ['MongoDB', 'Redis', 'Kafka'];
 /** How long a pause lasts: every time-out is over then, and so is the session of a consumer of Kafka. */
 const PAUSE_MS = 30_000;
+/** Reservations that no case could wait for: none is left because it expired. */
+const OUTLIVING = { RESERVATION_TTL_MS: '3600000' };
 /** What answers while the engine does not. */
 const MEANWHILE: Record<EngineName, { types: number; agents: number; run: number }> = {
   MongoDB: { types: 503, agents: 503, run: 503 },
@@ -31,7 +33,7 @@ describe('an engine that fails under load, with two replicas of every service', 
     const [MongoDB, Redis, Kafka] = await Promise.all([startMongo(), startRedis(), startKafka()]);
     redis = Redis;
     engines = { MongoDB, Redis, Kafka };
-    stack = await startStack({ env: { ...KILL_SETTINGS, MONGODB_URL: MongoDB.url, REDIS_URL: Redis.url, KAFKA_BROKERS: Kafka.url } });
+    stack = await startStack({ env: { ...KILL_SETTINGS, ...OUTLIVING, MONGODB_URL: MongoDB.url, REDIS_URL: Redis.url, KAFKA_BROKERS: Kafka.url } });
   });
   afterAll(async () => {
     await stack.stop();
