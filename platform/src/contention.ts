@@ -21,12 +21,14 @@ export async function foundOrMade<T>(find: () => Promise<T | undefined>, first: 
 }
 
 /**
- * Runs a round of read, check and write anew when its batch met a change by another.
- * @throws ServiceError CONFLICT when no round of 16, and of two seconds, got through
+ * Runs a round of read, check and write anew when its batch met a change by another. None begins for a caller that is gone:
+ * it may have waited its turn behind others for longer than anybody waits for an answer.
+ * @throws ServiceError CONFLICT when no round of 16, and of two seconds, got through; CLIENT_GONE
  */
-export async function persistently<T>(round: () => Promise<T>): Promise<T> {
+export async function persistently<T>(signal: AbortSignal, round: () => Promise<T>): Promise<T> {
   const giveUpAt = performance.now() + PATIENCE_MS;
   for (let tried = 1; ; tried++) {
+    requireCaller(signal);
     try {
       return await round();
     } catch (cause) {
@@ -36,6 +38,11 @@ export async function persistently<T>(round: () => Promise<T>): Promise<T> {
       if (tried > 1) await delay(Math.random() * Math.min(PAUSE_MAX_MS, 2 ** tried));
     }
   }
+}
+
+/** @throws ServiceError CLIENT_GONE */
+export function requireCaller(signal: AbortSignal): void {
+  if (signal.aborted) throw new ServiceError('CLIENT_GONE');
 }
 
 /** Lets the writers of one document in this process take turns: unordered, all but one would lose every round. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { ServiceError } from 'platform/errors.ts';
 import { LEASES } from 'platform/lease.ts';
 import { makeLog } from 'platform/log.ts';
 import { freeRows, openHotRows, type HotRows } from 'platform/store/hot-rows.ts';
@@ -7,13 +8,14 @@ import { temporaryFolder } from 'platform/testing.ts';
 import type { OpenStore } from 'platform/store/store.ts';
 
 const log = makeLog('test', 'silent');
+const alive = new AbortController().signal;
 
 describe('a free list of rows', () => {
   it('never gives one row to two works on one organization at once, and uses all of them', async () => {
     const take = freeRows([3, 4, 5]);
     const busy = new Set<number>();
     const used = new Set<number>();
-    await Promise.all(Array.from({ length: 50 }, () => take('a', async (row) => {
+    await Promise.all(Array.from({ length: 50 }, () => take('a', alive, async (row) => {
       expect(busy.has(row)).toBe(false);
       busy.add(row);
       used.add(row);
@@ -24,12 +26,25 @@ describe('a free list of rows', () => {
   });
   it('lets organizations take the same row at once, and takes a row back from work that fails', async () => {
     const take = freeRows([0]);
-    await expect(take('a', async () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    await expect(take('a', alive, async () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     const gate = Promise.withResolvers<void>();
-    const held = take('a', () => gate.promise);
-    expect(await take('b', async (row) => row)).toBe(0);
+    const held = take('a', alive, () => gate.promise);
+    expect(await take('b', alive, async (row) => row)).toBe(0);
     gate.resolve();
     await held;
+  });
+  it('does nothing for a caller that went away while it waited, and goes on with the next', async () => {
+    const take = freeRows([0]);
+    const [gate, leaving] = [Promise.withResolvers<void>(), new AbortController()];
+    const held = take('a', alive, () => gate.promise);
+    const done: string[] = [];
+    const gone = take('a', leaving.signal, async () => done.push('gone')).catch((error: ServiceError) => error.reason);
+    const next = take('a', alive, async () => done.push('next'));
+    leaving.abort();
+    gate.resolve();
+    await Promise.all([held, next]);
+    expect(await gone).toBe('CLIENT_GONE');
+    expect(done).toEqual(['next']);
   });
 });
 
@@ -44,7 +59,7 @@ describe('slots of rows', () => {
   const rowsOf = async (hotRows: HotRows): Promise<number[]> => {
     const gate = Promise.withResolvers<void>();
     const seen: number[] = [];
-    const all = Array.from({ length: 8 }, () => hotRows.take('a', async (row) => { seen.push(row); await gate.promise; }));
+    const all = Array.from({ length: 8 }, () => hotRows.take('a', alive, async (row) => { seen.push(row); await gate.promise; }));
     gate.resolve();
     await Promise.all(all);
     return seen.sort((a, b) => a - b);

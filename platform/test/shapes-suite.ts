@@ -8,6 +8,7 @@ interface Person {
 /** The next release also keeps the name as it is sorted; the one after that no longer needs `name`. */
 interface Sorted extends Person {
   sortName: string;
+  note?: string;
 }
 const OLD = collection<Person>('people', { scope: 'organization' });
 const NEW = collection<Sorted>('people', { scope: 'organization', shape: 2, upgrades: { 1: ({ name }: Person) => ({ sortName: name.toLowerCase() }) } });
@@ -47,6 +48,22 @@ export function shapesSuite(name: string, start: () => Promise<{ asRelease: AsRe
       expect(await sortNames()).toEqual(['zoe', 'cleo']);
       expect(await newer(({ migrate }) => migrate(never))).toBe(2);
       expect(await newer(({ store }) => store.count('A', NEW, { sortName: 'zoe' }))).toBe(1);
+    });
+    it.each([false, true])('an update by a new replica makes whole what an older one wrote last (optional: %s)', async (optional) => {
+      await write('Ada', 'Bob');
+      await newer(({ store }) => store.apply('A', [insert(NEW, { _id: 'Cleo', organizationId: 'A', name: 'Cleo', sortName: 'cleo' }), update(NEW, { _id: 'Ada', name: 'Ada' }, { set: { note: 'n' } }, { optional }), update(NEW, { _id: 'Cleo' }, { set: { note: 'n' } })]));
+      expect(await newer(({ store }) => store.findOne('A', NEW, { sortName: 'ada' }))).toEqual({ _id: 'Ada', organizationId: 'A', name: 'Ada', sortName: 'ada', note: 'n' });
+      await rename('Ada', 'Zoe');
+      await newer(({ store }) => store.apply('A', [update(NEW, { _id: 'Ada' }, { set: { note: 'm' } }, { optional })]));
+      expect(await newer(({ store }) => store.findOne('A', NEW, { sortName: 'zoe' }))).toMatchObject({ name: 'Zoe', note: 'm' });
+      expect(await newer(({ migrate }) => migrate(never))).toBe(1);
+      await expect(newer(({ store }) => store.apply('A', [update(NEW, { _id: 'Ada', name: 'Ada' }, { set: { note: 'no' } })]))).rejects.toMatchObject({ name: 'ExpectationFailed', index: 0 });
+    });
+    it('an update by a replica of the release before lowers the number, whatever it is', async () => {
+      await asRelease([NEXT as never], ({ store }) => store.apply('A', [insert(NEXT, { _id: 'Ada', organizationId: 'A', name: null, sortName: 'ada' })]));
+      await newer(({ store }) => store.apply('A', [update(NEW, { _id: 'Ada' }, { set: { name: 'Zoe', sortName: 'zoe' } })]));
+      expect(await asRelease([NEXT as never], ({ store }) => store.findOne('A', NEXT, { _id: 'Ada' }))).toMatchObject({ name: null, sortName: 'zoe' });
+      expect(await asRelease([NEXT as never], ({ migrate }) => migrate(never))).toBe(1);
     });
     it('older replicas read what new ones wrote, as they know it', async () => {
       await newer(({ store }) => store.apply('A', [insert(NEW, { _id: 'Ada', organizationId: 'A', name: 'Ada', sortName: 'ada' })]));

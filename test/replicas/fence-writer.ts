@@ -65,7 +65,7 @@ export const contextOf = (organizationId: string): CallContext =>
 
 const PICKS: Record<Rows, (own: HotRows) => HotRows> = {
   slots: (own) => own,
-  'at random': (own) => ({ ...own, take: (_, work) => work(Math.floor(Math.random() * own.rows)) }),
+  'at random': (own) => ({ ...own, take: (_, __, work) => work(Math.floor(Math.random() * own.rows)) }),
 };
 
 /** Each writer makes its objects one after the other. */

@@ -11,7 +11,7 @@ interface Person {
   initials: string[];
 }
 const OLD = collection<Person>('people', { scope: 'organization' });
-const NEW = collection<Person & { upper: string; short: string }>('people', { scope: 'organization', shape: 2, upgrades: { 1: ({ name, initials }: Person) => ({ upper: name.toUpperCase(), short: initials.join('') }) } });
+const NEW = collection<Person & { upper: string; short: string; note?: number }>('people', { scope: 'organization', shape: 2, upgrades: { 1: ({ name, initials }: Person) => ({ upper: name.toUpperCase(), short: initials.join('') }) } });
 
 const PEOPLE = 120;
 const REPLICAS = 4;
@@ -47,13 +47,18 @@ describe('replicas that migrate at the same moment, and no lease keeps them apar
     const adding = Promise.all(Array.from({ length: PEOPLE }, async (_, n) => {
       for (let round = 1; round <= INITIALS; round++) await older.store.apply('A', [update(OLD, { _id: `p${n}` }, { set: { initials: Array.from({ length: round }, () => 'q') } })]);
     }));
+    const noting = Promise.all(Array.from({ length: PEOPLE }, async (_, n) => {
+      for (let round = 1; round <= INITIALS; round++) await newer[1]!.store.apply('A', [update(NEW, { _id: `p${n}` }, { set: { note: round } })]);
+    }));
     let written = false;
-    void Promise.all([renaming, adding]).then(() => { written = true; });
+    const writing = Promise.all([renaming, adding, noting]);
+    void writing.finally(() => { written = true; }).catch(() => undefined);
     while (!written) await together();
+    await writing;
     await together();
     const people = await newer[0]!.store.find('A', NEW, {});
     expect(people.filter(({ _id, name, upper }) => upper !== name.toUpperCase() || name.startsWith('new') !== (Number(_id.slice(1)) % 3 === 0))).toEqual([]);
-    expect(people.filter(({ short }) => short !== 'q'.repeat(INITIALS))).toEqual([]);
+    expect(people.filter(({ short, note }) => short !== 'q'.repeat(INITIALS) || note !== INITIALS)).toEqual([]);
     expect(await newer[0]!.store.count('A', NEW, { upper: { in: people.map(({ upper }) => upper) } })).toBe(PEOPLE);
   }, 300_000);
 });

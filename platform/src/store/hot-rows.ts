@@ -1,3 +1,4 @@
+import { requireCaller } from '../contention.ts';
 import { acquireLease, keepLease, releaseLease, type Lease } from '../lease.ts';
 import type { Log } from '../log.ts';
 import type { OpenStore } from './store.ts';
@@ -12,13 +13,16 @@ const SLOT_ROWS = 8;
 export interface HotRows {
   /** How many there are of every counter. */
   readonly rows: number;
-  /** Runs work with a row that no other work of this process on this organization has meanwhile. */
-  take<T>(organizationId: string, work: (row: number) => Promise<T>): Promise<T>;
+  /**
+   * Runs work with a row that no other work of this process on this organization has meanwhile.
+   * @throws ServiceError CLIENT_GONE when the signal aborted before there was one: behind an engine that hangs, many wait
+   */
+  take<T>(organizationId: string, signal: AbortSignal, work: (row: number) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
 /** Without slots: for an engine that has one row, whose batches wait for each other by themselves. */
-export const singleRow: HotRows = { rows: 1, take: (_, work) => work(0), close: async () => undefined };
+export const singleRow: HotRows = { rows: 1, take: (_, __, work) => work(0), close: async () => undefined };
 
 /**
  * Leases a slot of rows to this process; while there is none for it, it shares one and asks again every `leaseMs`.
@@ -72,7 +76,7 @@ export async function openHotRows({ hotRows: rows, platformStore }: Pick<OpenSto
   }
   return {
     rows,
-    take: (organizationId, work) => takeRow(organizationId, work),
+    take: (organizationId, signal, work) => takeRow(organizationId, signal, work),
     async close() {
       closed = true;
       clearTimeout(again);
@@ -89,11 +93,12 @@ const slotOf = (slot: number, rows: number): number[] => Array.from({ length: Ma
 /** A free list for each key: whoever finds none of the rows free waits for the next that is given back. */
 export function freeRows(own: readonly number[]): HotRows['take'] {
   const keys = new Map<string, { free: number[]; waiting: ((row: number) => void)[] }>();
-  return async (key, work) => {
+  return async (key, signal, work) => {
     let list = keys.get(key);
     if (list === undefined) keys.set(key, (list = { free: [...own], waiting: [] }));
     const row = list.free.shift() ?? (await new Promise<number>((resolve) => list.waiting.push(resolve)));
     try {
+      requireCaller(signal);
       return await work(row);
     } finally {
       const next = list.waiting.shift();

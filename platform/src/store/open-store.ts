@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
 import { checkOp } from './checks.ts';
 import type { Collection, FindOptions, Op, OpenStore, PlatformStore, Store } from './store.ts';
-import { asKnown, migrate, stamped } from './shapes.ts';
+import { applyStamped, asKnown, migrate } from './shapes.ts';
 import { confined, within } from './tenancy.ts';
 
 type Filter = Readonly<Record<string, unknown>>;
@@ -46,7 +46,7 @@ export function storeOver(engine: Engine, collections: readonly Collection<never
       checkOpen(op.collection);
       checkOp(op);
     }
-    if (ops.length > 0) await engine.apply(ops.map(stamped));
+    if (ops.length > 0) await applyStamped(engine, ops);
   }
 
   const platformStore: PlatformStore = {

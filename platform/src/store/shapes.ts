@@ -1,22 +1,57 @@
 import type { Engine } from './open-store.ts';
-import { update, type Changes, type Collection, type Document, type Op, type Scalar } from './store.ts';
+import { ExpectationFailed, update, type Changes, type Collection, type Document, type Expectation, type Op, type Scalar } from './store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 /** `shape` and `writes` are the store's own; an engine that other processes write to counts the updates of a document. */
 type Stored = Fields & { readonly _id: string; readonly shape?: number; readonly writes?: number };
 
 const BATCH = 100;
+/** How often a replica of the release before may come in between. */
+const ROUNDS = 16;
 
 /**
  * Every document carries the number of the shape in which its last writer knew it. A replica of the release before writes
  * its own number into what it touches, so what it did not know of is made anew by the next migration and by every read:
  * old and new replicas may write side by side. Documents without a number are of shape 1.
  */
-export function stamped(op: Op): Op {
+function stamped(op: Op): Op {
   const { shape } = op.collection;
   if (op.kind === 'insert') return { ...op, document: { ...op.document, shape } as Document };
-  if (op.kind === 'update') return { ...op, changes: { ...op.changes, set: { ...op.changes.set, shape } as Changes<Document>['set'] } };
-  return op;
+  if (op.kind === 'remove') return op;
+  const where = shape > 1 ? ({ ...op.where, shape: { gte: shape } } as Expectation<Document>) : op.where;
+  return { ...op, where, changes: { ...op.changes, set: { ...op.changes.set, shape } as Changes<Document>['set'] } };
+}
+
+type Update = Extract<Op, { kind: 'update' }>;
+const isShaped = (op: Op): op is Update => op.kind === 'update' && op.collection.shape > 1;
+
+/**
+ * Applies a batch of which no update stamps what an older writer left half-known: such a document is first written in the
+ * present shape. An optional update that a replica of the release before overtakes does nothing.
+ */
+export async function applyStamped(engine: Engine, ops: readonly Op[]): Promise<void> {
+  const updates = ops.filter(isShaped);
+  if (updates.some(({ optional }) => optional)) await upgradeNamed(engine, updates);
+  for (let round = 1; ; round++) {
+    try {
+      return await engine.apply(ops.map(stamped));
+    } catch (error) {
+      if (!(error instanceof ExpectationFailed) || round === ROUNDS || !(await upgradeNamed(engine, updates))) throw error;
+    }
+  }
+}
+
+/** True when one of them names a document of an older shape, which is then of the present one, or another's by now. */
+async function upgradeNamed(engine: Engine, updates: readonly Update[]): Promise<boolean> {
+  let found = false;
+  for (const { collection, where } of updates) {
+    const { _id, organizationId } = where as { _id: string; organizationId?: string };
+    const [document] = (await engine.find(collection, { _id, ...(organizationId !== undefined && { organizationId }) }, { limit: 1 })) as Stored[];
+    if (!document || (document.shape ?? 1) >= collection.shape) continue;
+    found = true;
+    await migrateOne(engine, collection, document);
+  }
+  return found;
 }
 
 /** The document as the service knows it: upgraded where an older writer was last, without the store's own fields. */
@@ -57,7 +92,7 @@ async function migrateOne(engine: Engine, collection: Collection<never>, documen
     await engine.apply([update(collection, { _id, shape, writes } as never, { set: set as never })]);
     return 1;
   } catch (error) {
-    if ((error as Error).name === 'ExpectationFailed') return 0;
+    if (error instanceof ExpectationFailed) return 0;
     throw error;
   }
 }

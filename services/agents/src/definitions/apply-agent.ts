@@ -17,7 +17,7 @@ export async function applyAgent(deps: Pick<Deps, 'definitions' | 'clock'>, requ
   const version = (number: number): AgentVersion =>
     ({ _id: newId(), organizationId, agent: name, version: number, hash, definition: request.definition, createdBy: context.principal.name, createdAt: now });
 
-  return persistently(async () => {
+  return persistently(context.signal, async () => {
     const agent = await deps.definitions.find(organizationId, name);
     if (!agent) {
       const created: Agent = {

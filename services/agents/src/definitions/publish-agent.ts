@@ -11,7 +11,7 @@ import { agentMessage } from './view.ts';
 
 export async function publishAgent(deps: Pick<Deps, 'definitions' | 'clock'>, request: PublishAgentRequest, context: CallContext): Promise<PublishAgentResponse> {
   const organizationId = organizationOfCall(context);
-  return persistently(async () => {
+  return persistently(context.signal, async () => {
     const agent = await deps.definitions.find(organizationId, request.name);
     if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
     const version = await deps.definitions.findVersion(organizationId, agent.name, request.version ?? agent.latestVersion);

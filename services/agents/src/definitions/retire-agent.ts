@@ -9,7 +9,7 @@ import type { Agent } from './store.ts';
 import { agentMessage } from './view.ts';
 
 export async function retireAgent(deps: Pick<Deps, 'definitions' | 'clock'>, request: RetireAgentRequest, context: CallContext): Promise<RetireAgentResponse> {
-  return persistently(async () => {
+  return persistently(context.signal, async () => {
     const agent = await deps.definitions.find(organizationOfCall(context), request.name);
     if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
     if (agent.state === 'retired') return { agent: agentMessage(agent) };

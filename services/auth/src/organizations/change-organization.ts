@@ -19,7 +19,7 @@ export function changeOrganization(
   action: string,
   change: Partial<Pick<Organization, 'state' | 'tier'>>,
 ): Promise<OrganizationReply> {
-  return persistently(async () => {
+  return persistently(context.signal, async () => {
     const organization = await organizations.byId(id);
     if (!organization) throw new ServiceError('NOT_FOUND', 'Organization not found');
     const updatedAt = isoTime(clock.now());

@@ -16,7 +16,7 @@ export async function createOrganization({ clock, organizations }: Pick<Deps, 'c
   const name = requireName('/name', request.name);
   const tier = requireTier(request.tier);
   const now = isoTime(clock.now());
-  return persistently(async () => {
+  return persistently(context.signal, async () => {
     const taken = await organizations.byName(name);
     if (taken) throw new ServiceError('ALREADY_EXISTS', 'An organization of this name exists', { facts: { id: taken._id } });
     const organization: Organization = { _id: newId(), name, nameKey: foldName(name), tier, state: 'active', tokenEpoch: 0, createdAt: now, updatedAt: now };

@@ -16,7 +16,7 @@ type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | '
  */
 export function revokeServerToken(deps: Parts, { idOrName }: RevokeServerTokenRequest, context: CallContext): Promise<RevokeServerTokenResponse> {
   const { clock, serverTokens } = deps;
-  return persistently(async () => {
+  return persistently(context.signal, async () => {
     const { organization } = await requireSecurityAdmin(deps, context);
     const token = (await serverTokens.byId(organization._id, idOrName)) ?? (await serverTokens.byName(organization._id, idOrName));
     if (!token) throw new ServiceError('NOT_FOUND', 'Server token not found');

@@ -16,7 +16,7 @@ import type { Membership } from './store.ts';
 export function changeMembership({ clock, users }: Pick<Deps, 'clock' | 'users'>, context: CallContext, givenEmail: string, action: string, change: Partial<Pick<Membership, 'roles' | 'groups'>>): Promise<UserReply> {
   const organizationId = organizationOfCall(context);
   const email = requireEmail(givenEmail);
-  return persistently(async () => {
+  return persistently(context.signal, async () => {
     const membership = await users.member(organizationId, email);
     if (!membership) throw new ServiceError('NOT_FOUND', 'User not found');
     await users.change(membership, change, audited(context, organizationId, action, { type: 'user', id: membership.userId }, isoTime(clock.now())));

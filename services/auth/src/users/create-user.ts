@@ -23,7 +23,7 @@ export async function createUser({ clock, organizations, users }: Pick<Deps, 'cl
   const groups = requireGroups(request.groups);
   const now = isoTime(clock.now());
   if (!(await organizations.byId(organizationId))) throw new ServiceError('NOT_FOUND', 'Organization not found');
-  return persistently(async () => {
+  return persistently(context.signal, async () => {
     const [member, known] = await Promise.all([users.member(organizationId, email), users.byEmail(email)]);
     if (member) throw new ServiceError('ALREADY_EXISTS', 'The organization has a user of this email', { facts: { id: member.userId } });
     const user = known ?? { _id: newId(), email, name, createdAt: now };

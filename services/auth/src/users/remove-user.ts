@@ -11,7 +11,7 @@ import { requireEmail } from './rules.ts';
 export async function removeUser({ clock, users }: Pick<Deps, 'clock' | 'users'>, request: RemoveUserRequest, context: CallContext): Promise<RemoveUserResponse> {
   const organizationId = organizationOfCall(context);
   const email = requireEmail(request.email);
-  return persistently(async () => {
+  return persistently(context.signal, async () => {
     const membership = await users.member(organizationId, email);
     if (!membership) throw new ServiceError('NOT_FOUND', 'User not found');
     await users.remove(membership, audited(context, organizationId, 'user.remove', { type: 'user', id: membership.userId }, isoTime(clock.now())));

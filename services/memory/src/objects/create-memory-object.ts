@@ -31,13 +31,13 @@ export async function createMemoryObject({ types, objects, fences, usage, hotRow
     const { _id: typeId, type, version, epoch } = found;
     const record = { _id: id, organizationId, typeId, key, content: request.content!, schemaVersion: version, revision: 1, createdAt, updatedAt: createdAt };
     const change = changeOps(context, { noun: 'object', verb: 'create', id, revision: 1, time: createdAt, names: { typeId, type, key } });
-    await hotRows.take(organizationId, async (row) => {
+    await hotRows.take(organizationId, context.signal, async (row) => {
       const counted = await usage.addObject(organizationId, context.principal, row);
       await objects.create(record, [fences.move(typeId, epoch, row, 1), counted, ...change]);
     });
     return { record, type };
   };
-  const { record, type } = await persistently(round);
+  const { record, type } = await persistently(context.signal, round);
   return { memoryObject: objectMessage(record, type), outcome: 'CREATED', location: `/api/memory/objects/${id}` };
 }
 

@@ -16,8 +16,8 @@ export async function deleteMemoryObject(deps: Used, request: DeleteMemoryObject
     const { object, fence } = await requireObject(deps, context, request.id);
     const { _id: id, organizationId, typeId, key, revision } = object;
     const change = changeOps(context, { noun: 'object', verb: 'delete', id, revision: revision + 1, time: isoTime(clock.now()), names: { typeId, type: fence.type, key } });
-    await hotRows.take(organizationId, (row) => objects.remove(object, [fences.move(typeId, fence.epoch, row, -1), usage.removeObject(organizationId, row), ...change]));
+    await hotRows.take(organizationId, context.signal, (row) => objects.remove(object, [fences.move(typeId, fence.epoch, row, -1), usage.removeObject(organizationId, row), ...change]));
     return id;
   };
-  return { success: true, id: await inTurn(request.id, () => persistently(round)) };
+  return { success: true, id: await inTurn(request.id, () => persistently(context.signal, round)) };
 }

@@ -30,8 +30,8 @@ export async function updateMemoryObject(deps: Used, request: UpdateMemoryObject
     const { type, version, epoch } = found;
     const after = { ...object, content: request.content!, schemaVersion: version, revision: object.revision + 1, updatedAt: isoTime(clock.now()) };
     const change = changeOps(context, { noun: 'object', verb: 'update', id, revision: after.revision, time: after.updatedAt, names: { typeId, type, key } });
-    await hotRows.take(object.organizationId, (row) => objects.replace(object, after, [fences.move(typeId, epoch, row, 0), ...change]));
+    await hotRows.take(object.organizationId, context.signal, (row) => objects.replace(object, after, [fences.move(typeId, epoch, row, 0), ...change]));
     return { memoryObject: objectMessage(after, type) };
   };
-  return inTurn(request.pathId, () => persistently(round));
+  return inTurn(request.pathId, () => persistently(context.signal, round));
 }

@@ -34,6 +34,6 @@ export async function createMemoryType({ types, usage, config, fairly, inTurn }:
     await types.create(record, [counted, ...change]);
   };
   // all types of an organization are counted in one row
-  await inTurn(organizationId, () => persistently(round));
+  await inTurn(organizationId, () => persistently(context.signal, round));
   return { memoryType: typeMessage(record), outcome: 'CREATED', location: `/api/memory/types/${id}` };
 }

@@ -24,5 +24,5 @@ export async function deleteMemoryType({ types, fences, usage, clock, inTurn }: 
     await types.remove(record, present, [usage.removeType(organizationId, Buffer.byteLength(jsonSchema)), ...change]);
     return _id;
   };
-  return { success: true, id: await inTurn(request.id, () => persistently(round)) };
+  return { success: true, id: await inTurn(request.id, () => persistently(context.signal, round)) };
 }

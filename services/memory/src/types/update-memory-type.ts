@@ -24,7 +24,7 @@ export async function updateMemoryType(deps: Used, request: UpdateMemoryTypeRequ
   refuseLaterMembers(request);
   checkFields(fields);
   if (fields.jsonSchema !== undefined) await soundSchema(deps.fairly, organizationOfCall(context), fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
-  const record = await deps.inTurn(request.pathId, () => persistently(() => round(deps, request, fields, context)));
+  const record = await deps.inTurn(request.pathId, () => persistently(context.signal, () => round(deps, request, fields, context)));
   return { memoryType: typeMessage(record) };
 }
 
