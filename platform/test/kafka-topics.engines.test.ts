@@ -20,7 +20,7 @@ async function refusal(given: Partial<Parameters<typeof openKafkaBus>[0]>): Prom
   const from = performance.now();
   const error = await openKafkaBus({ ...optionsFor(brokers, newPrefix()), ...given }).then(() => undefined, (reason: unknown) => reason);
   expect(error).toBeInstanceOf(StartError);
-  expect(performance.now() - from).toBeLessThan(8_000);
+  expect(performance.now() - from).toBeLessThan(15_000);
   return (error as StartError).message;
 }
 
@@ -132,7 +132,7 @@ describe('a Kafka that cannot be used', () => {
   it('is named in one sentence when it does not allow what is asked', async () => {
     const prefix = newPrefix();
     await withAdmin([server.url], (admin) => admin.createAcls({ acl: [{ resourceType: 2, resourceName: prefix, resourcePatternType: 4, principal: 'User:ANONYMOUS', host: '*', operation: 5, permissionType: 2 }] }));
-    expect(await refusal({ brokers: [server.url], prefix })).toMatch(/^Kafka at \S+ cannot be used: .*not authorized|authorization failed/i);
+    expect(await refusal({ brokers: [server.url], prefix })).toMatch(/^Kafka does not let this service DESCRIBE its topics \(.*\)$/);
   });
 
   it('is named in one sentence when it hangs', async () => {

@@ -10,8 +10,8 @@ export const deadLetterName = (prefix: string, topic: Topic): string => `${prefi
 /** A group's place in one topic. */
 export const groupName = (prefix: string, topic: Topic, group: string): string => `${prefix}${group}.${topic}`;
 
-/** At the start, for all of it. */
-const START_MS = 7_000;
+/** At the start, for all of it, at least. */
+const START_MS = 10_000;
 const POLL_MS = 50;
 /** Kafka's own default, whatever the broker's is. */
 const MESSAGE_BYTES = 1_048_588;
@@ -34,7 +34,7 @@ export async function prepareTopics(admin: Admin, options: KafkaOptions): Promis
   ]);
   const prepared = makeAndVerify(admin, declared, options);
   try {
-    await inTime(prepared, START_MS);
+    await inTime(prepared, Math.max(START_MS, options.timeoutMs));
   } catch (cause) {
     prepared.catch(() => undefined);
     if (cause instanceof StartError) throw cause;
@@ -50,13 +50,13 @@ async function makeAndVerify(admin: Admin, declared: readonly DeclaredTopic[], {
   const missing = declared.filter(({ topic }) => !present.has(topic));
   if (missing.length > 0) {
     // one that another process makes at this moment is no error
-    await admin.createTopics({ timeout: timeoutMs, waitForLeaders: false, topics: missing.map((plan) => ({
+    await permitted('CREATE', missing, admin.createTopics({ timeout: timeoutMs, waitForLeaders: false, topics: missing.map((plan) => ({
       topic: plan.topic, numPartitions: plan.partitions, replicationFactor: replication,
       configEntries: [{ name: 'retention.ms', value: String(plan.retentionMs) }, { name: 'max.message.bytes', value: String(MESSAGE_BYTES) }, ...(replication >= 3 ? [{ name: 'min.insync.replicas', value: '2' }] : [])],
-    })) });
+    })) }));
   }
-  const partitionsOf = await partitionCounts(admin, declared.map(({ topic }) => topic));
-  const { resources } = await admin.describeConfigs({ includeSynonyms: false, resources: declared.map(({ topic }) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: ['retention.ms', 'max.message.bytes'] })) });
+  const partitionsOf = await permitted('DESCRIBE', declared, partitionCounts(admin, declared.map(({ topic }) => topic)));
+  const { resources } = await permitted('DESCRIBE_CONFIGS of', declared, admin.describeConfigs({ includeSynonyms: false, resources: declared.map(({ topic }) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: ['retention.ms', 'max.message.bytes'] })) }));
   for (const { topic, partitions, retentionMs } of declared) {
     const found = partitionsOf.get(topic);
     if (found !== partitions) throw new StartError(`The Kafka topic ${topic} has ${found} partitions, and ${partitions} are declared (KAFKA_PARTITIONS)`);
@@ -67,6 +67,14 @@ async function makeAndVerify(admin: Admin, declared: readonly DeclaredTopic[], {
     if (!(Number(taken) >= MIN_MESSAGE_BYTES)) throw new StartError(`The Kafka topic ${topic} has max.message.bytes=${taken}, and at least ${MIN_MESSAGE_BYTES} are needed`);
   }
 }
+
+/** @throws StartError for a right that is missing on one of the topics */
+const permitted = <T>(right: string, on: readonly DeclaredTopic[], work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    const { type, errors } = rootOf(error) as { type?: string; errors?: { type?: string }[] };
+    if (!/_AUTHORIZATION_FAILED$/.test(type ?? errors?.[0]?.type ?? '')) throw error;
+    throw new StartError(`Kafka does not let this service ${right} its topics (${on.map(({ topic }) => topic).join(', ')})`);
+  });
 
 /** Waits for topics that were made just now: the brokers hear of them one by one. */
 async function partitionCounts(admin: Admin, topics: string[]): Promise<Map<string, number>> {

@@ -19,7 +19,7 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
   const { prefix, partitions, publishes, timeoutMs, log, sessionTimeoutMs = SESSION_MS } = options;
   const kafka = kafkaClient(options);
   await prepareTopics(kafka.admin(), options);
-  await verifyMayWrite(kafka, publishes.map((topic) => topicName(prefix, topic)));
+  await verifyMayWrite({ kafka, log }, publishes.map((topic) => topicName(prefix, topic)));
   const sender = openSender(kafka, timeoutMs);
   const members = new Set<Subscription>();
   const placeOf = (topic: Topic, group: string) => ({ topic: topicName(prefix, topic), groupId: groupName(prefix, topic, group) });
@@ -38,8 +38,8 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
     },
     async subscribe(topic, group, handler, settings) {
       const [read, deadLetters] = [placeOf(topic, group), replayedOf(topic, group)];
-      for (const place of [read, deadLetters]) await verifyMayRead(kafka, place);
-      await verifyMayWrite(kafka, [deadLetters.topic]);
+      for (const place of [read, deadLetters]) await verifyMayRead({ kafka, log }, place);
+      await verifyMayWrite({ kafka, log }, [deadLetters.topic]);
       const member = startMember({ ...consumption, ...settings, ...read, log, sender, handler, concurrency: partitions, deadLetters: deadLetters.topic });
       members.add(member);
       return member;
