@@ -12,6 +12,8 @@ export const HOUR_MS = 3_600_000;
 /** One engine under test. */
 export interface LedgerHarness {
   readonly opened: OpenLedger;
+  /** Where there are two replicas: which of them `opened` is, 0 or 1. */
+  turnTo?(replica: number): void;
   /** The engine's time in milliseconds. */
   nowMs(): number;
   /** Moves the engine's time on. */

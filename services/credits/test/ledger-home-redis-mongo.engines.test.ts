@@ -8,7 +8,8 @@ import { createKeys } from 'platform/keys.ts';
 import { PROCESSES } from 'platform/processes.ts';
 import { operator, OPERATOR, startProgram, temporaryFolder, type RunningProgram } from 'platform/testing.ts';
 import { program } from '../src/service.ts';
-import { deleteKeys, urlOf } from './redis-harness.ts';
+import { deleteKeys } from '../../../test/shared-engines.ts';
+import { urlOf } from './redis-harness.ts';
 
 const [REDIS_URL, MONGODB_URL] = [urlOf('REDIS_URL'), urlOf('MONGODB_URL')];
 const folder = temporaryFolder();

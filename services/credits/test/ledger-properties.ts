@@ -3,22 +3,27 @@ import { ledgerModel } from './model.ts';
 import { DAY_MS, organizationWith, RETENTION_MS, type LedgerHarness, type Organization } from './harness.ts';
 import { faultsOf } from './invariants.ts';
 
-type Command =
+/** `replica`: to which it goes, where there are two. */
+type Command = { replica: number } & (
   | { do: 'grant' | 'reserve' | 'extend' | 'settle' | 'release'; id: number; micros: number; ttlMs: number; maxOpen: number }
   | { do: 'expire' | 'reopen' }
-  | { do: 'advance'; ms: number };
+  | { do: 'advance'; ms: number }
+);
 
 /** Few ids and small amounts, so that commands meet each other; one id is about to leave the window, one is not yet in it. */
 const AGES_MS = [0, 0, 0, 0, 0, RETENTION_MS - 2_500, -DAY_MS - 2_500];
+const replica = fc.nat({ max: 1 });
 const onId = fc.record({
+  replica,
   do: fc.constantFrom('grant' as const, 'reserve' as const, 'reserve' as const, 'reserve' as const, 'extend' as const, 'settle' as const, 'settle' as const, 'release' as const),
   id: fc.nat({ max: AGES_MS.length - 1 }), micros: fc.nat({ max: 40 }), ttlMs: fc.integer({ min: 1_000, max: 4_000 }), maxOpen: fc.constantFrom(0, 0, 2, 3),
 });
-const passing = fc.record({ do: fc.constant('advance' as const), ms: fc.integer({ min: 1, max: 3_000 }) });
-const plain = (kind: 'expire' | 'reopen') => fc.constant({ do: kind });
+const passing = fc.record({ replica, do: fc.constant('advance' as const), ms: fc.integer({ min: 1, max: 3_000 }) });
+const plain = (kind: 'expire' | 'reopen') => fc.record({ replica, do: fc.constant(kind) });
 const command: fc.Arbitrary<Command> = fc.oneof({ weight: 20, arbitrary: onId }, { weight: 4, arbitrary: passing }, { weight: 1, arbitrary: plain('expire') }, { weight: 1, arbitrary: plain('reopen') });
 
 async function perform(harness: LedgerHarness, organization: Organization, ids: readonly string[], command: Command): Promise<unknown> {
+  harness.turnTo?.(command.replica);
   switch (command.do) {
     case 'grant': return organization.grant(ids[command.id]!, command.micros + 1);
     case 'reserve': return organization.reserve(ids[command.id]!, command.micros, command);
@@ -57,6 +62,7 @@ export function ledgerProperties(start: () => Promise<LedgerHarness>): void {
       for (const one of commands) {
         const answer = await perform(harness, organization, ids, one);
         expect(answer).toEqual(performOnModel(model, harness.nowMs(), ids, one));
+        harness.turnTo?.(1 - one.replica);
         expect(await organization.balance()).toEqual(model.account());
       }
       expect(await faultsOf(harness.opened.ledger, organization.organizationId)).toEqual([]);
@@ -70,8 +76,8 @@ export function ledgerProperties(start: () => Promise<LedgerHarness>): void {
       const ids = AGES_MS.map((ageMs) => organization.freshId(ageMs));
       const charges = new Map<number, Set<string>>();
       for (const [index, burst] of commands.entries()) {
-        // each command twice, by two callers at once
-        await Promise.all([...burst, ...burst].map(async (one) => {
+        // each command twice, by two callers at once, of two replicas where there are two
+        await Promise.all([...burst, ...burst.map((one) => ({ ...one, replica: 1 - one.replica }))].map(async (one) => {
           const answer = await perform(harness, organization, ids, one);
           if (one.do === 'settle' && (answer as { state?: string }).state === 'SETTLED') charges.set(one.id, (charges.get(one.id) ?? new Set()).add(JSON.stringify(answer)));
         }));

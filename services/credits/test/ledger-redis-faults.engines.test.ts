@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { allRows, faultsOf } from './invariants.ts';
 import { ada, DAY_MS, eachTest, HOUR_MS, organizationWith } from './harness.ts';
-import { deleteKeys, keysIn, redisHarness, snapshotOf, type RedisHarness } from './redis-harness.ts';
+import { deleteKeys } from '../../../test/shared-engines.ts';
+import { keysIn, redisHarness, snapshotOf, type RedisHarness } from './redis-harness.ts';
 
 const REFUSED = { reason: 'UNAVAILABLE', message: expect.stringContaining('npm run admin -- credits rebuild') };
 
@@ -213,7 +214,7 @@ describe('the ledger on Redis', () => {
   it('doubles and loses nothing when connections break under load', async () => {
     const { organization } = each;
     await organization.grant(organization.freshId(), 1_000_000);
-    const breaking = await harness().open();
+    const breaking = await harness().open({ timeoutMs: 60_000 });
     let broken = 0;
     let running = true;
     const breaker = (async () => {

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
+import pino from 'pino';
 import type { OpenLedger } from '../src/ledger/ledger.ts';
-import { ada, eachTest, HOUR_MS } from './harness.ts';
+import type { RedisLedgerOptions } from '../src/ledger/ledger-redis.ts';
+import { ada, eachTest, HOUR_MS, organizationWith } from './harness.ts';
 import { keysIn, redisHarness, snapshotOf, urlOf, type RedisHarness } from './redis-harness.ts';
 
 const REFUSED = { reason: 'UNAVAILABLE', message: expect.stringContaining('npm run admin -- credits rebuild') };
@@ -10,8 +12,8 @@ const KEPT_ROWS = 300;
 describe('replicas of the ledger on Redis', () => {
   const each = eachTest(() => redisHarness());
   const harness = () => each.harness as RedisHarness;
-  const opened: OpenLedger[] = [];
-  const replica = async (settings: { url?: string } = {}): Promise<OpenLedger> => {
+  const opened: { close(): unknown }[] = [];
+  const replica = async (settings: Partial<RedisLedgerOptions> = {}): Promise<OpenLedger> => {
     const one = await harness().open(settings);
     opened.push(one);
     return one;
@@ -30,6 +32,27 @@ describe('replicas of the ledger on Redis', () => {
   async function breakConnections(): Promise<void> {
     const clients = String(await harness().redis.client('LIST')).split('\n').filter((line) => line.includes(` name=${harness().keyPrefix} `));
     for (const line of clients) await harness().redis.client('KILL', 'ID', /^id=(\d+)/.exec(line)![1]!);
+  }
+
+  /** A replica behind a proxy; `meet` says what becomes of what it sends: the connection may break before it arrives, or before its answer does. */
+  async function replicaThrough(meet: (sent: string) => Promise<'pass' | 'unsent' | 'unheard'>): Promise<OpenLedger> {
+    const server = new URL(urlOf('REDIS_URL'));
+    const between = createServer((socket) => {
+      const upstream = connect(Number(server.port), server.hostname);
+      for (const one of [socket, upstream]) one.on('error', () => {}).on('close', () => [socket, upstream].forEach((side) => side.destroy()));
+      let losing = false;
+      socket.on('data', async (data) => {
+        const fate = await meet(String(data));
+        if (fate === 'unsent') return socket.destroy();
+        losing ||= fate === 'unheard';
+        upstream.write(data);
+      });
+      upstream.on('data', (data) => (losing ? socket.destroy() : socket.write(data)));
+    }).listen(0, '127.0.0.1');
+    await once(between, 'listening');
+    const one = await replica({ url: `redis://127.0.0.1:${(between.address() as AddressInfo).port}` });
+    opened.push(between);
+    return one;
   }
 
   it.each([['in Redis', 1], ['in the mirror alone', KEPT_ROWS + 10]])('refuse a fork that has grown past what one of them was told, whose row is %s; all of them, until a rebuild', async (_, more) => {
@@ -61,6 +84,32 @@ describe('replicas of the ledger on Redis', () => {
     expect(await balance(b)).toMatchObject({ availableMicros: 96 });
   });
 
+  it.each([
+    ['mirror', ({ mirroring }: OpenLedger, organizationId: string) => mirroring!.mirror(organizationId), false],
+    ['relay', ({ ledger }: OpenLedger, organizationId: string) => ledger.unrelayed(organizationId, 10).then((found) => found.length), 3],
+  ])('refuse a fork that the job %s of one of them finds, though no connection broke, and log it once', async (_, job, expected) => {
+    const { organizationId } = each.organization;
+    const logged: { level: number; organizationId: string; error: string }[] = [];
+    const log = pino({ level: 'warn' }, { write: (line) => void logged.push(JSON.parse(line)) });
+    const [a, b] = [await replica({ log }), await replica({ log })];
+    await reserve(b);
+    const failOver = await snapshotOf(harness(), organizationId);
+    await reserve(a);
+    await mirrorAll(a);
+    await failOver();
+    // b cannot know: it takes the place of what was mirrored
+    expect(await reserve(b, 7)).toMatchObject({ outcome: 'RESERVED' });
+    expect(logged).toEqual([]);
+
+    expect(await job(a, organizationId)).toBe(expected);
+    await expect(reserve(b)).rejects.toMatchObject(REFUSED);
+    for (const one of [a, b, a]) expect(await job(one, organizationId)).toBe(expected);
+    expect(logged).toMatchObject([{ level: 50, organizationId, error: "row 3 of Redis is not the mirror's" }]);
+    for (const one of [b, a, await replica()]) for (const call of [rows, reserve, balance]) await expect(call(one)).rejects.toMatchObject(REFUSED);
+    await b.ledger.rebuild(organizationId);
+    expect(await balance(a)).toMatchObject({ availableMicros: 98, reservedMicros: 2, sequence: 3 });
+  });
+
   it('go on when what one of them was told has been mirrored and trimmed since', async () => {
     const [a, b] = [harness().opened, await replica()];
     await reserve(a);
@@ -74,28 +123,55 @@ describe('replicas of the ledger on Redis', () => {
   it('tell that a change may have been made when its answer was lost and the ledger refused its repeat', async () => {
     const { organizationId } = each.organization;
     const account = `${await keysIn(harness(), organizationId)}account`;
-    const server = new URL(urlOf('REDIS_URL'));
     let sends = 0;
     // loses the answer to the first reserve; before the second arrives somebody fences the ledger
-    const between = createServer((socket) => {
-      const upstream = connect(Number(server.port), server.hostname);
-      for (const one of [socket, upstream]) one.on('error', () => {}).on('close', () => [socket, upstream].forEach((side) => side.destroy()));
-      let losing = false;
-      socket.on('data', async (data) => {
-        if (data.includes('"command":"reserve"') && ++sends === 1) losing = true;
-        if (data.includes('"command":"reserve"') && sends === 2) await harness().redis.hset(account, 'generation', 'rebuilding');
-        upstream.write(data);
-      });
-      upstream.on('data', (data) => (losing ? socket.destroy() : socket.write(data)));
-    }).listen(0, '127.0.0.1');
-    await once(between, 'listening');
-    const one = await replica({ url: `redis://127.0.0.1:${(between.address() as AddressInfo).port}` });
+    const one = await replicaThrough(async (sent) => {
+      if (!sent.includes('"command":"reserve"')) return 'pass';
+      if (++sends === 2) await harness().redis.hset(account, 'generation', 'rebuilding');
+      return sends === 1 ? 'unheard' : 'pass';
+    });
 
     await expect(reserve(one, 10)).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
     expect(sends).toBe(2);
     await one.ledger.rebuild(organizationId);
     expect(await each.organization.parts()).toEqual([90, 10, 0]);
-    await one.close();
-    between.close();
+  });
+
+  it('list no rows of a server that a connection found after the look at it', async () => {
+    await reserveSome(harness().opened, 2);
+    const failOver = await snapshotOf(harness(), each.organization.organizationId);
+    await reserve(harness().opened);
+    let lists = 0;
+    const one = await replicaThrough(async (sent) => {
+      if (!sent.includes('XREVRANGE\r\n') || ++lists > 1) return 'pass';
+      await failOver();
+      return 'unsent';
+    });
+    await expect(rows(one)).rejects.toMatchObject(REFUSED);
+    expect(lists).toBe(1);
+    await one.ledger.rebuild(each.organization.organizationId);
+  });
+
+  it('write nothing into Redis of an organization that MongoDB does not know: no relay and no sweeper would', async () => {
+    const { redis, keyPrefix, store, opened: there } = harness();
+    const { organizationId, freshId } = await organizationWith(harness(), 0);
+    const inRedis = async (): Promise<string[]> => [
+      ...await redis.keys(`${keyPrefix}:*${organizationId}*`),
+      ...await there.platformLedger.organizationsDue('', 10_000), ...await there.mirroring!.organizationsUnmirrored('', 10_000),
+    ].filter((one) => one.includes(organizationId));
+    const calls = ({ ledger }: OpenLedger): Promise<PromiseSettledResult<unknown>[]> => Promise.allSettled([
+      ledger.grant(organizationId, { id: freshId(), amountMicros: 5, note: '' }, ada), ledger.reserve(organizationId, { id: freshId(), amountMicros: 0, ttlMs: HOUR_MS, maxOpen: 0 }, ada),
+      ledger.release(organizationId, freshId(), ada), ledger.settle(organizationId, freshId(), 1, ada), ledger.balance(organizationId), ledger.rows(organizationId, 0, 10),
+    ]);
+    const down = new Error('MongoDB is down');
+    const before = await replica({ store: { ...store, apply: () => Promise.reject(down) } });
+    expect(await calls(before)).toEqual(Array(6).fill({ status: 'rejected', reason: down }));
+    expect(await inRedis()).toEqual([]);
+    // as if it were killed between the registration and the script
+    const between = await replica({ store: { ...store, apply: (...batch) => store.apply(...batch).then(() => Promise.reject(down)) } });
+    await expect(between.ledger.balance(organizationId)).rejects.toBe(down);
+    expect(await inRedis()).toEqual([]);
+    expect((await calls(there)).map(({ status }) => status)).toEqual(Array(6).fill('fulfilled'));
+    expect((await inRedis()).length).toBeGreaterThan(3);
   });
 });

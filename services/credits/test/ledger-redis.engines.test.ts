@@ -2,11 +2,11 @@ import { eachTest } from './harness.ts';
 import { ledgerProperties } from './ledger-properties.ts';
 import { ledgerSuite } from './ledger-suite.ts';
 import { ledgerSuiteTime } from './ledger-suite-time.ts';
-import { redisHarness } from './redis-harness.ts';
+import { redisHarness, twoReplicas } from './redis-harness.ts';
 
 describe('the ledger on Redis', () => {
   const each = eachTest(() => redisHarness());
   ledgerSuite(each);
   ledgerSuiteTime(each);
 });
-describe('the ledger on Redis, at random', () => ledgerProperties(() => redisHarness()));
+describe('two replicas of the ledger on Redis, at random', () => ledgerProperties(twoReplicas));

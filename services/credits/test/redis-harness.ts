@@ -1,9 +1,10 @@
 import { Redis } from 'ioredis';
 import type { Clock } from 'platform/clock.ts';
-import type { Collection } from 'platform/store/store.ts';
+import type { Collection, Store } from 'platform/store/store.ts';
 import { newId } from 'platform/ids.ts';
 import { makeLog } from 'platform/log.ts';
 import { openMongoStore } from 'platform/store/mongo.ts';
+import { deleteKeys } from '../../../test/shared-engines.ts';
 import { openRedisLedger, type RedisLedgerOptions } from '../src/ledger/ledger-redis.ts';
 import { LEDGER_ACCOUNTS, LEDGER_ROWS } from '../src/ledger/mirror.ts';
 import { harnessOf, RETENTION_MS, type LedgerHarness } from './harness.ts';
@@ -18,6 +19,8 @@ export interface RedisHarness extends LedgerHarness {
   readonly keyPrefix: string;
   /** The engine's server, beside the engine. */
   readonly redis: Redis;
+  /** Where the rows go. */
+  readonly store: Store;
   /** One more replica on the same data. */
   open(given?: Partial<RedisLedgerOptions>): ReturnType<typeof openRedisLedger>;
 }
@@ -37,7 +40,29 @@ export async function redisHarness(url = urlOf('REDIS_URL'), settings: Partial<R
     redis.disconnect();
   });
   redis = new Redis(url);
-  return Object.assign(harness, { keyPrefix, redis, open: (given?: Partial<RedisLedgerOptions>) => open({ now: harness.nowMs }, given) });
+  return Object.assign(harness, { keyPrefix, redis, store, open: (given?: Partial<RedisLedgerOptions>) => open({ now: harness.nowMs }, given) });
+}
+
+/** Two replicas on the same data. */
+export async function twoReplicas(): Promise<LedgerHarness> {
+  const harness = await redisHarness();
+  let second = await harness.open();
+  let turn = 0;
+  return {
+    get opened() { return turn === 0 ? harness.opened : second; },
+    turnTo: (replica) => { turn = replica; },
+    nowMs: harness.nowMs,
+    advance: harness.advance,
+    async reopen() {
+      if (turn === 0) return harness.reopen();
+      await second.close();
+      second = await harness.open();
+    },
+    async stop() {
+      await second.close();
+      await harness.stop();
+    },
+  };
 }
 
 /** What the keys of an organization that has an account begin with. */
@@ -52,11 +77,4 @@ export async function snapshotOf(harness: RedisHarness, organizationId: string):
     await deleteKeys(redis, match);
     for (const [key, dump] of dumps) await redis.restore(key, 0, dump);
   };
-}
-
-/** Deletes what matches; resolves to the number of keys. */
-export async function deleteKeys(redis: Redis, match: string): Promise<number> {
-  let count = 0;
-  for await (const keys of redis.scanStream({ match, count: 1000 })) if (keys.length > 0) count += await redis.unlink(keys as string[]);
-  return count;
 }

@@ -5,14 +5,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
+import pino from 'pino';
 import { operator, OPERATOR, serverToken, startProgram, temporaryFolder } from 'platform/testing.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/ids.ts';
 import { makeLog } from 'platform/log.ts';
+import { freePort } from '../../../engines/src/ports.ts';
 import { openRedisConnection } from '../src/ledger/redis-connection.ts';
 import { program } from '../src/service.ts';
 import { organizationWith } from './harness.ts';
-import { deleteKeys, redisHarness, urlOf } from './redis-harness.ts';
+import { deleteKeys } from '../../../test/shared-engines.ts';
+import { redisHarness, urlOf } from './redis-harness.ts';
 
 const folder = temporaryFolder();
 const servers: ChildProcess[] = [];
@@ -23,14 +26,6 @@ afterAll(async () => {
   }
   folder.remove();
 });
-
-async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const { port } = listener.address() as AddressInfo;
-  listener.close();
-  return port;
-}
 
 /** A server of this test's own; resolves to its port when it answers. */
 async function serverWith(...options: string[]): Promise<{ port: number; server: ChildProcess }> {
@@ -132,6 +127,20 @@ describe('the ledger on Redis', () => {
     await harness.opened.mirroring!.mirror(organization.organizationId);
     await harness.redis.config('SET', 'maxmemory', '0');
     expect(await organization.reserve(organization.freshId(), 1)).toMatchObject({ outcome: 'RESERVED' });
+    await harness.stop();
+  });
+
+  it('lets no argument of a call into the log when the server is full', async () => {
+    const { port } = await serverWith();
+    const harness = await redisHarness(`redis://127.0.0.1:${port}`);
+    const organization = await organizationWith(harness, 100);
+    await harness.redis.config('SET', 'maxmemory', '1');
+    const { cause } = await organization.grant(organization.freshId(), 987_654_321, 'a note to nobody').then(() => { throw new Error('it was granted'); }, (error: Error) => error);
+    let line = '';
+    // as the server logs a refusal
+    pino({ errorKey: 'error' }, { write: (text) => { line += text; } }).warn({ error: cause }, 'refused');
+    expect(JSON.parse(line).error.message).toMatch(/^OOM/);
+    expect(line).not.toMatch(new RegExp(`a note to nobody|987654321|request-1|"args"|${organization.organizationId}`));
     await harness.stop();
   });
 

@@ -34,14 +34,19 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
   const buckets = bucketsOf(keyPrefix);
   const mirrorSome = (organizationId: string): Promise<number> => mirrorRows({ mirror, ...steps }, organizationId);
 
-  /** Jobs walk over all organizations: one that is refused must not hold up those after it. */
+  /**
+   * Jobs walk over all organizations: one that is refused must not hold up those after it. Where the mirror met a fork, a
+   * verification tells the other replicas of it, whose connections may be as they were.
+   */
   async function unlessLost<T>(organizationId: string, work: () => Promise<T>, otherwise: T): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof LostLedger)) throw error;
       steps.doubt(organizationId);
-      log.error({ organizationId, error: String(error.cause) }, error.message);
+      const refused = await steps.read(organizationId, { command: 'balance' }).then(() => undefined, (refusal: unknown) => refusal);
+      if (refused && !(refused instanceof LostLedger)) throw refused;
+      if (!refused) log.error({ organizationId, error: String(error.cause) }, error.message);
       return otherwise;
     }
   }

@@ -97,6 +97,8 @@ export async function openRedisConnection({ url, keyPrefix, timeoutMs, unsafe, l
       if (attempt) attempt.unheard = false;
       return answer;
     } catch (cause) {
+      // its arguments, which are not for the log
+      delete (cause as { command?: unknown }).command;
       const { name, message } = cause as Error;
       const replied = name === 'ReplyError';
       if (attempt && (replied || message.startsWith("Stream isn't writeable"))) attempt.unheard = wasUnheard;

@@ -1,4 +1,5 @@
 import type { Clock } from 'platform/clock.ts';
+import type { Log } from 'platform/log.ts';
 import { MAX_AHEAD_MS } from './arguments.ts';
 import { ITSELF, type Author } from './ledger.ts';
 import type { ChainedRow, Mirror } from './mirror.ts';
@@ -21,13 +22,14 @@ interface Options {
   keyPrefix: string;
   retentionMs: number;
   clock?: Clock;
+  log: Log;
 }
 
 /** Members of a row's JSON. */
 export const authorText = ({ actor, requestId }: Author, note = ''): string => JSON.stringify({ actor, requestId, note }).slice(1, -1);
 
 /** Single steps on Redis, in the ledger's words; each is repeated until it is answered or its time is over. */
-export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPrefix, retentionMs, clock }: Options) {
+export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPrefix, retentionMs, clock, log }: Options) {
   const itself = authorText(ITSELF);
   // An id may be a day ahead when it ends; a day more, since clocks differ.
   const keepMs = retentionMs + MAX_AHEAD_MS + DAY_MS;
@@ -47,25 +49,25 @@ export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPre
   async function fenceLost(organizationId: string, generation: string): Promise<void> {
     await unverified(organizationId, { command: 'fence', fence: `lost ${generation}`, generation });
   }
-  const organizations = verification({ connection, mirror, inspect, fence: fenceLost });
+  const organizations = verification({ connection, mirror, inspect, fence: fenceLost, log });
 
-  const perform = (organizationId: string, command: Command, changes: boolean): Promise<string[]> => {
-    const keys = keysFor(keysOf(keyPrefix, organizationId), command);
-    return connection.attempt(async (attempt) => {
-      const { epoch, generation, floor } = await organizations.verified(organizationId);
-      const argument = argumentOf(organizationId, { ...command, generation, floor });
-      const { unheard } = attempt;
-      const [status, sequence, hash, ...answer] = await connection.evaluate(keys, argument, { epoch, attempt: changes ? attempt : undefined });
-      if (status === 'REGRESSED') {
-        organizations.doubt(organizationId);
-        // this send did nothing; an earlier one may have
-        attempt.unheard = unheard;
-        throw new Unanswered('the ledger is not where it was');
-      }
-      organizations.saw(organizationId, { generation, sequence: Number(sequence), hash: hash as string });
-      return answer;
-    });
-  };
+  /** Sends it once, to what was verified on the connection of this epoch. */
+  async function step(organizationId: string, command: Command, attempt: Attempt, changes: boolean): Promise<{ epoch: number; answer: string[] }> {
+    const { epoch, generation, floor } = await organizations.verified(organizationId);
+    const argument = argumentOf(organizationId, { ...command, generation, floor });
+    const { unheard } = attempt;
+    const [status, sequence, hash, ...answer] = await connection.evaluate(keysFor(keysOf(keyPrefix, organizationId), command), argument, { epoch, attempt: changes ? attempt : undefined });
+    if (status === 'REGRESSED') {
+      organizations.doubt(organizationId);
+      // this send did nothing; an earlier one may have
+      attempt.unheard = unheard;
+      throw new Unanswered('the ledger is not where it was');
+    }
+    organizations.saw(organizationId, { generation, sequence: Number(sequence), hash: hash as string });
+    return { epoch, answer };
+  }
+  const perform = (organizationId: string, command: Command, changes: boolean): Promise<string[]> =>
+    connection.attempt(async (attempt) => (await step(organizationId, command, attempt, changes)).answer);
 
   const behindFence = async (organizationId: string, command: Command): Promise<boolean> =>
     (await connection.attempt((attempt) => unverified(organizationId, command, attempt)))[0] === 'DONE';
@@ -81,11 +83,13 @@ export function redisSteps(connection: RedisConnection, mirror: Mirror, { keyPre
     doubt: organizations.doubt,
     rowsFrom: (organizationId: string, sequence: number, limit: number) => connection.attempt(() => rangeOf('XRANGE', organizationId, `${sequence}-0`, '+', limit)),
     /** Rows below `before`, newest first. */
-    async rowsBefore(organizationId: string, before: number, limit: number): Promise<ChainedRow[]> {
+    rowsBefore: (organizationId: string, before: number, limit: number): Promise<ChainedRow[]> => connection.attempt(async (attempt) => {
       // a script, since it meets the fence that another replica may have put up
-      await perform(organizationId, { command: 'balance' }, false);
-      return before <= 1 ? [] : connection.attempt(() => rangeOf('XREVRANGE', organizationId, `${before - 1}-0`, '-', limit));
-    },
+      const { epoch } = await step(organizationId, { command: 'balance' }, attempt, false);
+      const rows = before <= 1 ? [] : await rangeOf('XREVRANGE', organizationId, `${before - 1}-0`, '-', limit);
+      if (connection.epoch() !== epoch) throw new Unanswered('another connection');
+      return rows;
+    }),
     async mirrored(organizationId: string, generation: string, sequence: number, keepFrom: number): Promise<void> {
       await connection.attempt(() => unverified(organizationId, { command: 'mirrored', generation, floor: sequence, sequence, keepFrom }));
     },

@@ -1,4 +1,5 @@
 import { ServiceError } from 'platform/errors.ts';
+import type { Log } from 'platform/log.ts';
 import type { Mirror, Registration } from './mirror.ts';
 import type { RedisConnection } from './redis-connection.ts';
 
@@ -42,13 +43,14 @@ interface Parts {
   inspect(organizationId: string, sequences: readonly number[]): Promise<Present>;
   /** Makes every replica look again before its next step on what Redis holds of this generation. */
   fence(organizationId: string, generation: string): Promise<void>;
+  log: Pick<Log, 'error'>;
 }
 
 /**
  * Compares Redis with the mirror, and with what this process was told, before an organization's first step on each
  * connection. What one replica misses the others cannot know: it tells them by the mirror, and by a fence in Redis.
  */
-export function verification({ connection, mirror, inspect, fence }: Parts) {
+export function verification({ connection, mirror, inspect, fence, log }: Parts) {
   // one small entry for each organization that this process has served
   const seen = new Map<string, Seen>();
   let verified = new Map<string, Promise<Verified>>();
@@ -70,10 +72,12 @@ export function verification({ connection, mirror, inspect, fence }: Parts) {
         return { epoch: at, generation, floor: present.sequence };
       }
       // the mirror may have moved on, and Redis been trimmed or rebuilt, between the two looks
-      if (lost || (rebuilding ? (await mirror.registration(organizationId)).generation === generation : await mirror.lose(registration, fault))) {
-        if (!rebuilding) await fence(organizationId, generation);
-        throw new LostLedger(fault);
-      }
+      if (!lost && !(rebuilding ? (await mirror.registration(organizationId)).generation === generation : await mirror.lose(registration, fault))) continue;
+      const refusal = new LostLedger(fault);
+      // by the replica that found it
+      if (!lost && !rebuilding) log.error({ organizationId, error: fault }, refusal.message);
+      if (!rebuilding) await fence(organizationId, generation);
+      throw refusal;
     }
   }
 
