@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { CreditsServiceService, type Account, type LedgerRow } from 'proto/credits/v1/credits.ts';
+import { ERRORS, ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import type { Context } from './context.ts';
 import { inCredits, toMicros, type Column } from './output.ts';
@@ -29,10 +30,14 @@ export function creditsCommand(context: Context): Command {
   command.command('grant <credits>').description('add credits (up to six decimals)')
     .option('--id <uuid>', 'id of the grant: a repeat with the same id adds nothing')
     .option('--note <text>', 'why', '')
-    .action(async (amount: string, { id, note }: { id?: string; note: string }) => {
+    .action(async (amount: string, { id = newId(), note }: { id?: string; note: string }) => {
       const amountMicros = toMicros(amount);
       if (!amountMicros) throw new UsageError(`${amount} is not an amount of credits`);
-      show((await credits().grant({ id: id ?? newId(), amountMicros, note }, await context.onOrganization())).account as Account);
+      const options = await context.onOrganization();
+      const { account } = await credits().grant({ id, amountMicros, note }, options).catch((error: unknown) => {
+        throw mayBeDone(error) ? new ServiceError(error.reason, `${error.message}\nRepeat it with --id ${id}: it is then done once`, { cause: error }) : error;
+      });
+      show(account as Account);
     });
   command.command('balance').description('show the account')
     .action(async () => show((await credits().getBalance({}, await context.onOrganization())).account as Account));
@@ -48,3 +53,6 @@ export function creditsCommand(context: Context): Command {
     });
   return command;
 }
+
+/** Whatever is no refusal: the service, or the way to it, failed somewhere before the answer was here. */
+const mayBeDone = (error: unknown): error is ServiceError => error instanceof ServiceError && ERRORS[error.reason].http >= ERRORS.CLIENT_GONE.http;

@@ -1,7 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from 'platform/clock.ts';
 import { readConfig, type Env } from 'platform/config.ts';
-import { ServiceError } from 'platform/errors.ts';
 import { createKeys, keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
 import { openOperator, operatorName } from 'platform/operator.ts';
 import { whenParentEnds } from 'platform/parent.ts';
@@ -12,7 +10,8 @@ import { superviseChild, type Part, type PartEnded, type SupervisedChild } from 
 import { claimDataFolder } from './data-folder.ts';
 import { addressesOf, reachable } from './environment.ts';
 import { helpOf } from './help.ts';
-import { markSeeded, seed, type Seeded } from './seed.ts';
+import { patiently } from './patiently.ts';
+import { markSeeded, seed } from './seed.ts';
 import { farewell, faultsOf, greeting } from './words.ts';
 
 /** In the order in which they stop: whoever calls goes before whom it calls. */
@@ -23,9 +22,6 @@ const PARTS: readonly Part[] = [
   { name: 'credits', folder: 'services/credits' },
   { name: 'auth', folder: 'services/auth' },
 ];
-
-const SEED_ROUNDS = 10;
-const SEED_PAUSE_MS = 1_000;
 
 const seconds = (): string => `${process.uptime().toFixed(1)} s`;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -60,25 +56,13 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   if (stopping) return;
 
   const operator = openOperator({ keyFolder, addresses });
-  const seeded = await seedPatiently(() => seed(operator, DATA_DIR, Boolean(given.MONGODB_URL), systemClock));
+  const tokenIds = new Set<string>();
+  const seeded = await patiently(() => seed(operator, DATA_DIR, Boolean(given.MONGODB_URL), systemClock, tokenIds), { say, isStopping: () => stopping !== undefined });
   operator.close();
   if (stopping) return;
   say(greeting({ baseUrl: `http://${reachable(gatewayAddress)}`, seconds: seconds(), seeded, settings: { ...(given.DATA_DIR && { DATA_DIR }), ...addresses } }));
   // after its token was shown: a start that dies in between is shown a new one
   if (seeded) markSeeded(DATA_DIR);
-}
-
-/** Seeding may be repeated: an engine that is busy for a moment is no reason to end the start. */
-async function seedPatiently(work: () => Promise<Seeded | undefined>): Promise<Seeded | undefined> {
-  for (let round = 1; ; round++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof ServiceError && error.reason === 'UNAVAILABLE') || round === SEED_ROUNDS || stopping) throw error;
-      say(`  ${error.message}; asking again`);
-      await delay(SEED_PAUSE_MS);
-    }
-  }
 }
 
 /** @returns the gateway's host:port. @throws AggregateError of every PartEnded: who starts it hears of all faults at once */

@@ -6,7 +6,7 @@ import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import type { CallOptions, ServiceClient } from 'platform/call.ts';
 import type { Clock } from 'platform/clock.ts';
 import { ServiceError } from 'platform/errors.ts';
-import { timeOfId } from 'platform/ids.ts';
+import { newId, timeOfId } from 'platform/ids.ts';
 import type { Operator } from 'platform/operator.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/agents');
@@ -31,9 +31,10 @@ export interface Seeded {
  * ends what it began; `markSeeded` comes last. On shared engines a replica's folder may be new at every start and tells nothing:
  * there the organization's age does.
  * @param shared true on engines that other starts use, too
+ * @param tokenIds of the tokens that this start has asked for: given again to a repeat, it knows its own
  * @returns undefined when an earlier start did it
  */
-export async function seed(operator: Operator, dataFolder: string, shared: boolean, clock: Clock): Promise<Seeded | undefined> {
+export async function seed(operator: Operator, dataFolder: string, shared: boolean, clock: Clock, tokenIds = new Set<string>()): Promise<Seeded | undefined> {
   if (existsSync(markerOf(dataFolder))) return undefined;
   const auth = operator.client(AuthServiceService, 'auth');
   const organization = await organizationNamed(auth, ORGANIZATION, operator);
@@ -46,7 +47,7 @@ export async function seed(operator: Operator, dataFolder: string, shared: boole
   const agents = await publishExamples(operator, asOperator);
   const { principal } = await auth.assumeUser({ email: ADMINISTRATOR }, asOperator());
   if (!principal) throw new Error('auth made no principal');
-  const token = await tokenNamed(auth, () => operator.asPrincipal(principal), shared);
+  const token = await tokenNamed(auth, () => operator.asPrincipal(principal), shared, tokenIds);
   return { organization: organization.name, administrator: ADMINISTRATOR, credits: CREDITS, agents, token };
 }
 
@@ -72,19 +73,23 @@ async function publishExamples(operator: Operator, asOperator: () => CallOptions
   return names;
 }
 
-/** A token that an interrupted first start made was never shown: it is revoked and made anew, unless it may be another start's. */
-async function tokenNamed(auth: ServiceClient<AuthServiceService>, asUser: () => CallOptions, shared: boolean): Promise<string | undefined> {
-  const create = () => auth.createServerToken({ name: TOKEN_NAME, expiresAt: undefined }, asUser());
-  const { value } = await create().catch(async (error: unknown) => {
-    if (!isThere(error)) throw error;
-    if (shared) return { value: undefined };
-    await auth.revokeServerToken({ idOrName: TOKEN_NAME }, asUser());
-    return create();
-  });
-  return value;
+/** A token of which nobody heard the value, this start's own or an interrupted one's, is revoked and made anew, unless it may be another start's. */
+async function tokenNamed(auth: ServiceClient<AuthServiceService>, asUser: () => CallOptions, shared: boolean, tokenIds: Set<string>): Promise<string | undefined> {
+  for (;;) {
+    const id = newId();
+    tokenIds.add(id);
+    try {
+      return (await auth.createServerToken({ id, name: TOKEN_NAME, expiresAt: undefined }, asUser())).value;
+    } catch (error) {
+      if (!isThere(error)) throw error;
+      const holder = String(error.facts.id);
+      if (shared && !tokenIds.has(holder)) return undefined;
+      await auth.revokeServerToken({ idOrName: holder }, asUser());
+    }
+  }
 }
 
-const isThere = (error: unknown): boolean => error instanceof ServiceError && error.reason === 'ALREADY_EXISTS';
+const isThere = (error: unknown): error is ServiceError => error instanceof ServiceError && error.reason === 'ALREADY_EXISTS';
 
 async function unlessThere(creation: Promise<unknown>): Promise<void> {
   await creation.catch((error: unknown) => {

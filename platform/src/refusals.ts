@@ -1,4 +1,5 @@
 import type { AuditFacts } from './events/outbox.ts';
+import type { Op } from './store/store.ts';
 
 /** Refusals alike: an audit entry but for its source and outcome. */
 export type RefusalEntry = Omit<AuditFacts, 'source' | 'outcome' | 'code' | 'count'> & { code: string; count: number };
@@ -8,12 +9,15 @@ export interface Refusals {
   note(refusal: Omit<RefusalEntry, 'action' | 'count'> & Partial<RefusalEntry>): void;
   /** Takes out what was noted since the last time. */
   drain(): RefusalEntry[];
+  /** A batch of entries that may have been written: it is applied again as it is, under the same ids. */
+  unsure: readonly Op[];
 }
 
 /** Refusals of one principal for one reason within one minute are one entry with a count, so that a flood is not a write per request. */
 export function makeRefusals(): Refusals {
   const entries = new Map<string, RefusalEntry>();
   return {
+    unsure: [],
     note({ action = 'request.refused', count = 1, ...refusal }) {
       const { organizationId, actor, code, time } = refusal;
       const minute = time.slice(0, 'yyyy-mm-ddThh:mm'.length);

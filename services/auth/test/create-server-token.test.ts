@@ -77,7 +77,16 @@ describe('CreateServerToken', () => {
     await refusalOf(create('three more'), 'TIER_LIMIT');
   });
 
-  it.each([['/name', { name: '' }], ['/name', { name: 'a\u0007' }], ['/expiresAt', { name: 'x', expiresAt: 'soon' }], ['/expiresAt', { name: 'x', expiresAt: '2001-01-01T00:00:00Z' }]])('names %s when it refuses %j', async (path, request) => {
+  it('takes the id that its caller made, once, and names the id of whoever has the name', async () => {
+    const { asAdmin } = await fixture.withSecurityAdmin();
+    const id = newId();
+    expect((await fixture.auth.createServerToken({ name: 'mine', id }, asAdmin())).serverToken!.id).toBe(id);
+    expect((await refusalOf(fixture.auth.createServerToken({ name: 'mine', id: newId() }, asAdmin()), 'ALREADY_EXISTS')).facts).toEqual({ id });
+    await fixture.auth.revokeServerToken({ idOrName: id }, asAdmin());
+    expect((await refusalOf(fixture.auth.createServerToken({ name: 'mine', id }, asAdmin()), 'ALREADY_EXISTS')).facts).toEqual({ id });
+  });
+
+  it.each([['/name', { name: '' }], ['/name', { name: 'a\u0007' }], ['/expiresAt', { name: 'x', expiresAt: 'soon' }], ['/expiresAt', { name: 'x', expiresAt: '2001-01-01T00:00:00Z' }], ['/id', { name: 'x', id: 'mine' }]])('names %s when it refuses %j', async (path, request) => {
     const { asAdmin } = await fixture.withSecurityAdmin();
     expect((await refusalOf(fixture.auth.createServerToken(request, asAdmin()), 'INVALID_REQUEST')).details[0]!.path).toBe(path);
   });

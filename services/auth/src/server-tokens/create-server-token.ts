@@ -13,7 +13,7 @@ import { tierOf } from '../tiers.ts';
 import { expectUnchanged } from '../users/store.ts';
 import { requireSecurityAdmin } from './authority.ts';
 import { serverTokenReply } from './reply.ts';
-import { hashToken, hintOf, makeToken, requireExpiry } from './rules.ts';
+import { hashToken, hintOf, makeToken, requireExpiry, requireId } from './rules.ts';
 import { isExpired, slotOfName, type ServerToken } from './store.ts';
 
 type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'refusals' | 'inTurn'>;
@@ -31,7 +31,9 @@ export function createServerToken(deps: Parts, request: CreateServerTokenRequest
     const now = isoTime(nowMs);
     const name = requireName('/name', request.name);
     const expiresAt = request.expiresAt === undefined ? null : isoTime(requireExpiry(request.expiresAt, nowMs));
+    const id = request.id === undefined ? newId() : requireId(request.id);
 
+    if (request.id !== undefined && (await serverTokens.byId(organization._id, id))) throw new ServiceError('ALREADY_EXISTS', 'A server token of this id exists', { facts: { id } });
     const holder = await serverTokens.byName(organization._id, name);
     if (holder && !isExpired(holder, now)) throw new ServiceError('ALREADY_EXISTS', 'A server token of this name exists', { facts: { id: holder._id } });
     const live = await serverTokens.countLive(organization._id, now);
@@ -39,12 +41,12 @@ export function createServerToken(deps: Parts, request: CreateServerTokenRequest
 
     const value = makeToken();
     const token: ServerToken = {
-      _id: newId(), organizationId: organization._id, name, nameSlot: slotOfName(name), hash: hashToken(value), hint: hintOf(value),
+      _id: id, organizationId: organization._id, name, nameSlot: slotOfName(name), hash: hashToken(value), hint: hintOf(value),
       createdAt: now, createdBy: membership.email, lastUsedAt: null, expiresAt, revokedAt: null,
     };
     const audit = audited(context, organization._id, 'server_token.create', { type: 'server_token', id: token._id }, now);
     await serverTokens.insert(token, holder, [takeTokenPlace(organization), expectUnchanged(membership), audit]);
     return { serverToken: serverTokenReply(token), value };
   };
-  return deps.inTurn(context.principal.organizationId, () => persistently(round));
+  return deps.inTurn(context.principal.organizationId, () => persistently(context.signal, round));
 }

@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { invalid } from 'platform/errors.ts';
+import { isUuid } from 'platform/ids.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'aks_';
@@ -31,6 +32,12 @@ export const hashToken = (token: string): string => hash('sha256', token, 'hex')
 
 /** What tells tokens apart in a list, without being of use: the first 8 characters. */
 export const hintOf = (token: string): string => token.slice(0, 8);
+
+/** @throws ServiceError INVALID_REQUEST */
+export function requireId(id: string): string {
+  if (!isUuid(id) || id !== id.toLowerCase()) throw invalid('/id', 'must be a UUID in lower case');
+  return id;
+}
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?(Z|[+-]\d\d:\d\d)$/;
 
