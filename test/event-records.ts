@@ -1,9 +1,10 @@
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
-import { Kafka, logLevel, type Admin } from 'kafkajs';
+import type { Admin } from 'kafkajs';
 import { newId } from 'platform/ids.ts';
 import { TOPICS, type CloudEvent, type Topic } from 'platform/events/bus.ts';
 import { deadLetterName, groupName, topicName } from 'platform/events/kafka-topics.ts';
+import { plainKafka, withAdmin } from '../platform/test/kafka-fixture.ts';
 import type { Of } from './organization-records.ts';
 import type { Stack } from './stack.ts';
 
@@ -24,14 +25,10 @@ export const eventsOf = (stack: Stack, of: Of): Promise<EventRecords> => (stack.
 /** The audit consumer has passed all of its topic. */
 export async function isAudited(stack: Stack): Promise<boolean> {
   if (!stack.env.KAFKA_BROKERS) return eventsInFile(stack, { organizationId: '', token: '' }).audited;
-  const admin = adminOf(stack);
-  await admin.connect();
-  const audited = await auditedIn(admin, stack);
-  await admin.disconnect();
-  return audited;
+  return withAdmin(brokersOf(stack), (admin) => auditedIn(admin, stack));
 }
 
-const adminOf = ({ env }: Stack): Admin => new Kafka({ brokers: (env.KAFKA_BROKERS as string).split(','), logLevel: logLevel.NOTHING }).admin();
+const brokersOf = ({ env }: Stack): string[] => (env.KAFKA_BROKERS as string).split(',');
 
 async function auditedIn(admin: Admin, { env }: Stack): Promise<boolean> {
   const prefix = env.KAFKA_TOPIC_PREFIX ?? '';
@@ -53,37 +50,33 @@ function eventsInFile({ folder }: Stack, { organizationId }: Of): EventRecords {
   }
 }
 
-async function eventsInKafka(stack: Stack, { organizationId }: Of): Promise<EventRecords> {
-  const { env } = stack;
-  const prefix = env.KAFKA_TOPIC_PREFIX ?? '';
-  const kafka = new Kafka({ brokers: (env.KAFKA_BROKERS as string).split(','), logLevel: logLevel.NOTHING });
-  const admin = kafka.admin();
-  await admin.connect();
-  const ends = new Map(await Promise.all(TOPICS.map(async (topic) => [topic, await admin.fetchTopicOffsets(topicName(prefix, topic))] as const)));
-  const audited = await auditedIn(admin, stack);
-  const letters = await Promise.all(TOPICS.map((topic) => admin.fetchTopicOffsets(deadLetterName(prefix, topic))));
-  const found: [Topic, string][] = [];
-  const left = new Map([...ends].flatMap(([topic, partitions]) => partitions.filter(({ low, high }) => Number(high) > Number(low)).map(({ partition, high }) => [`${prefix}${topic}/${partition}`, Number(high)])));
-  const groupId = `reader-${newId()}`;
-  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100 });
-  const read = Promise.withResolvers<void>();
-  await consumer.connect();
-  await consumer.subscribe({ topics: TOPICS.map((topic) => prefix + topic), fromBeginning: true });
-  await consumer.run({
-    autoCommit: false,
-    async eachMessage({ topic, partition, message }) {
-      const event = String(message.value);
-      if ((JSON.parse(event) as CloudEvent).organizationid === organizationId) found.push([topic.slice(prefix.length) as Topic, event]);
-      if (Number(message.offset) + 1 >= (left.get(`${topic}/${partition}`) ?? Infinity)) left.delete(`${topic}/${partition}`);
-      if (left.size === 0) read.resolve();
-    },
+const eventsInKafka = (stack: Stack, { organizationId }: Of): Promise<EventRecords> =>
+  withAdmin(brokersOf(stack), async (admin) => {
+    const prefix = stack.env.KAFKA_TOPIC_PREFIX ?? '';
+    const ends = new Map(await Promise.all(TOPICS.map(async (topic) => [topic, await admin.fetchTopicOffsets(topicName(prefix, topic))] as const)));
+    const audited = await auditedIn(admin, stack);
+    const letters = await Promise.all(TOPICS.map((topic) => admin.fetchTopicOffsets(deadLetterName(prefix, topic))));
+    const found: [Topic, string][] = [];
+    const left = new Map([...ends].flatMap(([topic, partitions]) => partitions.filter(({ low, high }) => Number(high) > Number(low)).map(({ partition, high }) => [`${prefix}${topic}/${partition}`, Number(high)])));
+    const groupId = `reader-${newId()}`;
+    const consumer = plainKafka(brokersOf(stack)).consumer({ groupId, maxWaitTimeInMs: 100 });
+    const read = Promise.withResolvers<void>();
+    await consumer.connect();
+    await consumer.subscribe({ topics: TOPICS.map((topic) => prefix + topic), fromBeginning: true });
+    await consumer.run({
+      autoCommit: false,
+      async eachMessage({ topic, partition, message }) {
+        const event = String(message.value);
+        if ((JSON.parse(event) as CloudEvent).organizationid === organizationId) found.push([topic.slice(prefix.length) as Topic, event]);
+        if (Number(message.offset) + 1 >= (left.get(`${topic}/${partition}`) ?? Infinity)) left.delete(`${topic}/${partition}`);
+        if (left.size === 0) read.resolve();
+      },
+    });
+    if (left.size > 0) await read.promise;
+    await consumer.disconnect();
+    await admin.deleteGroups([groupId]);
+    return { events: byTopic(found), audited, buried: letters.flat().reduce((sum, { high }) => sum + Number(high), 0) };
   });
-  if (left.size > 0) await read.promise;
-  await consumer.disconnect();
-  await admin.deleteGroups([groupId]);
-  await admin.disconnect();
-  return { events: byTopic(found), audited, buried: letters.flat().reduce((sum, { high }) => sum + Number(high), 0) };
-}
 
 function byTopic(found: readonly [Topic, string][]): Record<Topic, CloudEvent[]> {
   const events: Record<Topic, CloudEvent[]> = { 'agent.execution.v1': [], 'audit.v1': [], 'credits.ledger.v1': [], 'memory.change.v1': [] };

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { Kafka, logLevel } from 'kafkajs';
 import { newId } from 'platform/ids.ts';
 import { makeLog } from 'platform/log.ts';
 import { openMongoStore } from 'platform/store/mongo.ts';
 import { openSqliteStore } from 'platform/store/sqlite.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
+import { removeTopics } from '../platform/test/kafka-fixture.ts';
 
 /** Servers that a run of `npm run test:engines` names; none of them in `npm test`. */
 export interface SharedEngines {
@@ -32,7 +32,7 @@ export function sharedEngines(folder: string, given: NodeJS.ProcessEnv = process
   return {
     env,
     async remove() {
-      await Promise.all([redis && removeKeys(redis, name), kafka && removeTopics(kafka, name)]);
+      await Promise.all([redis && removeKeys(redis, `${name}:*`), kafka && removeTopics(kafka.split(','), `${name}.`)]);
     },
   };
 }
@@ -57,16 +57,15 @@ export async function openTestStore(file: string, collections: readonly Collecti
   return openMongoStore({ url, database: database as string, poolMax: 50, timeoutMs: 10_000, log }, collections);
 }
 
-async function removeKeys(url: string, name: string): Promise<void> {
+async function removeKeys(url: string, match: string): Promise<void> {
   const redis = new Redis(url);
-  for await (const keys of redis.scanStream({ match: `${name}:*`, count: 1000 })) if (keys.length > 0) await redis.del(keys);
+  await deleteKeys(redis, match);
   redis.disconnect();
 }
 
-async function removeTopics(brokers: string, name: string): Promise<void> {
-  const admin = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING }).admin();
-  await admin.connect();
-  const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(`${name}.`));
-  if (topics.length > 0) await admin.deleteTopics({ topics });
-  await admin.disconnect();
+/** Deletes what matches; resolves to the number of keys. */
+export async function deleteKeys(redis: Redis, match: string): Promise<number> {
+  let count = 0;
+  for await (const keys of redis.scanStream({ match, count: 1000 })) if (keys.length > 0) count += await redis.unlink(keys as string[]);
+  return count;
 }

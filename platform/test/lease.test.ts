@@ -60,12 +60,12 @@ describe('a lease', () => {
   describe('kept through long work', () => {
     const signalled = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
     it('is renewed', async () => {
-      const lease = (await acquireLease(platformStore, 'sweep', 'a', 900))!;
+      const lease = (await acquireLease(platformStore, 'sweep', 'a', 6_000))!;
       nowMs += 7;
       let renewed = () => {};
       const first = new Promise<void>((resolve) => (renewed = resolve));
       const watched: PlatformStore = { ...platformStore, apply: (ops) => platformStore.apply(ops).finally(renewed) };
-      const keeper = keepLease(watched, lease, 900);
+      const keeper = keepLease(watched, lease, 6_000);
       await first;
       expect(await keeper.end()).toEqual({ ...lease, until: lease.until + 7 });
       expect(keeper.signal.aborted).toBe(false);

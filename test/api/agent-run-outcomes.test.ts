@@ -13,7 +13,7 @@ const AGENTS = [
   expressionAgent('liar', '{ "a": 1 }', { outputSchema: { type: 'object', required: ['promised'] } }),
   expressionAgent('wide', '{ "a": $ & $ & $ }'),
   expressionAgent('quick', ENDLESS, { limits: { wallMs: 200, maxSteps: 1_000_000_000 } }),
-  expressionAgent('second', ENDLESS, { limits: { wallMs: 1_000, maxSteps: 1_000_000_000 } }),
+  expressionAgent('second', ENDLESS, { limits: { wallMs: 6_000, maxSteps: 1_000_000_000 } }),
   expressionAgent('slow', ENDLESS, { limits: { wallMs: 60_000, maxSteps: 1_000_000_000 } }),
 ];
 
@@ -195,6 +195,8 @@ describe('too much at once', () => {
     beside = await gatewayToFirstAgents(stack);
     const start = () => startRun(tenant, 'slow', undefined, `http://${beside.address}`);
     drops = [(await start()).drop, (await start()).drop];
+    // a run takes its place after its record and its reservation
+    await eventually(async () => (await credits().getBalance({}, stack.operator.as(tenant.organizationId))).account?.openReservations === 2);
   });
   afterAll(() => void beside.child.kill('SIGTERM'));
 

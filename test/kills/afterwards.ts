@@ -70,11 +70,18 @@ async function finishRuns(stack: Stack, of: Of): Promise<void> {
 }
 
 /** A round that runs out of time on a busy machine is gone on with by the next. */
-const runJob = (stack: Stack, service: ProcessName, name: string): Promise<unknown> => patiently(() => stack.runJob(service, name), ['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
+const runJob = (stack: Stack, service: ProcessName, name: string): ReturnType<Stack['runJob']> => patiently(() => stack.runJob(service, name), ['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
 
+/** Rounds until one finds nothing left: one that loses its lease stops before its end, and while nobody living holds it there is none. */
 async function relay(stack: Stack): Promise<void> {
-  for (const service of RELAYS) await runJob(stack, service, 'relay');
-  for (const giveUpAt = Date.now() + GIVE_UP_MS; !(await isAudited(stack)) && Date.now() < giveUpAt; ) await new Promise((resolve) => setImmediate(resolve));
+  const giveUpAt = Date.now() + GIVE_UP_MS;
+  for (const service of RELAYS) {
+    for (let left = true; left && Date.now() < giveUpAt; ) {
+      const { ran, count } = await runJob(stack, service, 'relay');
+      left = !ran || count > 0;
+    }
+  }
+  while (!(await isAudited(stack)) && Date.now() < giveUpAt) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function entriesByRequest(entries: readonly AuditEntry[]): ReadonlyMap<string, AuditEntry[]> {

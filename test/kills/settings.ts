@@ -14,6 +14,9 @@ export const KILL_AGENTS = [
   expressionAgent(ENDLESS, '($forever := function($turn) { $forever($turn + 1) }; $forever(n))', { limits }),
 ];
 
+/** Longer than the stand-in for mongod is busy when several replicas start on it. */
+export const PATIENT = { MONGODB_TIMEOUT_MS: '30000', KAFKA_TIMEOUT_MS: '30000', REDIS_TIMEOUT_MS: '30000' };
+
 /** Short leases, so that what a dead process held is soon free; no job runs by itself, the tests run them. */
 export const KILL_SETTINGS = {
   RUNNERS: '3',

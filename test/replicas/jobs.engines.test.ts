@@ -12,7 +12,7 @@ import { program as credits } from '../../services/credits/src/service.ts';
 import { program as memory } from '../../services/memory/src/service.ts';
 import { expectNothingLost, say } from '../kills/afterwards.ts';
 import { startLoad } from '../kills/load.ts';
-import { KILL_AGENTS, KILL_SETTINGS, SLOW, SLOW_ARGS } from '../kills/settings.ts';
+import { KILL_AGENTS, KILL_SETTINGS, PATIENT, SLOW, SLOW_ARGS } from '../kills/settings.ts';
 import { executionsOf, ledgerOf, type Execution } from '../organization-records.ts';
 import { eventually, startStack, type Stack } from '../stack.ts';
 import { openUnleased, type Unleased } from './unleased.ts';
@@ -25,8 +25,6 @@ const ARGS = { n: 4 * SLOW_ARGS.n };
 const isActive = ({ status }: Execution): boolean => status === 'queued' || status === 'running';
 const ABANDONED = 20;
 
-/** Nothing here depends on how fast the machine is. */
-const PATIENT = { MONGODB_TIMEOUT_MS: '30000', KAFKA_TIMEOUT_MS: '30000', REDIS_TIMEOUT_MS: '30000' };
 const LONG_MS = 600_000;
 
 describe('jobs at the same moment on four replicas, two of which no lease holds back', () => {
@@ -36,7 +34,8 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
   beforeAll(async () => {
     mongo = await startMongo();
     // the relays' own rounds are far apart: what is published is published by a round of the test, or a poke
-    stack = await startStack({ env: { ...KILL_SETTINGS, ...PATIENT, RELAY_INTERVAL_MS: '60000', MONGODB_URL: mongo.url } });
+    // and no lease of a run ends while one of them settles it, for another to take
+    stack = await startStack({ env: { ...KILL_SETTINGS, ...PATIENT, RUN_LEASE_MS: '5000', RESERVATION_TTL_MS: '15000', RELAY_INTERVAL_MS: '60000', MONGODB_URL: mongo.url } });
     const two = async (open: () => Promise<Unleased>) => [await open(), await open()];
     unleased = {
       agents: await two(() => openUnleased(agents, stack)), auth: await two(() => openUnleased(auth, stack)),

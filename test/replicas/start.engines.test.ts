@@ -1,6 +1,7 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { startMongo, type PrivateServer } from '../../engines/src/private-server.ts';
+import { PATIENT } from '../kills/settings.ts';
 import { expectToAddUp, ledgerOf } from '../organization-records.ts';
 import { request, startStack, type Stack } from '../stack.ts';
 
@@ -10,7 +11,7 @@ let mongo: PrivateServer;
 let stack: Stack;
 beforeAll(async () => {
   mongo = await startMongo();
-  stack = await startStack({ env: { MONGODB_TIMEOUT_MS: '30000', KAFKA_TIMEOUT_MS: '30000', REDIS_TIMEOUT_MS: '30000', MONGODB_URL: mongo.url } });
+  stack = await startStack({ env: { ...PATIENT, MONGODB_URL: mongo.url } });
 });
 afterAll(async () => {
   await stack.stop();

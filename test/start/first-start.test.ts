@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
@@ -81,11 +82,12 @@ describe('the first start, and the second', () => {
     const family = descendantsOf(first.launcher.pid as number);
     expect(family.length).toBeGreaterThan(Object.keys(PROCESSES).length);
 
+    const printed = once(first.launcher, 'close');
     first.launcher.kill('SIGINT');
     await eventually(() => request(baseUrl, 'GET', '/health').then(() => false, () => true));
     first.launcher.kill('SIGINT');
     expect(await running).toMatchObject({ status: 200, body: { output: { left: 0 } } });
-    expect(await endOf(first.launcher)).toEqual([0, null]);
+    expect(await printed).toEqual([0, null]);
     expect(first.output()).toMatch(/Stopped\.\n$/);
     await expectGone(family);
   });
@@ -102,8 +104,9 @@ describe('the first start, and the second', () => {
     expect(inShell(command)).toMatchObject({ status: 0, stdout: expect.stringMatching(/^name +another one$[^]*^value +aks_\w+$/m) });
 
     const family = descendantsOf(again.child.pid as number);
+    const printed = once(again.child, 'close');
     again.child.kill('SIGTERM');
-    await expectGone(family);
+    await Promise.all([printed, expectGone(family)]);
     expect(again.output()).toMatch(/Stopped\.\n$/);
   });
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -30,20 +31,21 @@ describe('a start that is interrupted, again and again on the same folder', () =
     return start;
   };
   const childrenAre = (count: number) => ({ launcher }: Start) => childrenOf(launcher.pid as number).length >= count;
-  const partIsReady = ({ output }: Start) => / s\n/.test(output());
-  /** True when all parts run and a service's table has rows: how far the seed has come, at least. */
-  const seeded = (service: string, table: string) => (start: Start) => childrenAre(5)(start) && rowsIn(join(folder.path, `${service}.db`), table) > 0;
+  const partsAreReady = (count: number) => ({ output }: Start) => output().split(' s\n').length > count;
+  /** True when a service's table has rows: how far the seed has come, at least. A service that starts wants its file for itself; the seed begins later. */
+  const seeded = (service: string, table: string) => (start: Start) => partsAreReady(5)(start) && rowsIn(join(folder.path, `${service}.db`), table) > 0;
 
   it.each<[string, (start: Start) => boolean]>([
     ['when its process has begun', () => true],
     ['when the first part is a process', childrenAre(1)],
-    ['when a part is ready', partIsReady],
+    ['when a part is ready', partsAreReady(1)],
     ['in the middle of the seed', seeded('auth', 'memberships')],
   ])('SIGINT %s: nothing is left of it, and it does not fail', async (_when, reached) => {
     const start = await startUntil(reached);
     const family = descendantsOf(start.launcher.pid as number);
+    const printed = once(start.launcher, 'close');
     start.launcher.kill('SIGINT');
-    const [code, signal] = await endOf(start.launcher);
+    const [code, signal] = await printed;
     // before it listens for signals there is nothing to stop either: the signal ends it
     expect(signal === 'SIGINT' ? start.output() : code).toBe(signal === 'SIGINT' ? '' : 0);
     expect(start.output()).not.toMatch(/failed|Error/);
@@ -66,7 +68,7 @@ describe('a start that is interrupted, again and again on the same folder', () =
   it('of two starts at the same instant one is refused, and the other one ends the seed: everything once, one live token, the one shown last', async () => {
     const environments = [await environment(), await environment()];
     const starts = environments.map((env) => ({ env, ...launch(env) }));
-    const refused = await Promise.race(starts.map(async (start) => (await endOf(start.launcher), start)));
+    const refused = await Promise.race(starts.map(async (start) => (await once(start.launcher, 'close'), start)));
     const winner = starts.find((start) => start !== refused) as (typeof starts)[number];
     expect([refused.launcher.exitCode, refused.output()]).toEqual([1, `The start failed: The data folder ${folder.path} is in use by another start\n`]);
     await untilPrinted(winner.launcher, winner.output, 'Ctrl-C stops it');

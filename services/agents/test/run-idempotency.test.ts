@@ -6,7 +6,7 @@ describe('RunAgent with an idempotency key', () => {
     agents = await startAgents();
     await agents.publish(definitionOf('echo', '$'));
     await agents.publish(definitionOf('fails', '$error("no")'));
-    await agents.publish(definitionOf('slow', ENDLESS, { limits: { wallMs: 1_500, maxSteps: 1_000_000_000 } }));
+    await agents.publish(definitionOf('slow', ENDLESS, { limits: { wallMs: 5_000, maxSteps: 1_000_000_000 } }));
   });
   afterAll(() => agents.service.stop());
   const failureOf = (promise: Promise<unknown>) => promise.then(() => { throw new Error('it succeeded'); }, (error: { reason: string; facts: object; headers: object }) => error);
