@@ -1,7 +1,10 @@
 import { newId } from 'platform/ids.ts';
 import { makeLog } from 'platform/log.ts';
+import type { Program, ServiceStore } from 'platform/run.ts';
 import { openMongoStore } from 'platform/store/mongo.ts';
 import { collection, insert, update, type Collection, type OpenStore } from 'platform/store/store.ts';
+import { startProgram, type RunningProgram } from 'platform/testing.ts';
+import { eventually } from '../stack.ts';
 
 interface Person {
   _id: string;
@@ -60,5 +63,36 @@ describe('replicas that migrate at the same moment, and no lease keeps them apar
     expect(people.filter(({ _id, name, upper }) => upper !== name.toUpperCase() || name.startsWith('new') !== (Number(_id.slice(1)) % 3 === 0))).toEqual([]);
     expect(people.filter(({ short, note }) => short !== 'q'.repeat(INITIALS) || note !== INITIALS)).toEqual([]);
     expect(await newer[0]!.store.count('A', NEW, { upper: { in: people.map(({ upper }) => upper) } })).toBe(PEOPLE);
+  }, 300_000);
+});
+
+describe('a service of which two replicas of the next release start beside one of the present', () => {
+  const env = { MONGODB_URL: process.env.MONGODB_URL as string, MONGODB_DATABASE: `t${newId().slice(-12)}` };
+  const running: RunningProgram[] = [];
+  afterAll(async () => {
+    for (const program of running) await program.stop();
+  });
+
+  /** @returns the store of one of its replicas */
+  async function release(people: unknown, replicas: number): Promise<ServiceStore> {
+    let opened: ServiceStore;
+    const program: Program<Record<string, never>, ServiceStore> = { name: 'memory', config: {}, calls: [], openDeps: async ({ openStore }) => (opened = await openStore([people as Collection<never>])), services: () => [], jobs: () => [] };
+    running.push(await startProgram(program, env, undefined, replicas));
+    return opened!;
+  }
+
+  it('migrates at the start, under a lease, and again what the older one writes afterwards', async () => {
+    const older = await release(OLD, 1);
+    const person = (n: number) => insert(OLD, { _id: `p${n}`, organizationId: 'A', name: `p${n}`, initials: ['p'] });
+    await older.store.apply('A', Array.from({ length: PEOPLE }, (_, n) => person(n)));
+    const newer = await release(NEW, 2);
+    const inDatabase = () => newer.store.count('A', NEW, { short: 'p' });
+    await eventually(async () => (await inDatabase()) === PEOPLE);
+
+    await older.store.apply('A', [person(PEOPLE), update(OLD, { _id: 'p0' }, { set: { name: 'new' } })]);
+    expect(await running[1]!.runJob('migrate')).toEqual({ ran: true, count: 2 });
+    expect(await inDatabase()).toBe(PEOPLE + 1);
+    expect(await newer.store.count('A', NEW, { upper: 'NEW' })).toBe(1);
+    expect(await older.store.findOne('A', OLD, { _id: 'p0' })).toMatchObject({ name: 'new', initials: ['p'] });
   }, 300_000);
 });

@@ -31,27 +31,30 @@ const isShaped = (op: Op): op is Update => op.kind === 'update' && op.collection
  */
 export async function applyStamped(engine: Engine, ops: readonly Op[]): Promise<void> {
   const updates = ops.filter(isShaped);
-  if (updates.some(({ optional }) => optional)) await upgradeNamed(engine, updates);
+  let seen = updates.some(({ optional }) => optional) ? await upgradeNamed(engine, updates) : undefined;
   for (let round = 1; ; round++) {
     try {
       return await engine.apply(ops.map(stamped));
     } catch (error) {
-      if (!(error instanceof ExpectationFailed) || round === ROUNDS || !(await upgradeNamed(engine, updates))) throw error;
+      if (!(error instanceof ExpectationFailed) || updates.length === 0 || round === ROUNDS) throw error;
+      const found = await upgradeNamed(engine, updates);
+      // as they were before this attempt, so it is something else that was expected in vain
+      if (found === seen) throw error;
+      seen = found;
     }
   }
 }
 
-/** True when one of them names a document of an older shape, which is then of the present one, or another's by now. */
-async function upgradeNamed(engine: Engine, updates: readonly Update[]): Promise<boolean> {
-  let found = false;
+/** Resolves to what they name as it was found: a document that was of an older shape is another by now. */
+async function upgradeNamed(engine: Engine, updates: readonly Update[]): Promise<string> {
+  const found: unknown[] = [];
   for (const { collection, where } of updates) {
     const { _id, organizationId } = where as { _id: string; organizationId?: string };
     const [document] = (await engine.find(collection, { _id, ...(organizationId !== undefined && { organizationId }) }, { limit: 1 })) as Stored[];
-    if (!document || (document.shape ?? 1) >= collection.shape) continue;
-    found = true;
-    await migrateOne(engine, collection, document);
+    found.push(document && [document.shape, document.writes]);
+    if (document && (document.shape ?? 1) < collection.shape) await migrateOne(engine, collection, document);
   }
-  return found;
+  return JSON.stringify(found);
 }
 
 /** The document as the service knows it: upgraded where an older writer was last, without the store's own fields. */
