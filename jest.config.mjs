@@ -5,5 +5,6 @@ export default {
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { target: 'es2024', parser: { syntax: 'typescript' } }, module: { type: 'es6' } }] },
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '\\.engines\\.test\\.ts$'],
+  globalSetup: '<rootDir>/test/embedded.ts',
   testTimeout: 60_000,
 };
