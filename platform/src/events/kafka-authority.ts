@@ -1,4 +1,4 @@
-import type { Broker, Cluster, Kafka } from 'kafkajs';
+import type { Cluster, Kafka } from 'kafkajs';
 import { inTime } from '../in-time.ts';
 import type { Log } from '../log.ts';
 import { StartError } from '../start-error.ts';
@@ -8,46 +8,20 @@ import { rootOf } from './kafka-client.ts';
 const NO_PARTITION = 2_147_483_647;
 const WITHIN_MS = 5_000;
 
-interface Asked {
-  kafka: Kafka;
-  log: Log;
+interface Rights {
+  /** Topics to write to, asked by messages that no partition takes. */
+  writes: readonly string[];
+  /** Topics to read, and the groups whose places are kept there, asked by the commit of a partition that no topic has. */
+  reads?: readonly { topic: string; groupId: string }[];
 }
 
-interface Reading {
-  topic: string;
-  groupId: string;
-}
-
-/** Asks whether these topics may be written to, by messages that no partition takes. @throws StartError */
-export const verifyMayWrite = ({ kafka, log }: Asked, topics: readonly string[]): Promise<void> =>
-  asking({ kafka, log }, 'authority', async (broker) => {
-    for (const topic of topics) {
-      const type = await refusalOf(broker.produce({ topicData: [{ topic, partitions: [{ partition: NO_PARTITION, firstSequence: 0, messages: [] }] }] }));
-      if (type === 'TOPIC_AUTHORIZATION_FAILED') throw new StartError(`Kafka does not let this service WRITE to the topic ${topic}`);
-    }
-  });
-
-/** Asks whether the group may read the topic and keep its place there, by the commit of a partition that no topic has. @throws StartError */
-export const verifyMayRead = ({ kafka, log }: Asked, { topic, groupId }: Reading): Promise<void> =>
-  asking({ kafka, log }, groupId, async (broker) => {
-    const type = await refusalOf(broker.offsetCommit({ groupId, groupGenerationId: -1, memberId: '', topics: [{ topic, partitions: [{ partition: NO_PARTITION, offset: '0' }] }] }));
-    if (type === 'GROUP_AUTHORIZATION_FAILED') throw new StartError(`Kafka does not let this service READ as the consumer group ${groupId}`);
-    if (type === 'TOPIC_AUTHORIZATION_FAILED') throw new StartError(`Kafka does not let this service READ the topic ${topic}`);
-  });
-
-/** Asks one broker, whichever, by single requests. kafkajs hands its connections out to partition assigners alone. */
-async function asking({ kafka, log }: Asked, groupId: string, ask: (broker: Broker) => Promise<void>): Promise<void> {
-  const handed: Cluster[] = [];
-  kafka.consumer({ groupId, partitionAssigners: [({ cluster }) => {
-    handed.push(cluster);
-    return undefined as never;
-  }] });
-  const [cluster] = handed as [Cluster];
-  const asked = (async () => {
-    await cluster.connect();
-    await cluster.refreshMetadata();
-    await ask(await cluster.findBroker({ nodeId: String(cluster.getNodeIds()[0]) }));
-  })();
+/**
+ * Asks one broker, whichever, by single requests that change nothing.
+ * @throws StartError for the first right that is missing
+ */
+export async function verifyRights(kafka: Kafka, log: Log, rights: Rights): Promise<void> {
+  const cluster = connectionsOf(kafka);
+  const asked = ask(cluster, rights);
   try {
     await inTime(asked, WITHIN_MS);
   } catch (error) {
@@ -58,6 +32,31 @@ async function asking({ kafka, log }: Asked, groupId: string, ask: (broker: Brok
   } finally {
     void cluster.disconnect().catch(() => undefined);
   }
+}
+
+async function ask(cluster: Cluster, { writes, reads = [] }: Rights): Promise<void> {
+  await cluster.connect();
+  await cluster.refreshMetadata();
+  const broker = await cluster.findBroker({ nodeId: String(cluster.getNodeIds()[0]) });
+  for (const { topic, groupId } of reads) {
+    const type = await refusalOf(broker.offsetCommit({ groupId, groupGenerationId: -1, memberId: '', topics: [{ topic, partitions: [{ partition: NO_PARTITION, offset: '0' }] }] }));
+    if (type === 'GROUP_AUTHORIZATION_FAILED') throw new StartError(`Kafka does not let this service READ as the consumer group ${groupId}`);
+    if (type === 'TOPIC_AUTHORIZATION_FAILED') throw new StartError(`Kafka does not let this service READ the topic ${topic}`);
+  }
+  for (const topic of writes) {
+    const type = await refusalOf(broker.produce({ topicData: [{ topic, partitions: [{ partition: NO_PARTITION, firstSequence: 0, messages: [] }] }] }));
+    if (type === 'TOPIC_AUTHORIZATION_FAILED') throw new StartError(`Kafka does not let this service WRITE to the topic ${topic}`);
+  }
+}
+
+/** kafkajs hands its connections out to partition assigners alone. */
+function connectionsOf(kafka: Kafka): Cluster {
+  const handed: Cluster[] = [];
+  kafka.consumer({ groupId: 'rights', partitionAssigners: [({ cluster }) => {
+    handed.push(cluster);
+    return undefined as never;
+  }] });
+  return handed[0]!;
 }
 
 const refusalOf = (request: Promise<unknown>): Promise<string | undefined> =>

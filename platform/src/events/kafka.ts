@@ -1,5 +1,5 @@
 import { EventsTooLarge, type EventBus, type Subscription, type Topic } from './bus.ts';
-import { verifyMayRead, verifyMayWrite } from './kafka-authority.ts';
+import { verifyRights } from './kafka-authority.ts';
 import { kafkaClient, type KafkaOptions } from './kafka-client.ts';
 import { openSender } from './kafka-producer.ts';
 import { replayDeadLetters } from './kafka-replay.ts';
@@ -19,7 +19,7 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
   const { prefix, partitions, publishes, timeoutMs, log, sessionTimeoutMs = SESSION_MS } = options;
   const kafka = kafkaClient(options);
   await prepareTopics(kafka.admin(), options);
-  await verifyMayWrite({ kafka, log }, publishes.map((topic) => topicName(prefix, topic)));
+  await verifyRights(kafka, log, { writes: publishes.map((topic) => topicName(prefix, topic)) });
   const sender = openSender(kafka, timeoutMs);
   const members = new Set<Subscription>();
   const placeOf = (topic: Topic, group: string) => ({ topic: topicName(prefix, topic), groupId: groupName(prefix, topic, group) });
@@ -38,8 +38,7 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
     },
     async subscribe(topic, group, handler, settings) {
       const [read, deadLetters] = [placeOf(topic, group), replayedOf(topic, group)];
-      for (const place of [read, deadLetters]) await verifyMayRead({ kafka, log }, place);
-      await verifyMayWrite({ kafka, log }, [deadLetters.topic]);
+      await verifyRights(kafka, log, { reads: [read, deadLetters], writes: [deadLetters.topic] });
       const member = startMember({ ...consumption, ...settings, ...read, log, sender, handler, concurrency: partitions, deadLetters: deadLetters.topic });
       members.add(member);
       return member;
