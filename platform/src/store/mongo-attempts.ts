@@ -1,6 +1,6 @@
 import { MongoServerError, type ClientSession, type MongoClient } from 'mongodb';
 
-/** Commands of a session that were sent, those that the server answered without having written anything, and those that nobody answered. */
+/** Commands of a session that were begun, those that certainly wrote nothing, and those that left and that nobody answered. */
 export interface Attempts {
   sent: number;
   refused: number;
@@ -12,6 +12,9 @@ const REFUSALS: readonly unknown[] = [10107, 13435, 13436, 13, 18];
 
 const refuses = (failure: Error): boolean =>
   failure instanceof MongoServerError && (REFUSALS.includes(failure.code) || failure.hasErrorLabel('NoWritesPerformed') || failure.hasErrorLabel('SystemOverloadedError'));
+
+/** Node's own answer on a socket that the other side has ended: nothing of the command left. The system's EPIPE names its call. */
+const neverLeft = (failure: Error): boolean => 'code' in failure && failure.code === 'EPIPE' && !('syscall' in failure);
 
 /**
  * Follows every attempt of a write: the driver repeats one by itself and shows only the last error,
@@ -31,8 +34,8 @@ export function watchAttempts(client: MongoClient): (session: ClientSession) => 
     const attempts = byRequest.get(requestId);
     byRequest.delete(requestId);
     if (attempts === undefined) return;
-    if (refuses(failure)) attempts.refused++;
-    if (!(failure instanceof MongoServerError)) attempts.unheard++;
+    if (refuses(failure) || neverLeft(failure)) attempts.refused++;
+    else if (!(failure instanceof MongoServerError)) attempts.unheard++;
   });
   return (session) => {
     const attempts = { sent: 0, refused: 0, unheard: 0 };
