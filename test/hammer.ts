@@ -7,8 +7,8 @@ type Expected = 200 | 401 | undefined;
 const PROBES = 192;
 
 export interface Hammer {
-  /** Answers by what was asked for; `wrong` tells of those that had to be another. */
-  counts: { accepted: number; refused: number; wrong: string[] };
+  /** Answers by what was asked for; `unavailable` ones are no answer to whether the token is good; `wrong` tells of those that had to be another. */
+  counts: { accepted: number; refused: number; unavailable: number; wrong: string[] };
   /** Makes a change under fire; resolves when enough requests that started after it have been answered. */
   change(tokens: readonly string[], to: 200 | 401, make: () => Promise<unknown>): Promise<void>;
   stop(): Promise<void>;
@@ -22,7 +22,7 @@ export function hammer(baseUrl: string, tokens: readonly string[], loops: number
   const agent = new Agent({ keepAlive: true, maxSockets: loops });
   const expected = new Map<string, Expected>(tokens.map((token) => [token, 200]));
   const changes = new Map<string, number>(tokens.map((token) => [token, 0]));
-  const counts: Hammer['counts'] = { accepted: 0, refused: 0, wrong: [] };
+  const counts: Hammer['counts'] = { accepted: 0, refused: 0, unavailable: 0, wrong: [] };
   let hot: readonly string[] = tokens.slice(0, 1);
   let probed = { hot: 0, others: 0, done: () => undefined as void };
   let stopped = false;
@@ -30,6 +30,7 @@ export function hammer(baseUrl: string, tokens: readonly string[], loops: number
   async function probe(token: string): Promise<void> {
     const [must, change, round] = [expected.get(token), changes.get(token), probed];
     const status = await statusOf(agent, baseUrl, token);
+    if (status === 503) return void counts.unavailable++;
     const certain = must !== undefined && change === changes.get(token);
     if (status === 200) counts.accepted += 1;
     else if (status === 401) counts.refused += 1;

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
 import { settingOf, type ProcessName } from 'platform/processes.ts';
+import { freePorts } from './addresses.ts';
 import { NO_ENGINES } from './shared-engines.ts';
-import { freePorts, REPOSITORY, type Stack } from './stack.ts';
+import { REPOSITORY, type Stack } from './stack.ts';
 
 export interface Part {
   address: string;

@@ -7,6 +7,7 @@ const CONNECTIONS = 64;
 const TOKENS = 8;
 const REVOKED = 5;
 const ROUNDS = 3;
+const UNAVAILABLE_AT_MOST = 0.05;
 
 let stack: Stack;
 beforeAll(async () => {
@@ -23,8 +24,7 @@ describe(`while ${CONNECTIONS} connections hammer the gateway`, () => {
       await change([tokens[round] as string], 401, () => auth.revokeServerToken({ idOrName: `token ${round}` }, as));
     }
     await stop();
-    say('revoked tokens', counts);
-    expect(counts.wrong).toEqual([]);
+    expectRight('revoked tokens', counts);
   });
 
   it('a deactivated organization is refused on the next request, a reactivated one is let in again, and its neighbour goes on', async () => {
@@ -36,8 +36,7 @@ describe(`while ${CONNECTIONS} connections hammer the gateway`, () => {
       await change(tokens, 200, () => auth.activateOrganization({ id }, stack.operator.as()));
     }
     await stop();
-    say('deactivated organizations', counts);
-    expect(counts.wrong).toEqual([]);
+    expectRight('deactivated organizations', counts);
   });
 
   it('the refusal of a revoked token and of a deactivated organization are the same but for the request id', async () => {
@@ -68,5 +67,9 @@ async function asAdministrator({ organizationId, administrator }: Tenant): Promi
   return stack.operator.asPrincipal(principal);
 }
 
-const say = (what: string, { accepted, refused, wrong }: ReturnType<typeof hammer>['counts']): void =>
-  void process.stdout.write(`${what}: ${accepted} accepted, ${refused} refused, ${wrong.length} wrong\n`);
+/** A machine that stalls makes answers 503; a product that answers so for long is none that refuses and accepts. */
+function expectRight(what: string, { accepted, refused, unavailable, wrong }: ReturnType<typeof hammer>['counts']): void {
+  process.stdout.write(`${what}: ${accepted} accepted, ${refused} refused, ${unavailable} unavailable, ${wrong.length} wrong\n`);
+  expect(wrong).toEqual([]);
+  expect(unavailable).toBeLessThanOrEqual(UNAVAILABLE_AT_MOST * (accepted + refused));
+}

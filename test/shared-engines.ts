@@ -47,14 +47,14 @@ export interface ProgramEngines {
 export function programEngines(name = newId()): ProgramEngines {
   const { env: { MONGODB_URL, MONGODB_DATABASE, REDIS_URL, REDIS_KEY_PREFIX }, remove } = sharedEngines(name, { ...process.env, KAFKA_BROKERS: '' });
   if (!MONGODB_URL) return { env: {}, replicas: 1, remove };
-  return { env: { MONGODB_URL, MONGODB_DATABASE, ...(REDIS_URL && { REDIS_URL, REDIS_KEY_PREFIX }) } as Record<string, string>, replicas: 2, remove };
+  return { env: { MONGODB_URL, MONGODB_DATABASE, MONGODB_TIMEOUT_MS: '30000', ...(REDIS_URL && { REDIS_URL, REDIS_KEY_PREFIX }) } as Record<string, string>, replicas: 2, remove };
 }
 
 /** The document store of a test: on MongoDB when it is shared, in a file otherwise. */
 export async function openTestStore(file: string, collections: readonly Collection<never>[], log = makeLog('test', 'silent')): Promise<OpenStore> {
   const { env: { MONGODB_URL: url, MONGODB_DATABASE: database } } = programEngines(file);
   if (!url) return openSqliteStore(file, collections);
-  return openMongoStore({ url, database: database as string, poolMax: 50, timeoutMs: 10_000, log }, collections);
+  return openMongoStore({ url, database: database as string, poolMax: 50, timeoutMs: 60_000, log }, collections);
 }
 
 async function removeKeys(url: string, match: string): Promise<void> {

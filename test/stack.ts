@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
@@ -11,12 +10,12 @@ import { newId } from 'platform/ids.ts';
 import { sumOfRounds } from 'platform/job-service.ts';
 import { createKeys, keyFolderOf } from 'platform/keys.ts';
 import { openOperator, operatorName, type Operator } from 'platform/operator.ts';
-import { PROCESSES, settingOf, type ProcessName } from 'platform/processes.ts';
+import { PROCESSES, type ProcessName } from 'platform/processes.ts';
 import { temporaryFolder } from 'platform/testing.ts';
+import { freeAddresses, replicaAddresses } from './addresses.ts';
 import { NO_ENGINES, sharedEngines } from './shared-engines.ts';
 
 export const REPOSITORY = join(import.meta.dirname, '..');
-const NAMES = Object.keys(PROCESSES) as ProcessName[];
 
 export interface Reply {
   /** Scheme and host of the gateway that answered. */
@@ -34,8 +33,11 @@ export interface Tenant {
   name: string;
   administrator: string;
   token: string;
-  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
+  /** As a good client asks: again, when the answer is that the service is not available and when it may be asked again. */
+  request: Ask;
+  requestOnce: Ask;
 }
+type Ask = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>;
 
 export interface Stack {
   baseUrl: string;
@@ -84,7 +86,7 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
   const engines = sharedEngines(temporary.path, { ...process.env, ...given });
   const [own, other] = replicas === 1 || !SHARED_BY_REPLICAS.every((name) => engines.env[name]) ? [await freeAddresses()] : await replicaAddresses();
   const env: Record<string, string> = { ...own, DATA_DIR: temporary.path, ...engines.env, ...given };
-  createKeys(keyFolderOf(temporary.path), [...NAMES, operatorName()]);
+  createKeys(keyFolderOf(temporary.path), [...Object.keys(PROCESSES), operatorName()]);
   const second = other && launchReplica(temporary.path, { ...env, ...other, ...replicaEnv });
   const { launcher, output } = launch(env);
   try {
@@ -155,9 +157,9 @@ export async function eventually<T>(ask: () => Promise<T | undefined | false> | 
   }
 }
 
-export async function request(baseUrl: string, method: string, path: string, { token, body, headers = {} }: { token?: string; body?: unknown; headers?: Record<string, string> } = {}): Promise<Reply> {
+export async function request(baseUrl: string, method: string, path: string, { token, body, headers = {}, signal }: { token?: string; body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {}): Promise<Reply> {
   const response = await fetch(baseUrl + path, {
-    method,
+    method, signal,
     headers: { ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
     body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
   });
@@ -188,7 +190,21 @@ async function makeTenant(operator: Operator, baseUrls: readonly string[], { tie
     await operator.client(AgentsServiceService, 'agents').publishAgent({ name: agent?.name as string, version: undefined }, operator.as(organizationId));
   }
   let turn = 0;
-  return { organizationId, name, administrator, token, request: (method, path, body, headers) => request(baseUrls[turn++ % baseUrls.length] as string, method, path, { token, body, headers }) };
+  const requestOnce: Ask = (method, path, body, headers) => request(baseUrls[turn++ % baseUrls.length] as string, method, path, { token, body, headers });
+  return { organizationId, name, administrator, token, requestOnce, request: (...asked) => persistently(() => requestOnce(...asked)) };
+}
+
+const ASKED_AT_MOST = 5;
+
+/** Asks again after 503 `unavailable`, of which nothing was done: the machine may have stalled for longer than the 3 s that a token is looked at. */
+export async function persistently(ask: () => Promise<Reply>): Promise<Reply> {
+  for (let asked = 1; ; asked++) {
+    const reply = await ask();
+    const retryAfterS = Number(reply.headers.get('retry-after'));
+    if (reply.status !== 503 || reply.body.code !== 'unavailable' || !(retryAfterS > 0) || asked === ASKED_AT_MOST) return reply;
+    process.stdout.write(`503, asked again: ${reply.text}\n`);
+    await new Promise((resolve) => setTimeout(resolve, retryAfterS * 1000));
+  }
 }
 
 /** An agent of the expression runtime for tests; price in credits. */
@@ -211,34 +227,9 @@ export const commandOf = (pid: number): string => {
   }
 };
 
-/** `<NAME>_LISTEN` and `<NAME>_ADDRESS` of every process, on free ports. */
-export async function freeAddresses(): Promise<Record<string, string>> {
-  const ports = await freePorts(NAMES.length);
-  return Object.fromEntries(NAMES.flatMap((name, i) => (['LISTEN', 'ADDRESS'] as const).map((setting) => [settingOf(name, setting), `127.0.0.1:${ports[i]}`])));
-}
-
-/** For two replicas: each listens on its own ports and calls both. */
-async function replicaAddresses(): Promise<[Record<string, string>, Record<string, string>]> {
-  const ports = await freePorts(2 * NAMES.length);
-  const place = (replica: number, i: number): string => `127.0.0.1:${ports[replica * NAMES.length + i]}`;
-  const of = (replica: number) => Object.fromEntries(NAMES.flatMap((name, i) => [[settingOf(name, 'LISTEN'), place(replica, i)], [settingOf(name, 'ADDRESS'), `${place(0, i)},${place(1, i)}`]]));
-  return [of(0), of(1)];
-}
-
 /** A second start with the same keys, as a cluster mounts one secret into every replica; its folder holds nothing else. */
 function launchReplica(folder: string, env: Record<string, string>): ReturnType<typeof launch> {
   const replica = join(folder, 'replica');
   cpSync(keyFolderOf(folder), keyFolderOf(replica), { recursive: true });
   return launch({ ...env, DATA_DIR: replica });
-}
-
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return server;
-  }));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

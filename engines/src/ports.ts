@@ -6,10 +6,14 @@ import { randomInt } from 'node:crypto';
 const FIRST = 20_000;
 const PAIRS = 6_000;
 
-/** A loopback port that is free, as is the one above it. */
+const given = new Set<number>();
+
+/** A loopback port that is free, as is the one above it; each once, since who asked for one may not listen there yet. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + 2 * randomInt(PAIRS);
+    if (given.has(port)) continue;
+    given.add(port);
     if (await isFree(port)) return port;
   }
 }

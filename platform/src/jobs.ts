@@ -18,7 +18,7 @@ export interface Job {
 }
 
 export interface JobRunner {
-  /** One round now. `ran` is false when another replica holds the lease. */
+  /** One round now. `ran` is false when another replica holds the lease, or when it was lost before the round's end; `count` is what was done until then. */
   runNow(name: string): Promise<{ ran: boolean; count: number }>;
   /** Starts the next round of a job soon, for example when an outbox entry was written. Cheap; coalesced. */
   poke(name: string): void;
@@ -89,7 +89,8 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
     if (lease === undefined) return { ran: false, count: 0 };
     const keeper = keepLease(platformStore, lease, leaseMs);
     try {
-      return ran(await job.run(AbortSignal.any([stopping, keeper.signal])));
+      const { count } = ran(await job.run(AbortSignal.any([stopping, keeper.signal])));
+      return { ran: !keeper.signal.aborted, count };
     } finally {
       lease = await keeper.end();
       if (lease === undefined) log.warn({ job: job.name }, 'lost the lease of a job');

@@ -18,7 +18,7 @@ busSuite('SQLite', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bus-'));
   const file = join(folder, 'events.sqlite');
   return {
-    open: () => openSqliteBus(file, { pollMs: 10, leaseMs: 300, log }),
+    open: () => openSqliteBus(file, { pollMs: 10, leaseMs: 30_000, log }),
     child: ['sqlite', file],
     async deadLetters(topic, group) {
       using db = new DatabaseSync(file, { readOnly: true });

@@ -160,8 +160,10 @@ describe('jobs', () => {
       await aborted(signal);
       return ++told;
     }, { leaseMs: 900 });
+    const cutShort = runner.runNow('sweep');
     await begun.promise;
     await open.platformStore.apply([update(LEASES, { _id: 'job:sweep' }, { set: { owner: 'b', until: Date.now() + 60_000 }, increment: { epoch: 1 } })]);
+    expect(await cutShort).toEqual({ ran: false, count: 1 });
     expect(await runner.runNow('sweep')).toEqual({ ran: false, count: 0 });
     expect(told).toBe(1);
     await releaseLease(open.platformStore, { name: 'job:sweep', owner: 'b', epoch: 2, until: 0 });

@@ -4,7 +4,7 @@ import { StartError } from 'platform/start-error.ts';
 import { freePort } from '../../engines/src/ports.ts';
 import { startKafka, type PrivateServer } from '../../engines/src/private-server.ts';
 import { eventOf } from './event-of.ts';
-import { newPrefix, optionsFor, withAdmin } from './kafka-fixture.ts';
+import { newPrefix, optionsFor, untilTaken, withAdmin } from './kafka-fixture.ts';
 
 const { DESCRIBE, DESCRIBE_CONFIGS, CREATE, READ, WRITE } = AclOperationTypes;
 const { TOPIC, GROUP } = AclResourceTypes;
@@ -69,10 +69,10 @@ describe('on a Kafka that allows nothing but what is granted', () => {
     const prefix = newPrefix();
     await grant(prefix, [...NEEDED.map(([, privilege]) => privilege), of(TOPIC, 'audit.v1', WRITE)]);
     const bus = await open(prefix);
-    await bus.publish('memory.change.v1', [eventOf('o', 1)]);
+    await untilTaken(bus, 'memory.change.v1', [eventOf('o', 1)]);
     const auditing = await openKafkaBus({ ...optionsFor([server.url], prefix), publishes: ['audit.v1'] });
     const [event, refused] = [eventOf('o', 2), Promise.withResolvers<void>()];
-    await auditing.publish('audit.v1', [event]);
+    await untilTaken(auditing, 'audit.v1', [event]);
     await bus.subscribe('audit.v1', 'g', async () => {
       refused.resolve();
       throw new Error('never');

@@ -5,7 +5,7 @@ import { consume } from 'platform/events/kafka-consumer.ts';
 import { groupName, topicName } from 'platform/events/kafka-topics.ts';
 import { startKafka, type PrivateServer } from '../../engines/src/private-server.ts';
 import { eventOf } from './event-of.ts';
-import { newPrefix, optionsFor, withAdmin } from './kafka-fixture.ts';
+import { newPrefix, optionsFor, untilTaken, withAdmin } from './kafka-fixture.ts';
 import { muteProxy, type MuteProxy } from './mute-proxy.ts';
 import { Seen } from './seen.ts';
 
@@ -36,7 +36,7 @@ describe('a consumer that is given up before it has joined its group', () => {
   /** A broker that has had no group yet refuses some joins. */
   async function joinOnce(bus: EventBus): Promise<void> {
     const received = new Seen<unknown>();
-    await bus.publish(TOPIC, [eventOf('o', 0)]);
+    await untilTaken(bus, TOPIC, [eventOf('o', 0)]);
     const member = await bus.subscribe(TOPIC, 'first', async (event) => received.add(event), { maxAttempts: 1, retryDelayMs: 1 });
     await received.count(1);
     await member.stop();

@@ -1,5 +1,5 @@
 import { Kafka, logLevel, type Admin } from 'kafkajs';
-import { TOPICS, type CloudEvent, type Topic } from 'platform/events/bus.ts';
+import { TOPICS, type CloudEvent, type EventBus, type Topic } from 'platform/events/bus.ts';
 import { groupName, deadLetterName } from 'platform/events/kafka-topics.ts';
 import { newId } from 'platform/ids.ts';
 import { makeLog } from 'platform/log.ts';
@@ -13,7 +13,12 @@ export function brokersFromEnvironment(): string[] {
 export const newPrefix = (): string => `test-${newId()}.`;
 export const plainKafka = (brokers: string[]): Kafka => new Kafka({ brokers, clientId: 'test', logLevel: logLevel.NOTHING });
 export const optionsFor = (brokers: string[], prefix: string) =>
-  ({ brokers, prefix, clientId: 'test', publishes: TOPICS, partitions: 3, replication: 1, timeoutMs: 3_000, sessionTimeoutMs: 6_000, log: makeLog('test', 'silent') });
+  ({ brokers, prefix, clientId: 'test', publishes: TOPICS, partitions: 3, replication: 1, timeoutMs: 20_000, sessionTimeoutMs: 20_000, log: makeLog('test', 'silent') });
+
+/** A broker that has just made a topic, or is back, may not lead its partitions yet. */
+export async function untilTaken(bus: EventBus, topic: Topic, events: readonly CloudEvent[]): Promise<void> {
+  while (!(await bus.publish(topic, events).then(() => true, () => false)));
+}
 
 export async function withAdmin<T>(brokers: string[], work: (admin: Admin) => Promise<T>): Promise<T> {
   const admin = plainKafka(brokers).admin();

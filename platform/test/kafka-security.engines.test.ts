@@ -11,7 +11,7 @@ import { kafkaFolder } from '../../engines/src/kafka.ts';
 import { startKafka, type PrivateServer } from '../../engines/src/private-server.ts';
 import { ENGINES_FOLDER } from '../../engines/src/recipe.ts';
 import { eventOf } from './event-of.ts';
-import { newPrefix } from './kafka-fixture.ts';
+import { newPrefix, untilTaken } from './kafka-fixture.ts';
 
 const PASSWORD = 'tell-nobody';
 /** Java starts four times. */
@@ -68,7 +68,7 @@ describe('Kafka that asks for TLS and credentials', () => {
     const bus = await open({ KAFKA_TOPIC_PREFIX: newPrefix(), ...settings() });
     const [event, received] = [eventOf('o', 1), Promise.withResolvers<unknown>()];
     await bus.subscribe('audit.v1', 'g', async (one) => received.resolve(one), { maxAttempts: 1, retryDelayMs: 1 });
-    await bus.publish('audit.v1', [event]);
+    await untilTaken(bus, 'audit.v1', [event]);
     expect(await received.promise).toEqual(event);
     await bus.close();
   });

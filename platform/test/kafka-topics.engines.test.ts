@@ -33,6 +33,12 @@ describe('the topics of the event bus on Kafka', () => {
       const { resources } = await admin.describeConfigs({ includeSynonyms: false, resources: [{ type: ConfigResourceTypes.TOPIC, name: topic }] });
       return Object.fromEntries(resources[0]!.configEntries.map(({ configName, configValue }) => [configName, configValue]));
     });
+  async function setConfig(name: string, config: Record<string, string>): Promise<void> {
+    const configEntries = Object.entries(config).map(([entry, value]) => ({ name: entry, value }));
+    await withAdmin(brokers, (admin) => admin.alterConfigs({ validateOnly: false, resources: [{ type: ConfigResourceTypes.TOPIC, name, configEntries }] }));
+    // the controller has it, the broker hears of it
+    for (let known = await configOf(name); configEntries.some((entry) => known[entry.name] !== entry.value); known = await configOf(name));
+  }
 
   it('are made as declared by the first of several processes that start at the same moment', async () => {
     const buses = await Promise.all(Array.from({ length: 4 }, () => openKafkaBus(options)));
@@ -53,7 +59,7 @@ describe('the topics of the event bus on Kafka', () => {
   });
 
   it('are refused with another retention than declared', async () => {
-    const set = (value: number) => withAdmin(brokers, (admin) => admin.alterConfigs({ validateOnly: false, resources: [{ type: ConfigResourceTypes.TOPIC, name: `${prefix}audit.v1`, configEntries: [{ name: 'retention.ms', value: String(value) }] }] }));
+    const set = (value: number) => setConfig(`${prefix}audit.v1`, { 'retention.ms': String(value) });
     await set(3_600_000);
     expect(await refusal({ prefix })).toBe(`The Kafka topic ${prefix}audit.v1 has retention.ms=3600000, and 2592000000 is declared`);
     await set(RETENTION_MS['audit.v1']);
@@ -80,7 +86,7 @@ describe('the topics of the event bus on Kafka', () => {
   });
 
   it('are refused when they would not take the largest event', async () => {
-    const set = (value: number) => withAdmin(brokers, (admin) => admin.alterConfigs({ validateOnly: false, resources: [{ type: ConfigResourceTypes.TOPIC, name: `${prefix}audit.v1.dlq`, configEntries: [{ name: 'retention.ms', value: String(DEAD_LETTER_RETENTION_MS) }, { name: 'max.message.bytes', value: String(value) }] }] }));
+    const set = (value: number) => setConfig(`${prefix}audit.v1.dlq`, { 'retention.ms': String(DEAD_LETTER_RETENTION_MS), 'max.message.bytes': String(value) });
     await set(100_000);
     expect(await refusal({ prefix })).toBe(`The Kafka topic ${prefix}audit.v1.dlq has max.message.bytes=100000, and at least 131072 are needed`);
     await set(131_072);
@@ -137,7 +143,7 @@ describe('a Kafka that cannot be used', () => {
 
   it('is named in one sentence when it hangs', async () => {
     server.pause();
-    expect(await refusal({ brokers: [server.url] })).toBe(`Kafka at ${server.url} cannot be used: it does not answer`);
+    expect(await refusal({ brokers: [server.url], timeoutMs: 3_000 })).toBe(`Kafka at ${server.url} cannot be used: it does not answer`);
     server.resume();
   });
 

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,15 +66,22 @@ describe('a lease', () => {
       let renewed = () => {};
       const first = new Promise<void>((resolve) => (renewed = resolve));
       const watched: PlatformStore = { ...platformStore, apply: (ops) => platformStore.apply(ops).finally(renewed) };
-      const keeper = keepLease(watched, lease, 6_000);
-      await first;
-      expect(await keeper.end()).toEqual({ ...lease, until: lease.until + 7 });
-      expect(keeper.signal.aborted).toBe(false);
+      jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
+      try {
+        const keeper = keepLease(watched, lease, 6_000);
+        jest.advanceTimersByTime(2_000);
+        await first;
+        expect(await keeper.end()).toEqual({ ...lease, until: lease.until + 7 });
+        expect(keeper.signal.aborted).toBe(false);
+      } finally {
+        jest.useRealTimers();
+      }
     });
     it('tells when another took it', async () => {
       const keeper = keepLease(platformStore, (await acquireLease(platformStore, 'sweep', 'a', 60))!, 60);
+      const told = signalled(keeper.signal);
       await platformStore.apply([update(LEASES, { _id: 'sweep' }, { set: { owner: 'b' }, increment: { epoch: 1 } })]);
-      await signalled(keeper.signal);
+      await told;
       expect(await keeper.end()).toBeUndefined();
     });
     it('tells when it could not be renewed in its time', async () => {

@@ -13,7 +13,7 @@ afterAll(() => admin.close());
 
 const suiteDatabase = `suite-${randomUUID()}`;
 storeSuite('MongoDB', {
-  open: (collections) => openMongoStore({ url, database: suiteDatabase, poolMax: 60, timeoutMs: 10_000, log }, collections),
+  open: (collections) => openMongoStore({ url, database: suiteDatabase, poolMax: 60, timeoutMs: 60_000, log }, collections),
   async empty() {
     for (const collection of await admin.db(suiteDatabase).collections()) await collection.deleteMany();
   },
@@ -24,7 +24,7 @@ describe('transactions on MongoDB', () => {
 
   it('that meet on one document are tried again until all are done, and each abort is counted', async () => {
     let aborts = 0;
-    const { store, close } = await openMongoStore({ url, database, poolMax: 60, timeoutMs: 20_000, log, onAbort: () => aborts++ }, [ITEMS as unknown as Collection<never>]);
+    const { store, close } = await openMongoStore({ url, database, poolMax: 60, timeoutMs: 60_000, log, onAbort: () => aborts++ }, [ITEMS as unknown as Collection<never>]);
     await store.apply('A', [insert(ITEMS, item('hot'))]);
     const writes = 40;
     await Promise.all(Array.from({ length: writes }, (_, i) => store.apply('A', [update(ITEMS, { _id: 'hot' }, { increment: { rank: 1 } }), insert(ITEMS, item(`${i}`))])));

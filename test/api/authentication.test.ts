@@ -24,7 +24,7 @@ beforeAll(async () => {
   expect((await ask(bearing(revoked))).status).toBe(200);
   await auth().revokeServerToken({ idOrName: 'revoked' }, await asUser(tenant));
   const user = await asUser(tenant);
-  const { value: expired } = await auth().createServerToken({ name: 'short', expiresAt: new Date(Date.now() + 5_000).toISOString() }, user);
+  const { value: expired } = await auth().createServerToken({ name: 'short', expiresAt: new Date(Date.now() + 10_000).toISOString() }, user);
   const gone = await stack.tenant();
   expect((await ask(bearing(gone.token))).status).toBe(200);
   await auth().deactivateOrganization({ id: gone.organizationId }, stack.operator.as());

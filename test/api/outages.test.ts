@@ -5,10 +5,11 @@ import { newId } from 'platform/ids.ts';
 import { keyFolderOf } from 'platform/keys.ts';
 import { openOperator } from 'platform/operator.ts';
 import { settingOf, type ProcessName } from 'platform/processes.ts';
+import { freePorts } from '../addresses.ts';
 import { startPart } from '../part.ts';
 import { expectRefusal } from '../refusal.ts';
 import { ROUTES } from '../routes.ts';
-import { eventually, expressionAgent, freePorts, request, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
+import { eventually, expressionAgent, persistently, request, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
 
 let stack: Stack;
 let tenant: Tenant;
@@ -77,12 +78,12 @@ const STOPPED = process.env.TEST_ENGINES ? [1, 2] : [1];
 
 describe('a service that has stopped in mid-call', () => {
   it.each(STOPPED)('503 for a read, 504 outcome_unknown for a write, by each stopped replica; another one answers its own: %i stopped', async (count) => {
-    const create = () => tenant.request('POST', '/api/memory/types', { type: `Late-${newId()}`, jsonSchema: {} });
-    const read = () => tenant.request('GET', '/api/memory/types');
+    const create = () => tenant.requestOnce('POST', '/api/memory/types', { type: `Late-${newId()}`, jsonSchema: {} });
+    const read = () => tenant.requestOnce('GET', '/api/memory/types');
     const doomed = stack.pidsOf('memory').slice(0, count);
     const others = stack.baseUrls.length - count;
     // every gateway has called every replica
-    for (const _turn of [1, 2, 3, 4]) expect((await read()).status).toBe(200);
+    for (const _turn of [1, 2, 3, 4]) expect((await persistently(read)).status).toBe(200);
     for (const pid of doomed) process.kill(pid, 'SIGSTOP');
     const met = { stopped: 0, working: 0 };
     try {
@@ -97,6 +98,6 @@ describe('a service that has stopped in mid-call', () => {
     } finally {
       for (const pid of doomed) process.kill(pid, 'SIGCONT');
     }
-    for (const _turn of [1, 2, 3, 4]) expect((await read()).status).toBe(200);
+    for (const _turn of [1, 2, 3, 4]) expect((await persistently(read)).status).toBe(200);
   });
 });

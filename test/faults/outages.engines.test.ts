@@ -58,7 +58,7 @@ describe('an engine that fails under load, with two replicas of every service', 
 
   async function expectMeanwhile(name: EngineName, tenant: Tenant): Promise<void> {
     const replies = await Promise.all([
-      tenant.request('GET', '/api/memory/types'), tenant.request('GET', '/api/agent/run'), tenant.request('POST', '/api/agent/run', { agentName: QUICK, args: { n: 0 } }),
+      tenant.requestOnce('GET', '/api/memory/types'), tenant.requestOnce('GET', '/api/agent/run'), tenant.requestOnce('POST', '/api/agent/run', { agentName: QUICK, args: { n: 0 } }),
     ]);
     const [types, agents, run] = replies.map(({ status }) => status);
     expect({ types, agents, run }).toEqual(MEANWHILE[name]);

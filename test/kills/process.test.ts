@@ -10,11 +10,14 @@ import { startLoad } from './load.ts';
 const CLIENTS = 6;
 const ACKNOWLEDGED = 40;
 
-/** What becomes of two slow runs in flight on the first replica of agents, one plain and one with an idempotency key: status of the reply, end of the execution. */
-const PARTS: { part: ProcessName; plain: [number | undefined, string]; keyed: [number | undefined, string] }[] = [
-  { part: 'gateway', plain: [undefined, 'interrupted'], keyed: [undefined, 'succeeded'] },
+/**
+ * What becomes of two slow runs in flight on the first replica of agents, one plain and one with an idempotency key: status of the
+ * reply, end of the execution. Those that must not end before the kill last longer.
+ */
+const PARTS: { part: ProcessName; lasting?: number; plain: [number | undefined, string]; keyed: [number | undefined, string] }[] = [
+  { part: 'gateway', lasting: 4, plain: [undefined, 'interrupted'], keyed: [undefined, 'succeeded'] },
   { part: 'auth', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
-  { part: 'agents', plain: [504, 'interrupted'], keyed: [504, 'interrupted'] },
+  { part: 'agents', lasting: 4, plain: [504, 'interrupted'], keyed: [504, 'interrupted'] },
   { part: 'memory', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
   { part: 'credits', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
 ];
@@ -31,12 +34,13 @@ describe('kill -9 of one process, of the first replica, in mid-run, under load, 
     await stack.stop();
   });
 
-  it.each(PARTS)('$part: nothing acknowledged is missing, nobody is charged twice, no reservation is left, every event is stored once', async ({ part, ...expected }) => {
+  it.each(PARTS)('$part: nothing acknowledged is missing, nobody is charged twice, no reservation is left, every event is stored once', async ({ part, lasting = 1, ...expected }) => {
     const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
     const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
     await load.untilAcknowledged(ACKNOWLEDGED);
     const at = part === 'gateway' ? stack.baseUrl : `http://${beside.address}`;
-    const slow = Promise.all([load.run(SLOW, SLOW_ARGS, undefined, at), load.run(SLOW, SLOW_ARGS, newId(), at)]);
+    const args = { n: lasting * SLOW_ARGS.n };
+    const slow = Promise.all([load.run(SLOW, args, undefined, at), load.run(SLOW, args, newId(), at)]);
     await eventually(async () => (await running(tenant)) === 2);
 
     await load.during(stack.killAndAwait(part));

@@ -88,7 +88,8 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
     }
     // they come back as losers: what they write now is refused
     await Promise.all(slow);
-    expect(reaped).toBe(SLOW_RUNS);
+    // a reaper that stalls between taking a run over and its end is overtaken: both count it, one ends it
+    expect(reaped).toBeGreaterThanOrEqual(SLOW_RUNS);
     expect((await executionsOf(stack, tenant)).filter(({ status }) => status === 'interrupted')).toHaveLength(SLOW_RUNS);
 
     await reserveAsAgents(tenant.organizationId);

@@ -5,8 +5,9 @@ import { keyFolderOf } from 'platform/keys.ts';
 import { openOperator, type Operator } from 'platform/operator.ts';
 import { PROCESSES, type ProcessName } from 'platform/processes.ts';
 import { temporaryFolder } from 'platform/testing.ts';
+import { freeAddresses } from '../addresses.ts';
 import { descendantsOf } from '../kills/family.ts';
-import { eventually, freeAddresses, REPOSITORY, request } from '../stack.ts';
+import { eventually, REPOSITORY, request } from '../stack.ts';
 import { begin, endOf, expectGone, outcomeOf, type Begun, type Outcome } from './outcome.ts';
 
 const PARTS = Object.keys(PROCESSES) as ProcessName[];

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { PROCESSES } from 'platform/processes.ts';
 import { lockFile } from 'platform/store/file-lock.ts';
 import { temporaryFolder } from 'platform/testing.ts';
-import { freeAddresses, freePorts, REPOSITORY } from '../stack.ts';
+import { freeAddresses, freePorts } from '../addresses.ts';
+import { REPOSITORY } from '../stack.ts';
 import { outcomeOf, type Outcome } from './outcome.ts';
 
 const LAUNCHER = join(REPOSITORY, 'launcher/src/main.ts');

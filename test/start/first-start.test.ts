@@ -9,8 +9,9 @@ import { keyFolderOf } from 'platform/keys.ts';
 import { openOperator, type Operator } from 'platform/operator.ts';
 import { PROCESSES } from 'platform/processes.ts';
 import { temporaryFolder } from 'platform/testing.ts';
+import { freeAddresses } from '../addresses.ts';
 import { descendantsOf } from '../kills/family.ts';
-import { eventually, expressionAgent, freeAddresses, launch, REPOSITORY, request, untilPrinted } from '../stack.ts';
+import { eventually, expressionAgent, launch, REPOSITORY, request, untilPrinted } from '../stack.ts';
 import { begin, endOf, expectGone, type Begun } from './outcome.ts';
 
 const SLOW = expressionAgent('slow', '($count := function($left) { $left = 0 ? 0 : $count($left - 1) }; {"left": $count(n)})', { limits: { wallMs: 60_000, maxSteps: 1_000_000_000 } });
@@ -25,7 +26,7 @@ describe('the first start, and the second', () => {
   let first: ReturnType<typeof launch>;
   let second: Begun | undefined;
   beforeAll(async () => {
-    env = { ...(await freeAddresses()), DATA_DIR: folder.path, LOG_LEVEL: 'debug' };
+    env = { ...(await freeAddresses()), DATA_DIR: folder.path, LOG_LEVEL: 'debug', DRAIN_MS: '60000' };
     baseUrl = `http://${env.GATEWAY_LISTEN}`;
     first = launch(env);
     await untilPrinted(first.launcher, first.output, READY);
@@ -77,7 +78,7 @@ describe('the first start, and the second', () => {
     const { id } = await demo();
     await operator.client(AgentsServiceService, 'agents').applyAgent({ definition: JSON.stringify(SLOW) }, operator.as(id));
     await operator.client(AgentsServiceService, 'agents').publishAgent({ name: 'slow', version: undefined }, operator.as(id));
-    const running = request(baseUrl, 'POST', '/api/agent/run', { token, body: { agentName: 'slow', args: { n: 60_000 } } });
+    const running = request(baseUrl, 'POST', '/api/agent/run', { token, body: { agentName: 'slow', args: { n: 300_000 } } });
     await eventually(async () => (await executions()).some(({ status }: { status: string }) => status === 'running'));
     const family = descendantsOf(first.launcher.pid as number);
     expect(family.length).toBeGreaterThan(Object.keys(PROCESSES).length);

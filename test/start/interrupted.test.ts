@@ -8,8 +8,9 @@ import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { keyFolderOf } from 'platform/keys.ts';
 import { openOperator } from 'platform/operator.ts';
 import { temporaryFolder } from 'platform/testing.ts';
+import { freeAddresses } from '../addresses.ts';
 import { descendantsOf } from '../kills/family.ts';
-import { childrenOf, eventually, freeAddresses, launch, request, untilPrinted } from '../stack.ts';
+import { childrenOf, eventually, launch, request, untilPrinted } from '../stack.ts';
 import { endOf, expectGone, killWithFamily } from './outcome.ts';
 
 type Start = ReturnType<typeof launch>;

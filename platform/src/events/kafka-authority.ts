@@ -59,5 +59,10 @@ function connectionsOf(kafka: Kafka): Cluster {
   return handed[0]!;
 }
 
+/** @throws what is no answer of the broker */
 const refusalOf = (request: Promise<unknown>): Promise<string | undefined> =>
-  request.then(() => undefined, (error: unknown) => rootOf(error).type);
+  request.then(() => undefined, (error: unknown) => {
+    const { type } = rootOf(error);
+    if (type === undefined) throw error;
+    return type;
+  });

@@ -94,7 +94,8 @@ export function freezeAt(step: Step, side: 'before' | 'after') {
   const probe: Probe = async (atStep, atSide) => {
     stands ||= atStep === step && atSide === side;
     if (!stands) return;
-    frozen.resolve();
+    // what it had sent before is done by then
+    setImmediate(() => setImmediate(frozen.resolve));
     await thawed.promise;
   };
   return { probe, frozen: frozen.promise, thaw: () => thawed.resolve() };

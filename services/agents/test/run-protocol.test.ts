@@ -144,8 +144,8 @@ describe('the run protocol', () => {
 
 describe('the heartbeat', () => {
   it('keeps a run that outlasts its lease and its reservation many times from the reaper', async () => {
-    const world = await openWorld({ leaseMs: 2_500, ttlMs: 4_000 });
-    await world.publish(definitionOf('long', ENDLESS, { limits: { wallMs: 12_000, maxSteps: 1_000_000_000 } }));
+    const world = await openWorld({ leaseMs: 8_000, ttlMs: 10_000 });
+    await world.publish(definitionOf('long', ENDLESS, { limits: { wallMs: 30_000, maxSteps: 1_000_000_000 } }));
     let over = false;
     const states = new Set<unknown>();
     const running = world.run(world.healthy, 'long').catch((error: unknown) => error).finally(() => { over = true; });

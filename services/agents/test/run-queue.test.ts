@@ -4,7 +4,7 @@ describe('a run that waits for a runner', () => {
   let agents: Agents;
   beforeAll(async () => {
     agents = await startAgents({ env: { RUNNERS: '1', RUN_LEASE_MS: '300' } });
-    await agents.publish(definitionOf('long', ENDLESS));
+    await agents.publish(definitionOf('long', ENDLESS, { limits: { wallMs: 60_000, maxSteps: 1_000_000_000 } }));
   });
   afterAll(() => agents.service.stop());
 

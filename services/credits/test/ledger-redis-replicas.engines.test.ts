@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import pino from 'pino';
+import { LEDGER_ROWS } from '../src/ledger/mirror.ts';
 import type { OpenLedger } from '../src/ledger/ledger.ts';
 import type { RedisLedgerOptions } from '../src/ledger/ledger-redis.ts';
 import { ada, eachTest, HOUR_MS, organizationWith } from './harness.ts';
@@ -135,6 +136,25 @@ describe('replicas of the ledger on Redis', () => {
     expect(sends).toBe(2);
     await one.ledger.rebuild(organizationId);
     expect(await each.organization.parts()).toEqual([90, 10, 0]);
+  });
+
+  it('rebuild once at a time: one that another overtakes, and whose ledger goes on meanwhile, says that it was', async () => {
+    const { organizationId } = each.organization;
+    const { store, opened: other } = harness();
+    await reserveSome(other, 2);
+    await mirrorAll(other);
+    let reads = 0;
+    const overtaken = await replica({ store: { ...store, find: async (...asked) => {
+      if (asked[1].name === LEDGER_ROWS.name && ++reads === 1) {
+        await other.ledger.rebuild(organizationId);
+        await reserveSome(other, 3);
+        await mirrorAll(other);
+      }
+      return store.find(...asked);
+    } } });
+    await expect(overtaken.ledger.rebuild(organizationId)).rejects.toMatchObject({ reason: 'CONFLICT' });
+    expect(reads).toBeGreaterThan(0);
+    expect(await balance(other)).toMatchObject({ availableMicros: 95, openReservations: 5, sequence: 6 });
   });
 
   it('list no rows of a server that a connection found after the look at it', async () => {

@@ -31,7 +31,7 @@ export async function redisHarness(url = urlOf('REDIS_URL'), settings: Partial<R
   const log = makeLog('credits', 'silent');
   const { store, platformStore, close } = await openMongoStore({ url: urlOf('MONGODB_URL'), database: keyPrefix, poolMax: 20, timeoutMs: 10_000, log }, [LEDGER_ROWS, LEDGER_ACCOUNTS] as unknown as Collection<never>[]);
   const open = (clock: Clock, given: Partial<RedisLedgerOptions> = {}) =>
-    openRedisLedger({ url, keyPrefix, timeoutMs: 5_000, unsafe: 'refuse', retentionMs: RETENTION_MS, store, platformStore, clock, log, ...settings, ...given });
+    openRedisLedger({ url, keyPrefix, timeoutMs: 60_000, unsafe: 'refuse', retentionMs: RETENTION_MS, store, platformStore, clock, log, ...settings, ...given });
   let redis: Redis | undefined;
   const harness = await harnessOf(open, async () => {
     await close();

@@ -2,6 +2,7 @@ import {
   CreateMemoryObjectRequest, CreateMemoryTypeRequest, ListMemoryObjectsRequest, MemoryServiceService, UpdateMemoryObjectRequest, UpdateMemoryTypeRequest,
   type MemoryObject, type MemoryType,
 } from 'proto/memory/v1/memory.ts';
+import type { Clock } from 'platform/clock.ts';
 import { ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import type { Principal } from 'platform/principal.ts';
@@ -29,9 +30,9 @@ export async function refusedFor(work: Promise<unknown>): Promise<[reason: strin
 }
 
 /** The real service over real gRPC on a store of its own (two replicas of it on shared engines), called as the gateway calls it. */
-export async function startMemory(env: Record<string, string> = {}) {
+export async function startMemory(env: Record<string, string> = {}, clock?: Clock) {
   const engines = programEngines();
-  const running = await startProgram(program, { ...engines.env, ...env }, undefined, engines.replicas);
+  const running = await startProgram(program, { ...engines.env, ...env }, clock, engines.replicas);
   let client = running.client(MemoryServiceService, 'gateway');
 
   /** What one principal can do; ids in, messages out. */

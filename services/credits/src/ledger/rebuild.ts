@@ -92,7 +92,8 @@ async function rebuild(mirror: Mirror, { _id: organizationId, mirroredSequence, 
   let account: Account & { hash: string } = { ...EMPTY_ACCOUNT, hash: '' };
   let newest = '';
   while (account.sequence < mirroredSequence) {
-    const page = await mirror.after(organizationId, account.sequence, PAGE);
+    // no further: the ledger may go on by now, behind another rebuild's fence
+    const page = await mirror.after(organizationId, account.sequence, Math.min(PAGE, mirroredSequence - account.sequence));
     assert.ok(page.length > 0 && continuing(page, account.sequence, account.hash).length === page.length, `the mirror of ${organizationId} is broken after row ${account.sequence}`);
     for (const one of page) {
       const row = rowOf(one);

@@ -166,6 +166,6 @@ function hostOf(url: string): string {
 function refusalOf(host: string, { message }: Error): StartError {
   if (isForbidden(message)) return new StartError(`Redis at ${host} does not allow what the ledger needs: ${message.replace(/ script: .*/s, '')}`);
   if (/NOAUTH|WRONGPASS|invalid password/i.test(message)) return new StartError(`Redis at ${host} refuses the credentials in REDIS_URL`);
-  if (/timeout|timed out/i.test(message)) return new StartError(`Redis at ${host} does not answer`);
+  if (/timed? ?out/i.test(message)) return new StartError(`Redis at ${host} does not answer`);
   return new StartError(`Redis at ${host} cannot be reached: ${message}`);
 }
