@@ -15,9 +15,9 @@ const ACKNOWLEDGED = 40;
  * reply, end of the execution. Those that must not end before the kill last longer.
  */
 const PARTS: { part: ProcessName; lasting?: number; plain: [number | undefined, string]; keyed: [number | undefined, string] }[] = [
-  { part: 'gateway', lasting: 4, plain: [undefined, 'interrupted'], keyed: [undefined, 'succeeded'] },
+  { part: 'gateway', lasting: 2, plain: [undefined, 'interrupted'], keyed: [undefined, 'succeeded'] },
   { part: 'auth', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
-  { part: 'agents', lasting: 4, plain: [504, 'interrupted'], keyed: [504, 'interrupted'] },
+  { part: 'agents', lasting: 2, plain: [504, 'interrupted'], keyed: [504, 'interrupted'] },
   { part: 'memory', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
   { part: 'credits', plain: [200, 'succeeded'], keyed: [200, 'succeeded'] },
 ];
