@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { MongoClient, type Document } from 'mongodb';
 import { kafka, kafkaFolder } from './kafka.ts';
 import { mongodb, secantusFolder } from './mongodb.ts';
+import { pause } from './pause.ts';
 import { freePort } from './ports.ts';
 import { ENGINES_FOLDER, type Recipe } from './recipe.ts';
 import { redis } from './redis.ts';
@@ -32,8 +33,8 @@ export interface PrivateServer<O extends ServerOptions = ServerOptions> {
   readonly pid: number;
   /** Its output is in `log` there. */
   readonly folder: string;
-  /** SIGSTOP: connections stay open, nothing answers. */
-  pause(): void;
+  /** Resolves when it stands still: connections stay open, nothing answers. */
+  pause(): Promise<void>;
   resume(): void;
   /** SIGKILL; the data stay. Resolves when it is gone. */
   kill(): Promise<void>;
@@ -98,7 +99,7 @@ async function startPrivate<O extends ServerOptions>(recipe: Recipe, given: O, a
     get pid() {
       return child.pid;
     },
-    pause: () => void child.kill('SIGSTOP'),
+    pause: () => pause(child.pid),
     resume: () => void child.kill('SIGCONT'),
     kill,
     async restart(changes = {}) {

@@ -86,7 +86,7 @@ describe('a broker that fails under load', () => {
 
   it('paused: every publish is refused within its time, the next one after the pause works, and nothing acknowledged is lost', async () => {
     const refused = await lossless(async (refusals) => {
-      server.pause();
+      await server.pause();
       await refusals.count(3);
       server.resume();
     });
@@ -116,7 +116,7 @@ describe('a broker that fails under load', () => {
     await bus.subscribe(TOPIC, 'g', async (event) => seen.add(event), { maxAttempts: 3, retryDelayMs: 10 });
     await untilTaken(bus, TOPIC, [eventOf('o', 0)]);
     await seen.count(1);
-    server.pause();
+    await server.pause();
     await logged.until((lines) => lines.some(({ msg }) => msg === 'the event consumer ended; a new one follows'));
     server.resume();
     const last = eventOf('o', 1);
@@ -129,7 +129,7 @@ describe('a broker that fails under load', () => {
     await bus.subscribe(TOPIC, 'g', async (event) => started.add(event), { maxAttempts: 3, retryDelayMs: 10 });
     await untilTaken(bus, TOPIC, [eventOf('o', 0)]);
     await started.count(1);
-    server.pause();
+    await server.pause();
     const from = performance.now();
     await bus.close();
     expect(performance.now() - from).toBeLessThan(3 * TIMEOUT_MS + SLACK_MS);

@@ -142,7 +142,7 @@ describe('a Kafka that cannot be used', () => {
   });
 
   it('is named in one sentence when it hangs', async () => {
-    server.pause();
+    await server.pause();
     expect(await refusal({ brokers: [server.url], timeoutMs: 3_000 })).toBe(`Kafka at ${server.url} cannot be used: it does not answer`);
     server.resume();
   });

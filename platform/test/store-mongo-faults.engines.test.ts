@@ -191,7 +191,7 @@ describe('a server that does not answer', () => {
   const SLACK_MS = 5_000;
 
   it('is told from one that is gone: a write that was sent has an unknown outcome, reads and open transactions do not', async () => {
-    server.pause();
+    await server.pause();
     try {
       // on a connection that its opening has left
       await within(TIMEOUT_MS + SLACK_MS, expect(apply([insert(ITEMS, item('4'))])).rejects.toMatchObject(OUTCOME_UNKNOWN));
@@ -225,7 +225,7 @@ describe('a server that does not answer', () => {
 
 describe('a batch whose server does not answer for a while', () => {
   it('is given up, and holds its documents against nobody once the server answers again', async () => {
-    server.pause();
+    await server.pause();
     try {
       // by the last of them the driver has given up to abort the first
       for (let round = 0; round < 6; round++) await expect(apply(batch)).rejects.toMatchObject(UNAVAILABLE);

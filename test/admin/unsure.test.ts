@@ -7,6 +7,7 @@ import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
 import { makeLog } from 'platform/log.ts';
 import { organizationOf } from 'platform/principal.ts';
 import { served, startServer } from 'platform/server.ts';
+import { pause } from '../../engines/src/pause.ts';
 import { startStack, type Stack, type Tenant } from '../stack.ts';
 import { commandLine, json, printed, sentence } from './command-line.ts';
 
@@ -51,7 +52,7 @@ describe('the admin command line, when credits does not say whether it was done'
 
   it('of credits that stands still nothing is said that may be wrong: a grant names its id, a rebuild is not told to be undone', async () => {
     const pids = stack.pidsOf('credits');
-    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    await Promise.all(pids.map(pause));
     let stderr: string;
     try {
       const rebuilding = stack.operator.client(CreditsServiceService, 'credits').rebuildLedger({}, { ...stack.operator.as(tenant.organizationId), deadline: Date.now() + 2_000 });

@@ -5,6 +5,7 @@ import { newId } from 'platform/ids.ts';
 import { keyFolderOf } from 'platform/keys.ts';
 import { openOperator } from 'platform/operator.ts';
 import { settingOf, type ProcessName } from 'platform/processes.ts';
+import { pause } from '../../engines/src/pause.ts';
 import { freePorts } from '../addresses.ts';
 import { startPart } from '../part.ts';
 import { expectRefusal } from '../refusal.ts';
@@ -84,7 +85,7 @@ describe('a service that has stopped in mid-call', () => {
     const others = stack.baseUrls.length - count;
     // every gateway has called every replica
     for (const _turn of [1, 2, 3, 4]) expect((await persistently(read)).status).toBe(200);
-    for (const pid of doomed) process.kill(pid, 'SIGSTOP');
+    await Promise.all(doomed.map(pause));
     const met = { stopped: 0, working: 0 };
     try {
       // the turns of the other replicas are answered long before

@@ -5,6 +5,7 @@ import { openIdentity } from 'platform/identity.ts';
 import { newId } from 'platform/ids.ts';
 import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
 import { serverToken } from 'platform/testing.ts';
+import { pause } from '../../engines/src/pause.ts';
 import { startMongo, type PrivateServer } from '../../engines/src/private-server.ts';
 import { program as agents } from '../../services/agents/src/service.ts';
 import { program as auth } from '../../services/auth/src/service.ts';
@@ -80,7 +81,7 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
     await eventually(async () => (await executionsOf(stack, tenant)).filter(isActive).length === SLOW_RUNS);
     let reaped = 0;
     const agentPids = stack.pidsOf('agents');
-    for (const pid of agentPids) process.kill(pid, 'SIGSTOP');
+    await Promise.all(agentPids.map(pause));
     try {
       await eventually(async () => (reaped += sum(await Promise.all(unleased.agents.map((one) => one.run('reaper'))))) >= SLOW_RUNS);
     } finally {

@@ -1,5 +1,6 @@
 import { execFile, spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
+import { pause } from '../../engines/src/pause.ts';
 import { descendantsOf, isGone } from '../kills/family.ts';
 import { commandOf, eventually } from '../stack.ts';
 
@@ -44,7 +45,7 @@ export async function endOf(child: ChildProcess): Promise<[number | null, string
 /** kill -9, and the process ids of all that it left behind. The process stands still meanwhile, so that it makes no more of them. */
 export async function killWithFamily(child: ChildProcess): Promise<number[]> {
   const pid = child.pid as number;
-  child.kill('SIGSTOP');
+  await pause(pid);
   const family = descendantsOf(pid);
   child.kill('SIGKILL');
   await endOf(child);

@@ -10,6 +10,7 @@ import { operator, OPERATOR, serverToken, startProgram, temporaryFolder } from '
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/ids.ts';
 import { makeLog } from 'platform/log.ts';
+import { pause } from '../../../engines/src/pause.ts';
 import { freePort } from '../../../engines/src/ports.ts';
 import { openRedisConnection } from '../src/ledger/redis-connection.ts';
 import { program } from '../src/service.ts';
@@ -149,7 +150,7 @@ describe('the ledger on Redis', () => {
     const harness = await redisHarness(`redis://127.0.0.1:${port}`, { timeoutMs: 5_000 });
     const organization = await organizationWith(harness, 100);
     const [id, later] = [organization.freshId(), organization.freshId()];
-    server.kill('SIGSTOP');
+    await pause(server.pid!);
     await expect(Promise.all([
       expect(organization.reserve(id, 10)).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' }),
       expect(organization.balance()).rejects.toMatchObject({ reason: 'UNAVAILABLE', headers: { 'Retry-After': '1' } }),
