@@ -191,13 +191,13 @@ async function makeTenant(operator: Operator, baseUrls: readonly string[], { tie
   }
   let turn = 0;
   const requestOnce: Ask = (method, path, body, headers) => request(baseUrls[turn++ % baseUrls.length] as string, method, path, { token, body, headers });
-  return { organizationId, name, administrator, token, requestOnce, request: (...asked) => persistently(() => requestOnce(...asked)) };
+  return { organizationId, name, administrator, token, requestOnce, request: (...asked) => untilAvailable(() => requestOnce(...asked)) };
 }
 
 const ASKED_AT_MOST = 5;
 
 /** Asks again after 503 `unavailable`, of which nothing was done: the machine may have stalled for longer than the 3 s that a token is looked at. */
-export async function persistently(ask: () => Promise<Reply>): Promise<Reply> {
+export async function untilAvailable(ask: () => Promise<Reply>): Promise<Reply> {
   for (let asked = 1; ; asked++) {
     const reply = await ask();
     const retryAfterS = Number(reply.headers.get('retry-after'));

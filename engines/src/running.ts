@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StartError } from 'platform/start-error.ts';
+import { isGone } from './process-state.ts';
 import type { Recipe } from './recipe.ts';
 
 const POLL_MS = 50;
@@ -41,15 +42,6 @@ export function isRunning({ pid, command }: Known): boolean {
     return given.length >= command.length && given.slice(-expected.length).every((each, i) => each === expected[i]);
   } catch {
     return false;
-  }
-}
-
-/** No process has this id, or only a zombie whose end nobody has asked for. */
-function isGone(pid: number): boolean {
-  try {
-    return /\) [ZX] [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  } catch {
-    return true;
   }
 }
 

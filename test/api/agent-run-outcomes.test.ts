@@ -3,7 +3,7 @@ import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/ids.ts';
 import { gatewayToFirstAgents, type Part } from '../part.ts';
 import { anId, expectRefusal } from '../refusal.ts';
-import { eventually, expressionAgent, persistently, request, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
+import { eventually, expressionAgent, request, startStack, untilAvailable, type Reply, type Stack, type Tenant } from '../stack.ts';
 
 const ENDLESS = '( $again := function($n) { $again($n + 1) }; $again(0) )';
 const AGENTS = [
@@ -36,7 +36,7 @@ async function startRun(tenant: Tenant, agentName: string, key?: string, at = st
   const before = (await executionsOf(tenant)).length;
   const client = new AbortController();
   const headers: Record<string, string> = key === undefined ? {} : { 'Idempotency-Key': key };
-  void persistently(() => request(at, 'POST', '/api/agent/run', { token: tenant.token, body: { agentName, args: {} }, headers, signal: client.signal })).catch(() => undefined);
+  void untilAvailable(() => request(at, 'POST', '/api/agent/run', { token: tenant.token, body: { agentName, args: {} }, headers, signal: client.signal })).catch(() => undefined);
   await eventually(async () => (await executionsOf(tenant)).length > before);
   return { drop: () => client.abort() };
 }

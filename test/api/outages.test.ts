@@ -10,7 +10,7 @@ import { freePorts } from '../addresses.ts';
 import { startPart } from '../part.ts';
 import { expectRefusal } from '../refusal.ts';
 import { ROUTES } from '../routes.ts';
-import { eventually, expressionAgent, persistently, request, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
+import { eventually, expressionAgent, request, startStack, untilAvailable, type Reply, type Stack, type Tenant } from '../stack.ts';
 
 let stack: Stack;
 let tenant: Tenant;
@@ -84,7 +84,7 @@ describe('a service that has stopped in mid-call', () => {
     const doomed = stack.pidsOf('memory').slice(0, count);
     const others = stack.baseUrls.length - count;
     // every gateway has called every replica
-    for (const _turn of [1, 2, 3, 4]) expect((await persistently(read)).status).toBe(200);
+    for (const _turn of [1, 2, 3, 4]) expect((await untilAvailable(read)).status).toBe(200);
     await Promise.all(doomed.map(pause));
     const met = { stopped: 0, working: 0 };
     try {
@@ -99,6 +99,6 @@ describe('a service that has stopped in mid-call', () => {
     } finally {
       for (const pid of doomed) process.kill(pid, 'SIGCONT');
     }
-    for (const _turn of [1, 2, 3, 4]) expect((await persistently(read)).status).toBe(200);
+    for (const _turn of [1, 2, 3, 4]) expect((await untilAvailable(read)).status).toBe(200);
   });
 });

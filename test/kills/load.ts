@@ -1,5 +1,5 @@
 import { newId } from 'platform/ids.ts';
-import { persistently, request, type Reply } from '../stack.ts';
+import { request, untilAvailable, type Reply } from '../stack.ts';
 
 /** `refused`: by the service's word nothing was done. `unknown`: it may be done or not. */
 export type Outcome = 'done' | 'refused' | 'unknown';
@@ -69,7 +69,7 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string |
   const waiting: { count: number; resolve(): void }[] = [];
   const allWait: (() => void)[] = [];
   let [acknowledged, stopping, outage, held, holdAll] = [0, false, Promise.resolve(), 0, false];
-  const made = await persistently(() => request(gateway(), 'POST', '/api/memory/types', { token, body: { type: `T${newId()}`, jsonSchema: { type: 'object' } } }));
+  const made = await untilAvailable(() => request(gateway(), 'POST', '/api/memory/types', { token, body: { type: `T${newId()}`, jsonSchema: { type: 'object' } } }));
   if (made.status !== 201) throw new Error(`type: ${made.status} ${made.text}`);
   const typeId: string = made.body.id;
 

@@ -9,7 +9,7 @@ import { startMongo, type PrivateServer } from '../../engines/src/private-server
 import { expectNothingLost, say } from '../kills/afterwards.ts';
 import { QUICK, startLoad, type Sent } from '../kills/load.ts';
 import { KILL_AGENTS, PATIENT, SLOW, SLOW_ARGS } from '../kills/settings.ts';
-import { eventually, persistently, request, startStack, type Stack, type Tenant } from '../stack.ts';
+import { eventually, request, startStack, untilAvailable, type Stack, type Tenant } from '../stack.ts';
 
 const MINUTE_MS = 60_000;
 const CLIENTS = 3;
@@ -47,7 +47,7 @@ describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing
   async function everywhere(token: string): Promise<ReadonlySet<number>> {
     const statuses = await Promise.all(stack.baseUrls.map(async (baseUrl) => {
       const told: number[] = [];
-      for (let turn = 0; turn < EACH; turn++) told.push((await persistently(() => request(baseUrl, 'GET', '/api/memory/types', { token }))).status);
+      for (let turn = 0; turn < EACH; turn++) told.push((await untilAvailable(() => request(baseUrl, 'GET', '/api/memory/types', { token }))).status);
       return told;
     }));
     return new Set(statuses.flat());

@@ -1,7 +1,8 @@
 import { execFile, spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { pause } from '../../engines/src/pause.ts';
-import { descendantsOf, isGone } from '../kills/family.ts';
+import { isGone } from '../../engines/src/process-state.ts';
+import { descendantsOf } from '../kills/family.ts';
 import { commandOf, eventually } from '../stack.ts';
 
 /** How a process ended, and what it has printed. */
