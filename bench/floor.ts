@@ -1,7 +1,7 @@
 import fastify from 'fastify';
 import { newId } from 'platform/ids.ts';
 import { openSqliteStore } from 'platform/store/sqlite.ts';
-import { collection, insert, type Collection, type OrganizationDocument } from 'platform/store/store.ts';
+import { collection, insert, type OrganizationDocument } from 'platform/store/store.ts';
 
 /** The bare floor: fastify on the same store, no token, no gRPC, no rules. Prints its address when it is full. */
 interface Item extends OrganizationDocument {
@@ -15,7 +15,7 @@ const ITEMS = collection<Item>('items', { scope: 'organization', indexes: [{ fie
 const [folder, count] = process.argv.slice(2) as [string, string];
 const organizationId = newId();
 const typeId = newId();
-const { store } = await openSqliteStore(`${folder}/floor.db`, [ITEMS as unknown as Collection<never>]);
+const { store } = await openSqliteStore(`${folder}/floor.db`, [ITEMS]);
 const item = (key: string): Item => ({ _id: newId(), organizationId, typeId, key, content: JSON.stringify({ name: `name of ${key}`, tags: ['a', 'b', 'c'], score: 4.5, nested: { active: true, note: null } }), createdAt: new Date().toISOString() });
 const first = item('key-0');
 await store.apply(organizationId, [insert(ITEMS, first)]);

@@ -1,7 +1,7 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import type { CallOptions, ServiceClient, ServiceDefinition } from 'platform/call.ts';
+import type { CallOptions, ServiceDefinition } from 'platform/call.ts';
 import { ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import { methodPolicies } from 'platform/policy.ts';
@@ -59,7 +59,7 @@ async function outcome(rpc: string, tenant: Tenant, request: object): Promise<{ 
   const [process, name] = rpc.split('.') as [ProcessName, string];
   const policy = [...methodPolicies()].find(([path]) => nameOf(path) === rpc)![1];
   const options: CallOptions = policy.principals.includes('OPERATOR') ? stack.operator.as(tenant.organizationId) : await administratorOf(stack, tenant);
-  const client = stack.operator.client(DEFINITIONS[process]!, process) as ServiceClient<ServiceDefinition>;
+  const client = stack.operator.client<ServiceDefinition>(DEFINITIONS[process]!, process);
   const method = `${name[0]!.toLowerCase()}${name.slice(1)}`;
   try {
     return { text: JSON.stringify(await (client[method] as (request: object, options: CallOptions) => Promise<object>)(request, options)), refused: false };

@@ -47,7 +47,7 @@ export async function runCommand(env: Env, argv: readonly string[]): Promise<voi
 /** Commands that are added, unlike those made in place, take over no settings. */
 function alike(command: Command, parent: Command): Command {
   command.copyInheritedSettings(parent);
-  for (const verb of command.commands) alike(verb as Command, command);
+  for (const verb of command.commands) alike(verb, command);
   return command;
 }
 

@@ -20,8 +20,8 @@ export function compileField(field: Field): Check {
 function compileValue(field: Field): Check {
   if (fieldPolicy(field).json) return (value) => JSON.stringify(value);
   const resolved = field.resolvedType;
-  if (resolved && 'fields' in resolved) return compileMessage(resolved as Type);
-  if (resolved) return enumCheck(resolved as Enum);
+  if (resolved && 'fields' in resolved) return compileMessage(resolved);
+  if (resolved) return enumCheck(resolved);
   const scalar = SCALARS[field.type];
   if (!scalar) throw new Error(`${field.fullName}: a field of type ${field.type} cannot be set through REST`);
   return (value, path, faults) => (scalar.fits(value) ? value : fault(faults, path, scalar.message));

@@ -109,10 +109,10 @@ function absentText(field: Field): string {
 function valueReader(field: Field): (reader: Reader) => string {
   if (fieldPolicy(field).json) return (reader) => reader.string() || 'null';
   const resolved = field.resolvedType;
-  if (resolved && 'fields' in resolved) return messageReader(resolved as Type);
+  if (resolved && 'fields' in resolved) return messageReader(resolved);
   if (field.repeated && field.type !== 'string') throw new Error(`${field.fullName}: a list of ${field.type} cannot be answered through REST`);
   if (resolved) {
-    const { valuesById } = resolved as Enum;
+    const { valuesById } = resolved;
     return (reader) => JSON.stringify(valuesById[reader.int32()]);
   }
   switch (field.type) {

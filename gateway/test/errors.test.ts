@@ -14,7 +14,7 @@ let bed: Testbed;
 beforeAll(async () => {
   bed = await startTestbed({
     memory: {
-      getMemoryType: ({ id }) => (id === 'hangs' ? never : Promise.reject((refusals[id] ?? new ServiceError('NOT_FOUND', id)) as Error)),
+      getMemoryType: ({ id }) => (id === 'hangs' ? never : Promise.reject((refusals[id] ?? new ServiceError('NOT_FOUND', id)))),
       createMemoryObject: () => Promise.reject(new ServiceError('NOT_FOUND')),
     },
   }, { BODY_TIMEOUT_MS: '400', MAX_BODY_BYTES: '4096' });
@@ -136,7 +136,7 @@ describe('a request that is too much is refused so that its client can read why'
   });
   it('413 for a chunked body', async () => {
     async function* chunks() { for (let i = 0; i < 100; i++) yield Buffer.alloc(1024, 'a'); }
-    const response = await fetch(`${bed.url}/api/memory/objects`, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }, body: ReadableStream.from(chunks()), duplex: 'half' } as RequestInit);
+    const response = await fetch(`${bed.url}/api/memory/objects`, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }, body: ReadableStream.from(chunks()), duplex: 'half' });
     expectError({ status: response.status, headers: response.headers, json: (await response.json()) as Record<string, unknown> }, 413, 'body_too_large');
   });
   it('413 instead of 100 Continue', async () => {

@@ -42,7 +42,7 @@ export interface Testbed {
 
 const notFound = () => Promise.reject(new ServiceError('NOT_FOUND'));
 function completed<D extends ServiceDefinition>(definition: D, given: Partial<Handlers<D>>): Handlers<D> {
-  return { ...Object.fromEntries(Object.keys(definition).map((name) => [name, notFound])), ...given } as Handlers<D>;
+  return { ...Object.fromEntries(Object.keys(definition).map((name) => [name, notFound])), ...given };
 }
 
 export async function startTestbed(behind: Behind, env: Record<string, string> = {}): Promise<Testbed> {

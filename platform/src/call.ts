@@ -21,8 +21,15 @@ export const isCallerLost = (signal: AbortSignal): boolean => signal.reason === 
 /** The organization of the call: first argument of every store method. */
 export const organizationOfCall = (context: CallContext): string => organizationOf(context.principal);
 
-// eslint-disable-next-line -- shape shared by every method of a ts-proto service definition
-type Method = { path: string; requestDeserialize: (bytes: Buffer) => any; responseDeserialize: (bytes: Buffer) => any; requestSerialize: (value: any) => Buffer; responseSerialize: (value: any) => Buffer };
+/* eslint-disable @typescript-eslint/no-explicit-any -- every method of a ts-proto service definition has this shape */
+type Method = {
+  path: string;
+  requestSerialize: (value: any) => Buffer;
+  requestDeserialize: (bytes: Buffer) => any;
+  responseSerialize: (value: any) => Buffer;
+  responseDeserialize: (bytes: Buffer) => any;
+};
+/* eslint-enable @typescript-eslint/no-explicit-any */
 /** A ts-proto service definition (`outputServices=grpc-js`), for example `MemoryServiceService`. */
 export type ServiceDefinition = Record<string, Method>;
 export type RequestOf<M extends Method> = ReturnType<M['requestDeserialize']>;

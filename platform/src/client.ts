@@ -1,4 +1,4 @@
-import { Client, credentials, Metadata, type ChannelOptions, type ClientUnaryCall, type ServiceError as GrpcError } from '@grpc/grpc-js';
+import { Client, credentials, Metadata, type ChannelOptions, type ServiceError as GrpcError } from '@grpc/grpc-js';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
 import { ServiceError } from './errors.ts';
@@ -42,11 +42,10 @@ export function openConnection({ address, audience, identity }: { address: strin
     metadata.set('assertion', await identity.sign(audience, options.principal));
     metadata.set('x-request-id', options.requestId);
     return new Promise((resolve, reject) => {
-      let call: ClientUnaryCall | undefined;
-      const cancel = () => call?.cancel();
-      options.signal?.addEventListener('abort', cancel, { once: true });
       if (options.signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
-      call = client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, metadata, { deadline }, (error: GrpcError | null, response?: object) => {
+      const cancel = () => call.cancel();
+      options.signal?.addEventListener('abort', cancel, { once: true });
+      const call = client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, metadata, { deadline }, (error: GrpcError | null, response?: object) => {
         options.signal?.removeEventListener('abort', cancel);
         if (error) reject(fromGrpcError(error, policy.repeatable));
         else resolve(response as object);

@@ -89,7 +89,7 @@ export async function startService<D extends Declaration, Deps>(program: Program
     ...start,
     storeFile,
     async openStore(collections) {
-      const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX as unknown as Collection<never>, LEASES as unknown as Collection<never>]));
+      const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX, LEASES]));
       if (store.exclusive) await clearLeases(store.platformStore);
       else ownJobs.push(await following(store, log));
       if (collections.some(({ shape }) => shape > 1)) ownJobs.push(migration(store));

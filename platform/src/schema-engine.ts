@@ -99,7 +99,7 @@ export function engine(draft: Draft, options: Options, patterns: Patterns): Ajv 
   const ajv = new Engine({
     strict: false, logger: false, addUsedSchema: false, inlineRefs: false, ownProperties: true, multipleOfPrecision: 8, formats, loopRequired: LOOP_REQUIRED,
     code: { regExp, optimize: false, process: compiledAtOnce }, ...options,
-  } as Options);
+  });
   // One table for all checks of a schema: ajv's work is quadratic in the number of values that it binds.
   const checks: ((data: never) => boolean)[] = [];
   const replace = (keyword: string, definition: Omit<CodeKeywordDefinition, 'keyword' | 'code'>, make: (schema: never) => (data: never) => boolean): void => {

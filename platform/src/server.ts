@@ -14,7 +14,7 @@ export interface Served<D extends ServiceDefinition = ServiceDefinition> {
   handlers: Handlers<D>;
 }
 /** Pairs a definition with its handlers; the compiler checks that every RPC has one. */
-export const served = <D extends ServiceDefinition>(definition: D, handlers: Handlers<D>): Served => ({ definition, handlers }) as unknown as Served;
+export const served = <D extends ServiceDefinition>(definition: D, handlers: Handlers<D>): Served => ({ definition, handlers });
 
 export interface RunningServer {
   /** host:port that it listens on. */

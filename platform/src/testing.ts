@@ -12,7 +12,7 @@ import { sumOfRounds } from './job-service.ts';
 import { createKeys, keyFileOf, peersFileOf } from './keys.ts';
 import { makeLog } from './log.ts';
 import { Principal } from './principal.ts';
-import { PROCESSES, settingOf, type ProcessName } from './processes.ts';
+import { PROCESSES, settingOf } from './processes.ts';
 import { declarationOf, startService, type Program } from './run.ts';
 
 /** An empty folder that goes with `remove`. */
@@ -65,7 +65,7 @@ export async function startProgram<D extends Declaration, Deps>(program: Program
   const connections: { close(): void }[] = [];
   const clientAt = <S extends ServiceDefinition>(address: string, definition: S, caller: string) => {
     const identity = openIdentity({ name: caller, keyFile: keyFileOf(keys, caller), peersFile: peersFileOf(keys) });
-    const connection = openConnection({ address, audience: program.name as ProcessName, identity });
+    const connection = openConnection({ address, audience: program.name, identity });
     connections.push(connection);
     return clientOf(definition, connection.call);
   };

@@ -3,14 +3,13 @@ import { startJobs, type Job } from 'platform/jobs.ts';
 import { LEASES } from 'platform/lease.ts';
 import { makeLog } from 'platform/log.ts';
 import { openSqliteStore } from 'platform/store/sqlite.ts';
-import type { Collection } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/testing.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
 it('a job of every replica runs in each of two processes, one of a single replica in one', async () => {
-  const { platformStore, close } = await openSqliteStore(join(folder.path, 'jobs.db'), [LEASES as unknown as Collection<never>]);
+  const { platformStore, close } = await openSqliteStore(join(folder.path, 'jobs.db'), [LEASES]);
   const job = { description: '', intervalMs: 3_600_000, run: async () => 1 };
   const jobs: Job[] = [{ ...job, name: 'leased' }, { ...job, name: 'everywhere', everyReplica: true }];
   const runners = ['one', 'two'].map((owner) => startJobs(jobs, { platformStore, owner, leaseMs: 60_000, log: makeLog('test', 'silent') }));

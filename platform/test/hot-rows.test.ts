@@ -51,7 +51,7 @@ describe('a free list of rows', () => {
 describe('slots of rows', () => {
   const folder = temporaryFolder();
   let open: OpenStore;
-  beforeAll(async () => { open = { ...(await openSqliteStore(join(folder.path, 'a.sqlite'), [LEASES as never])), hotRows: 16 }; });
+  beforeAll(async () => { open = { ...(await openSqliteStore(join(folder.path, 'a.sqlite'), [LEASES])), hotRows: 16 }; });
   afterAll(async () => {
     await open.close();
     folder.remove();
@@ -106,7 +106,7 @@ describe('slots of rows', () => {
     };
     let lost = 0;
     const platformStore = { ...open.platformStore, now };
-    const hotRows = await openHotRows({ hotRows: 16, platformStore }, { owner: 'eight', leaseMs: BRIEF_MS, log: { ...log, warn: () => lost++ } as unknown as typeof log });
+    const hotRows = await openHotRows({ hotRows: 16, platformStore }, { owner: 'eight', leaseMs: BRIEF_MS, log: { ...log, warn: () => lost++ } });
     down = true;
     await until(() => lost > 0);
     const before = failed;

@@ -31,7 +31,7 @@ describe('jobs', () => {
     rmSync(folder, { recursive: true });
   });
 
-  function start(run: Job['run'], { owner = 'a', intervalMs = NEVER_MS, leaseMs = 60_000, platformStore = open.platformStore as PlatformStore } = {}): JobRunner {
+  function start(run: Job['run'], { owner = 'a', intervalMs = NEVER_MS, leaseMs = 60_000, platformStore = open.platformStore } = {}): JobRunner {
     const log = pino({ errorKey: 'error' }, new Writable({ write: (line, _, done) => (logged.push(JSON.parse(line)), done()) }));
     const runner = startJobs([{ name: 'sweep', description: 'Sweeps.', intervalMs, run }], { platformStore, owner, leaseMs, log });
     runners.push(runner);

@@ -6,7 +6,7 @@ import { openSqliteStore } from 'platform/store/sqlite.ts';
 
 // A relay that dies between the bus's acknowledgement and the removal: `relay-child.ts <store file> <event file>`.
 const [storeFile, eventFile] = process.argv.slice(2) as [string, string];
-const { platformStore } = await openSqliteStore(storeFile, [OUTBOX as never]);
+const { platformStore } = await openSqliteStore(storeFile, [OUTBOX]);
 const bus = await openSqliteBus(eventFile);
 const relay = relayJob({
   platformStore,

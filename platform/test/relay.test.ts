@@ -29,7 +29,7 @@ describe('the relay', () => {
   let bus: EventBus;
   const storeFile = (): string => join(folder, 'store.sqlite');
   const eventFile = (): string => join(folder, 'events.sqlite');
-  const openStore = (): Promise<OpenStore> => openSqliteStore(storeFile(), [OUTBOX as never, NOTES as never, LEASES as never]);
+  const openStore = (): Promise<OpenStore> => openSqliteStore(storeFile(), [OUTBOX, NOTES, LEASES]);
 
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'relay-'));

@@ -30,7 +30,7 @@ describe('a service', () => {
     const jobs = async () => (await running.client(JobServiceService, OPERATOR).listJobs({}, running.as(operator()))).jobs.map(({ name }) => name);
     await opened!.store.apply('A', [insert(OLD, { _id: '1', organizationId: 'A', name: 'Ada' })]);
     expect(await jobs()).toEqual([]);
-    people = NEW as unknown as Collection<never>;
+    people = NEW;
     await running.restart();
     expect(await jobs()).toEqual(['migrate']);
     await running.runJob('migrate');

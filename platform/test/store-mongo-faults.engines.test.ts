@@ -3,7 +3,7 @@ import { MongoClient, type Document } from 'mongodb';
 import { ServiceError } from 'platform/errors.ts';
 import { makeLog } from 'platform/log.ts';
 import { openMongoStore } from 'platform/store/mongo.ts';
-import { DuplicateKey, insert, remove, update, type Collection, type Op, type OpenStore } from 'platform/store/store.ts';
+import { DuplicateKey, insert, remove, update, type Op, type OpenStore } from 'platform/store/store.ts';
 import { startMongo, type PrivateServer } from '../../engines/src/private-server.ts';
 import { lossyProxy, type LossyProxy } from './lossy-proxy.ts';
 import { item, ITEMS, MESSAGES } from './store-suite.ts';
@@ -20,7 +20,7 @@ let admin: MongoClient;
 let database: string;
 let opened: OpenStore;
 let patient: OpenStore;
-const openStore = (url: string, timeoutMs = TIMEOUT_MS): Promise<OpenStore> => openMongoStore({ url, database, poolMax: 10, timeoutMs, log }, [ITEMS, MESSAGES] as unknown as Collection<never>[]);
+const openStore = (url: string, timeoutMs = TIMEOUT_MS): Promise<OpenStore> => openMongoStore({ url, database, poolMax: 10, timeoutMs, log }, [ITEMS, MESSAGES]);
 const items = () => admin.db(database).collection<Document & { _id: string }>('items');
 const stored = async () => (await items().find({}).sort({ _id: 1 }).toArray()).map(({ _id, rank }) => `${_id}:${rank}`);
 

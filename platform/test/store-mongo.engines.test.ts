@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { makeLog } from 'platform/log.ts';
 import { openMongoStore } from 'platform/store/mongo.ts';
-import { insert, update, type Collection } from 'platform/store/store.ts';
+import { insert, update } from 'platform/store/store.ts';
 import { item, ITEMS, storeSuite } from './store-suite.ts';
 
 const url = process.env.MONGODB_URL;
@@ -24,7 +24,7 @@ describe('transactions on MongoDB', () => {
 
   it('that meet on one document are tried again until all are done, and each abort is counted', async () => {
     let aborts = 0;
-    const { store, close } = await openMongoStore({ url, database, poolMax: 60, timeoutMs: 60_000, log, onAbort: () => aborts++ }, [ITEMS as unknown as Collection<never>]);
+    const { store, close } = await openMongoStore({ url, database, poolMax: 60, timeoutMs: 60_000, log, onAbort: () => aborts++ }, [ITEMS]);
     await store.apply('A', [insert(ITEMS, item('hot'))]);
     const writes = 40;
     await Promise.all(Array.from({ length: writes }, (_, i) => store.apply('A', [update(ITEMS, { _id: 'hot' }, { increment: { rank: 1 } }), insert(ITEMS, item(`${i}`))])));

@@ -40,7 +40,7 @@ export interface Place {
 export function storeSuite(name: string, place: Place): void {
   describe(`document store on ${name}`, () => {
     let opened: OpenStore;
-    const open = async (): Promise<OpenStore> => (opened = await place.open([ITEMS, MESSAGES, SEATS] as unknown as Collection<never>[]));
+    const open = async (): Promise<OpenStore> => (opened = await place.open([ITEMS, MESSAGES, SEATS]));
     beforeEach(open);
     afterEach(async () => {
       await opened.close();

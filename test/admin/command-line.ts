@@ -18,7 +18,7 @@ export async function printed(outcome: Promise<Outcome>): Promise<string> {
 }
 
 /** The JSON of a command that succeeds. */
-// eslint-disable-next-line -- tests look into records of every shape
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into records of every shape
 export const json = async (outcome: Promise<Outcome>): Promise<any> => JSON.parse(await printed(outcome));
 
 /** The single sentence of a command that fails. */

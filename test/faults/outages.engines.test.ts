@@ -79,11 +79,11 @@ describe('an engine that fails under load, with two replicas of every service', 
   const outage = (what: string, name: EngineName, begin: () => Promise<void> | void, end: () => Promise<void> | void, lastingMs = 0): Promise<void> =>
     survives(`${what} of ${name}`, async (load, tenant) => {
       const over = Promise.withResolvers<void>();
-      load.during(over.promise);
+      void load.during(over.promise);
       const until = performance.now() + lastingMs;
       const meanwhile = async (): Promise<void> => {
         await (name === 'Kafka' ? load.untilAcknowledged(ACKNOWLEDGED) : load.untilAllWait());
-        load.during(over.promise, 'all');
+        void load.during(over.promise, 'all');
         await expectMeanwhile(name, tenant);
         await load.askUntil(() => performance.now() >= until);
         await expectMeanwhile(name, tenant);
@@ -107,7 +107,7 @@ describe('an engine that fails under load, with two replicas of every service', 
   it('a disk that takes longer for a sync of Redis than anybody waits: runs are refused or unknown in time, and what was done late is neither lost nor charged twice', () =>
     survives('a disk that takes 6 s under Redis', async (load) => {
       const over = Promise.withResolvers<void>();
-      load.during(over.promise);
+      void load.during(over.promise);
       await away(() => redis.restart({ slowSyncMs: 6_000 }), () => load.untilAllWait(), () => redis.restart(NO_DELAY)).finally(over.resolve);
     }), CASE_MS);
 });

@@ -13,7 +13,7 @@ export interface Sent {
   status: number | undefined;
   /** From the request to the end of its answer. */
   tookMs: number;
-  // eslint-disable-next-line -- tests look into bodies of every shape
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into bodies of every shape
   body: any;
   headers: Headers | undefined;
 }

@@ -46,7 +46,7 @@ export async function openMemory(url: string, database: string): Promise<Memory>
   const deps = await openDeps({
     config: readConfig(config, {}), clock: systemClock,
     async openStore(collections: readonly Collection<never>[]) {
-      open = await openMongoStore({ url, database, poolMax: 40, timeoutMs: 60_000, log, onAbort: () => void aborts++ }, [...collections, OUTBOX, LEASES] as unknown as Collection<never>[]);
+      open = await openMongoStore({ url, database, poolMax: 40, timeoutMs: 60_000, log, onAbort: () => void aborts++ }, [...collections, OUTBOX, LEASES]);
       return { ...open, openHotRows: async () => (hotRows = await openHotRows(open, { owner: newId(), leaseMs: 120_000, log })) };
     },
     openBus: async () => undefined,

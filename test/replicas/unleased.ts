@@ -37,7 +37,7 @@ export async function openUnleased<D extends Declaration, Deps>(program: Program
   const deps = await program.openDeps({
     config, log, clock: systemClock, instanceId: newId(), storeFile: '',
     async openStore(collections: readonly Collection<never>[]) {
-      store = await openStoreEngine(opening, '', [...collections, OUTBOX, LEASES] as unknown as Collection<never>[]);
+      store = await openStoreEngine(opening, '', [...collections, OUTBOX, LEASES]);
       return { ...store, openHotRows: async () => singleRow };
     },
     openBus: async (publishes: readonly Topic[]) => (bus = await openBusEngine(opening, '', publishes)),

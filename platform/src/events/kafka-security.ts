@@ -36,7 +36,7 @@ function credentialsOf(settings: ConfigOf<typeof kafkaSecurityConfig>): SASLOpti
     throw new StartError('KAFKA_USERNAME and its password need KAFKA_SASL_MECHANISM');
   }
   if (username === '' || password === '') throw new StartError(`KAFKA_SASL_MECHANISM=${mechanism} needs KAFKA_USERNAME and its password (KAFKA_PASSWORD_FILE or KAFKA_PASSWORD)`);
-  return { mechanism, username, password } as SASLOptions;
+  return { mechanism, username, password };
 }
 
 function contentOf(setting: string, file: string): string {

@@ -54,7 +54,7 @@ function changeStep(db: Db, op: Exclude<Op, { kind: 'insert' }>, index: number):
 function mongoChange({ set = {}, increment = {} }: Changes<Document>): UpdateFilter<Stored> {
   // MongoDB does not write what changes nothing, and then another transaction could change the document that this one's batch
   // expects: so every update counts. An empty $set is an error before MongoDB 5.
-  return { ...(Object.keys(set).length > 0 && { $set: copy(set) }), $inc: { ...increment, writes: 1 } } as UpdateFilter<Stored>;
+  return { ...(Object.keys(set).length > 0 && { $set: copy(set) }), $inc: { ...increment, writes: 1 } };
 }
 
 const refusing = (collection: Collection<never>, run: Step): Step => (session) =>

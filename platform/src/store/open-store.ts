@@ -32,7 +32,7 @@ export function storeOver(engine: Engine, collections: readonly Collection<never
 
   async function find<D>(collection: { readonly name: string }, filter: Filter, options: FindOptions<D> = {}): Promise<D[]> {
     checkOpen(collection);
-    const found = await engine.find(collection as Collection<never>, filter, options as FindOptions<never>);
+    const found = await engine.find(collection as Collection<never>, filter, options);
     return found.map((document) => asKnown(collection as Collection<never>, document as never) as D);
   }
 

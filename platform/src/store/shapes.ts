@@ -92,7 +92,7 @@ async function migrateOne(engine: Engine, collection: Collection<never>, documen
   const { _id, shape = null, writes = null, ...fields } = document;
   const set = { ...upgraded(collection, { _id, ...fields }, shape ?? 1), shape: collection.shape };
   try {
-    await engine.apply([update(collection, { _id, shape, writes } as never, { set: set as never })]);
+    await engine.apply([update(collection, { _id, shape, writes }, { set: set as never })]);
     return 1;
   } catch (error) {
     if (error instanceof ExpectationFailed) return 0;

@@ -57,7 +57,7 @@ export interface Changes<D> {
   increment?: { readonly [K in keyof D & string]?: number };
 }
 
-// eslint-disable-next-line -- a batch mixes collections, so its element type cannot name one document type
+ 
 type AnyCollection = Collection<never>;
 export type Op =
   | { readonly kind: 'insert'; readonly collection: AnyCollection; readonly document: Document }
@@ -69,10 +69,10 @@ export const insert = <D extends Document>(collection: Collection<D>, document: 
   ({ kind: 'insert', collection: collection as unknown as AnyCollection, document });
 /** Changes exactly one document, or fails the batch with ExpectationFailed (`optional`: does nothing instead). */
 export const update = <D extends Document>(collection: Collection<D>, where: Expectation<D>, changes: Changes<D>, { optional = false } = {}): Op =>
-  ({ kind: 'update', collection: collection as unknown as AnyCollection, where: where as Expectation<Document>, changes: changes as Changes<Document>, optional });
+  ({ kind: 'update', collection: collection as unknown as AnyCollection, where: where, changes: changes, optional });
 /** Removes exactly one document, or fails the batch with ExpectationFailed (`optional`: does nothing instead). */
 export const remove = <D extends Document>(collection: Collection<D>, where: Expectation<D>, { optional = false } = {}): Op =>
-  ({ kind: 'remove', collection: collection as unknown as AnyCollection, where: where as Expectation<Document>, optional });
+  ({ kind: 'remove', collection: collection as unknown as AnyCollection, where: where, optional });
 
 /** What a service uses for its organizations' documents: the organization is the first argument of every method. */
 export interface Store {

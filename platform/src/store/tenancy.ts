@@ -19,7 +19,7 @@ export function within(organizationId: string, collection: Scoped, filter: Filte
 export function confined(organizationId: string, op: Op): Op {
   checkOrganization(organizationId);
   if (op.collection.scope !== 'organization') return op;
-  if (op.kind !== 'insert') return { ...op, where: within(organizationId, op.collection, op.where as Filter) as typeof op.where };
+  if (op.kind !== 'insert') return { ...op, where: within(organizationId, op.collection, op.where) as typeof op.where };
   if ((op.document as Document & { organizationId?: unknown }).organizationId !== organizationId) throw new TypeError(`${op.collection.name}: the document is not of this organization`);
   return op;
 }

@@ -6,7 +6,7 @@ import type { Log } from 'platform/log.ts';
 import { makeRefusals, type Refusals } from 'platform/refusals.ts';
 import type { Start } from 'platform/run.ts';
 import { StartError } from 'platform/start-error.ts';
-import type { Collection, PlatformStore } from 'platform/store/store.ts';
+import type { PlatformStore } from 'platform/store/store.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import type { config } from './config.ts';
 import { agents, agentVersions, openDefinitions, type Definitions } from './definitions/store.ts';
@@ -36,7 +36,7 @@ export interface Deps {
 
 export async function openDeps({ config, clock, log, instanceId, openStore, openBus, connect }: Start<Config>): Promise<Deps> {
   if (config.RESERVATION_TTL_MS <= config.RUN_LEASE_MS) throw new StartError('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
-  const { store, platformStore } = await openStore([agents, agentVersions, executions, executionPayloads, runKeys] as unknown as Collection<never>[]);
+  const { store, platformStore } = await openStore([agents, agentVersions, executions, executionPayloads, runKeys]);
   const definitions = openDefinitions(store);
   return {
     definitions,

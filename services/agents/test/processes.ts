@@ -3,7 +3,6 @@ import { newId } from 'platform/ids.ts';
 import { makeLog } from 'platform/log.ts';
 import { makeRefusals } from 'platform/refusals.ts';
 import { openSqliteStore } from 'platform/store/sqlite.ts';
-import type { Collection } from 'platform/store/store.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
 import { serverToken, temporaryFolder } from 'platform/testing.ts';
 import { readConfig } from 'platform/config.ts';
@@ -30,7 +29,7 @@ export type Probe = (step: Step, side: 'before' | 'after') => Promise<void> | vo
 /** Several processes of the service on one real store and pool, with a clock that tests move. */
 export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 100 } = {}) {
   const folder = temporaryFolder();
-  const opened = await openSqliteStore(join(folder.path, 'agents.db'), [agents, agentVersions, executions, executionPayloads, runKeys, OUTBOX] as unknown as Collection<never>[]);
+  const opened = await openSqliteStore(join(folder.path, 'agents.db'), [agents, agentVersions, executions, executionPayloads, runKeys, OUTBOX]);
   const log = makeLog('agents', 'silent');
   const runners = startRunnerPool({ size: 1, queueLimit: 100, log, recycleAfter: 1_000 });
   const time = { offset: 0 };

@@ -4,7 +4,7 @@ import { isoTime } from 'platform/clock.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
 import { auditOp } from 'platform/events/outbox.ts';
 import { newId } from 'platform/ids.ts';
-import type { Collection, OpenStore } from 'platform/store/store.ts';
+import type { OpenStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/testing.ts';
 import { openTestStore } from '../../../test/shared-engines.ts';
 import { storeAuditEvent } from '../src/audit/consume-audit.ts';
@@ -14,7 +14,7 @@ const folder = temporaryFolder();
 let opened: OpenStore;
 let auditTrail: AuditTrail;
 beforeAll(async () => {
-  opened = await openTestStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES as unknown as Collection<never>]);
+  opened = await openTestStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES]);
   auditTrail = openAuditTrail(opened.store, opened.platformStore);
 });
 afterAll(async () => {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { methodPolicies } from 'platform/policy.ts';
 import { makeRefusals } from 'platform/refusals.ts';
 import { openSqliteStore } from 'platform/store/sqlite.ts';
-import type { Collection, PlatformStore } from 'platform/store/store.ts';
+import type { PlatformStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/testing.ts';
 import { openOrganizations, ORGANIZATIONS } from '../src/organizations/store.ts';
 import { authenticate } from '../src/server-tokens/authenticate.ts';
@@ -16,7 +16,7 @@ const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
 it('reads nothing for malformed tokens, and once for any number of well-formed ones', async () => {
-  const { platformStore, close } = await openSqliteStore(join(folder.path, 'auth.db'), [ORGANIZATIONS, SERVER_TOKENS] as unknown as Collection<never>[]);
+  const { platformStore, close } = await openSqliteStore(join(folder.path, 'auth.db'), [ORGANIZATIONS, SERVER_TOKENS]);
   const reads: string[] = [];
   const counted: PlatformStore = { ...platformStore, find: (collection, filter, options) => { reads.push(collection.name); return platformStore.find(collection, filter, options); } };
   const deps = {

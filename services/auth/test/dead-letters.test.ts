@@ -5,7 +5,7 @@ import { openSqliteBus } from 'platform/events/sqlite.ts';
 import { newId } from 'platform/ids.ts';
 import { makeLog } from 'platform/log.ts';
 import { openSqliteStore } from 'platform/store/sqlite.ts';
-import type { Collection, OpenStore } from 'platform/store/store.ts';
+import type { OpenStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/testing.ts';
 import { AUDIT_GROUP } from '../src/audit/consume-audit.ts';
 import { AUDIT_ENTRIES, openAuditTrail, type AuditTrail } from '../src/audit/store.ts';
@@ -18,7 +18,7 @@ describe('the job dead-letters', () => {
   let auditTrail: AuditTrail;
   let bus: EventBus;
   beforeAll(async () => {
-    opened = await openSqliteStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES as unknown as Collection<never>]);
+    opened = await openSqliteStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES]);
     auditTrail = openAuditTrail(opened.store, opened.platformStore);
     bus = await openSqliteBus(join(folder.path, 'events.db'), { pollMs: 10, log: makeLog('test', 'silent') });
   });

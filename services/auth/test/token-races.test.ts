@@ -4,7 +4,6 @@ import { turns } from 'platform/contention.ts';
 import { auditOp, OUTBOX } from 'platform/events/outbox.ts';
 import { makeLog } from 'platform/log.ts';
 import { makeRefusals } from 'platform/refusals.ts';
-import type { Collection } from 'platform/store/store.ts';
 import { principalWith, temporaryFolder } from 'platform/testing.ts';
 import { openTestStore } from '../../../test/shared-engines.ts';
 import { openOrganizations, ORGANIZATIONS, type Organization } from '../src/organizations/store.ts';
@@ -28,7 +27,7 @@ it.each<[string, (stores: Stores) => Promise<void>]>([
   ['its maker is removed', ({ users }) => users.remove(membership, audit())],
   ['the organization is deactivated', ({ organizations }) => organizations.change(organization, { state: 'deactivated' }, audit())],
 ])('no server token is made when %s between the check and the write', async (name, change) => {
-  const { store, platformStore, close } = await openTestStore(join(folder.path, `${name}.db`), [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, OUTBOX] as unknown as Collection<never>[]);
+  const { store, platformStore, close } = await openTestStore(join(folder.path, `${name}.db`), [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, OUTBOX]);
   const stores = { organizations: openOrganizations(platformStore), users: openUsers(store, platformStore) };
   const serverTokens = openServerTokens(store);
   await stores.organizations.insert(organization, audit());

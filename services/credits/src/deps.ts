@@ -2,7 +2,6 @@ import type { EventBus } from 'platform/events/bus.ts';
 import type { Start } from 'platform/run.ts';
 import { StartError } from 'platform/start-error.ts';
 import { lockFile } from 'platform/store/file-lock.ts';
-import type { Collection } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
 import { claimHome, LEDGER_HOME } from './ledger/home.ts';
 import type { Ledger, Mirroring, OpenLedger, PlatformLedger } from './ledger/ledger.ts';
@@ -30,7 +29,7 @@ async function openLedger({ config, clock, log, openStore, storeFile }: Start<Co
   if (config.REDIS_URL !== '') {
     if (config.MONGODB_URL === '') throw new StartError('REDIS_URL needs MONGODB_URL: the rows of the ledger go there');
     const { LEDGER_ACCOUNTS, LEDGER_ROWS } = await import('./ledger/mirror.ts');
-    const { store, platformStore } = await openStore([LEDGER_ROWS, LEDGER_ACCOUNTS, LEDGER_HOME] as unknown as Collection<never>[]);
+    const { store, platformStore } = await openStore([LEDGER_ROWS, LEDGER_ACCOUNTS, LEDGER_HOME]);
     const { openRedisLedger } = await import('./ledger/ledger-redis.ts');
     const { REDIS_URL: url, REDIS_KEY_PREFIX: keyPrefix, REDIS_TIMEOUT_MS: timeoutMs, REDIS_UNSAFE: unsafe } = config;
     const opened = await openRedisLedger({ url, keyPrefix, timeoutMs, unsafe, retentionMs, store, platformStore, log });
@@ -41,7 +40,7 @@ async function openLedger({ config, clock, log, openStore, storeFile }: Start<Co
     await openStore([]);
     return openSqliteLedger(storeFile, { clock, retentionMs });
   }
-  const { platformStore } = await openStore([LEDGER_HOME as unknown as Collection<never>]);
+  const { platformStore } = await openStore([LEDGER_HOME]);
   const lock = lockFile(storeFile);
   const { fileId: id, ...opened } = await openSqliteLedger(storeFile, { clock, retentionMs });
   const locked = { ...opened, close: () => opened.close().finally(lock.release) };

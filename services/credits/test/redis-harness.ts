@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import type { Clock } from 'platform/clock.ts';
-import type { Collection, Store } from 'platform/store/store.ts';
+import type { Store } from 'platform/store/store.ts';
 import { newId } from 'platform/ids.ts';
 import { makeLog } from 'platform/log.ts';
 import { openMongoStore } from 'platform/store/mongo.ts';
@@ -29,17 +29,15 @@ export interface RedisHarness extends LedgerHarness {
 export async function redisHarness(url = urlOf('REDIS_URL'), settings: Partial<RedisLedgerOptions> = {}): Promise<RedisHarness> {
   const keyPrefix = `test-${newId()}`;
   const log = makeLog('credits', 'silent');
-  const { store, platformStore, close } = await openMongoStore({ url: urlOf('MONGODB_URL'), database: keyPrefix, poolMax: 20, timeoutMs: 10_000, log }, [LEDGER_ROWS, LEDGER_ACCOUNTS] as unknown as Collection<never>[]);
+  const { store, platformStore, close } = await openMongoStore({ url: urlOf('MONGODB_URL'), database: keyPrefix, poolMax: 20, timeoutMs: 10_000, log }, [LEDGER_ROWS, LEDGER_ACCOUNTS]);
   const open = (clock: Clock, given: Partial<RedisLedgerOptions> = {}) =>
     openRedisLedger({ url, keyPrefix, timeoutMs: 60_000, unsafe: 'refuse', retentionMs: RETENTION_MS, store, platformStore, clock, log, ...settings, ...given });
-  let redis: Redis | undefined;
+  const redis = new Redis(url);
   const harness = await harnessOf(open, async () => {
     await close();
-    if (!redis) return;
     await deleteKeys(redis, `${keyPrefix}:*`);
     redis.disconnect();
   });
-  redis = new Redis(url);
   return Object.assign(harness, { keyPrefix, redis, store, open: (given?: Partial<RedisLedgerOptions>) => open({ now: harness.nowMs }, given) });
 }
 

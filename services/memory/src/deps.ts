@@ -6,7 +6,7 @@ import type { Log } from 'platform/log.ts';
 import { makeRefusals, type Refusals } from 'platform/refusals.ts';
 import type { Start } from 'platform/run.ts';
 import type { HotRows } from 'platform/store/hot-rows.ts';
-import type { Collection, PlatformStore } from 'platform/store/store.ts';
+import type { PlatformStore } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
 import { FENCES, fenceStore, type FenceStore } from './fence.ts';
 import { OBJECTS, objectStore, type ObjectStore } from './objects/store.ts';
@@ -31,7 +31,7 @@ export interface Deps {
 }
 
 export async function openDeps({ config, clock, log, openStore, openBus }: Start<Config>): Promise<Deps> {
-  const { store, platformStore, openHotRows } = await openStore([TYPES, OBJECTS, FENCES, USAGE] as unknown as Collection<never>[]);
+  const { store, platformStore, openHotRows } = await openStore([TYPES, OBJECTS, FENCES, USAGE]);
   const hotRows = await openHotRows();
   return {
     types: typeStore(store, hotRows.rows),

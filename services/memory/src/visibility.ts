@@ -1,8 +1,7 @@
 import { isAdmin, type Principal } from 'platform/principal.ts';
 
-const VISIBILITIES = ['organization', 'private'] as const;
 /** `private`: admins and server tokens; `organization`: everyone of the organization. */
-export type Visibility = (typeof VISIBILITIES)[number];
+export type Visibility = 'organization' | 'private';
 
 /** Part of every filter on types and fences, so that what a principal may not see is not found. */
 export type Visible = { readonly visibility?: Visibility };

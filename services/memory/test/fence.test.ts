@@ -36,7 +36,7 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
     deps = await openDeps({
       config: readConfig(config, {}), clock: systemClock,
       openStore: async (collections: readonly Collection<never>[]) => {
-        opened = await openTestStore(join(folder.path, `memory-${rows}.db`), [...collections, OUTBOX as unknown as Collection<never>]);
+        opened = await openTestStore(join(folder.path, `memory-${rows}.db`), [...collections, OUTBOX]);
         return { ...opened, openHotRows: async () => hotRows };
       },
       openBus: async () => undefined,

@@ -47,15 +47,15 @@ export async function startMemory(env: Record<string, string> = {}, clock?: Cloc
       listTypes: async (given: { page?: number; pageSize?: number } = {}): Promise<MemoryType[]> => (await client.listMemoryTypes(given, options())).items,
       /** Sends what is given as the members of the body. */
       putType: async (id: string, body: Partial<UpdateMemoryTypeRequest>): Promise<MemoryType> =>
-        (await client.updateMemoryType(UpdateMemoryTypeRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id } as object), options())).memoryType!,
+        (await client.updateMemoryType(UpdateMemoryTypeRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id }), options())).memoryType!,
       deleteType: (id: string, ifMatch?: string) => client.deleteMemoryType({ id, ifMatch }, options()),
       createObject: (given: Partial<CreateMemoryObjectRequest>) =>
-        client.createMemoryObject(CreateMemoryObjectRequest.fromPartial({ key: newId(), content: '{"price":1}', ...given } as object), options()),
+        client.createMemoryObject(CreateMemoryObjectRequest.fromPartial({ key: newId(), content: '{"price":1}', ...given }), options()),
       object: async (given: Partial<CreateMemoryObjectRequest>): Promise<MemoryObject> => (await as(principal).createObject(given)).memoryObject!,
       getObject: async (id: string): Promise<MemoryObject> => (await client.getMemoryObject({ id }, options())).memoryObject!,
-      listObjects: (given: Partial<ListMemoryObjectsRequest> = {}) => client.listMemoryObjects(ListMemoryObjectsRequest.fromPartial(given as object), options()),
+      listObjects: (given: Partial<ListMemoryObjectsRequest> = {}) => client.listMemoryObjects(ListMemoryObjectsRequest.fromPartial(given), options()),
       patchObject: async (id: string, body: Partial<UpdateMemoryObjectRequest>): Promise<MemoryObject> =>
-        (await client.updateMemoryObject(UpdateMemoryObjectRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id } as object), options())).memoryObject!,
+        (await client.updateMemoryObject(UpdateMemoryObjectRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id }), options())).memoryObject!,
       deleteObject: (id: string, ifMatch?: string) => client.deleteMemoryObject({ id, ifMatch }, options()),
     };
   }

@@ -28,7 +28,7 @@ async function removeAll<D extends Document>({ platformStore }: RetentionDeps, c
   while (!signal.aborted) {
     const batch = await platformStore.find(collection, filter, { limit: BATCH });
     if (batch.length === 0) break;
-    await platformStore.apply(batch.map(({ _id }) => remove(collection, { _id } as Filter<D> & { _id: string }, { optional: true })));
+    await platformStore.apply(batch.map(({ _id }) => remove(collection, { _id }, { optional: true })));
     count += batch.length;
   }
   return count;

@@ -159,7 +159,7 @@ class Linear {
     }
     this.lastIndex = matcher.end();
     const groups = Array.from({ length: matcher.groupCount() + 1 }, (_, i) => matcher.group(i) ?? undefined) as [string, ...string[]];
-    return Object.assign(groups, { index: matcher.start(), input: text }) as RegExpExecArray;
+    return Object.assign(groups, { index: matcher.start(), input: text });
   }
 
   test(text: string): boolean {
