@@ -7,11 +7,14 @@ import { readState, runningOf } from '../engines/src/state.ts';
 export async function realEngines(): Promise<{ name: string; pids: Record<string, number> } | undefined> {
   const named = SERVERS.filter(({ setting }) => process.env[setting]);
   if (named.length === 0) return undefined;
-  if (named.length < SERVERS.length) throw new Error(`Set all of ${SERVERS.map(({ setting }) => setting).join(', ')}, or none`);
+  if (named.length < SERVERS.length)
+    throw new Error(`Set all of ${SERVERS.map(({ setting }) => setting).join(', ')}, or none`);
   const state = readState(ENGINES_FOLDER);
   const own = SERVERS.flatMap((recipe) => {
     const running = runningOf(state, recipe);
-    return running && process.env[recipe.setting] === recipe.url(state.servers[recipe.key]!.port) ? [[recipe.key, running.pid] as const] : [];
+    return running && process.env[recipe.setting] === recipe.url(state.servers[recipe.key]!.port)
+      ? [[recipe.key, running.pid] as const]
+      : [];
   });
   return { name: `${await documentServer()}, Redis, Kafka`, pids: Object.fromEntries(own) };
 }

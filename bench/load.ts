@@ -26,8 +26,16 @@ export async function measure(target: Target, connections: number, durationS: nu
   const before = Object.entries(target.pids).map(([name, pid]) => [name, cpuOf(pid)] as const);
   const { body } = target;
   const result = await autocannon({
-    url: target.url, method: target.method, headers: target.headers, connections, duration: durationS,
-    ...(body ? { requests: [{ setupRequest: (request: object) => ({ ...request, body: JSON.stringify(body(randomUUID())) }) }] } : {}),
+    url: target.url,
+    method: target.method,
+    headers: target.headers,
+    connections,
+    duration: durationS,
+    ...(body
+      ? {
+          requests: [{ setupRequest: (request: object) => ({ ...request, body: JSON.stringify(body(randomUUID())) }) }],
+        }
+      : {}),
   });
   const requests = result.requests.total;
   return {
@@ -36,6 +44,8 @@ export async function measure(target: Target, connections: number, durationS: nu
     p50Ms: result.latency.p50,
     p99Ms: result.latency.p99,
     failed: result.non2xx + result.errors,
-    cpu: Object.fromEntries(before.map(([name, micros]) => [name, Math.round((cpuOf(target.pids[name] as number) - micros) / requests)])),
+    cpu: Object.fromEntries(
+      before.map(([name, micros]) => [name, Math.round((cpuOf(target.pids[name] as number) - micros) / requests)]),
+    ),
   };
 }

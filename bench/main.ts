@@ -42,18 +42,35 @@ interface Place {
 const scenarios = {
   get: { method: 'GET', path: (objectId: string) => `/api/memory/objects/${objectId}`, floor: '/get' },
   list: { method: 'GET', path: () => '/api/memory/objects?type=item', floor: '/list' },
-  create: { method: 'POST', path: () => '/api/memory/objects', floor: '/create', body: (key: string) => ({ type: 'item', key, content: contentOf(key) }) },
-  run: { method: 'POST', path: () => '/api/agent/run', floor: '/run', body: (key: string) => ({ agentName: 'echo', args: { key } }) },
+  create: {
+    method: 'POST',
+    path: () => '/api/memory/objects',
+    floor: '/create',
+    body: (key: string) => ({ type: 'item', key, content: contentOf(key) }),
+  },
+  run: {
+    method: 'POST',
+    path: () => '/api/agent/run',
+    floor: '/run',
+    body: (key: string) => ({ agentName: 'echo', args: { key } }),
+  },
 } satisfies Record<string, ScenarioOf>;
 type Scenario = keyof typeof scenarios;
-const contentOf = (key: string): object => ({ name: `name of ${key}`, tags: ['a', 'b', 'c'], score: 4.5, nested: { active: true, note: null } });
+const contentOf = (key: string): object => ({
+  name: `name of ${key}`,
+  tags: ['a', 'b', 'c'],
+  score: 4.5,
+  nested: { active: true, note: null },
+});
 
 /** Floor and products are filled once; each scenario has rounds of its own. */
 async function compare(wanted: readonly Scenario[]): Promise<void> {
   const engines = await realEngines();
   const size = engines ? SIZE_ON_SERVERS : SIZE;
   const folder = temporaryFolder();
-  const bare = fork(join(import.meta.dirname, 'floor.ts'), [folder.path, String(size.objects)], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  const bare = fork(join(import.meta.dirname, 'floor.ts'), [folder.path, String(size.objects)], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
   let printed = '';
   bare.stdout?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   const stacks: Stack[] = [];
@@ -64,7 +81,12 @@ async function compare(wanted: readonly Scenario[]): Promise<void> {
     const tenant = await stack.tenant({ credits: 1_000_000, agents: [expressionAgent('echo', '{ "echo": $ }')] });
     process.stderr.write(`filling ${name}\n`);
     const objectId = await fill(tenant, size);
-    return { name, urlOf: ({ path }) => stack.baseUrl + path(objectId), authorization: `Bearer ${tenant.token}`, pids: { ...pidsOf(stack), ...servers } };
+    return {
+      name,
+      urlOf: ({ path }) => stack.baseUrl + path(objectId),
+      authorization: `Bearer ${tenant.token}`,
+      pids: { ...pidsOf(stack), ...servers },
+    };
   }
 
   try {
@@ -75,7 +97,13 @@ async function compare(wanted: readonly Scenario[]): Promise<void> {
       await product('embedded', {}, {}),
       ...(engines ? [await product(engines.name, { TEST_ENGINES: '1' }, engines.pids)] : []),
     ];
-    for (const scenario of wanted) report(scenario, size, places.map(({ name }) => name), await roundsOf(scenarios[scenario], size, places));
+    for (const scenario of wanted)
+      report(
+        scenario,
+        size,
+        places.map(({ name }) => name),
+        await roundsOf(scenarios[scenario], size, places),
+      );
   } finally {
     const ended = once(bare, 'exit');
     bare.disconnect();
@@ -89,43 +117,81 @@ async function roundsOf(scenario: ScenarioOf, { connections }: Size, places: rea
   const { method, body } = scenario;
   const targets = places.map(({ name, urlOf, authorization, pids }): Target => {
     const own = authorization === undefined ? body && ((key: string) => ({ key })) : body;
-    return { name, url: urlOf(scenario), method, headers: { 'content-type': 'application/json', ...(authorization && { authorization }) }, body: own, pids };
+    return {
+      name,
+      url: urlOf(scenario),
+      method,
+      headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
+      body: own,
+      pids,
+    };
   });
   for (const target of targets) await measure(target, connections, 2);
   const rounds: Measured[] = [];
-  for (let round = 0; round < ROUNDS; round++) for (const target of targets) rounds.push(await measure(target, connections, ROUND_S));
+  for (let round = 0; round < ROUNDS; round++)
+    for (const target of targets) rounds.push(await measure(target, connections, ROUND_S));
   return rounds;
 }
 
-const pidsOf = (stack: Stack): Record<string, number> => Object.fromEntries(PARTS.map((part) => [part, stack.pidOf(part)]));
+const pidsOf = (stack: Stack): Record<string, number> =>
+  Object.fromEntries(PARTS.map((part) => [part, stack.pidOf(part)]));
 
 /** @returns id of one object */
 async function fill(tenant: Tenant, { objects, connections }: Size): Promise<string> {
-  const { status, text } = await tenant.request('POST', '/api/memory/types', { type: 'item', jsonSchema: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } } });
+  const { status, text } = await tenant.request('POST', '/api/memory/types', {
+    type: 'item',
+    jsonSchema: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
+  });
   if (status !== 201) throw new Error(text);
   let next = 0;
   let id = '';
-  await Promise.all(Array.from({ length: connections }, async () => {
-    while (next < objects) {
-      const key = `key-${next++}`;
-      const reply = await tenant.request('POST', '/api/memory/objects', { type: 'item', key, content: contentOf(key) });
-      if (reply.status !== 201) throw new Error(reply.text);
-      id = reply.body.id;
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      while (next < objects) {
+        const key = `key-${next++}`;
+        const reply = await tenant.request('POST', '/api/memory/objects', {
+          type: 'item',
+          key,
+          content: contentOf(key),
+        });
+        if (reply.status !== 201) throw new Error(reply.text);
+        id = reply.body.id;
+      }
+    }),
+  );
   return id;
 }
 
-function report(scenario: Scenario, { objects, connections }: Size, names: readonly string[], rounds: readonly Measured[]): void {
+function report(
+  scenario: Scenario,
+  { objects, connections }: Size,
+  names: readonly string[],
+  rounds: readonly Measured[],
+): void {
   const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
-  const row = (title: string, cell: (own: Measured[]) => number | string): string => `| ${[title, ...names.map((name) => cell(rounds.filter((round) => round.name === name)))].join(' | ')} |\n`;
+  const row = (title: string, cell: (own: Measured[]) => number | string): string =>
+    `| ${[title, ...names.map((name) => cell(rounds.filter((round) => round.name === name)))].join(' | ')} |\n`;
   const number = (title: string, of: (round: Measured) => number): string => row(title, (own) => median(own.map(of)));
-  process.stdout.write(`\n${scenario}: ${connections} connections, ${objects} objects, median of ${ROUNDS} interleaved rounds of ${ROUND_S} s\n\n| | ${names.join(' | ')} |\n|---|${names.map(() => '--:|').join('')}\n`);
-  process.stdout.write(number('req/s', (r) => r.requestsPerSecond) + number('p50 ms', (r) => r.p50Ms) + number('p99 ms', (r) => r.p99Ms) + number('failed', (r) => r.failed));
-  process.stdout.write(row('CPU µs/req', (own) => Object.keys((own[0] as Measured).cpu).map((part) => `${part} ${median(own.map((round) => round.cpu[part] as number))}`).join(', ')));
+  process.stdout.write(
+    `\n${scenario}: ${connections} connections, ${objects} objects, median of ${ROUNDS} interleaved rounds of ${ROUND_S} s\n\n| | ${names.join(' | ')} |\n|---|${names.map(() => '--:|').join('')}\n`,
+  );
+  process.stdout.write(
+    number('req/s', (r) => r.requestsPerSecond) +
+      number('p50 ms', (r) => r.p50Ms) +
+      number('p99 ms', (r) => r.p99Ms) +
+      number('failed', (r) => r.failed),
+  );
+  process.stdout.write(
+    row('CPU µs/req', (own) =>
+      Object.keys((own[0] as Measured).cpu)
+        .map((part) => `${part} ${median(own.map((round) => round.cpu[part] as number))}`)
+        .join(', '),
+    ),
+  );
 }
 
 const wanted = process.argv.slice(2);
 if (wanted.join() === 'start') await measureStart();
-else if (wanted.length > 0 && wanted.every((each): each is Scenario => Object.hasOwn(scenarios, each))) await compare(wanted);
+else if (wanted.length > 0 && wanted.every((each): each is Scenario => Object.hasOwn(scenarios, each)))
+  await compare(wanted);
 else process.stdout.write(HELP);

@@ -9,4 +9,5 @@ export function cpuOf(pid: number): number {
 }
 
 /** Proportional set size in MB (proc(5): smaps_rollup). */
-export const pssOf = (pid: number): number => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024;
+export const pssOf = (pid: number): number =>
+  Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024;

@@ -10,7 +10,9 @@ export async function measureStart(): Promise<void> {
     const stack = await startStack({ folder: folder.path });
     const { status } = await fetch(`${stack.baseUrl}/health`);
     if (status !== 200) throw new Error(`/health answered ${status}`);
-    process.stdout.write(`${name}: ${((Date.now() - since) / 1000).toFixed(1)} s to the first 200; ${memoryOf(stack)}\n`);
+    process.stdout.write(
+      `${name}: ${((Date.now() - since) / 1000).toFixed(1)} s to the first 200; ${memoryOf(stack)}\n`,
+    );
     await stack.stop();
   }
   folder.remove();

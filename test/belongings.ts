@@ -19,8 +19,16 @@ export interface Belongings {
 
 /** Names of the same form that nobody has. */
 export const nobodys = (): Belongings => ({
-  typeId: newId(), type: `Type-${newId()}`, objectId: newId(), key: `key-${newId()}`, agent: `agent-${newId()}`, executionId: newId(),
-  idempotencyKey: newId(), email: `${newId()}@example.com`, serverTokenId: newId(), serverTokenName: `token-${newId()}`,
+  typeId: newId(),
+  type: `Type-${newId()}`,
+  objectId: newId(),
+  key: `key-${newId()}`,
+  agent: `agent-${newId()}`,
+  executionId: newId(),
+  idempotencyKey: newId(),
+  email: `${newId()}@example.com`,
+  serverTokenId: newId(),
+  serverTokenName: `token-${newId()}`,
 });
 
 /** Gives the organization one of each, under names of its own. */
@@ -33,16 +41,32 @@ export async function furnish(stack: Stack, tenant: Tenant): Promise<Belongings>
   await agents.applyAgent({ definition: JSON.stringify(expressionAgent(agent, '{ "ran": $ }')) }, asOperator());
   await agents.publishAgent({ name: agent, version: undefined }, asOperator());
   await auth.createUser({ email, name: 'Member', roles: ['admin'], groups: [] }, asOperator());
-  const { serverToken } = await auth.createServerToken({ name: serverTokenName, expiresAt: undefined }, await administratorOf(stack, tenant));
-  const { body: { id: typeId } } = await tenant.request('POST', '/api/memory/types', { type, jsonSchema: {} });
-  const { body: { id: objectId } } = await tenant.request('POST', '/api/memory/objects', { typeId, key, content: { a: 1 } });
-  const { body: { agentExecutionId: executionId } } = await tenant.request('POST', '/api/agent/run', { agentName: agent, args: {} }, { 'Idempotency-Key': idempotencyKey });
+  const { serverToken } = await auth.createServerToken(
+    { name: serverTokenName, expiresAt: undefined },
+    await administratorOf(stack, tenant),
+  );
+  const {
+    body: { id: typeId },
+  } = await tenant.request('POST', '/api/memory/types', { type, jsonSchema: {} });
+  const {
+    body: { id: objectId },
+  } = await tenant.request('POST', '/api/memory/objects', { typeId, key, content: { a: 1 } });
+  const {
+    body: { agentExecutionId: executionId },
+  } = await tenant.request(
+    'POST',
+    '/api/agent/run',
+    { agentName: agent, args: {} },
+    { 'Idempotency-Key': idempotencyKey },
+  );
   return { ...names, typeId, objectId, executionId, serverTokenId: serverToken!.id };
 }
 
 /** Options of a call as the organization's security administrator. */
 export async function administratorOf({ operator }: Stack, { administrator, organizationId }: Tenant) {
-  const { principal } = await operator.client(AuthServiceService, 'auth').assumeUser({ email: administrator }, operator.as(organizationId));
+  const { principal } = await operator
+    .client(AuthServiceService, 'auth')
+    .assumeUser({ email: administrator }, operator.as(organizationId));
   return operator.asPrincipal(principal!);
 }
 

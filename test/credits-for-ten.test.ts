@@ -6,7 +6,8 @@ import { eventually, expressionAgent, startStack, type Reply, type Stack, type T
 
 const CREDITS = 10;
 const RUNS = 30;
-const run = (tenant: Tenant, key: string): Promise<Reply> => tenant.request('POST', '/api/agent/run', { agentName: 'priced', args: { n: 1 } }, { 'Idempotency-Key': key });
+const run = (tenant: Tenant, key: string): Promise<Reply> =>
+  tenant.request('POST', '/api/agent/run', { agentName: 'priced', args: { n: 1 } }, { 'Idempotency-Key': key });
 
 describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
   const keys = Array.from({ length: RUNS }, () => newId());
@@ -32,19 +33,33 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
 
   it('twenty are 402, with what was needed and available', () => {
     expect(withStatus(402)).toHaveLength(RUNS - CREDITS);
-    for (const { body } of withStatus(402)) expect(body).toMatchObject({ code: 'insufficient_credits', needed: 1, available: 0 });
+    for (const { body } of withStatus(402))
+      expect(body).toMatchObject({ code: 'insufficient_credits', needed: 1, available: 0 });
   });
 
   it('the balance is 0, nothing is reserved, and the ledger adds up row by row', async () => {
     const ledger = await ledgerOf(stack, tenant);
     expectToAddUp(ledger);
-    expect(ledger.account).toMatchObject({ availableMicros: 0, reservedMicros: 0, spentMicros: CREDITS * 1e6, openReservations: 0 });
-    expect(ledger.rows.map(({ kind }) => kind).sort()).toEqual(['GRANT', ...Array<string>(CREDITS).fill('RESERVE'), ...Array<string>(CREDITS).fill('SETTLE')]);
+    expect(ledger.account).toMatchObject({
+      availableMicros: 0,
+      reservedMicros: 0,
+      spentMicros: CREDITS * 1e6,
+      openReservations: 0,
+    });
+    expect(ledger.rows.map(({ kind }) => kind).sort()).toEqual([
+      'GRANT',
+      ...Array<string>(CREDITS).fill('RESERVE'),
+      ...Array<string>(CREDITS).fill('SETTLE'),
+    ]);
   });
 
   it('the ten are the only executions', async () => {
     const executions = await executionsOf(stack, tenant);
-    expect(executions.map(({ id }) => id).sort()).toEqual(withStatus(200).map(({ body }) => body.agentExecutionId).sort());
+    expect(executions.map(({ id }) => id).sort()).toEqual(
+      withStatus(200)
+        .map(({ body }) => body.agentExecutionId)
+        .sort(),
+    );
     for (const { status, charge } of executions) expect({ status, charge }).toEqual({ status: 'succeeded', charge: 1 });
   });
 
@@ -55,12 +70,20 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
     const refusals = await auditTrailOf(stack, tenant, 'request.refused');
     // one entry a minute: two when the thirty ran across one
     expect(refusals.reduce((sum, { count }) => sum + count, 0)).toBe(RUNS - CREDITS);
-    for (const entry of refusals) expect(entry).toMatchObject({ outcome: 'denied', code: 'insufficient_credits', actorKind: 'server_token', actorName: 'tests' });
+    for (const entry of refusals)
+      expect(entry).toMatchObject({
+        outcome: 'denied',
+        code: 'insufficient_credits',
+        actorKind: 'server_token',
+        actorName: 'tests',
+      });
   });
 
   it('a refused run leaves its idempotency key free: with new credits it runs', async () => {
     const refused = keys[replies.findIndex(({ status }) => status === 402)] as string;
-    await stack.operator.client(CreditsServiceService, 'credits').grant({ id: newId(), amountMicros: 1e6, note: '' }, stack.operator.as(tenant.organizationId));
+    await stack.operator
+      .client(CreditsServiceService, 'credits')
+      .grant({ id: newId(), amountMicros: 1e6, note: '' }, stack.operator.as(tenant.organizationId));
     const again = await run(tenant, refused);
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, null]);
     expectToAddUp(await ledgerOf(stack, tenant));

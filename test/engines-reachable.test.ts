@@ -7,21 +7,35 @@ const NOBODY = '127.0.0.1:1';
 
 /** `npm run test:engines`, of which a single file. */
 function testEngines(env: Record<string, string>, ...args: string[]) {
-  const { stdout, stderr, status } = spawnSync('npm', ['run', '--silent', 'test:engines', '--', ...args], { cwd: REPOSITORY, env: { ...process.env, ...NO_ENGINES, ...env }, encoding: 'utf8' });
+  const { stdout, stderr, status } = spawnSync('npm', ['run', '--silent', 'test:engines', '--', ...args], {
+    cwd: REPOSITORY,
+    env: { ...process.env, ...NO_ENGINES, ...env },
+    encoding: 'utf8',
+  });
   return { stdout, stderr, status };
 }
 function listed(env: Record<string, string>): { files: string[]; untested: string[] } {
   const { stdout, stderr } = testEngines(env, '--listTests');
-  return { files: stdout.trim().split('\n').map((file) => relative(REPOSITORY, file)), untested: stderr.split('\n').filter((line) => line.includes('NOT tested')) };
+  return {
+    files: stdout
+      .trim()
+      .split('\n')
+      .map((file) => relative(REPOSITORY, file)),
+    untested: stderr.split('\n').filter((line) => line.includes('NOT tested')),
+  };
 }
 
 describe('npm run test:engines', () => {
   it('runs nothing when a server that is named does not answer, or none is named', () => {
     const dead = testEngines({ REDIS_URL: `redis://${NOBODY}` }, 'redis-start');
-    expect(dead.stderr).toContain('REDIS_URL names a server that does not answer; npm run engines -- status tells what runs');
+    expect(dead.stderr).toContain(
+      'REDIS_URL names a server that does not answer; npm run engines -- status tells what runs',
+    );
     expect({ status: dead.status, ran: /Tests: /.test(dead.stderr) }).toEqual({ status: 1, ran: false });
     const none = testEngines({}, 'redis-start');
-    expect(none.stderr).toContain('Set MONGODB_URL, REDIS_URL, KAFKA_BROKERS: npm run engines -- up starts the servers and prints them.');
+    expect(none.stderr).toContain(
+      'Set MONGODB_URL, REDIS_URL, KAFKA_BROKERS: npm run engines -- up starts the servers and prints them.',
+    );
     expect(none.status).not.toBe(0);
   });
 
@@ -29,8 +43,15 @@ describe('npm run test:engines', () => {
     const all = listed({ MONGODB_URL: NOBODY, REDIS_URL: NOBODY, KAFKA_BROKERS: NOBODY });
     expect(all.untested).toEqual([]);
     const [mongodb, redis] = [listed({ MONGODB_URL: NOBODY }), listed({ REDIS_URL: NOBODY })];
-    const without = (name: string, rest: readonly string[]) => all.files.filter((file) => !rest.includes(file) && file.includes(name));
-    expect(mongodb.files.filter((file) => /\/(redis|ledger-redis|bus-kafka|kafka-)|outages\.engines|rebuild|at-once|clocks|jobs\.|keys\.|replicas\/start/.test(file))).toEqual([]);
+    const without = (name: string, rest: readonly string[]) =>
+      all.files.filter((file) => !rest.includes(file) && file.includes(name));
+    expect(
+      mongodb.files.filter((file) =>
+        /\/(redis|ledger-redis|bus-kafka|kafka-)|outages\.engines|rebuild|at-once|clocks|jobs\.|keys\.|replicas\/start/.test(
+          file,
+        ),
+      ),
+    ).toEqual([]);
     expect(without('mongo', mongodb.files)).toEqual(['services/credits/test/ledger-home-redis-mongo.engines.test.ts']);
     expect(without('test/api/', mongodb.files)).toEqual([]);
     expect(mongodb.untested).toEqual([
@@ -40,6 +61,8 @@ describe('npm run test:engines', () => {
     ]);
     expect(redis.files.filter((file) => file.startsWith('test/'))).toEqual([]);
     expect(redis.files).toContain('services/credits/test/redis-start.engines.test.ts');
-    expect(redis.untested).toContain('Redis needs MONGODB_URL, where the rows of its ledger go: NOT tested: the whole system (test/).');
+    expect(redis.untested).toContain(
+      'Redis needs MONGODB_URL, where the rows of its ledger go: NOT tested: the whole system (test/).',
+    );
   });
 });

@@ -7,15 +7,26 @@ const WITHIN_MS = 5_000;
 const CHECKS: Record<string, (url: string) => Promise<unknown>> = {
   async MONGODB_URL(url) {
     const client = new MongoClient(url, { serverSelectionTimeoutMS: WITHIN_MS });
-    await client.db('admin').command({ ping: 1 }).finally(() => client.close());
+    await client
+      .db('admin')
+      .command({ ping: 1 })
+      .finally(() => client.close());
   },
   async REDIS_URL(url) {
     const redis = new Redis(url, { lazyConnect: true, retryStrategy: null, connectTimeout: WITHIN_MS });
     redis.on('error', () => undefined);
-    await redis.connect().then(() => redis.ping()).finally(() => redis.disconnect());
+    await redis
+      .connect()
+      .then(() => redis.ping())
+      .finally(() => redis.disconnect());
   },
   async KAFKA_BROKERS(brokers) {
-    const admin = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING, connectionTimeout: WITHIN_MS, retry: { retries: 1 } }).admin();
+    const admin = new Kafka({
+      brokers: brokers.split(','),
+      logLevel: logLevel.NOTHING,
+      connectionTimeout: WITHIN_MS,
+      retry: { retries: 1 },
+    }).admin();
     await admin.connect().finally(() => admin.disconnect());
   },
 };
@@ -26,7 +37,9 @@ export default async function requireEngines(): Promise<void> {
     const url = process.env[name];
     if (!url) continue;
     await check(url).catch((cause: unknown) => {
-      throw new Error(`${name} names a server that does not answer; npm run engines -- status tells what runs`, { cause });
+      throw new Error(`${name} names a server that does not answer; npm run engines -- status tells what runs`, {
+        cause,
+      });
     });
   }
 }

@@ -34,7 +34,8 @@ export function hammer(baseUrl: string, tokens: readonly string[], loops: number
     const certain = must !== undefined && change === changes.get(token);
     if (status === 200) counts.accepted += 1;
     else if (status === 401) counts.refused += 1;
-    if (certain ? status !== must : status !== 200 && status !== 401) counts.wrong.push(`${status} in place of ${must}`);
+    if (certain ? status !== must : status !== 200 && status !== 401)
+      counts.wrong.push(`${status} in place of ${must}`);
     if (!certain) return;
     round[hot.includes(token) ? 'hot' : 'others'] += 1;
     if (round.hot >= PROBES && round.others >= PROBES) round.done();
@@ -52,10 +53,11 @@ export function hammer(baseUrl: string, tokens: readonly string[], loops: number
     counts,
     async change(changed, to, make) {
       hot = changed;
-      const set = (value: Expected): void => changed.forEach((token) => {
-        expected.set(token, value);
-        changes.set(token, (changes.get(token) as number) + 1);
-      });
+      const set = (value: Expected): void =>
+        changed.forEach((token) => {
+          expected.set(token, value);
+          changes.set(token, (changes.get(token) as number) + 1);
+        });
       set(undefined);
       await make();
       set(to);
@@ -72,8 +74,15 @@ export function hammer(baseUrl: string, tokens: readonly string[], loops: number
 
 const statusOf = (agent: Agent, baseUrl: string, token: string): Promise<number> =>
   new Promise((resolve, reject) => {
-    const sent = request(`${baseUrl}/api/memory/types`, { agent, headers: { Authorization: `Bearer ${token}` } }, (response) => {
-      response.on('end', () => resolve(response.statusCode as number)).on('error', reject).resume();
-    });
+    const sent = request(
+      `${baseUrl}/api/memory/types`,
+      { agent, headers: { Authorization: `Bearer ${token}` } },
+      (response) => {
+        response
+          .on('end', () => resolve(response.statusCode as number))
+          .on('error', reject)
+          .resume();
+      },
+    );
     sent.on('error', reject).end();
   });

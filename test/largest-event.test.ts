@@ -19,18 +19,40 @@ describe('what events carry when everything that a client may choose is as long 
 
   it('is names and no content: the largest event is far below what every broker takes', async () => {
     const name = `a${'z'.repeat(63)}`;
-    const tenant = await stack.tenant({ credits: 10, agents: [expressionAgent(name, '{"text": $pad(text, 90000)}'), expressionAgent(`b${'z'.repeat(63)}`, '$error(text)')] });
+    const tenant = await stack.tenant({
+      credits: 10,
+      agents: [
+        expressionAgent(name, '{"text": $pad(text, 90000)}'),
+        expressionAgent(`b${'z'.repeat(63)}`, '$error(text)'),
+      ],
+    });
     const auth = stack.operator.client(AuthServiceService, 'auth');
-    const { principal } = await auth.assumeUser({ email: tenant.administrator }, stack.operator.as(tenant.organizationId));
-    const { value: token } = await auth.createServerToken({ name: WIDE.repeat(100), expiresAt: undefined }, stack.operator.asPrincipal(principal as never));
-    await stack.operator.client(CreditsServiceService, 'credits').grant({ id: newId(), amountMicros: 1e15, note: '€'.repeat(200) }, stack.operator.as(tenant.organizationId));
+    const { principal } = await auth.assumeUser(
+      { email: tenant.administrator },
+      stack.operator.as(tenant.organizationId),
+    );
+    const { value: token } = await auth.createServerToken(
+      { name: WIDE.repeat(100), expiresAt: undefined },
+      stack.operator.asPrincipal(principal as never),
+    );
+    await stack.operator
+      .client(CreditsServiceService, 'credits')
+      .grant({ id: newId(), amountMicros: 1e15, note: '€'.repeat(200) }, stack.operator.as(tenant.organizationId));
     const send = async (status: number, path: string, body: object): Promise<void> => {
-      const reply = await request(stack.baseUrl, 'POST', path, { token, body, headers: { 'X-Request-Id': 'r'.repeat(64) } });
+      const reply = await request(stack.baseUrl, 'POST', path, {
+        token,
+        body,
+        headers: { 'X-Request-Id': 'r'.repeat(64) },
+      });
       expect({ path, status: reply.status, text: reply.text }).toEqual({ path, status, text: expect.any(String) });
     };
     const text = 'content '.repeat(10_000);
     const type = `t${'z'.repeat(63)}`;
-    await send(201, '/api/memory/types', { type, displayName: WIDE.repeat(50), jsonSchema: { type: 'object', description: 'content '.repeat(5_000) } });
+    await send(201, '/api/memory/types', {
+      type,
+      displayName: WIDE.repeat(50),
+      jsonSchema: { type: 'object', description: 'content '.repeat(5_000) },
+    });
     await send(201, '/api/memory/objects', { type, key: WIDE.repeat(KEY_LENGTH), content: { text } });
     await send(200, '/api/agent/run', { agentName: name, args: { text } });
     await send(500, '/api/agent/run', { agentName: `b${'z'.repeat(63)}`, args: { text } });
@@ -38,7 +60,10 @@ describe('what events carry when everything that a client may choose is as long 
 
     for (const service of RELAYS) if (service !== 'credits') await stack.runJob(service, 'refusals');
     for (const service of RELAYS) await stack.runJob(service, 'relay');
-    const seen = ({ events }: EventRecords) => TOPICS.every((topic) => events[topic].length > 0) && events['memory.change.v1'].length === 2 && events['credits.ledger.v1'].length >= 6;
+    const seen = ({ events }: EventRecords) =>
+      TOPICS.every((topic) => events[topic].length > 0) &&
+      events['memory.change.v1'].length === 2 &&
+      events['credits.ledger.v1'].length >= 6;
     const { events } = await eventually(async () => {
       const found = await eventsOf(stack, tenant);
       return seen(found) && found;

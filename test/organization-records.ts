@@ -10,8 +10,11 @@ const PAGE = 1_000;
 const PATIENCE_MS = 60_000;
 
 /** Asks again while the answer is that nothing was done: an engine may be busy yet with what killed processes had begun. */
-export async function patiently<T>(ask: () => Promise<T>, passing: readonly KnownReason[] = ['UNAVAILABLE']): Promise<T> {
-  for (const giveUpAt = Date.now() + PATIENCE_MS; ; ) {
+export async function patiently<T>(
+  ask: () => Promise<T>,
+  passing: readonly KnownReason[] = ['UNAVAILABLE'],
+): Promise<T> {
+  for (const giveUpAt = Date.now() + PATIENCE_MS; ;) {
     try {
       return await ask();
     } catch (error) {
@@ -21,21 +24,30 @@ export async function patiently<T>(ask: () => Promise<T>, passing: readonly Know
 }
 
 /** A page that must be there. */
-const pageAt = (url: string, token: string): Promise<Reply> => patiently(async () => {
-  const reply = await request('', 'GET', url, { token });
-  if (reply.status === 503) throw new ServiceError('UNAVAILABLE', reply.text);
-  if (reply.status !== 200) throw new Error(`${url}: ${reply.status} ${reply.text}`);
-  return reply;
-});
+const pageAt = (url: string, token: string): Promise<Reply> =>
+  patiently(async () => {
+    const reply = await request('', 'GET', url, { token });
+    if (reply.status === 503) throw new ServiceError('UNAVAILABLE', reply.text);
+    if (reply.status !== 200) throw new Error(`${url}: ${reply.status} ${reply.text}`);
+    return reply;
+  });
 
 /** The account, and the whole ledger, oldest row first. */
-export async function ledgerOf({ operator }: Stack, { organizationId }: Of): Promise<{ account: Account; rows: LedgerRow[] }> {
+export async function ledgerOf(
+  { operator }: Stack,
+  { organizationId }: Of,
+): Promise<{ account: Account; rows: LedgerRow[] }> {
   const credits = operator.client(CreditsServiceService, 'credits');
   const { account } = await patiently(() => credits.getBalance({}, operator.as(organizationId)));
   if (!account) throw new Error('credits answered without an account');
   const rows: LedgerRow[] = [];
-  for (let left = true; left; ) {
-    const page = await patiently(() => credits.listLedgerRows({ pageSize: PAGE, beforeSequence: rows.at(-1)?.sequence ?? 0 }, operator.as(organizationId)));
+  for (let left = true; left;) {
+    const page = await patiently(() =>
+      credits.listLedgerRows(
+        { pageSize: PAGE, beforeSequence: rows.at(-1)?.sequence ?? 0 },
+        operator.as(organizationId),
+      ),
+    );
     rows.push(...page.rows);
     left = page.rows.length === PAGE;
   }
@@ -50,19 +62,34 @@ export function expectToAddUp({ account, rows }: { account: Account; rows: reado
     sum.reserved += row.reservedDeltaMicros;
     sum.spent += row.spentDeltaMicros;
     sum.granted += row.grantedDeltaMicros;
-    expect({ sequence: row.sequence, available: row.availableMicros, reserved: row.reservedMicros }).toEqual({ sequence: index + 1, available: sum.available, reserved: sum.reserved });
+    expect({ sequence: row.sequence, available: row.availableMicros, reserved: row.reservedMicros }).toEqual({
+      sequence: index + 1,
+      available: sum.available,
+      reserved: sum.reserved,
+    });
     expect(sum.available + sum.reserved + sum.spent).toBe(sum.granted);
     expect(Math.min(...Object.values(sum))).toBeGreaterThanOrEqual(0);
   });
-  expect(account).toMatchObject({ availableMicros: sum.available, reservedMicros: sum.reserved, spentMicros: sum.spent, grantedMicros: sum.granted, sequence: rows.length });
+  expect(account).toMatchObject({
+    availableMicros: sum.available,
+    reservedMicros: sum.reserved,
+    spentMicros: sum.spent,
+    grantedMicros: sum.granted,
+    sequence: rows.length,
+  });
 }
 
 /** The whole audit trail, newest first. */
 export async function auditTrailOf({ operator }: Stack, { organizationId }: Of, action = ''): Promise<AuditEntry[]> {
   const auth = operator.client(AuthServiceService, 'auth');
   const entries: AuditEntry[] = [];
-  for (let left = true; left; ) {
-    const page = await patiently(() => auth.listAuditEntries({ pageSize: PAGE, beforeId: entries.at(-1)?.id ?? '', action }, operator.as(organizationId)));
+  for (let left = true; left;) {
+    const page = await patiently(() =>
+      auth.listAuditEntries(
+        { pageSize: PAGE, beforeId: entries.at(-1)?.id ?? '', action },
+        operator.as(organizationId),
+      ),
+    );
     entries.push(...page.entries);
     left = page.entries.length === PAGE;
   }
@@ -78,7 +105,7 @@ export interface Execution {
 /** Every agent execution, by following Link: next. */
 export async function executionsOf({ baseUrl }: Stack, { token }: Of): Promise<Execution[]> {
   const executions: Execution[] = [];
-  for (let url: string | undefined = `${baseUrl}/api/agent/executions?pageSize=100`; url !== undefined; ) {
+  for (let url: string | undefined = `${baseUrl}/api/agent/executions?pageSize=100`; url !== undefined;) {
     const { body, headers }: Reply = await pageAt(url, token);
     executions.push(...body.items);
     url = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
@@ -93,7 +120,11 @@ export interface ListedObject {
 }
 
 /** Every object of a type by its pages, and the total that each of them tells. */
-export async function objectsOf({ baseUrl }: Stack, { token }: Of, typeId: string): Promise<{ totals: number[]; items: ListedObject[] }> {
+export async function objectsOf(
+  { baseUrl }: Stack,
+  { token }: Of,
+  typeId: string,
+): Promise<{ totals: number[]; items: ListedObject[] }> {
   const [totals, items]: [number[], ListedObject[]] = [[], []];
   for (let page = 1; page === 1 || items.length === (page - 1) * 100; page++) {
     const { body } = await pageAt(`${baseUrl}/api/memory/objects?typeId=${typeId}&page=${page}&pageSize=100`, token);

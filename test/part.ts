@@ -18,7 +18,17 @@ export async function startPart(stack: Stack, part: ProcessName, given: Record<s
   const keys = keyFolderOf(stack.folder);
   const folder = part === 'gateway' ? 'gateway' : `services/${part}`;
   const child = spawn(process.execPath, [join(REPOSITORY, folder, 'src/main.ts')], {
-    env: { ...process.env, NODE_OPTIONS: '', LOG_LEVEL: 'silent', ...NO_ENGINES, ...stack.env, KEY_FILE: keyFileOf(keys, part), PEERS_FILE: peersFileOf(keys), [settingOf(part, 'LISTEN')]: `127.0.0.1:${port}`, ...given },
+    env: {
+      ...process.env,
+      NODE_OPTIONS: '',
+      LOG_LEVEL: 'silent',
+      ...NO_ENGINES,
+      ...stack.env,
+      KEY_FILE: keyFileOf(keys, part),
+      PEERS_FILE: peersFileOf(keys),
+      [settingOf(part, 'LISTEN')]: `127.0.0.1:${port}`,
+      ...given,
+    },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const [{ ready }] = (await once(child, 'message')) as [{ ready: string }];
@@ -26,4 +36,5 @@ export async function startPart(stack: Stack, part: ProcessName, given: Record<s
 }
 
 /** A gateway whose agent runs all go to the first replica of agents. */
-export const gatewayToFirstAgents = (stack: Stack): Promise<Part> => startPart(stack, 'gateway', { AGENTS_ADDRESS: stack.env.AGENTS_LISTEN as string });
+export const gatewayToFirstAgents = (stack: Stack): Promise<Part> =>
+  startPart(stack, 'gateway', { AGENTS_ADDRESS: stack.env.AGENTS_LISTEN as string });

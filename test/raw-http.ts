@@ -22,8 +22,18 @@ export async function readReply(socket: Socket): Promise<Reply> {
   const split = whole.indexOf('\r\n\r\n');
   const [statusLine, ...lines] = whole.slice(0, split).split('\r\n') as [string, ...string[]];
   const text = whole.slice(split + 4);
-  const headers = new Headers(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()] as [string, string]));
-  return { origin, status: Number(statusLine.split(' ')[1]), headers, text, body: text === '' ? undefined : JSON.parse(text) };
+  const headers = new Headers(
+    lines.map(
+      (line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()] as [string, string],
+    ),
+  );
+  return {
+    origin,
+    status: Number(statusLine.split(' ')[1]),
+    headers,
+    text,
+    body: text === '' ? undefined : JSON.parse(text),
+  };
 }
 
 /** Sends these lines as a request head, then the body, and reads the reply. */

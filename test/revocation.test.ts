@@ -28,7 +28,13 @@ describe(`while ${CONNECTIONS} connections hammer the gateway`, () => {
   });
 
   it('a deactivated organization is refused on the next request, a reactivated one is let in again, and its neighbour goes on', async () => {
-    const [neighbour, { tenant: { organizationId: id }, tokens }] = await Promise.all([tenantWithTokens(), tenantWithTokens()]);
+    const [
+      neighbour,
+      {
+        tenant: { organizationId: id },
+        tokens,
+      },
+    ] = await Promise.all([tenantWithTokens(), tenantWithTokens()]);
     const auth = stack.operator.client(AuthServiceService, 'auth');
     const { counts, change, stop } = hammer(stack.baseUrl, [...neighbour.tokens, ...tokens], CONNECTIONS);
     for (let round = 0; round < ROUNDS; round++) {
@@ -44,9 +50,15 @@ describe(`while ${CONNECTIONS} connections hammer the gateway`, () => {
     const auth = stack.operator.client(AuthServiceService, 'auth');
     await auth.revokeServerToken({ idOrName: 'tests' }, await asAdministrator(revoked));
     await auth.deactivateOrganization({ id: deactivated.organizationId }, stack.operator.as());
-    const [one, other] = await Promise.all([revoked.request('GET', '/api/memory/types'), deactivated.request('GET', '/api/memory/types')]);
-    expect([one.status, one.headers.get('www-authenticate'), { ...one.body, requestId: '' }])
-      .toEqual([401, 'Bearer', { error: 'Missing or invalid token', code: 'unauthenticated', requestId: '' }]);
+    const [one, other] = await Promise.all([
+      revoked.request('GET', '/api/memory/types'),
+      deactivated.request('GET', '/api/memory/types'),
+    ]);
+    expect([one.status, one.headers.get('www-authenticate'), { ...one.body, requestId: '' }]).toEqual([
+      401,
+      'Bearer',
+      { error: 'Missing or invalid token', code: 'unauthenticated', requestId: '' },
+    ]);
     expect(other.text.replace(other.body.requestId, one.body.requestId)).toBe(one.text);
   });
 });
@@ -57,19 +69,27 @@ async function tenantWithTokens(): Promise<{ tenant: Tenant; as: CallOptions; to
   const as = await asAdministrator(tenant);
   const auth = stack.operator.client(AuthServiceService, 'auth');
   const tokens: string[] = [];
-  for (let index = 0; index < TOKENS; index++) tokens.push((await auth.createServerToken({ name: `token ${index}`, expiresAt: undefined }, as)).value);
+  for (let index = 0; index < TOKENS; index++)
+    tokens.push((await auth.createServerToken({ name: `token ${index}`, expiresAt: undefined }, as)).value);
   return { tenant, as, tokens };
 }
 
 async function asAdministrator({ organizationId, administrator }: Tenant): Promise<CallOptions> {
-  const { principal } = await stack.operator.client(AuthServiceService, 'auth').assumeUser({ email: administrator }, stack.operator.as(organizationId));
+  const { principal } = await stack.operator
+    .client(AuthServiceService, 'auth')
+    .assumeUser({ email: administrator }, stack.operator.as(organizationId));
   if (!principal) throw new Error('auth made no principal');
   return stack.operator.asPrincipal(principal);
 }
 
 /** A machine that stalls makes answers 503; a product that answers so for long is none that refuses and accepts. */
-function expectRight(what: string, { accepted, refused, unavailable, wrong }: ReturnType<typeof hammer>['counts']): void {
-  process.stdout.write(`${what}: ${accepted} accepted, ${refused} refused, ${unavailable} unavailable, ${wrong.length} wrong\n`);
+function expectRight(
+  what: string,
+  { accepted, refused, unavailable, wrong }: ReturnType<typeof hammer>['counts'],
+): void {
+  process.stdout.write(
+    `${what}: ${accepted} accepted, ${refused} refused, ${unavailable} unavailable, ${wrong.length} wrong\n`,
+  );
   expect(wrong).toEqual([]);
   expect(unavailable).toBeLessThanOrEqual(UNAVAILABLE_AT_MOST * (accepted + refused));
 }

@@ -13,6 +13,13 @@ export interface RouteUnderTest {
 }
 
 /** Every route of the contract, so that a test of all routes meets the next one by itself. */
-export const ROUTES: readonly RouteUnderTest[] = restMethods().flatMap((method) => method.bindings.map(({ verb, template, body }) => ({
-  name: `${verb} ${template}`, verb, template, method, takesBody: body !== '', path: template.replaceAll(/\{\w+\}/g, () => newId()),
-})));
+export const ROUTES: readonly RouteUnderTest[] = restMethods().flatMap((method) =>
+  method.bindings.map(({ verb, template, body }) => ({
+    name: `${verb} ${template}`,
+    verb,
+    template,
+    method,
+    takesBody: body !== '',
+    path: template.replaceAll(/\{\w+\}/g, () => newId()),
+  })),
+);

@@ -4,7 +4,8 @@ import { runInNewContext } from 'node:vm';
 import type { Collection } from 'platform/store/store.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const isCollection = (value: unknown): value is Collection<never> => typeof value === 'object' && value !== null && 'platformIndexes' in value;
+const isCollection = (value: unknown): value is Collection<never> =>
+  typeof value === 'object' && value !== null && 'platformIndexes' in value;
 
 /** What deploy/mongodb/shard.js asks mongosh for: shard keys by "<service>.<collection>". */
 function shardKeys(): Map<string, string[]> {
@@ -13,18 +14,24 @@ function shardKeys(): Map<string, string[]> {
   runInNewContext(readFileSync(join(ROOT, 'deploy/mongodb/shard.js'), 'utf8'), {
     process: { env: { MONGODB_DATABASE: 'p' } },
     db: { getSiblingDB: () => ({ getCollection: () => collection }) },
-    sh: { shardCollection: (namespace: string, key: object) => keys.set(namespace.replace(/^p_/, ''), Object.keys(key)) },
+    sh: {
+      shardCollection: (namespace: string, key: object) => keys.set(namespace.replace(/^p_/, ''), Object.keys(key)),
+    },
     print: () => undefined,
   });
   return keys;
 }
 
 async function declared(): Promise<Map<string, Collection<never>>> {
-  const files = globSync('services/{agents,memory,credits}/src/**/*.ts', { cwd: ROOT }).filter((file) => readFileSync(join(ROOT, file), 'utf8').includes('= collection<'));
-  const found = await Promise.all(files.map(async (file) => {
-    const exported = Object.values((await import(join(ROOT, file))) as object).filter(isCollection);
-    return exported.map((one) => [`${file.split('/')[1]}.${one.name}`, one] as const);
-  }));
+  const files = globSync('services/{agents,memory,credits}/src/**/*.ts', { cwd: ROOT }).filter((file) =>
+    readFileSync(join(ROOT, file), 'utf8').includes('= collection<'),
+  );
+  const found = await Promise.all(
+    files.map(async (file) => {
+      const exported = Object.values((await import(join(ROOT, file))) as object).filter(isCollection);
+      return exported.map((one) => [`${file.split('/')[1]}.${one.name}`, one] as const);
+    }),
+  );
   return new Map(found.flat().filter(([, { scope }]) => scope === 'organization'));
 }
 
@@ -36,7 +43,8 @@ describe('the sharding plan of MongoDB', () => {
     const keys = shardKeys();
     for (const [name, { indexes, platformIndexes }] of await declared()) {
       expect(platformIndexes.filter(({ unique }) => unique)).toEqual([]);
-      for (const { fields } of indexes.filter(({ unique }) => unique)) expect(['organizationId', ...fields].slice(0, keys.get(name)!.length)).toEqual(keys.get(name));
+      for (const { fields } of indexes.filter(({ unique }) => unique))
+        expect(['organizationId', ...fields].slice(0, keys.get(name)!.length)).toEqual(keys.get(name));
       expect(keys.get(name)![0]).toBe('organizationId');
     }
   });

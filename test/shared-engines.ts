@@ -45,14 +45,32 @@ export interface ProgramEngines {
 
 /** For a program in the test's own process: two replicas on the servers of its store, a file for its events; one on files in `npm test`. */
 export function programEngines(name = newId()): ProgramEngines {
-  const { env: { MONGODB_URL, MONGODB_DATABASE, REDIS_URL, REDIS_KEY_PREFIX }, remove } = sharedEngines(name, { ...process.env, KAFKA_BROKERS: '' });
+  const {
+    env: { MONGODB_URL, MONGODB_DATABASE, REDIS_URL, REDIS_KEY_PREFIX },
+    remove,
+  } = sharedEngines(name, { ...process.env, KAFKA_BROKERS: '' });
   if (!MONGODB_URL) return { env: {}, replicas: 1, remove };
-  return { env: { MONGODB_URL, MONGODB_DATABASE, MONGODB_TIMEOUT_MS: '30000', ...(REDIS_URL && { REDIS_URL, REDIS_KEY_PREFIX }) } as Record<string, string>, replicas: 2, remove };
+  return {
+    env: {
+      MONGODB_URL,
+      MONGODB_DATABASE,
+      MONGODB_TIMEOUT_MS: '30000',
+      ...(REDIS_URL && { REDIS_URL, REDIS_KEY_PREFIX }),
+    } as Record<string, string>,
+    replicas: 2,
+    remove,
+  };
 }
 
 /** The document store of a test: on MongoDB when it is shared, in a file otherwise. */
-export async function openTestStore(file: string, collections: readonly Collection<never>[], log = makeLog('test', 'silent')): Promise<OpenStore> {
-  const { env: { MONGODB_URL: url, MONGODB_DATABASE: database } } = programEngines(file);
+export async function openTestStore(
+  file: string,
+  collections: readonly Collection<never>[],
+  log = makeLog('test', 'silent'),
+): Promise<OpenStore> {
+  const {
+    env: { MONGODB_URL: url, MONGODB_DATABASE: database },
+  } = programEngines(file);
   if (!url) return openSqliteStore(file, collections);
   return openMongoStore({ url, database: database as string, poolMax: 50, timeoutMs: 60_000, log }, collections);
 }
@@ -66,6 +84,7 @@ async function removeKeys(url: string, match: string): Promise<void> {
 /** Deletes what matches; resolves to the number of keys. */
 export async function deleteKeys(redis: Redis, match: string): Promise<number> {
   let count = 0;
-  for await (const keys of redis.scanStream({ match, count: 1000 })) if (keys.length > 0) count += await redis.unlink(keys as string[]);
+  for await (const keys of redis.scanStream({ match, count: 1000 }))
+    if (keys.length > 0) count += await redis.unlink(keys as string[]);
   return count;
 }

@@ -84,13 +84,19 @@ const SHARED_BY_REPLICAS = ['MONGODB_URL', 'REDIS_URL', 'KAFKA_BROKERS'];
 export async function startStack({ env: given = {}, folder, replicaEnv, replicas }: StackOptions = {}): Promise<Stack> {
   const temporary = folder === undefined ? temporaryFolder() : { path: folder, remove: () => undefined };
   const engines = sharedEngines(temporary.path, { ...process.env, ...given });
-  const [own, other] = replicas === 1 || !SHARED_BY_REPLICAS.every((name) => engines.env[name]) ? [await freeAddresses()] : await replicaAddresses();
+  const [own, other] =
+    replicas === 1 || !SHARED_BY_REPLICAS.every((name) => engines.env[name])
+      ? [await freeAddresses()]
+      : await replicaAddresses();
   const env: Record<string, string> = { ...own, DATA_DIR: temporary.path, ...engines.env, ...given };
   createKeys(keyFolderOf(temporary.path), [...Object.keys(PROCESSES), operatorName()]);
   const second = other && launchReplica(temporary.path, { ...env, ...other, ...replicaEnv });
   const { launcher, output } = launch(env);
   try {
-    await Promise.all([untilPrinted(launcher, output, 'Ctrl-C stops it'), second && untilPrinted(second.launcher, second.output, 'Ctrl-C stops it')]);
+    await Promise.all([
+      untilPrinted(launcher, output, 'Ctrl-C stops it'),
+      second && untilPrinted(second.launcher, second.output, 'Ctrl-C stops it'),
+    ]);
   } catch (error) {
     await Promise.all([launcher, second?.launcher].map(endOf));
     throw error;
@@ -102,12 +108,25 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
   const pidsOf = (part: ProcessName): number[] => launchers.map(({ pid }) => partOf(pid as number, part));
   const pidOf = (part: ProcessName): number => partOf(launcher.pid as number, part);
   return {
-    baseUrl, baseUrls, output, launcher, launchers, folder: temporary.path, env, operator, pidOf, pidsOf,
+    baseUrl,
+    baseUrls,
+    output,
+    launcher,
+    launchers,
+    folder: temporary.path,
+    env,
+    operator,
+    pidOf,
+    pidsOf,
     outputs: () => [output(), ...(second ? [second.output()] : [])],
     tenant: (options = {}) => makeTenant(operator, baseUrls, options),
     async runJob(service, name) {
       // of a job under a lease it is the replica that holds it
-      return sumOfRounds(await Promise.all(operator.clients(JobServiceService, service).map((replica) => replica.runJob({ name }, operator.as()))));
+      return sumOfRounds(
+        await Promise.all(
+          operator.clients(JobServiceService, service).map((replica) => replica.runJob({ name }, operator.as())),
+        ),
+      );
     },
     async killAndAwait(part) {
       const seen = output().length;
@@ -124,10 +143,17 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
 }
 
 /** The launcher alone, for tests of the start itself. */
-export function launch(env: Record<string, string>, args: readonly string[] = []): { launcher: ChildProcess; output: () => string } {
-  const launcher = spawn(process.execPath, [join(REPOSITORY, 'launcher/src/main.ts'), ...args], { env: { ...process.env, NODE_OPTIONS: '', ...NO_ENGINES, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+export function launch(
+  env: Record<string, string>,
+  args: readonly string[] = [],
+): { launcher: ChildProcess; output: () => string } {
+  const launcher = spawn(process.execPath, [join(REPOSITORY, 'launcher/src/main.ts'), ...args], {
+    env: { ...process.env, NODE_OPTIONS: '', ...NO_ENGINES, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let printed = '';
-  for (const stream of [launcher.stdout, launcher.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  for (const stream of [launcher.stdout, launcher.stderr])
+    stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   return { launcher, output: () => printed };
 }
 
@@ -157,14 +183,35 @@ export async function eventually<T>(ask: () => Promise<T | undefined | false> | 
   }
 }
 
-export async function request(baseUrl: string, method: string, path: string, { token, body, headers = {}, signal }: { token?: string; body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {}): Promise<Reply> {
+export async function request(
+  baseUrl: string,
+  method: string,
+  path: string,
+  {
+    token,
+    body,
+    headers = {},
+    signal,
+  }: { token?: string; body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {},
+): Promise<Reply> {
   const response = await fetch(baseUrl + path, {
-    method, signal,
-    headers: { ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+    method,
+    signal,
+    headers: {
+      ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
     body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
   });
   const text = await response.text();
-  return { origin: new URL(response.url).origin, status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) };
+  return {
+    origin: new URL(response.url).origin,
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: text === '' ? undefined : JSON.parse(text),
+  };
 }
 
 async function endOf(launcher: ChildProcess | undefined): Promise<void> {
@@ -175,23 +222,48 @@ async function endOf(launcher: ChildProcess | undefined): Promise<void> {
 }
 
 /** Requests go to the gateways in turn. */
-async function makeTenant(operator: Operator, baseUrls: readonly string[], { tier = 'enterprise', credits = 0, agents = [] }: { tier?: string; credits?: number; agents?: readonly object[] }): Promise<Tenant> {
+async function makeTenant(
+  operator: Operator,
+  baseUrls: readonly string[],
+  { tier = 'enterprise', credits = 0, agents = [] }: { tier?: string; credits?: number; agents?: readonly object[] },
+): Promise<Tenant> {
   const auth = operator.client(AuthServiceService, 'auth');
   const name = `tenant-${newId()}`;
   const administrator = `${newId()}@example.com`;
   const { organization } = await auth.createOrganization({ name, tier }, operator.as());
   const organizationId = organization?.id as string;
-  await auth.createUser({ email: administrator, name: 'Administrator', roles: ['admin', 'security_admin'], groups: [] }, operator.as(organizationId));
+  await auth.createUser(
+    { email: administrator, name: 'Administrator', roles: ['admin', 'security_admin'], groups: [] },
+    operator.as(organizationId),
+  );
   const { principal } = await auth.assumeUser({ email: administrator }, operator.as(organizationId));
-  const { value: token } = await auth.createServerToken({ name: 'tests', expiresAt: undefined }, operator.asPrincipal(principal as never));
-  if (credits > 0) await operator.client(CreditsServiceService, 'credits').grant({ id: newId(), amountMicros: credits * 1_000_000, note: '' }, operator.as(organizationId));
+  const { value: token } = await auth.createServerToken(
+    { name: 'tests', expiresAt: undefined },
+    operator.asPrincipal(principal as never),
+  );
+  if (credits > 0)
+    await operator
+      .client(CreditsServiceService, 'credits')
+      .grant({ id: newId(), amountMicros: credits * 1_000_000, note: '' }, operator.as(organizationId));
   for (const definition of agents) {
-    const { agent } = await operator.client(AgentsServiceService, 'agents').applyAgent({ definition: JSON.stringify(definition) }, operator.as(organizationId));
-    await operator.client(AgentsServiceService, 'agents').publishAgent({ name: agent?.name as string, version: undefined }, operator.as(organizationId));
+    const { agent } = await operator
+      .client(AgentsServiceService, 'agents')
+      .applyAgent({ definition: JSON.stringify(definition) }, operator.as(organizationId));
+    await operator
+      .client(AgentsServiceService, 'agents')
+      .publishAgent({ name: agent?.name as string, version: undefined }, operator.as(organizationId));
   }
   let turn = 0;
-  const requestOnce: Ask = (method, path, body, headers) => request(baseUrls[turn++ % baseUrls.length] as string, method, path, { token, body, headers });
-  return { organizationId, name, administrator, token, requestOnce, request: (...asked) => untilAvailable(() => requestOnce(...asked)) };
+  const requestOnce: Ask = (method, path, body, headers) =>
+    request(baseUrls[turn++ % baseUrls.length] as string, method, path, { token, body, headers });
+  return {
+    organizationId,
+    name,
+    administrator,
+    token,
+    requestOnce,
+    request: (...asked) => untilAvailable(() => requestOnce(...asked)),
+  };
 }
 
 const ASKED_AT_MOST = 5;
@@ -201,15 +273,23 @@ export async function untilAvailable(ask: () => Promise<Reply>): Promise<Reply> 
   for (let asked = 1; ; asked++) {
     const reply = await ask();
     const retryAfterS = Number(reply.headers.get('retry-after'));
-    if (reply.status !== 503 || reply.body.code !== 'unavailable' || !(retryAfterS > 0) || asked === ASKED_AT_MOST) return reply;
+    if (reply.status !== 503 || reply.body.code !== 'unavailable' || !(retryAfterS > 0) || asked === ASKED_AT_MOST)
+      return reply;
     process.stdout.write(`503, asked again: ${reply.text}\n`);
     await new Promise((resolve) => setTimeout(resolve, retryAfterS * 1000));
   }
 }
 
 /** An agent of the expression runtime for tests; price in credits. */
-export const expressionAgent = (name: string, source: string, given: object = {}): object =>
-  ({ apiVersion: 'agents/v1', kind: 'FunctionalAgent', name, argumentsSchema: {}, runtime: { type: 'expression', language: 'jsonata', source }, pricing: { base: 1, max: 1 }, ...given });
+export const expressionAgent = (name: string, source: string, given: object = {}): object => ({
+  apiVersion: 'agents/v1',
+  kind: 'FunctionalAgent',
+  name,
+  argumentsSchema: {},
+  runtime: { type: 'expression', language: 'jsonata', source },
+  pricing: { base: 1, max: 1 },
+  ...given,
+});
 
 function partOf(launcher: number, part: ProcessName): number {
   const folder = part === 'gateway' ? '/gateway/src/main.ts' : `/services/${part}/src/main.ts`;
@@ -218,7 +298,8 @@ function partOf(launcher: number, part: ProcessName): number {
   return pid;
 }
 
-export const childrenOf = (pid: number): number[] => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+export const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 export const commandOf = (pid: number): string => {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');

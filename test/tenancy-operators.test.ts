@@ -23,23 +23,46 @@ const CASES: Record<string, Requests> = {
   'auth.RemoveUser': ({ email }) => [{ email }],
   'auth.AssumeUser': ({ email }) => [{ email }],
   'auth.CreateServerToken': ({ serverTokenName }) => [{ name: serverTokenName }],
-  'auth.RevokeServerToken': ({ serverTokenId, serverTokenName }) => [{ idOrName: serverTokenId }, { idOrName: serverTokenName }],
+  'auth.RevokeServerToken': ({ serverTokenId, serverTokenName }) => [
+    { idOrName: serverTokenId },
+    { idOrName: serverTokenName },
+  ],
 };
 /** They list what the organization has and name nothing of it but a place to go on from. */
 const LISTS: Record<string, object> = {
-  'agents.ListAgents': {}, 'auth.ListUsers': { pageSize: 100, afterEmail: '' }, 'auth.ListServerTokens': { pageSize: 100, afterId: '' },
-  'auth.ListAuditEntries': { pageSize: 100, beforeId: '', action: '' }, 'credits.ListLedgerRows': { pageSize: 100, beforeSequence: 0 }, 'credits.GetBalance': {},
+  'agents.ListAgents': {},
+  'auth.ListUsers': { pageSize: 100, afterEmail: '' },
+  'auth.ListServerTokens': { pageSize: 100, afterId: '' },
+  'auth.ListAuditEntries': { pageSize: 100, beforeId: '', action: '' },
+  'credits.ListLedgerRows': { pageSize: 100, beforeSequence: 0 },
+  'credits.GetBalance': {},
 };
 /** Of the platform, or about organizations themselves; or called by services alone. */
 const ELSEWHERE = [
-  'auth.CreateOrganization', 'auth.ListOrganizations', 'auth.GetOrganization', 'auth.DeactivateOrganization', 'auth.ActivateOrganization', 'auth.SetOrganizationTier', 'platform.ListJobs', 'platform.RunJob',
-  'auth.Authenticate', 'credits.Reserve', 'credits.Extend', 'credits.Settle', 'credits.Release',
+  'auth.CreateOrganization',
+  'auth.ListOrganizations',
+  'auth.GetOrganization',
+  'auth.DeactivateOrganization',
+  'auth.ActivateOrganization',
+  'auth.SetOrganizationTier',
+  'platform.ListJobs',
+  'platform.RunJob',
+  'auth.Authenticate',
+  'credits.Reserve',
+  'credits.Extend',
+  'credits.Settle',
+  'credits.Release',
   // its request names nothing, and the embedded ledger refuses it
   'credits.RebuildLedger',
   // tested by themselves below
-  'auth.CreateUser', 'credits.Grant',
+  'auth.CreateUser',
+  'credits.Grant',
 ];
-const DEFINITIONS: Record<string, ServiceDefinition> = { agents: AgentsServiceService, auth: AuthServiceService, credits: CreditsServiceService };
+const DEFINITIONS: Record<string, ServiceDefinition> = {
+  agents: AgentsServiceService,
+  auth: AuthServiceService,
+  credits: CreditsServiceService,
+};
 
 let stack: Stack;
 let stranger: Tenant;
@@ -58,11 +81,18 @@ const nameOf = (path: string): string => path.replace(/^\/(\w+)\.v1\.\w+\/(\w+)$
 async function outcome(rpc: string, tenant: Tenant, request: object): Promise<{ text: string; refused: boolean }> {
   const [process, name] = rpc.split('.') as [ProcessName, string];
   const policy = [...methodPolicies()].find(([path]) => nameOf(path) === rpc)![1];
-  const options: CallOptions = policy.principals.includes('OPERATOR') ? stack.operator.as(tenant.organizationId) : await administratorOf(stack, tenant);
+  const options: CallOptions = policy.principals.includes('OPERATOR')
+    ? stack.operator.as(tenant.organizationId)
+    : await administratorOf(stack, tenant);
   const client = stack.operator.client<ServiceDefinition>(DEFINITIONS[process]!, process);
   const method = `${name[0]!.toLowerCase()}${name.slice(1)}`;
   try {
-    return { text: JSON.stringify(await (client[method] as (request: object, options: CallOptions) => Promise<object>)(request, options)), refused: false };
+    return {
+      text: JSON.stringify(
+        await (client[method] as (request: object, options: CallOptions) => Promise<object>)(request, options),
+      ),
+      refused: false,
+    };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     const { reason, message, details, facts, headers } = error;
@@ -78,27 +108,42 @@ it('has a case for every RPC without a route', () => {
   expect([...Object.keys(CASES), ...Object.keys(LISTS), ...ELSEWHERE].sort()).toEqual(rest.sort());
 });
 
-it.each(Object.entries(CASES))('%s answers the same for another organization\'s name and for one that nobody has', async (rpc, requestsOf) => {
-  const [theirs, none] = [await furnish(stack, owner), nobodys()];
-  const [foreign, random] = [requestsOf(theirs, mine), requestsOf(none, mine)];
-  for (const [index, request] of foreign.entries()) {
-    const [there, nowhere] = [await outcome(rpc, stranger, request), await outcome(rpc, stranger, random[index]!)];
-    if (there.refused) expect([there.text, Object.values(theirs).filter((value) => there.text.includes(value))]).toEqual([nowhere.text, []]);
-    else expect(withoutToken(there.text)).toBe(withoutToken(nowhere.text));
-  }
-  // the names are real, and still there for their owner
-  const [own, stranded] = [await outcome(rpc, owner, foreign[0]!), await outcome(rpc, stranger, requestsOf(nobodys(), mine)[0]!)];
-  expect(withoutToken(own.text)).not.toBe(withoutToken(stranded.text));
-  expect((await owner.request('POST', '/api/agent/run', { agentName: theirs.agent, args: {} })).status).toBe(rpc === 'agents.RetireAgent' ? 404 : 200);
-});
+it.each(Object.entries(CASES))(
+  "%s answers the same for another organization's name and for one that nobody has",
+  async (rpc, requestsOf) => {
+    const [theirs, none] = [await furnish(stack, owner), nobodys()];
+    const [foreign, random] = [requestsOf(theirs, mine), requestsOf(none, mine)];
+    for (const [index, request] of foreign.entries()) {
+      const [there, nowhere] = [await outcome(rpc, stranger, request), await outcome(rpc, stranger, random[index]!)];
+      if (there.refused)
+        expect([there.text, Object.values(theirs).filter((value) => there.text.includes(value))]).toEqual([
+          nowhere.text,
+          [],
+        ]);
+      else expect(withoutToken(there.text)).toBe(withoutToken(nowhere.text));
+    }
+    // the names are real, and still there for their owner
+    const [own, stranded] = [
+      await outcome(rpc, owner, foreign[0]!),
+      await outcome(rpc, stranger, requestsOf(nobodys(), mine)[0]!),
+    ];
+    expect(withoutToken(own.text)).not.toBe(withoutToken(stranded.text));
+    expect((await owner.request('POST', '/api/agent/run', { agentName: theirs.agent, args: {} })).status).toBe(
+      rpc === 'agents.RetireAgent' ? 404 : 200,
+    );
+  },
+);
 
-it.each(Object.entries(LISTS))('%s shows the organization\'s own alone', async (rpc, request) => {
+it.each(Object.entries(LISTS))("%s shows the organization's own alone", async (rpc, request) => {
   const theirs = await furnish(stack, owner);
   const { text, refused } = await outcome(rpc, stranger, request);
-  expect([refused, [...Object.values(theirs), owner.organizationId, owner.administrator].filter((value) => text.includes(value))]).toEqual([false, []]);
+  expect([
+    refused,
+    [...Object.values(theirs), owner.organizationId, owner.administrator].filter((value) => text.includes(value)),
+  ]).toEqual([false, []]);
 });
 
-it('credits.Grant: the id of another organization\'s grant is a new one here, whatever its amount', async () => {
+it("credits.Grant: the id of another organization's grant is a new one here, whatever its amount", async () => {
   const [here, there] = await Promise.all([stack.tenant(), stack.tenant()]);
   const id = newId();
   const credits = stack.operator.client(CreditsServiceService, 'credits');
@@ -110,7 +155,13 @@ it('credits.Grant: the id of another organization\'s grant is a new one here, wh
 it('auth.CreateUser: a person of another organization joins with the roles and groups given here alone, and stays as they are there', async () => {
   const { email } = await furnish(stack, owner);
   const auth = stack.operator.client(AuthServiceService, 'auth');
-  const { user } = await auth.createUser({ email, name: 'New', roles: [], groups: ['here'] }, stack.operator.as(stranger.organizationId));
+  const { user } = await auth.createUser(
+    { email, name: 'New', roles: [], groups: ['here'] },
+    stack.operator.as(stranger.organizationId),
+  );
   const { users } = await auth.listUsers({ pageSize: 100, afterEmail: '' }, stack.operator.as(owner.organizationId));
-  expect([user, users.find((known) => known.email === email)]).toMatchObject([{ email, roles: [], groups: ['here'] }, { email, roles: ['admin'], groups: [] }]);
+  expect([user, users.find((known) => known.email === email)]).toMatchObject([
+    { email, roles: [], groups: ['here'] },
+    { email, roles: ['admin'], groups: [] },
+  ]);
 });

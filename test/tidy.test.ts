@@ -6,15 +6,28 @@ import { PROTO_ROOT, protoFiles } from 'platform/protos.ts';
 const ROOT = join(import.meta.dirname, '..');
 const MAX_LINES = 260;
 const SERVICES = ['auth', 'agents', 'memory', 'credits'];
-const FOLDERS = ['platform', ...SERVICES.map((name) => `services/${name}`), 'gateway', 'admin', 'launcher', 'engines', 'test', 'bench'];
+const FOLDERS = [
+  'platform',
+  ...SERVICES.map((name) => `services/${name}`),
+  'gateway',
+  'admin',
+  'launcher',
+  'engines',
+  'test',
+  'bench',
+];
 
 const files = FOLDERS.flatMap((folder) =>
-  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts') && !file.includes('node_modules')).map((file) => `${folder}/${file}`),
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.includes('node_modules'))
+    .map((file) => `${folder}/${file}`),
 );
 const sources = files.filter((file) => file.includes('/src/'));
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
-const importsOf = (file: string): string[] => [...textOf(file).matchAll(/^(?:import|export)\b[^'"]*?from '([^']+)'/gms)].map((match) => match[1] as string);
-const resolved = (file: string, specifier: string): string => (specifier.startsWith('.') ? normalize(join(dirname(file), specifier)) : specifier);
+const importsOf = (file: string): string[] =>
+  [...textOf(file).matchAll(/^(?:import|export)\b[^'"]*?from '([^']+)'/gms)].map((match) => match[1] as string);
+const resolved = (file: string, specifier: string): string =>
+  specifier.startsWith('.') ? normalize(join(dirname(file), specifier)) : specifier;
 const kebabCase = (name: string): string => name.replace(/(?<!^)([A-Z])/g, '-$1').toLowerCase();
 
 describe('the house', () => {
@@ -23,7 +36,9 @@ describe('the house', () => {
   });
 
   it('has no file that is named for nothing in particular', () => {
-    expect(files.filter((file) => /(^|\/)(utils?|helpers?|types|constants|common|misc|index)\.ts$/.test(file))).toEqual([]);
+    expect(files.filter((file) => /(^|\/)(utils?|helpers?|types|constants|common|misc|index)\.ts$/.test(file))).toEqual(
+      [],
+    );
   });
 
   it('reads process.env in main.ts alone', () => {
@@ -31,18 +46,28 @@ describe('the house', () => {
   });
 
   it('imports one way: proto <- platform <- services, gateway, admin, launcher', () => {
-    const wrong = sources.flatMap((file) => importsOf(file).map((specifier) => ({ file, target: resolved(file, specifier) }))).filter(({ file, target }) => {
-      const own = FOLDERS.find((folder) => file.startsWith(`${folder}/`)) as string;
-      if (target.startsWith('platform/') || target.startsWith('proto/')) return false;
-      const inHouse = FOLDERS.some((folder) => target.startsWith(`${folder}/`));
-      return inHouse && !target.startsWith(`${own}/`);
-    });
+    const wrong = sources
+      .flatMap((file) => importsOf(file).map((specifier) => ({ file, target: resolved(file, specifier) })))
+      .filter(({ file, target }) => {
+        const own = FOLDERS.find((folder) => file.startsWith(`${folder}/`)) as string;
+        if (target.startsWith('platform/') || target.startsWith('proto/')) return false;
+        const inHouse = FOLDERS.some((folder) => target.startsWith(`${folder}/`));
+        return inHouse && !target.startsWith(`${own}/`);
+      });
     expect(wrong).toEqual([]);
   });
 
   it('lets rules.ts import errors, rules and generated types alone', () => {
-    const allowed = /^(platform\/(errors|ids|principal|canonical-json|schema|clock)\.ts|proto\/.*|node:(crypto|zlib))$|\/rules\.ts$|tiers\.ts$/;
-    const wrong = sources.filter((file) => file.endsWith('/rules.ts')).flatMap((file) => importsOf(file).map((specifier) => resolved(file, specifier)).filter((target) => !allowed.test(target)).map((target) => `${file} -> ${target}`));
+    const allowed =
+      /^(platform\/(errors|ids|principal|canonical-json|schema|clock)\.ts|proto\/.*|node:(crypto|zlib))$|\/rules\.ts$|tiers\.ts$/;
+    const wrong = sources
+      .filter((file) => file.endsWith('/rules.ts'))
+      .flatMap((file) =>
+        importsOf(file)
+          .map((specifier) => resolved(file, specifier))
+          .filter((target) => !allowed.test(target))
+          .map((target) => `${file} -> ${target}`),
+      );
     expect(wrong).toEqual([]);
   });
 
@@ -51,21 +76,39 @@ describe('the house', () => {
       const [, service, rpc] = /^\/(\w+)\.v1\.\w+\/(\w+)$/.exec(path) as unknown as [string, string, string];
       const folder = service === 'platform' ? 'platform' : `services/${service}`;
       const name = kebabCase(rpc);
-      const handler = service === 'platform' || sources.some((file) => file.startsWith(`${folder}/src/`) && file.endsWith(`/${name}.ts`));
-      const test = service === 'platform' || files.some((file) => file.startsWith(`${folder}/test/`) && file.endsWith(`/${name}.test.ts`));
+      const handler =
+        service === 'platform' ||
+        sources.some((file) => file.startsWith(`${folder}/src/`) && file.endsWith(`/${name}.ts`));
+      const test =
+        service === 'platform' ||
+        files.some((file) => file.startsWith(`${folder}/test/`) && file.endsWith(`/${name}.test.ts`));
       return [...(handler ? [] : [`${folder}: no ${name}.ts`]), ...(test ? [] : [`${folder}: no ${name}.test.ts`])];
     });
     expect(missing).toEqual([]);
   });
 
   it('keeps the names of RPCs out of the gateway', () => {
-    const names = [...methodPolicies().keys()].map((path) => path.split('/')[2] as string).filter((name) => name !== 'Authenticate');
-    const found = sources.filter((file) => file.startsWith('gateway/')).flatMap((file) => names.filter((name) => new RegExp(`\\b${name}\\b|\\.${name[0]?.toLowerCase()}${name.slice(1)}\\(`).test(textOf(file))).map((name) => `${file}: ${name}`));
+    const names = [...methodPolicies().keys()]
+      .map((path) => path.split('/')[2] as string)
+      .filter((name) => name !== 'Authenticate');
+    const found = sources
+      .filter((file) => file.startsWith('gateway/'))
+      .flatMap((file) =>
+        names
+          .filter((name) =>
+            new RegExp(`\\b${name}\\b|\\.${name[0]?.toLowerCase()}${name.slice(1)}\\(`).test(textOf(file)),
+          )
+          .map((name) => `${file}: ${name}`),
+      );
     expect(found).toEqual([]);
   });
 
   it('declares who may call every RPC', () => {
-    expect([...methodPolicies()].filter(([, policy]) => policy.principals.length === 0 || policy.callers.length === 0).map(([path]) => path)).toEqual([]);
+    expect(
+      [...methodPolicies()]
+        .filter(([, policy]) => policy.principals.length === 0 || policy.callers.length === 0)
+        .map(([path]) => path),
+    ).toEqual([]);
   });
 
   it('lets only these files look across organizations', () => {
@@ -75,17 +118,34 @@ describe('the house', () => {
 
   it('hands the store that looks across organizations to wiring, jobs and these alone', () => {
     const wiring = /\/(deps|service)\.ts$|\/jobs\/[\w-]+\.ts$/;
-    const named = sources.filter((file) => file.startsWith('services/') && !wiring.test(file) && /\b(platformStore|PlatformStore|platformLedger|PlatformLedger)\b/.test(textOf(file)));
+    const named = sources.filter(
+      (file) =>
+        file.startsWith('services/') &&
+        !wiring.test(file) &&
+        /\b(platformStore|PlatformStore|platformLedger|PlatformLedger)\b/.test(textOf(file)),
+    );
     expect(named.filter((file) => !ACROSS_ORGANIZATIONS.includes(file)).sort()).toEqual(NAME_IT_ONLY);
   });
 
   it('gives every service the same first files', () => {
-    const missing = SERVICES.flatMap((name) => ['src/main.ts', 'src/config.ts', 'src/deps.ts', 'src/service.ts', 'README.md'].map((file) => `services/${name}/${file}`)).filter((file) => !existsSync(join(ROOT, file)));
+    const missing = SERVICES.flatMap((name) =>
+      ['src/main.ts', 'src/config.ts', 'src/deps.ts', 'src/service.ts', 'README.md'].map(
+        (file) => `services/${name}/${file}`,
+      ),
+    ).filter((file) => !existsSync(join(ROOT, file)));
     expect(missing).toEqual([]);
   });
 
   it('leaves nothing unfinished or silenced in the sources', () => {
-    expect(files.filter((file) => !file.endsWith('tidy.test.ts') && /\b(TODO|FIXME|XXX)\b|@ts-(ignore|nocheck|expect-error)|\bas any\b|\b(it|test|describe)\.(skip|only|todo)\b/.test(textOf(file)))).toEqual([]);
+    expect(
+      files.filter(
+        (file) =>
+          !file.endsWith('tidy.test.ts') &&
+          /\b(TODO|FIXME|XXX)\b|@ts-(ignore|nocheck|expect-error)|\bas any\b|\b(it|test|describe)\.(skip|only|todo)\b/.test(
+            textOf(file),
+          ),
+      ),
+    ).toEqual([]);
   });
 
   it('knows every proto that it routes', () => {
@@ -118,4 +178,9 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'services/credits/src/ledger/mirror.ts',
 ];
 /** These declare the port or say that they do without it. */
-const NAME_IT_ONLY: string[] = ['services/agents/src/executions/run-agent.ts', 'services/credits/src/ledger/ledger-redis.ts', 'services/credits/src/ledger/ledger-sqlite.ts', 'services/credits/src/ledger/ledger.ts'];
+const NAME_IT_ONLY: string[] = [
+  'services/agents/src/executions/run-agent.ts',
+  'services/credits/src/ledger/ledger-redis.ts',
+  'services/credits/src/ledger/ledger-sqlite.ts',
+  'services/credits/src/ledger/ledger.ts',
+];

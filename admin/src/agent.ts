@@ -22,32 +22,54 @@ const VERSIONS: readonly Column<AgentVersion>[] = [
 export function agentCommand(context: Context): Command {
   const agents = () => context.client(AgentsServiceService, 'agents');
   const command = new Command('agent').description('functional agents: definitions, versions, publishing');
-  command.command('apply <files...>').description('store definition documents as draft versions; the same document twice is one version')
+  command
+    .command('apply <files...>')
+    .description('store definition documents as draft versions; the same document twice is one version')
     .option('--publish', 'publish the version at once')
     .action(async (files: string[], { publish }: { publish?: boolean }) => {
       const options = await context.onOrganization();
       const rows: { name: string; version: number; changed: boolean; state: string }[] = [];
       for (const file of files) {
-        const { agent, version, changed } = await agents().applyAgent({ definition: readDefinition(context.pathOf(file)) }, options);
+        const { agent, version, changed } = await agents().applyAgent(
+          { definition: readDefinition(context.pathOf(file)) },
+          options,
+        );
         const { name, state } = agent as Agent;
         if (publish) await agents().publishAgent({ name, version }, options);
         rows.push({ name, version, changed, state: publish ? 'published' : state });
       }
       context.print(rows, [
-        { title: 'Name', value: (row) => row.name }, { title: 'Version', value: (row) => row.version },
-        { title: 'Changed', value: (row) => (row.changed ? 'yes' : 'no') }, { title: 'State', value: (row) => row.state },
+        { title: 'Name', value: (row) => row.name },
+        { title: 'Version', value: (row) => row.version },
+        { title: 'Changed', value: (row) => (row.changed ? 'yes' : 'no') },
+        { title: 'State', value: (row) => row.state },
       ]);
     });
-  command.command('publish <name>').description('make a version runnable; an older one is a roll-back')
+  command
+    .command('publish <name>')
+    .description('make a version runnable; an older one is a roll-back')
     .option('--version <n>', 'default: the newest', wholeNumber(1, 1e9))
     .action(async (name: string, { version }: { version?: number }) =>
-      context.printRecord((await agents().publishAgent({ name, version }, await context.onOrganization())).agent as Agent));
-  command.command('retire <name>').description('take the agent away from the API; its executions stay')
-    .action(async (name: string) => context.printRecord((await agents().retireAgent({ name }, await context.onOrganization())).agent as Agent));
-  command.command('list').description('list the agents, by name')
+      context.printRecord(
+        (await agents().publishAgent({ name, version }, await context.onOrganization())).agent as Agent,
+      ),
+    );
+  command
+    .command('retire <name>')
+    .description('take the agent away from the API; its executions stay')
+    .action(async (name: string) =>
+      context.printRecord((await agents().retireAgent({ name }, await context.onOrganization())).agent as Agent),
+    );
+  command
+    .command('list')
+    .description('list the agents, by name')
     .action(async () => context.print((await agents().listAgents({}, await context.onOrganization())).agents, AGENTS));
-  command.command('versions <name>').description('list the versions of an agent, newest first')
-    .action(async (name: string) => context.print((await agents().listAgentVersions({ name }, await context.onOrganization())).versions, VERSIONS));
+  command
+    .command('versions <name>')
+    .description('list the versions of an agent, newest first')
+    .action(async (name: string) =>
+      context.print((await agents().listAgentVersions({ name }, await context.onOrganization())).versions, VERSIONS),
+    );
   return command;
 }
 

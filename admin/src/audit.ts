@@ -16,13 +16,20 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
 
 export function auditCommand(context: Context): Command {
   const command = new Command('audit').description('the audit trail of an organization');
-  command.command('list').description('list the entries, newest first')
+  command
+    .command('list')
+    .description('list the entries, newest first')
     .option('--page-size <n>', 'entries per page', pageSize, 50)
     .option('--before <id>', 'entries before this one', '')
     .option('--action <action>', 'only this action, for example server_token.create', '')
     .action(async ({ pageSize, before, action }: { pageSize: number; before: string; action: string }) => {
       const options = await context.onOrganization();
-      const list = async (size: number, beforeId: string) => (await context.client(AuthServiceService, 'auth').listAuditEntries({ pageSize: size, beforeId, action }, options)).entries;
+      const list = async (size: number, beforeId: string) =>
+        (
+          await context
+            .client(AuthServiceService, 'auth')
+            .listAuditEntries({ pageSize: size, beforeId, action }, options)
+        ).entries;
       context.printPage(await pageOf(pageSize, before, list, ({ id }) => id), COLUMNS, '--before');
     });
   return command;

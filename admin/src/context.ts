@@ -51,11 +51,13 @@ export function makeContext(program: Command, env: Env): Context {
   const name = (): string => {
     const given = options().operator;
     if (given === undefined) return operatorName();
-    if (!OPERATOR_NAME.test(given)) throw new UsageError(`${given} is not an operator's name: letters, digits and . _ @ -`);
+    if (!OPERATOR_NAME.test(given))
+      throw new UsageError(`${given} is not an operator's name: letters, digits and . _ @ -`);
     return `operator:${given}`;
   };
   let operator: Operator | undefined;
-  const connected = (): Operator => (operator ??= openOperator({ name: name(), keyFolder: keyFolder(), addresses: env }));
+  const connected = (): Operator =>
+    (operator ??= openOperator({ name: name(), keyFolder: keyFolder(), addresses: env }));
 
   const organization = async (): Promise<CallOptions> => {
     const idOrName = options().organization;
@@ -67,7 +69,8 @@ export function makeContext(program: Command, env: Env): Context {
   const width = (): number => Number(env.COLUMNS) || process.stdout.columns || Number.POSITIVE_INFINITY;
   const write = (text: string): void => void process.stdout.write(`${text}\n`);
   const asJson = (value: object): string => JSON.stringify(value, null, 2);
-  const print: Context['print'] = (rows, columns) => write(options().json ? asJson(rows) : tableOf(rows, columns, width()));
+  const print: Context['print'] = (rows, columns) =>
+    write(options().json ? asJson(rows) : tableOf(rows, columns, width()));
   const note = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
 
   return {
@@ -78,13 +81,16 @@ export function makeContext(program: Command, env: Env): Context {
     clients: (definition, process) => connected().clients(definition, process),
     asOperator: () => connected().as(),
     async onOrganization() {
-      if (options().as) throw new UsageError('--as is for server tokens alone: everything else is done as the operator');
+      if (options().as)
+        throw new UsageError('--as is for server tokens alone: everything else is done as the operator');
       return organization();
     },
     async asUser() {
       const email = options().as;
       if (!email) throw new UsageError('Server tokens belong to a security administrator: --as <email>');
-      const { principal } = await connected().client(AuthServiceService, 'auth').assumeUser({ email }, await organization());
+      const { principal } = await connected()
+        .client(AuthServiceService, 'auth')
+        .assumeUser({ email }, await organization());
       if (!principal) throw new Error('auth made no principal');
       return connected().asPrincipal(principal);
     },

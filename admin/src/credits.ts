@@ -23,36 +23,56 @@ export function creditsCommand(context: Context): Command {
   const credits = () => context.client(CreditsServiceService, 'credits');
   const show = (account: Account): void =>
     context.printRecord(account, {
-      available: inCredits(account.availableMicros), reserved: inCredits(account.reservedMicros), spent: inCredits(account.spentMicros),
-      granted: inCredits(account.grantedMicros), openReservations: account.openReservations, ledgerRows: account.sequence,
+      available: inCredits(account.availableMicros),
+      reserved: inCredits(account.reservedMicros),
+      spent: inCredits(account.spentMicros),
+      granted: inCredits(account.grantedMicros),
+      openReservations: account.openReservations,
+      ledgerRows: account.sequence,
     });
   const command = new Command('credits').description("an organization's credits");
-  command.command('grant <credits>').description('add credits (up to six decimals)')
+  command
+    .command('grant <credits>')
+    .description('add credits (up to six decimals)')
     .option('--id <uuid>', 'id of the grant: a repeat with the same id adds nothing')
     .option('--note <text>', 'why', '')
     .action(async (amount: string, { id = newId(), note }: { id?: string; note: string }) => {
       const amountMicros = toMicros(amount);
       if (!amountMicros) throw new UsageError(`${amount} is not an amount of credits`);
       const options = await context.onOrganization();
-      const { account } = await credits().grant({ id, amountMicros, note }, options).catch((error: unknown) => {
-        throw mayBeDone(error) ? new ServiceError(error.reason, `${error.message}\nRepeat it with --id ${id}: it is then done once`, { cause: error }) : error;
-      });
+      const { account } = await credits()
+        .grant({ id, amountMicros, note }, options)
+        .catch((error: unknown) => {
+          throw mayBeDone(error)
+            ? new ServiceError(error.reason, `${error.message}\nRepeat it with --id ${id}: it is then done once`, {
+                cause: error,
+              })
+            : error;
+        });
       show(account as Account);
     });
-  command.command('balance').description('show the account')
+  command
+    .command('balance')
+    .description('show the account')
     .action(async () => show((await credits().getBalance({}, await context.onOrganization())).account as Account));
-  command.command('rebuild').description('make the account anew from its ledger rows, after Redis lost or forked data')
+  command
+    .command('rebuild')
+    .description('make the account anew from its ledger rows, after Redis lost or forked data')
     .action(async () => show((await credits().rebuildLedger({}, await context.onOrganization())).account as Account));
-  command.command('ledger').description('list the ledger, newest first')
+  command
+    .command('ledger')
+    .description('list the ledger, newest first')
     .option('--page-size <n>', 'rows per page', pageSize, 50)
     .option('--before <row>', 'rows below this number', wholeNumber(0, Number.MAX_SAFE_INTEGER), 0)
     .action(async ({ pageSize, before }: { pageSize: number; before: number }) => {
       const options = await context.onOrganization();
-      const list = async (size: number, beforeSequence: number) => (await credits().listLedgerRows({ pageSize: size, beforeSequence }, options)).rows;
+      const list = async (size: number, beforeSequence: number) =>
+        (await credits().listLedgerRows({ pageSize: size, beforeSequence }, options)).rows;
       context.printPage(await pageOf(pageSize, before, list, ({ sequence }) => sequence), COLUMNS, '--before');
     });
   return command;
 }
 
 /** Whatever is no refusal: the service, or the way to it, failed somewhere before the answer was here. */
-const mayBeDone = (error: unknown): error is ServiceError => error instanceof ServiceError && ERRORS[error.reason].http >= ERRORS.CLIENT_GONE.http;
+const mayBeDone = (error: unknown): error is ServiceError =>
+  error instanceof ServiceError && ERRORS[error.reason].http >= ERRORS.CLIENT_GONE.http;

@@ -4,7 +4,9 @@ import { runJobs } from './job.ts';
 
 export function eventsCommand(context: Context): Command {
   const command = new Command('events').description('what consumers of events gave up on: dead letters');
-  command.command('replay').description('hand every dead letter to its consumer again, oldest first, until one fails')
+  command
+    .command('replay')
+    .description('hand every dead letter to its consumer again, oldest first, until one fails')
     .action(() => runJobs(context, 'dead-letters'));
   return command;
 }

@@ -5,7 +5,11 @@ import type { Context } from './context.ts';
 
 export function keysCommand(context: Context): Command {
   const command = new Command('keys').description('the keys by which processes and operators know each other');
-  command.command('create').description('make the missing keys of all processes and of this operator in DATA_DIR/keys (npm start does it, too)')
+  command
+    .command('create')
+    .description(
+      'make the missing keys of all processes and of this operator in DATA_DIR/keys (npm start does it, too)',
+    )
     .action(() => {
       const folder = context.keyFolder();
       const added = createKeys(folder, [...Object.keys(PROCESSES), context.operatorName()]);

@@ -19,21 +19,41 @@ export function organizationCommand(context: Context): Command {
     const { organization } = await auth().getOrganization({ idOrName }, context.asOperator());
     return (organization as Organization).id;
   };
-  const show = ({ organization }: { organization: Organization | undefined }): void => context.printRecord(organization as Organization);
+  const show = ({ organization }: { organization: Organization | undefined }): void =>
+    context.printRecord(organization as Organization);
   const command = new Command('organization').description('organizations and their licence tiers');
-  command.command('create <name>').description('create an organization')
+  command
+    .command('create <name>')
+    .description('create an organization')
     .option('--tier <tier>', 'starter, professional or enterprise', 'starter')
-    .action(async (name: string, { tier }: { tier: string }) => show(await auth().createOrganization({ name, tier }, context.asOperator())));
-  command.command('list').description('list all organizations, by name')
+    .action(async (name: string, { tier }: { tier: string }) =>
+      show(await auth().createOrganization({ name, tier }, context.asOperator())),
+    );
+  command
+    .command('list')
+    .description('list all organizations, by name')
     .action(async () => {
-      const list = async (size: number, afterName: string) => (await auth().listOrganizations({ pageSize: size, afterName }, context.asOperator())).organizations;
+      const list = async (size: number, afterName: string) =>
+        (await auth().listOrganizations({ pageSize: size, afterName }, context.asOperator())).organizations;
       context.print(await allOf(PAGE_SIZE, '', list, ({ name }) => name), COLUMNS);
     });
-  command.command('deactivate <name-or-id>').description("refuse the organization's tokens from the next request on")
-    .action(async (idOrName: string) => show(await auth().deactivateOrganization({ id: await idOf(idOrName) }, context.asOperator())));
-  command.command('activate <name-or-id>').description('let the organization in again')
-    .action(async (idOrName: string) => show(await auth().activateOrganization({ id: await idOf(idOrName) }, context.asOperator())));
-  command.command('tier <name-or-id> <tier>').description('set the licence tier')
-    .action(async (idOrName: string, tier: string) => show(await auth().setOrganizationTier({ id: await idOf(idOrName), tier }, context.asOperator())));
+  command
+    .command('deactivate <name-or-id>')
+    .description("refuse the organization's tokens from the next request on")
+    .action(async (idOrName: string) =>
+      show(await auth().deactivateOrganization({ id: await idOf(idOrName) }, context.asOperator())),
+    );
+  command
+    .command('activate <name-or-id>')
+    .description('let the organization in again')
+    .action(async (idOrName: string) =>
+      show(await auth().activateOrganization({ id: await idOf(idOrName) }, context.asOperator())),
+    );
+  command
+    .command('tier <name-or-id> <tier>')
+    .description('set the licence tier')
+    .action(async (idOrName: string, tier: string) =>
+      show(await auth().setOrganizationTier({ id: await idOf(idOrName), tier }, context.asOperator())),
+    );
   return command;
 }

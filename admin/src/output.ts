@@ -11,25 +11,57 @@ export interface Column<T> {
 /** Of a date; a column that is wider gives way down to this. */
 const MIN_WIDTH = 10;
 const GAP = 2;
-const LINES = ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'];
+const LINES = [
+  'top',
+  'top-mid',
+  'top-left',
+  'top-right',
+  'bottom',
+  'bottom-mid',
+  'bottom-left',
+  'bottom-right',
+  'left',
+  'left-mid',
+  'mid',
+  'mid-mid',
+  'right',
+  'right-mid',
+];
 const NO_LINES = { ...Object.fromEntries(LINES.map((line) => [line, ''])), middle: ' ' };
 
 /** Rows as a table at most `width` characters wide: the widest columns give way, and their cells take several lines. */
 export function tableOf<T extends object>(rows: readonly T[], columns: readonly Column<T>[], width: number): string {
   if (rows.length === 0) return 'None.';
   const cells = rows.map((row) => columns.map((column) => printable(column.value(row))));
-  const natural = columns.map((column, i) => Math.max(column.title.length, ...cells.map((line) => widthOf(line[i] as string))));
-  const widths = fit(natural, columns.map(({ keep }) => keep === true), width);
-  const table = new Table({ head: columns.map(({ title }) => title), chars: NO_LINES, style: { head: [], border: [], 'padding-left': 0, 'padding-right': GAP - 1 }, colWidths: widths.map((each) => each + GAP - 1) });
+  const natural = columns.map((column, i) =>
+    Math.max(column.title.length, ...cells.map((line) => widthOf(line[i] as string))),
+  );
+  const widths = fit(
+    natural,
+    columns.map(({ keep }) => keep === true),
+    width,
+  );
+  const table = new Table({
+    head: columns.map(({ title }) => title),
+    chars: NO_LINES,
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': GAP - 1 },
+    colWidths: widths.map((each) => each + GAP - 1),
+  });
   table.push(...cells.map((line) => line.map((cell, i) => wrapped(cell, widths[i] as number))));
-  return table.toString().split('\n').map((line) => line.trimEnd()).join('\n');
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
 }
 
 /** One record as lines of name and value. */
 export function linesOf(record: object): string {
   const entries = Object.entries(record).filter(([, value]) => value !== undefined);
   const width = Math.max(...entries.map(([name]) => name.length));
-  return entries.map(([name, value]) => `${name.padEnd(width)}  ${printable(Array.isArray(value) ? inList(value) : value)}`).join('\n');
+  return entries
+    .map(([name, value]) => `${name.padEnd(width)}  ${printable(Array.isArray(value) ? inList(value) : value)}`)
+    .join('\n');
 }
 
 function fit(natural: readonly number[], kept: readonly boolean[], width: number): number[] {
@@ -67,8 +99,10 @@ function piecesOf(word: string, width: number): string[] {
 }
 
 // names come from customers: no control character reaches the terminal
-const printable = (value: unknown): string => (value === undefined ? '-' : inSeconds(String(value)).replace(/\p{C}/gu, '?'));
-const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
+const printable = (value: unknown): string =>
+  value === undefined ? '-' : inSeconds(String(value)).replace(/\p{C}/gu, '?');
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
 const widthOf = (text: string): number => [...text].length + (text.match(WIDE)?.length ?? 0);
 
 /** Times as people read them: without milliseconds, and with a place to break the line. */
@@ -76,7 +110,8 @@ const inSeconds = (text: string): string => text.replace(/^(\d{4}-\d\d-\d\d)T(\d
 export const inList = (values: readonly string[]): string => values.join(', ') || '-';
 
 /** 1,250,000 micro-credits -> "1.25". */
-export const inCredits = (micros: number): string => (micros / 1_000_000).toLocaleString('en', { maximumFractionDigits: 6 });
+export const inCredits = (micros: number): string =>
+  (micros / 1_000_000).toLocaleString('en', { maximumFractionDigits: 6 });
 
 /** "12.5" -> 12,500,000 micro-credits; undefined when it is no amount of at most six decimals. */
 export function toMicros(credits: string): number | undefined {

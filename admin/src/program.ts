@@ -14,7 +14,17 @@ import { tokenCommand } from './token.ts';
 import { userCommand } from './user.ts';
 import { UsageError } from './usage-error.ts';
 
-const COMMANDS = [organizationCommand, userCommand, tokenCommand, creditsCommand, agentCommand, auditCommand, eventsCommand, jobCommand, keysCommand];
+const COMMANDS = [
+  organizationCommand,
+  userCommand,
+  tokenCommand,
+  creditsCommand,
+  agentCommand,
+  auditCommand,
+  eventsCommand,
+  jobCommand,
+  keysCommand,
+];
 const HELP = `
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 Services are found by <NAME>_ADDRESS or <NAME>_LISTEN (default: where npm start puts them), keys in DATA_DIR/keys.
@@ -27,8 +37,15 @@ export async function runCommand(env: Env, argv: readonly string[]): Promise<voi
   const program = new Command('npm run admin --')
     .description('The admin command line: speaks gRPC to the services as a named operator, with a key of its own.')
     .option('--json', 'print JSON instead of tables')
-    .option('--organization <name-or-id>', 'organization acted on (or ORGANIZATION in the environment)', env.ORGANIZATION)
-    .option('--as <email>', 'act as this user of the organization (for server tokens, which belong to a security administrator)')
+    .option(
+      '--organization <name-or-id>',
+      'organization acted on (or ORGANIZATION in the environment)',
+      env.ORGANIZATION,
+    )
+    .option(
+      '--as <email>',
+      'act as this user of the organization (for server tokens, which belong to a security administrator)',
+    )
     .option('--operator <name>', 'whose operator key is used (default: your user name)')
     .addHelpText('after', HELP)
     .configureHelp({ showGlobalOptions: true })
@@ -63,7 +80,9 @@ function report(error: unknown): number {
 /** The message, and what is wrong where; a single fault in one line. */
 function sentenceOf({ message, details }: ServiceError): string {
   const faults = details.map((fault) => `${fault.path.slice(1).replaceAll('/', '.')}: ${fault.message}`);
-  return details.length === 1 && details[0]?.message === message ? (faults[0] as string) : [message, ...faults.map((fault) => `  ${fault}`)].join('\n');
+  return details.length === 1 && details[0]?.message === message
+    ? (faults[0] as string)
+    : [message, ...faults.map((fault) => `  ${fault}`)].join('\n');
 }
 
 function say(message: string, exitCode: number): number {

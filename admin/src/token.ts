@@ -17,21 +17,32 @@ const COLUMNS: readonly Column<ServerToken>[] = [
 export function tokenCommand(context: Context): Command {
   const auth = () => context.client(AuthServiceService, 'auth');
   const command = new Command('token').description('server tokens; all of it needs --as a security administrator');
-  command.command('create <name>').description('create a server token; its value is shown this once')
+  command
+    .command('create <name>')
+    .description('create a server token; its value is shown this once')
     .option('--expires-at <time>', 'ISO 8601 time; default: never')
     .action(async (name: string, { expiresAt }: { expiresAt?: string }) => {
       const { serverToken, value } = await auth().createServerToken({ name, expiresAt }, await context.asUser());
       context.printRecord({ ...(serverToken as ServerToken), value });
     });
-  command.command('list').description('list the server tokens, newest first')
+  command
+    .command('list')
+    .description('list the server tokens, newest first')
     .option('--page-size <n>', 'tokens per page', pageSize, 100)
     .option('--after <id>', 'tokens after this one', '')
     .action(async ({ pageSize, after }: { pageSize: number; after: string }) => {
       const options = await context.asUser();
-      const list = async (size: number, afterId: string) => (await auth().listServerTokens({ pageSize: size, afterId }, options)).serverTokens;
+      const list = async (size: number, afterId: string) =>
+        (await auth().listServerTokens({ pageSize: size, afterId }, options)).serverTokens;
       context.printPage(await pageOf(pageSize, after, list, ({ id }) => id), COLUMNS, '--after');
     });
-  command.command('revoke <name-or-id>').description('revoke a server token: refused on the next request')
-    .action(async (idOrName: string) => context.printRecord((await auth().revokeServerToken({ idOrName }, await context.asUser())).serverToken as ServerToken));
+  command
+    .command('revoke <name-or-id>')
+    .description('revoke a server token: refused on the next request')
+    .action(async (idOrName: string) =>
+      context.printRecord(
+        (await auth().revokeServerToken({ idOrName }, await context.asUser())).serverToken as ServerToken,
+      ),
+    );
   return command;
 }

@@ -4,9 +4,12 @@ export class UsageError extends Error {
 }
 
 /** Parser of an option that takes a whole number. */
-export const wholeNumber = (min: number, max: number) => (text: string): number => {
-  const value = Number(text);
-  if (!/^\d{1,15}$/.test(text) || value < min || value > max) throw new UsageError(`${text} is not a whole number from ${min} to ${max}`);
-  return value;
-};
+export const wholeNumber =
+  (min: number, max: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!/^\d{1,15}$/.test(text) || value < min || value > max)
+      throw new UsageError(`${text} is not a whole number from ${min} to ${max}`);
+    return value;
+  };
 export const pageSize = wholeNumber(1, 1_000);

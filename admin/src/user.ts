@@ -16,26 +16,51 @@ const COLUMNS: readonly Column<User>[] = [
 export function userCommand(context: Context): Command {
   const auth = () => context.client(AuthServiceService, 'auth');
   const show = ({ user }: { user: User | undefined }): void => context.printRecord(user as User);
-  const command = new Command('user').description('users of an organization, their roles (admin, security_admin) and groups');
-  command.command('create <email>').description('create a user, or let a known one into the organization')
+  const command = new Command('user').description(
+    'users of an organization, their roles (admin, security_admin) and groups',
+  );
+  command
+    .command('create <email>')
+    .description('create a user, or let a known one into the organization')
     .option('--name <name>', 'shown name (default: the part before @)')
     .option('--role <role...>', 'roles', [])
     .option('--group <group...>', 'groups', [])
     .action(async (email: string, { name, role, group }: { name?: string; role: string[]; group: string[] }) =>
-      show(await auth().createUser({ email, name: name ?? (email.split('@')[0] as string), roles: role, groups: group }, await context.onOrganization())));
-  command.command('list').description('list the users of the organization')
+      show(
+        await auth().createUser(
+          { email, name: name ?? (email.split('@')[0] as string), roles: role, groups: group },
+          await context.onOrganization(),
+        ),
+      ),
+    );
+  command
+    .command('list')
+    .description('list the users of the organization')
     .option('--page-size <n>', 'users per page', pageSize, 100)
     .option('--after <email>', 'users after this one', '')
     .action(async ({ pageSize, after }: { pageSize: number; after: string }) => {
       const options = await context.onOrganization();
-      const list = async (size: number, afterEmail: string) => (await auth().listUsers({ pageSize: size, afterEmail }, options)).users;
+      const list = async (size: number, afterEmail: string) =>
+        (await auth().listUsers({ pageSize: size, afterEmail }, options)).users;
       context.printPage(await pageOf(pageSize, after, list, ({ email }) => email), COLUMNS, '--after');
     });
-  command.command('set-roles <email> [roles...]').description('replace the roles; none takes them all away')
-    .action(async (email: string, roles: string[]) => show(await auth().setUserRoles({ email, roles }, await context.onOrganization())));
-  command.command('set-groups <email> [groups...]').description('replace the groups; none takes them all away')
-    .action(async (email: string, groups: string[]) => show(await auth().setUserGroups({ email, groups }, await context.onOrganization())));
-  command.command('remove <email>').description('take the user out of the organization')
-    .action(async (email: string) => context.printRecord(await auth().removeUser({ email }, await context.onOrganization())));
+  command
+    .command('set-roles <email> [roles...]')
+    .description('replace the roles; none takes them all away')
+    .action(async (email: string, roles: string[]) =>
+      show(await auth().setUserRoles({ email, roles }, await context.onOrganization())),
+    );
+  command
+    .command('set-groups <email> [groups...]')
+    .description('replace the groups; none takes them all away')
+    .action(async (email: string, groups: string[]) =>
+      show(await auth().setUserGroups({ email, groups }, await context.onOrganization())),
+    );
+  command
+    .command('remove <email>')
+    .description('take the user out of the organization')
+    .action(async (email: string) =>
+      context.printRecord(await auth().removeUser({ email }, await context.onOrganization())),
+    );
   return command;
 }

@@ -33,7 +33,8 @@ for (const [service, collections] of Object.entries(PLAN)) {
   const database = `${PREFIX}_${service}`;
   for (const [name, key] of Object.entries(collections)) {
     const collection = db.getSiblingDB(database).getCollection(name);
-    const begins = ({ key: fields }) => Object.keys(fields).join().concat(',').startsWith(Object.keys(key).join().concat(','));
+    const begins = ({ key: fields }) =>
+      Object.keys(fields).join().concat(',').startsWith(Object.keys(key).join().concat(','));
     if (!collection.getIndexes().some(begins)) collection.createIndex(key);
     sh.shardCollection(`${database}.${name}`, key);
     print(`${database}.${name} by ${JSON.stringify(key)}`);

@@ -9,7 +9,8 @@ const execute = promisify(execFile);
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /** Whether PATH has this program. */
-export const onPath = (program: string, env: Env): boolean => (env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && isExecutable(join(folder, program)));
+export const onPath = (program: string, env: Env): boolean =>
+  (env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && isExecutable(join(folder, program)));
 
 function isExecutable(file: string): boolean {
   try {
@@ -21,7 +22,11 @@ function isExecutable(file: string): boolean {
 }
 
 /** Whether the program runs and ends well. */
-export const succeeds = (command: readonly string[], env: Env): Promise<boolean> => outputOf(command, env).then(() => true, () => false);
+export const succeeds = (command: readonly string[], env: Env): Promise<boolean> =>
+  outputOf(command, env).then(
+    () => true,
+    () => false,
+  );
 
 /** Its standard output. @throws Error with the last line that it wrote on standard error */
 export async function outputOf([program, ...args]: readonly string[], env: Env, cwd?: string): Promise<string> {

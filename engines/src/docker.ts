@@ -8,16 +8,25 @@ import type { Say } from './say.ts';
 import { alone, readState, runningOf, writeState } from './state.ts';
 
 const COMPOSE = ['docker', 'compose', '--file', join(import.meta.dirname, '../../deploy/compose.yaml')];
-const URLS = { mongodb: 'mongodb://127.0.0.1:27017/?replicaSet=rs0', redis: 'redis://127.0.0.1:6379', kafka: '127.0.0.1:9092' };
+const URLS = {
+  mongodb: 'mongodb://127.0.0.1:27017/?replicaSet=rs0',
+  redis: 'redis://127.0.0.1:6379',
+  kafka: '127.0.0.1:9092',
+};
 
 /** Starts deploy/compose.yaml and waits until its servers are healthy. @returns the lines to evaluate. @throws StartError */
 export async function composeUp(engines: string, env: Env, say: Say): Promise<string> {
-  if (!(await succeeds(['docker', 'info'], env))) throw new StartError('No Docker engine answers (docker info); npm run engines -- up does without');
-  if (!(await succeeds([...COMPOSE, 'version'], env))) throw new StartError('Docker has no compose plugin: install the package docker-compose-plugin (Debian: docker-compose)');
+  if (!(await succeeds(['docker', 'info'], env)))
+    throw new StartError('No Docker engine answers (docker info); npm run engines -- up does without');
+  if (!(await succeeds([...COMPOSE, 'version'], env)))
+    throw new StartError(
+      'Docker has no compose plugin: install the package docker-compose-plugin (Debian: docker-compose)',
+    );
   makeFolder(engines);
   return alone(engines, say, async () => {
     const state = readState(engines);
-    if (SERVERS.some((recipe) => runningOf(state, recipe))) throw new StartError('Servers of npm run engines -- up run; npm run engines -- down ends them');
+    if (SERVERS.some((recipe) => runningOf(state, recipe)))
+      throw new StartError('Servers of npm run engines -- up run; npm run engines -- down ends them');
     say('starting deploy/compose.yaml');
     writeState(engines, { ...state, docker: true });
     try {
@@ -39,7 +48,13 @@ export async function composeDown(env: Env, say: Say, purge: boolean): Promise<v
 
 /** Of the composition. */
 export async function composeStatus(env: Env): Promise<{ text: string; allUp: boolean }> {
-  const running = await outputOf([...COMPOSE, 'ps', '--services', '--status', 'running'], env).then((text) => text.split('\n'), (): string[] => []);
-  const lines = SERVERS.map(({ key, name }) => `${name.padEnd(8)}  ${running.includes(key) ? `${URLS[key]}  (docker compose)` : 'does not run'}\n`);
+  const running = await outputOf([...COMPOSE, 'ps', '--services', '--status', 'running'], env).then(
+    (text) => text.split('\n'),
+    (): string[] => [],
+  );
+  const lines = SERVERS.map(
+    ({ key, name }) =>
+      `${name.padEnd(8)}  ${running.includes(key) ? `${URLS[key]}  (docker compose)` : 'does not run'}\n`,
+  );
   return { text: lines.join(''), allUp: SERVERS.every(({ key }) => running.includes(key)) };
 }

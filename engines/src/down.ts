@@ -13,12 +13,14 @@ export function down(engines: string, env: Env, say: Say, { purge }: { purge: bo
     const state = readState(engines);
     if (state.docker) await composeDown(env, say, purge);
     delete state.docker;
-    await Promise.all(SERVERS.map(async (recipe) => {
-      const running = runningOf(state, recipe);
-      if (running) await end(running);
-      say(running ? `${recipe.name} ended (pid ${running.pid})` : `${recipe.name} does not run`);
-      delete state.servers[recipe.key]?.process;
-    }));
+    await Promise.all(
+      SERVERS.map(async (recipe) => {
+        const running = runningOf(state, recipe);
+        if (running) await end(running);
+        say(running ? `${recipe.name} ended (pid ${running.pid})` : `${recipe.name} does not run`);
+        delete state.servers[recipe.key]?.process;
+      }),
+    );
     writeState(engines, state);
     if (purge) rmSync(join(engines, 'data'), { recursive: true, force: true });
   });

@@ -12,17 +12,38 @@ import type { Say } from './say.ts';
 export async function install(engines: string, env: Env, say: Say): Promise<void> {
   const kafka = kafkaFolder(engines);
   const secantus = secantusFolder(engines);
-  await provide([JAVA, REDIS, STRACE, ...(existsSync(kafka) ? [] : [MAVEN]), ...(existsSync(secantus) ? [] : [PYTHON])], env, say);
+  await provide(
+    [JAVA, REDIS, STRACE, ...(existsSync(kafka) ? [] : [MAVEN]), ...(existsSync(secantus) ? [] : [PYTHON])],
+    env,
+    say,
+  );
   await allDone([
     whole(kafka, async (folder) => {
       say(`installing Kafka ${KAFKA_VERSION} (Maven Central)`);
       writeFileSync(join(folder, 'pom.xml'), POM);
-      await must('mvn', ['mvn', '-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${folder}`], env, folder);
+      await must(
+        'mvn',
+        ['mvn', '-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${folder}`],
+        env,
+        folder,
+      );
     }),
     whole(secantus, async (folder) => {
       say(`installing SecantusDB ${SECANTUSDB_VERSION} (PyPI)`);
       await must('python3 -m venv', ['python3', '-m', 'venv', folder], env);
-      await must('pip', [join(folder, 'bin/python3'), '-m', 'pip', 'install', '-q', '--disable-pip-version-check', `SecantusDB==${SECANTUSDB_VERSION}`], env);
+      await must(
+        'pip',
+        [
+          join(folder, 'bin/python3'),
+          '-m',
+          'pip',
+          'install',
+          '-q',
+          '--disable-pip-version-check',
+          `SecantusDB==${SECANTUSDB_VERSION}`,
+        ],
+        env,
+      );
     }),
   ]);
 }
@@ -31,7 +52,8 @@ export async function install(engines: string, env: Env, say: Say): Promise<void
 async function whole(folder: string, make: (folder: string) => Promise<void>): Promise<void> {
   if (existsSync(folder)) return;
   const prefix = `${folder}.partial-`;
-  for (const name of readdirSync(dirname(folder))) if (name.startsWith(basename(prefix))) rmSync(join(dirname(folder), name), { recursive: true, force: true });
+  for (const name of readdirSync(dirname(folder)))
+    if (name.startsWith(basename(prefix))) rmSync(join(dirname(folder), name), { recursive: true, force: true });
   const partial = mkdtempSync(prefix);
   await make(partial);
   renameSync(partial, folder);

@@ -13,7 +13,16 @@ const ASK_TIMEOUT_MS = 2_000;
 const run = promisify(execFile);
 const logsOf = (data: string): string => join(data, 'logs');
 const propertiesOf = (data: string): string => join(data, 'server.properties');
-const java = (engines: string, ...rest: string[]): string[] => ['java', '-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', '-cp', join(kafkaFolder(engines), '*'), ...rest];
+const java = (engines: string, ...rest: string[]): string[] => [
+  'java',
+  '-Xmx384m',
+  '-XX:+UseSerialGC',
+  '-XX:TieredStopAtLevel=1',
+  '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
+  '-cp',
+  join(kafkaFolder(engines), '*'),
+  ...rest,
+];
 
 export const kafka: Recipe = {
   key: 'kafka',
@@ -26,13 +35,27 @@ export const kafka: Recipe = {
     if (existsSync(formatted)) return;
     rmSync(logsOf(place.data), { recursive: true, force: true });
     mkdirSync(logsOf(place.data));
-    const [program, ...args] = java(place.engines, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', propertiesOf(place.data)) as [string, ...string[]];
+    const [program, ...args] = java(
+      place.engines,
+      'kafka.tools.StorageTool',
+      'format',
+      '-t',
+      clusterId(),
+      '-c',
+      propertiesOf(place.data),
+    ) as [string, ...string[]];
     await run(program, args);
     writeFileSync(formatted, '');
   },
   command: ({ engines, data }) => java(engines, 'kafka.Kafka', propertiesOf(data)),
   async answers(port) {
-    const client = new Kafka({ brokers: [`127.0.0.1:${port}`], logLevel: logLevel.NOTHING, retry: { retries: 0 }, connectionTimeout: ASK_TIMEOUT_MS, requestTimeout: ASK_TIMEOUT_MS });
+    const client = new Kafka({
+      brokers: [`127.0.0.1:${port}`],
+      logLevel: logLevel.NOTHING,
+      retry: { retries: 0 },
+      connectionTimeout: ASK_TIMEOUT_MS,
+      requestTimeout: ASK_TIMEOUT_MS,
+    });
     const admin = client.admin();
     try {
       await admin.connect();

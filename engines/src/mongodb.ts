@@ -15,11 +15,25 @@ export const mongodb: Recipe = {
   prepare: async () => undefined,
   // by module: the scripts of a virtual environment name the folder that it was made in
   command: ({ engines, data, port }) => [
-    join(secantusFolder(engines), 'bin/python3'), '-m', 'secantus', '--host', '127.0.0.1', '--port', String(port), '--storage-path', join(data, 'wiredtiger'),
-    '--cache-size', '256M', '--sync-on-commit', '--enable-test-commands',
+    join(secantusFolder(engines), 'bin/python3'),
+    '-m',
+    'secantus',
+    '--host',
+    '127.0.0.1',
+    '--port',
+    String(port),
+    '--storage-path',
+    join(data, 'wiredtiger'),
+    '--cache-size',
+    '256M',
+    '--sync-on-commit',
+    '--enable-test-commands',
   ],
   async answers(port) {
-    const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, { serverSelectionTimeoutMS: ASK_TIMEOUT_MS, connectTimeoutMS: ASK_TIMEOUT_MS });
+    const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, {
+      serverSelectionTimeoutMS: ASK_TIMEOUT_MS,
+      connectTimeoutMS: ASK_TIMEOUT_MS,
+    });
     try {
       return (await client.db('admin').command({ hello: 1 })).isWritablePrimary === true;
     } finally {

@@ -11,7 +11,11 @@ export interface Need {
   isThere(env: Env): Promise<boolean>;
 }
 
-const program = (name: string, debian: string): Need => ({ what: name, package: debian, isThere: async (env) => onPath(name, env) });
+const program = (name: string, debian: string): Need => ({
+  what: name,
+  package: debian,
+  isThere: async (env) => onPath(name, env),
+});
 
 export const JAVA = program('java', 'default-jre-headless');
 export const MAVEN = program('mvn', 'maven');
@@ -19,7 +23,11 @@ export const REDIS = program('redis-server', 'redis-server');
 /** Slows the disk under a server of a test. */
 export const STRACE = program('strace', 'strace');
 /** Debian's python3 alone cannot make a virtual environment. */
-export const PYTHON: Need = { what: 'python3 with venv', package: 'python3-venv', isThere: (env) => succeeds(['python3', '-c', 'import venv, ensurepip'], env) };
+export const PYTHON: Need = {
+  what: 'python3 with venv',
+  package: 'python3-venv',
+  isThere: (env) => succeeds(['python3', '-c', 'import venv, ensurepip'], env),
+};
 
 /** Installs what is missing where that may be done (root, apt-get). @throws StartError naming what is missing and its packages */
 export async function provide(needs: readonly Need[], env: Env, say: Say): Promise<void> {
@@ -30,7 +38,11 @@ export async function provide(needs: readonly Need[], env: Env, say: Say): Promi
     say(`installing ${inList(packages)} (apt-get)`);
     const quiet = { ...env, DEBIAN_FRONTEND: 'noninteractive' };
     await must('apt-get update', ['apt-get', 'update', '-qq'], quiet);
-    await must(`apt-get install ${packages.join(' ')}`, ['apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...packages], quiet);
+    await must(
+      `apt-get install ${packages.join(' ')}`,
+      ['apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...packages],
+      quiet,
+    );
   }
   const still = await missingOf(needs, env);
   if (still.length > 0) throw new StartError(sentence(still));

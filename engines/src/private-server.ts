@@ -56,20 +56,40 @@ export async function startMongo({ users = [], ...options }: MongoOptions = {}):
 }
 
 export const startRedis = (given: RedisOptions = {}): Promise<PrivateServer<RedisOptions>> =>
-  startPrivate(redis, given, ({ args = [], slowSyncMs = 0 }) => ({ under: slowSyncMs > 0 ? slowSync(slowSyncMs) : [], after: args }));
+  startPrivate(redis, given, ({ args = [], slowSyncMs = 0 }) => ({
+    under: slowSyncMs > 0 ? slowSync(slowSyncMs) : [],
+    after: args,
+  }));
 
 /** `args` are lines of server.properties by the tool's `--override`. */
 export const startKafka = (given: ServerOptions = {}): Promise<PrivateServer> =>
   startPrivate(kafka, given, ({ args = [] }) => ({ after: args.flatMap((line) => ['--override', line]) }));
 
 /** Traced from a grandchild, so that the server's pid is the child's. */
-const slowSync = (ms: number): string[] => ['strace', '-D', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=fdatasync,fsync', '-e', `inject=fdatasync,fsync:delay_enter=${ms * 1_000}`];
+const slowSync = (ms: number): string[] => [
+  'strace',
+  '-D',
+  '-f',
+  '-qq',
+  '-o',
+  '/dev/null',
+  '-e',
+  'trace=fdatasync,fsync',
+  '-e',
+  `inject=fdatasync,fsync:delay_enter=${ms * 1_000}`,
+];
 /** A test that is killed leaves no server behind. */
 const DIE_WITH_PARENT = ['setpriv', '--pdeathsig', 'KILL'];
 
 /** @param around what its command stands under, and what comes after it */
-async function startPrivate<O extends ServerOptions>(recipe: Recipe, given: O, around: (options: O) => { under?: readonly string[]; after: readonly string[] }): Promise<PrivateServer<O>> {
-  const installed = { mongodb: secantusFolder, redis: (engines: string) => engines, kafka: kafkaFolder }[recipe.key](ENGINES_FOLDER);
+async function startPrivate<O extends ServerOptions>(
+  recipe: Recipe,
+  given: O,
+  around: (options: O) => { under?: readonly string[]; after: readonly string[] },
+): Promise<PrivateServer<O>> {
+  const installed = { mongodb: secantusFolder, redis: (engines: string) => engines, kafka: kafkaFolder }[recipe.key](
+    ENGINES_FOLDER,
+  );
   if (!existsSync(installed)) throw new Error(`${recipe.name} is not installed: npm run engines -- up does it`);
   const folder = mkdtempSync(join(tmpdir(), `aks-${recipe.key}-`));
   const place = { engines: ENGINES_FOLDER, data: join(folder, 'data'), port: await freePort() };

@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs';
 export function stateOf(pid: number, thread?: string): string | undefined {
   try {
     // it stands behind the name, which may hold anything
-    return /\) (.) [^)]*$/.exec(readFileSync(`/proc/${pid}/${thread === undefined ? '' : `task/${thread}/`}stat`, 'utf8'))?.[1];
+    return /\) (.) [^)]*$/.exec(
+      readFileSync(`/proc/${pid}/${thread === undefined ? '' : `task/${thread}/`}stat`, 'utf8'),
+    )?.[1];
   } catch {
     return undefined;
   }

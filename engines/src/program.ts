@@ -23,15 +23,23 @@ export async function runCommand(env: Env, argv: readonly string[]): Promise<voi
     .description('Real servers for the services to use: MongoDB (SecantusDB stands in for mongod), Redis, Kafka.')
     .addHelpText('after', HELP)
     .exitOverride();
-  program.command('up')
-    .description('install what is missing, start what does not run, wait until all answer, print the settings to export')
+  program
+    .command('up')
+    .description(
+      'install what is missing, start what does not run, wait until all answer, print the settings to export',
+    )
     .option('--docker', 'by deploy/compose.yaml on a Docker engine')
-    .action(async ({ docker }: { docker?: true }) => void process.stdout.write(await (docker ? composeUp : up)(engines, env, say)));
-  program.command('down')
+    .action(
+      async ({ docker }: { docker?: true }) =>
+        void process.stdout.write(await (docker ? composeUp : up)(engines, env, say)),
+    );
+  program
+    .command('down')
     .description('end what up started')
     .option('--purge', 'delete the data, too')
     .action(({ purge = false }: { purge?: boolean }) => down(engines, env, say, { purge }));
-  program.command('status')
+  program
+    .command('status')
     .description('what runs, where')
     .action(async () => {
       const { text, allUp } = await status(engines, env);

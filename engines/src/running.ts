@@ -19,7 +19,10 @@ export interface Known {
 }
 
 /** Starts the command with its output appended to `log`. @throws StartError when the program cannot be started */
-export function launch(command: readonly string[], options: { log: string; cwd: string; detached: boolean; env?: NodeJS.ProcessEnv }): ChildProcess & { pid: number } {
+export function launch(
+  command: readonly string[],
+  options: { log: string; cwd: string; detached: boolean; env?: NodeJS.ProcessEnv },
+): ChildProcess & { pid: number } {
   const [program, ...args] = command as [string, ...string[]];
   const log = openSync(options.log, 'a', 0o600);
   const { detached, cwd, env } = options;
@@ -53,8 +56,12 @@ export async function answering(recipe: Recipe, known: Known, port: number, log:
     if (await recipe.answers(port).catch(() => false)) return;
     // between fork and exec it has its parent's command line
     if (isRunning(known)) becomesUntil = Date.now() + BECOMES_WITHIN_MS;
-    if (isGone(known.pid) || Date.now() > becomesUntil) throw new StartError(`${recipe.name} ended before it answered: ${lastWords(log)} (${log})`);
-    if (Date.now() > until) throw new StartError(`${recipe.name} did not answer on port ${port} within ${ANSWERS_WITHIN_MS / 1000} s: ${lastWords(log)} (${log})`);
+    if (isGone(known.pid) || Date.now() > becomesUntil)
+      throw new StartError(`${recipe.name} ended before it answered: ${lastWords(log)} (${log})`);
+    if (Date.now() > until)
+      throw new StartError(
+        `${recipe.name} did not answer on port ${port} within ${ANSWERS_WITHIN_MS / 1000} s: ${lastWords(log)} (${log})`,
+      );
     await delay(POLL_MS);
   }
 }
@@ -67,7 +74,7 @@ export async function end(known: Known): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     if (!isRunning(known)) return;
     process.kill(known.pid, signal);
-    for (const until = Date.now() + ENDS_WITHIN_MS; isRunning(known) && Date.now() < until; ) await delay(POLL_MS);
+    for (const until = Date.now() + ENDS_WITHIN_MS; isRunning(known) && Date.now() < until;) await delay(POLL_MS);
   }
 }
 

@@ -14,7 +14,8 @@ import { alone, readState, runningOf, writeState, type State } from './state.ts'
 
 /** Starts what does not run and waits until all answer. @returns the lines to evaluate. @throws StartError */
 export async function up(engines: string, env: Env, say: Say): Promise<string> {
-  if (!existsSync('/proc/self/cmdline')) throw new StartError('npm run engines -- up runs on Linux; elsewhere use up --docker or servers of your own');
+  if (!existsSync('/proc/self/cmdline'))
+    throw new StartError('npm run engines -- up runs on Linux; elsewhere use up --docker or servers of your own');
   return alone(engines, say, async () => {
     const state = readState(engines);
     if (state.docker) throw new StartError('The composition of up --docker runs; npm run engines -- down ends it');
@@ -36,7 +37,14 @@ async function keepUp(engines: string, env: Env, state: State, recipe: Recipe, s
   say(`${recipe.name} ${running ? 'runs already' : 'answers'} on 127.0.0.1:${port} (pid ${known.pid})`);
 }
 
-async function begin(engines: string, env: Env, state: State, recipe: Recipe, port: number, log: string): Promise<Known> {
+async function begin(
+  engines: string,
+  env: Env,
+  state: State,
+  recipe: Recipe,
+  port: number,
+  log: string,
+): Promise<Known> {
   const place = { engines, data: join(engines, 'data', recipe.key), port };
   makeFolder(place.data);
   await recipe.prepare(place);

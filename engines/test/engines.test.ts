@@ -14,7 +14,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** The command with nothing on its PATH but what a test puts there. */
 function engine(...args: string[]) {
-  const { stdout, stderr, status } = spawnSync(process.execPath, [MAIN, ...args], { env: { PATH: programs, ENGINES_FOLDER: engines }, encoding: 'utf8' });
+  const { stdout, stderr, status } = spawnSync(process.execPath, [MAIN, ...args], {
+    env: { PATH: programs, ENGINES_FOLDER: engines },
+    encoding: 'utf8',
+  });
   return { stdout, stderr, status };
 }
 
@@ -30,15 +33,22 @@ describe('npm run engines', () => {
     expect(status).toBe(0);
   });
 
-  it.each([[[]], [['sideways']], [['up', '--podman']], [['down', 'everything']]])('ends with code 2 and nothing done on wrong usage: %j', (args) => {
-    const { stdout, status } = engine(...args);
-    expect({ stdout, status, made: existsSync(engines) }).toEqual({ stdout: '', status: 2, made: false });
-  });
+  it.each([[[]], [['sideways']], [['up', '--podman']], [['down', 'everything']]])(
+    'ends with code 2 and nothing done on wrong usage: %j',
+    (args) => {
+      const { stdout, status } = engine(...args);
+      expect({ stdout, status, made: existsSync(engines) }).toEqual({ stdout: '', status: 2, made: false });
+    },
+  );
 
   it('tells that nothing runs, and what would stand in for mongod', () => {
     const { stdout, status } = engine('status');
     expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-      ['MongoDB', 'does not run', "SecantusDB 0.7.0b3 (WiredTiger behind MongoDB's wire protocol), standing in for mongod"],
+      [
+        'MongoDB',
+        'does not run',
+        "SecantusDB 0.7.0b3 (WiredTiger behind MongoDB's wire protocol), standing in for mongod",
+      ],
       ['Redis', 'does not run'],
       ['Kafka', 'does not run'],
       [''],
@@ -48,7 +58,9 @@ describe('npm run engines', () => {
 
   it('names all that is missing and its packages in one sentence', () => {
     const { stdout, stderr, status } = engine('up');
-    expect(stderr).toBe('java, redis-server, strace, mvn and python3 with venv are missing: install the Debian packages default-jre-headless, redis-server, strace, maven and python3-venv\n');
+    expect(stderr).toBe(
+      'java, redis-server, strace, mvn and python3 with venv are missing: install the Debian packages default-jre-headless, redis-server, strace, maven and python3-venv\n',
+    );
     expect({ stdout, status }).toEqual({ stdout: '', status: 1 });
   });
 
@@ -70,7 +82,10 @@ describe('npm run engines', () => {
   it('says in one sentence that no Docker engine answers', () => {
     put('docker', 'exit 1');
     const { stderr, status } = engine('up', '--docker');
-    expect({ stderr, status }).toEqual({ stderr: 'No Docker engine answers (docker info); npm run engines -- up does without\n', status: 1 });
+    expect({ stderr, status }).toEqual({
+      stderr: 'No Docker engine answers (docker info); npm run engines -- up does without\n',
+      status: 1,
+    });
   });
 
   /** A Docker whose `compose up` does this; what of the composition it was told to do. */
@@ -78,14 +93,19 @@ describe('npm run engines', () => {
     const told = join(folder, 'docker-was-told');
     writeFileSync(told, '');
     put('docker', `echo "$*" >> '${told}'\ncase "$*" in *" up "*) ${up};; esac`);
-    return () => readFileSync(told, 'utf8').split('\n').flatMap((line) => /compose\.yaml (up|down)\b/.exec(line)?.[1] ?? []);
+    return () =>
+      readFileSync(told, 'utf8')
+        .split('\n')
+        .flatMap((line) => /compose\.yaml (up|down)\b/.exec(line)?.[1] ?? []);
   }
   const REFUSED = 'The composition of up --docker runs; npm run engines -- down ends it\n';
 
   it('starts the composition, prints its settings, starts no other servers beside it, and ends it', () => {
     const told = putDocker('exit 0');
     const { stdout, status } = engine('up', '--docker');
-    expect(stdout).toBe("export MONGODB_URL='mongodb://127.0.0.1:27017/?replicaSet=rs0'\nexport REDIS_URL='redis://127.0.0.1:6379'\nexport KAFKA_BROKERS='127.0.0.1:9092'\n");
+    expect(stdout).toBe(
+      "export MONGODB_URL='mongodb://127.0.0.1:27017/?replicaSet=rs0'\nexport REDIS_URL='redis://127.0.0.1:6379'\nexport KAFKA_BROKERS='127.0.0.1:9092'\n",
+    );
     expect(status).toBe(0);
     expect(engine('up')).toEqual({ stdout: '', stderr: REFUSED, status: 1 });
     expect(engine('down').status).toBe(0);
@@ -96,7 +116,11 @@ describe('npm run engines', () => {
   it('ends what of a composition has started when the rest does not, and holds it against nobody', () => {
     const told = putDocker('echo "no space left" >&2; exit 1');
     const { stdout, stderr, status } = engine('up', '--docker');
-    expect({ stdout, status, last: stderr.trim().split('\n').at(-1) }).toEqual({ stdout: '', status: 1, last: 'docker compose up failed: no space left' });
+    expect({ stdout, status, last: stderr.trim().split('\n').at(-1) }).toEqual({
+      stdout: '',
+      status: 1,
+      last: 'docker compose up failed: no space left',
+    });
     expect(told()).toEqual(['up', 'down']);
     expect(engine('up').stderr).toContain('installing Kafka');
   });
@@ -115,11 +139,16 @@ describe('npm run engines', () => {
   it('ends no process that took over the id of one of its servers, and forgets it', async () => {
     const stranger = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 1000)'], { stdio: 'ignore' });
     const command = ['redis-server', '--port', '20000', '--dir', join(engines, 'data/redis')];
-    writeFileSync(join(engines, 'state.json'), JSON.stringify({ servers: { redis: { port: 20_000, process: { pid: stranger.pid, command } } } }));
+    writeFileSync(
+      join(engines, 'state.json'),
+      JSON.stringify({ servers: { redis: { port: 20_000, process: { pid: stranger.pid, command } } } }),
+    );
     const { stderr, status } = engine('down', '--purge');
     expect(stderr).toContain('Redis does not run\n');
     expect(status).toBe(0);
-    expect(JSON.parse(readFileSync(join(engines, 'state.json'), 'utf8'))).toEqual({ servers: { redis: { port: 20_000 } } });
+    expect(JSON.parse(readFileSync(join(engines, 'state.json'), 'utf8'))).toEqual({
+      servers: { redis: { port: 20_000 } },
+    });
     stranger.kill('SIGKILL');
     expect(await once(stranger, 'exit')).toEqual([null, 'SIGKILL']);
   });

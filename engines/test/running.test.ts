@@ -14,19 +14,34 @@ const recipe = (answers: () => Promise<boolean>) => ({ name: 'Server', answers }
 
 describe('answering', () => {
   it('waits for a process that is not yet the server that it becomes', async () => {
-    const child = launch(['sh', '-c', `until [ -e ${go} ]; do sleep 0.01; done; exec ${COMMAND.map((word) => `'${word}'`).join(' ')}`], { log, cwd: folder, detached: false });
+    const child = launch(
+      ['sh', '-c', `until [ -e ${go} ]; do sleep 0.01; done; exec ${COMMAND.map((word) => `'${word}'`).join(' ')}`],
+      { log, cwd: folder, detached: false },
+    );
     const known = { pid: child.pid, command: COMMAND };
     let asked = 0;
-    const answered = answering(recipe(async () => {
-      if (++asked === 2) writeFileSync(go, '');
-      return existsSync(go) && isRunning(known);
-    }), known, 0, log);
+    const answered = answering(
+      recipe(async () => {
+        if (++asked === 2) writeFileSync(go, '');
+        return existsSync(go) && isRunning(known);
+      }),
+      known,
+      0,
+      log,
+    );
     await answered.finally(() => child.kill('SIGKILL'));
     expect(asked).toBeGreaterThan(1);
   });
 
   it('says with its last words that a process has ended', async () => {
     const child = launch(['sh', '-c', 'echo no memory; exit 1'], { log, cwd: folder, detached: false });
-    await expect(answering(recipe(async () => false), { pid: child.pid, command: COMMAND }, 0, log)).rejects.toThrow('Server ended before it answered: no memory');
+    await expect(
+      answering(
+        recipe(async () => false),
+        { pid: child.pid, command: COMMAND },
+        0,
+        log,
+      ),
+    ).rejects.toThrow('Server ended before it answered: no memory');
   });
 });

@@ -29,7 +29,11 @@ export function makeAuthenticate(auth: AuthClient): Policy {
   return async (req, _res, next) => {
     const { policy, method } = req.exchange.route as ServiceRoute;
     if (!policy.public) {
-      req.exchange.principal = await ask({ bearer: bearerOf(req), method: method.path, requestId: req.exchange.requestId });
+      req.exchange.principal = await ask({
+        bearer: bearerOf(req),
+        method: method.path,
+        requestId: req.exchange.requestId,
+      });
     }
     next();
   };
@@ -38,7 +42,11 @@ export function makeAuthenticate(auth: AuthClient): Policy {
 function bearerOf(req: GatewayRequest): string {
   const { authorization = '' } = req.headers;
   // node keeps the first of several
-  if (req.rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 13 && name.toLowerCase() === 'authorization').length > 1) {
+  if (
+    req.rawHeaders.filter(
+      (name, index) => index % 2 === 0 && name.length === 13 && name.toLowerCase() === 'authorization',
+    ).length > 1
+  ) {
     throw new ServiceError('INVALID_REQUEST', 'The Authorization header is given more than once');
   }
   const bearer = BEARER.exec(authorization)?.[1];
@@ -52,18 +60,27 @@ function batched(auth: AuthClient): (attempt: Attempt) => Promise<Principal> {
   const flush = (): void => {
     const turn = waiting;
     waiting = [];
-    for (let start = 0; start < turn.length; start += MAX_BATCH) void decide(auth, turn.slice(start, start + MAX_BATCH));
+    for (let start = 0; start < turn.length; start += MAX_BATCH)
+      void decide(auth, turn.slice(start, start + MAX_BATCH));
   };
-  return (attempt) => new Promise((resolve, reject) => {
-    if (waiting.length === 0) setImmediate(flush);
-    waiting.push({ attempt, resolve, reject });
-  });
+  return (attempt) =>
+    new Promise((resolve, reject) => {
+      if (waiting.length === 0) setImmediate(flush);
+      waiting.push({ attempt, resolve, reject });
+    });
 }
 
 async function decide(auth: AuthClient, batch: readonly Waiting[]): Promise<void> {
-  const [{ attempt: { requestId } }] = batch as [Waiting];
+  const [
+    {
+      attempt: { requestId },
+    },
+  ] = batch as [Waiting];
   try {
-    const { decisions } = await auth.authenticate({ attempts: batch.map(({ attempt }) => attempt) }, { principal: SELF, requestId });
+    const { decisions } = await auth.authenticate(
+      { attempts: batch.map(({ attempt }) => attempt) },
+      { principal: SELF, requestId },
+    );
     batch.forEach(({ resolve, reject }, index) => settle(decisions[index], resolve, reject));
   } catch (error) {
     const failure = unavailable(error);

@@ -14,7 +14,7 @@ export function baseUrl(req: IncomingMessage, { publicUrl, trustedProxies }: Url
   const proto = forwarded(req, 'proto', trustedProxies)?.toLowerCase();
   const scheme = proto === 'http' || proto === 'https' ? proto : (req.socket as TLSSocket).encrypted ? 'https' : 'http';
   const host = forwarded(req, 'host', trustedProxies);
-  return `${scheme}://${host !== undefined && /^[\w.:[\]-]+$/.test(host) ? host : req.headers.host ?? 'localhost'}`;
+  return `${scheme}://${host !== undefined && /^[\w.:[\]-]+$/.test(host) ? host : (req.headers.host ?? 'localhost')}`;
 }
 
 /** From `Forwarded` (RFC 7239) or `X-Forwarded-*`; where they differ one of them may be the client's own, so neither counts. */
@@ -23,7 +23,7 @@ function forwarded({ headers }: IncomingMessage, name: 'proto' | 'host', trusted
   const element = outermost(headers.forwarded, trustedProxies) ?? '';
   const standard = new RegExp(`(?:^|;)\\s*${name}="?([^";]*)`, 'i').exec(element)?.[1]?.trim();
   const usual = outermost(headers[`x-forwarded-${name}`], trustedProxies);
-  return standard === undefined || usual === undefined || standard === usual ? standard ?? usual : undefined;
+  return standard === undefined || usual === undefined || standard === usual ? (standard ?? usual) : undefined;
 }
 
 /**

@@ -29,7 +29,11 @@ export function makeCallService({ callers, running, urls }: CallServiceDeps): Po
     if (req.socket.destroyed || res.writableEnded) return;
     if (!outlives) exchange.onClientGone = () => aborter.abort();
 
-    const call = (callers.get(audience) as Caller)(method, message, { principal: exchange.principal ?? NOBODY, requestId: exchange.requestId, signal: aborter.signal });
+    const call = (callers.get(audience) as Caller)(method, message, {
+      principal: exchange.principal ?? NOBODY,
+      requestId: exchange.requestId,
+      signal: aborter.signal,
+    });
     running.add(call);
     const answer = (await call.catch(refusal).finally(() => running.delete(call))) as Answer;
     await send(req, res, { status: answer.status, headers: headersOf(answer.headers, req, urls), body: answer.body });
@@ -38,14 +42,23 @@ export function makeCallService({ callers, running, urls }: CallServiceDeps): Po
 
 /** A service that does not accept this gateway's identity is a fault of the platform, never of the client's token. */
 function refusal(error: unknown): never {
-  if (error instanceof ServiceError && error.reason === 'UNAUTHENTICATED') throw new ServiceError('INTERNAL', undefined, { cause: error });
+  if (error instanceof ServiceError && error.reason === 'UNAUTHENTICATED')
+    throw new ServiceError('INTERNAL', undefined, { cause: error });
   throw error;
 }
 
-function headersOf(headers: readonly AnswerHeader[], req: GatewayRequest, urls: UrlSettings): Record<string, string> | undefined {
+function headersOf(
+  headers: readonly AnswerHeader[],
+  req: GatewayRequest,
+  urls: UrlSettings,
+): Record<string, string> | undefined {
   if (headers.length === 0) return undefined;
-  const links = headers.filter(({ kind }) => kind === 'link').map(({ name, value }) => `<${pageUrl(req, urls, value)}>; rel="${name}"`);
-  const others = headers.filter(({ kind }) => kind !== 'link').map(({ kind, name, value }) => [name.toLowerCase(), kind === 'url' ? baseUrl(req, urls) + value : value]);
+  const links = headers
+    .filter(({ kind }) => kind === 'link')
+    .map(({ name, value }) => `<${pageUrl(req, urls, value)}>; rel="${name}"`);
+  const others = headers
+    .filter(({ kind }) => kind !== 'link')
+    .map(({ kind, name, value }) => [name.toLowerCase(), kind === 'url' ? baseUrl(req, urls) + value : value]);
   return { ...Object.fromEntries(others), ...(links.length > 0 && { link: links.join(', ') }) };
 }
 

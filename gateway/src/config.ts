@@ -4,19 +4,45 @@ import { commonConfig } from 'platform/process.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/processes.ts';
 
 /** Services that the gateway calls: auth, and every one that has a route. */
-export const audiences = (): ProcessName[] => [...new Set(['auth', ...restMethods().map(({ audience }) => audience)])].sort() as ProcessName[];
+export const audiences = (): ProcessName[] =>
+  [...new Set(['auth', ...restMethods().map(({ audience }) => audience)])].sort() as ProcessName[];
 
 export const LISTEN = settingOf('gateway', 'LISTEN');
 
 const own = {
-  PUBLIC_URL: text({ default: '', pattern: /^https?:\/\/[^/?#\s]+$/, description: 'Scheme and host that Location and Link start with; empty: those of the request.' }),
-  TRUSTED_PROXIES: integer({ default: 0, min: 0, max: 10, description: 'How many proxies stand before the gateway; only what they add to Forwarded or X-Forwarded-* counts.' }),
-  CORS_ORIGINS: text({ default: '', pattern: /^https?:\/\/[^\s,/]+(,https?:\/\/[^\s,/]+)*$/, description: 'Origins whose scripts may read the replies, comma-separated; empty: none.' }),
+  PUBLIC_URL: text({
+    default: '',
+    pattern: /^https?:\/\/[^/?#\s]+$/,
+    description: 'Scheme and host that Location and Link start with; empty: those of the request.',
+  }),
+  TRUSTED_PROXIES: integer({
+    default: 0,
+    min: 0,
+    max: 10,
+    description: 'How many proxies stand before the gateway; only what they add to Forwarded or X-Forwarded-* counts.',
+  }),
+  CORS_ORIGINS: text({
+    default: '',
+    pattern: /^https?:\/\/[^\s,/]+(,https?:\/\/[^\s,/]+)*$/,
+    description: 'Origins whose scripts may read the replies, comma-separated; empty: none.',
+  }),
   MAX_BODY_BYTES: integer({ default: 1_048_576, min: 1_024, max: 3_145_728, description: 'Largest request body.' }),
-  BODY_TIMEOUT_MS: integer({ default: 30_000, min: 100, max: 600_000, description: 'Time that the headers and then the body of a request have to arrive.' }),
+  BODY_TIMEOUT_MS: integer({
+    default: 30_000,
+    min: 100,
+    max: 600_000,
+    description: 'Time that the headers and then the body of a request have to arrive.',
+  }),
 };
 
-const addressOf = (name: ProcessName) => [settingOf(name, 'ADDRESS'), addresses({ default: PROCESSES[name], description: `host:port of the ${name} service; several replicas with commas between them.` })] as const;
+const addressOf = (name: ProcessName) =>
+  [
+    settingOf(name, 'ADDRESS'),
+    addresses({
+      default: PROCESSES[name],
+      description: `host:port of the ${name} service; several replicas with commas between them.`,
+    }),
+  ] as const;
 
 export const config = {
   ...commonConfig('gateway'),

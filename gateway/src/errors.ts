@@ -6,7 +6,10 @@ const RETRY_AFTER_SECONDS = '1';
 
 /** Any failure -> its reply. What is not a ServiceError of a known reason is a 500 that tells nothing; its cause is logged. */
 export function errorReply(error: unknown, requestId: string, log: Log): Reply {
-  const known = error instanceof ServiceError && error.reason in ERRORS ? error : new ServiceError('INTERNAL', undefined, { cause: error });
+  const known =
+    error instanceof ServiceError && error.reason in ERRORS
+      ? error
+      : new ServiceError('INTERNAL', undefined, { cause: error });
   const { http: status } = ERRORS[known.reason];
   const code = codeOf(known.reason);
   if (status === 500) log.error({ requestId, code, error: known.cause }, 'request failed');
@@ -15,7 +18,10 @@ export function errorReply(error: unknown, requestId: string, log: Log): Reply {
   const { message, details, facts } = known.reason === 'UNAUTHENTICATED' ? new ServiceError('UNAUTHENTICATED') : known;
   return {
     status,
-    headers: { ...headersFor(status), ...Object.fromEntries(Object.entries(known.headers).map(([name, value]) => [name.toLowerCase(), value])) },
+    headers: {
+      ...headersFor(status),
+      ...Object.fromEntries(Object.entries(known.headers).map(([name, value]) => [name.toLowerCase(), value])),
+    },
     body: JSON.stringify({ error: message, code, ...(details.length > 0 && { details }), ...facts, requestId }),
   };
 }
@@ -26,9 +32,14 @@ export const methodNotAllowed = (allow: readonly string[]): ServiceError =>
 
 function headersFor(status: number): Record<string, string> {
   switch (status) {
-    case 401: return { 'www-authenticate': 'Bearer' };
-    case 408: return { connection: 'close' };
-    case 429: case 503: return { 'retry-after': RETRY_AFTER_SECONDS };
-    default: return {};
+    case 401:
+      return { 'www-authenticate': 'Bearer' };
+    case 408:
+      return { connection: 'close' };
+    case 429:
+    case 503:
+      return { 'retry-after': RETRY_AFTER_SECONDS };
+    default:
+      return {};
   }
 }

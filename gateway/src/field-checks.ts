@@ -31,7 +31,8 @@ function compileMessage(type: Type): Check {
   const members = new Map(type.fieldsArray.map((field) => [field.name, compileField(field)]));
   const required = type.fieldsArray.filter((field) => fieldPolicy(field).required).map(({ name }) => name);
   return (value, path, faults) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return fault(faults, path, 'must be an object');
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      return fault(faults, path, 'must be an object');
     for (const name of required) if (!Object.hasOwn(value, name)) fault(faults, path + pointerTo(name), 'is required');
     const message: Record<string, unknown> = {};
     for (const [name, member] of Object.entries(value)) {
@@ -45,7 +46,10 @@ function compileMessage(type: Type): Check {
 
 function enumCheck({ values }: Enum): Check {
   const numbers = new Map(Object.entries(values));
-  return (value, path, faults) => (typeof value === 'string' && numbers.has(value) ? numbers.get(value) : fault(faults, path, `must be one of ${[...numbers.keys()].join(', ')}`));
+  return (value, path, faults) =>
+    typeof value === 'string' && numbers.has(value)
+      ? numbers.get(value)
+      : fault(faults, path, `must be one of ${[...numbers.keys()].join(', ')}`);
 }
 
 function fault(faults: Violation[], path: string, message: string): undefined {
@@ -56,8 +60,10 @@ interface Scalar {
   fits(value: unknown): boolean;
   message: string;
 }
-const integerFrom = (min: number, max: number): Scalar =>
-  ({ fits: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max, message: 'must be an integer' });
+const integerFrom = (min: number, max: number): Scalar => ({
+  fits: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
+  message: 'must be an integer',
+});
 const INT32 = integerFrom(-(2 ** 31), 2 ** 31 - 1);
 const INT64 = integerFrom(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
 const DOUBLE: Scalar = { fits: (value) => typeof value === 'number', message: 'must be a number' };
@@ -76,10 +82,16 @@ const SCALARS: Readonly<Record<string, Scalar>> = {
 export function parseParameter(field: Field): Check {
   const check = compileField(field);
   switch (field.repeated ? 'repeated' : field.type) {
-    case 'string': return check;
-    case 'bool': return (text, path, faults) => check(text === 'true' || (text === 'false' ? false : text), path, faults);
-    case 'int32': case 'int64': case 'uint32': case 'uint64':
+    case 'string':
+      return check;
+    case 'bool':
+      return (text, path, faults) => check(text === 'true' || (text === 'false' ? false : text), path, faults);
+    case 'int32':
+    case 'int64':
+    case 'uint32':
+    case 'uint64':
       return (text, path, faults) => check(/^(0|-?[1-9]\d*)$/.test(String(text)) ? Number(text) : text, path, faults);
-    default: throw new Error(`${field.fullName}: a field of this type cannot be a query parameter`);
+    default:
+      throw new Error(`${field.fullName}: a field of this type cannot be a query parameter`);
   }
 }

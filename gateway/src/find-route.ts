@@ -30,7 +30,8 @@ export function makeFindRoute(table: RouteTable): Policy {
 /** Path and query of the request target; a proxy's absolute form is taken, too. */
 function splitTarget(req: GatewayRequest): { path: string; query: string } {
   const { host } = req.headers;
-  if (req.httpVersion === '1.1' && (host === undefined || !HOST.test(host))) throw new ServiceError('INVALID_REQUEST', 'The Host header is missing or malformed');
+  if (req.httpVersion === '1.1' && (host === undefined || !HOST.test(host)))
+    throw new ServiceError('INVALID_REQUEST', 'The Host header is missing or malformed');
   const target = (req.url as string).replace(/^https?:\/\/[^/?#]*/i, '');
   const split = target.indexOf('?');
   return split < 0 ? { path: target, query: '' } : { path: target.slice(0, split), query: target.slice(split + 1) };
@@ -47,7 +48,9 @@ function decodeSegment(segment: string): string {
 
 function optionsReply(req: GatewayRequest, allow: readonly string[]): Reply {
   const methods = allow.join(', ');
-  const isPreflight = req.exchange.headers['access-control-allow-origin'] !== undefined && req.headers['access-control-request-method'] !== undefined;
+  const isPreflight =
+    req.exchange.headers['access-control-allow-origin'] !== undefined &&
+    req.headers['access-control-request-method'] !== undefined;
   return {
     status: 204,
     headers: {

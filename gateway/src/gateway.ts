@@ -26,21 +26,35 @@ const HEALTH: LocalRoute = { kind: 'local', reply: () => ({ status: 200, body: '
 export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof declaration>>): Promise<Running> {
   const settings = config as Record<string, unknown> & typeof config;
   const identity = openIdentity({ name: 'gateway', keyFile: config.KEY_FILE, peersFile: config.PEERS_FILE });
-  const connections = new Map<string, Connection>(audiences().map((audience) => [audience, openConnection({ address: String(settings[settingOf(audience, 'ADDRESS')]), audience, identity })]));
+  const connections = new Map<string, Connection>(
+    audiences().map((audience) => [
+      audience,
+      openConnection({ address: String(settings[settingOf(audience, 'ADDRESS')]), audience, identity }),
+    ]),
+  );
   const callers = new Map(Array.from(connections, ([audience, { call }]) => [audience, call]));
   const auth = clientOf(AuthServiceService, (connections.get('auth') as Connection).call);
   const routes = makeRouteTable([{ verb: 'GET', template: '/health', route: HEALTH }, ...serviceRoutes(restMethods())]);
   const running = new Set<Promise<unknown>>();
   const urls = { publicUrl: config.PUBLIC_URL, trustedProxies: config.TRUSTED_PROXIES };
 
-  const handle = await hostPipeline({
-    'find-route': makeFindRoute(routes),
-    authenticate: makeAuthenticate(auth),
-    'read-body': makeReadBody({ maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
-    'call-service': makeCallService({ callers, running, urls }),
-  }, (error, req, res) => send(req, res, errorReply(error, req.exchange.requestId, log)));
+  const handle = await hostPipeline(
+    {
+      'find-route': makeFindRoute(routes),
+      authenticate: makeAuthenticate(auth),
+      'read-body': makeReadBody({ maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
+      'call-service': makeCallService({ callers, running, urls }),
+    },
+    (error, req, res) => send(req, res, errorReply(error, req.exchange.requestId, log)),
+  );
   const corsOrigins = new Set(config.CORS_ORIGINS.split(',').filter((origin) => origin !== ''));
-  const server = await serveHttp(handle, { listen: String(settings[LISTEN]), corsOrigins, timeoutMs: config.BODY_TIMEOUT_MS, allow: routes.allow, log });
+  const server = await serveHttp(handle, {
+    listen: String(settings[LISTEN]),
+    corsOrigins,
+    timeoutMs: config.BODY_TIMEOUT_MS,
+    allow: routes.allow,
+    log,
+  });
 
   return {
     address: server.address,
@@ -48,7 +62,10 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
       const deadline = Date.now() + config.DRAIN_MS;
       await server.drain(config.DRAIN_MS);
       // calls that outlive their client
-      await Promise.race([Promise.allSettled(running), delay(Math.max(0, deadline - Date.now()), undefined, { ref: false })]);
+      await Promise.race([
+        Promise.allSettled(running),
+        delay(Math.max(0, deadline - Date.now()), undefined, { ref: false }),
+      ]);
       for (const connection of connections.values()) connection.close();
     },
   };

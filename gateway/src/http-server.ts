@@ -42,7 +42,10 @@ interface Connection {
 }
 
 /** @throws StartError when the address cannot be bound */
-export async function serveHttp(handle: RequestListener, { listen, corsOrigins, timeoutMs, allow, log }: HttpServerOptions): Promise<HttpServer> {
+export async function serveHttp(
+  handle: RequestListener,
+  { listen, corsOrigins, timeoutMs, allow, log }: HttpServerOptions,
+): Promise<HttpServer> {
   const connections = new Map<Duplex, Connection>();
   const onRequest: RequestListener = (req, res) => {
     const connection = connections.get(req.socket) as Connection;
@@ -54,14 +57,17 @@ export async function serveHttp(handle: RequestListener, { listen, corsOrigins, 
     (req as GatewayRequest).exchange = exchange;
     handle(req, res);
   };
-  const server = createServer({
-    // find-route looks at the Host itself, so that its refusal is JSON, too
-    requireHostHeader: false,
-    headersTimeout: timeoutMs,
-    requestTimeout: 2 * timeoutMs,
-    connectionsCheckingInterval: Math.min(1_000, timeoutMs),
-    keepAliveTimeout: KEEP_ALIVE_MS,
-  }, onRequest);
+  const server = createServer(
+    {
+      // find-route looks at the Host itself, so that its refusal is JSON, too
+      requireHostHeader: false,
+      headersTimeout: timeoutMs,
+      requestTimeout: 2 * timeoutMs,
+      connectionsCheckingInterval: Math.min(1_000, timeoutMs),
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    },
+    onRequest,
+  );
   // read-body says "100 Continue" when it wants the body
   server.on('checkContinue', onRequest);
   server.on('checkExpectation', onRequest);
@@ -79,7 +85,9 @@ export async function serveHttp(handle: RequestListener, { listen, corsOrigins, 
     const req = res.req as GatewayRequest;
     const reply = errorReply(error, req.exchange.requestId, log);
     const isLast = connections.get(req.socket)?.last === res;
-    send(req, res, { ...reply, headers: { ...reply.headers, ...(isLast && { connection: 'close' }) } }).catch(() => res.destroy());
+    send(req, res, { ...reply, headers: { ...reply.headers, ...(isLast && { connection: 'close' }) } }).catch(() =>
+      res.destroy(),
+    );
   };
   /** Ends a connection whose next bytes are no request, in its turn: replies under way come first. */
   const refuse = (socket: Duplex, error: ServiceError): void => {
@@ -114,13 +122,22 @@ export async function serveHttp(handle: RequestListener, { listen, corsOrigins, 
   return {
     address: `${host}:${port}`,
     async drain(graceMs) {
-      const closed = new Promise<void>((resolve) => { server.close(() => resolve()); });
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
       // close() drops what is idle now; what is busy now turns idle later
       const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
-      if (!await within(graceMs, closed)) {
+      if (!(await within(graceMs, closed))) {
         const open = [...connections.values()].flatMap(({ replies }) => [...replies]);
-        const left = open.map((res) => new Promise((resolve) => { res.once('close', resolve); }));
-        for (const res of open) if (!res.writableEnded) answer(res, new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: 'the gateway stopped' }));
+        const left = open.map(
+          (res) =>
+            new Promise((resolve) => {
+              res.once('close', resolve);
+            }),
+        );
+        for (const res of open)
+          if (!res.writableEnded)
+            answer(res, new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: 'the gateway stopped' }));
         await within(FLUSH_MS, Promise.all(left));
         for (const socket of connections.keys()) socket.destroy();
         await closed;
@@ -130,13 +147,17 @@ export async function serveHttp(handle: RequestListener, { listen, corsOrigins, 
   };
 }
 
-const within = (ms: number, done: Promise<unknown>): Promise<boolean> => Promise.race([done.then(() => true), delay(ms, false, { ref: false })]);
+const within = (ms: number, done: Promise<unknown>): Promise<boolean> =>
+  Promise.race([done.then(() => true), delay(ms, false, { ref: false })]);
 
 function protocolError({ code }: NodeJS.ErrnoException): ServiceError {
   switch (code) {
-    case 'HPE_HEADER_OVERFLOW': return new ServiceError('HEADERS_TOO_LARGE');
-    case 'ERR_HTTP_REQUEST_TIMEOUT': return new ServiceError('REQUEST_TIMEOUT');
-    default: return new ServiceError('INVALID_REQUEST', 'The request is not valid HTTP');
+    case 'HPE_HEADER_OVERFLOW':
+      return new ServiceError('HEADERS_TOO_LARGE');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new ServiceError('REQUEST_TIMEOUT');
+    default:
+      return new ServiceError('INVALID_REQUEST', 'The request is not valid HTTP');
   }
 }
 
@@ -144,8 +165,13 @@ function protocolError({ code }: NodeJS.ErrnoException): ServiceError {
 function rawReply(error: ServiceError, log: Log): string {
   const requestId = newId();
   const { status, headers, body = '' } = errorReply(error, requestId, log);
-  const all = { ...STATIC_HEADERS, ...headers, 'x-request-id': requestId, 'content-length': Buffer.byteLength(body), connection: 'close' };
+  const all = {
+    ...STATIC_HEADERS,
+    ...headers,
+    'x-request-id': requestId,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
 }
-

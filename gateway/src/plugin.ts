@@ -23,21 +23,41 @@ type Probe = { [PROBE]?: string[] };
  * its last release, so the deep paths stay.
  * @throws AssertionError when the pipeline is not ours, in order
  */
-export async function hostPipeline(policies: Record<PolicyName, Policy>, onError: ErrorHandler, configFile = CONFIG_FILE): Promise<RequestListener> {
+export async function hostPipeline(
+  policies: Record<PolicyName, Policy>,
+  onError: ErrorHandler,
+  configFile = CONFIG_FILE,
+): Promise<RequestListener> {
   const require = createRequire(import.meta.url);
   tuneBeforeLoad(require);
   quiet(require);
   const registry = require('express-gateway/lib/policies') as { register(policy: object): void };
   for (const name of PIPELINE) {
-    registry.register({ name, schema: { $id: `policies/${name}.json`, type: 'object' }, policy: () => guarded(name, policies[name]) });
+    registry.register({
+      name,
+      schema: { $id: `policies/${name}.json`, type: 'object' },
+      policy: () => guarded(name, policies[name]),
+    });
   }
-  const config = require('express-gateway/lib/config') as { gatewayConfigPath: string; loadGatewayConfig(): void; watch(): void };
+  const config = require('express-gateway/lib/config') as {
+    gatewayConfigPath: string;
+    loadGatewayConfig(): void;
+    watch(): void;
+  };
   config.gatewayConfigPath = configFile;
   config.watch = () => undefined;
   config.loadGatewayConfig();
 
   let application: Application | undefined;
-  const plugins = { policies: [], conditions: [], gatewayRoutes: [(app: Application) => { application = app; }] };
+  const plugins = {
+    policies: [],
+    conditions: [],
+    gatewayRoutes: [
+      (app: Application) => {
+        application = app;
+      },
+    ],
+  };
   // without an http section it mounts everything and leaves the listening to us
   await (require('express-gateway/lib/gateway') as (options: object) => Promise<unknown>)({ plugins, config });
   // it would mount a changed configuration while running; nothing changes ours
@@ -45,7 +65,10 @@ export async function hostPipeline(policies: Record<PolicyName, Policy>, onError
   assert.ok(application, 'express-gateway made no application');
   const app = application;
   app.use((_req: IncomingMessage, _res: ServerResponse, next: Next) => next(new ServiceError('NOT_FOUND')));
-  app.use((error: unknown, req: GatewayRequest, res: ServerResponse, _next: Next) => void onError(error, req, res).catch(() => res.destroy()));
+  app.use(
+    (error: unknown, req: GatewayRequest, res: ServerResponse, _next: Next) =>
+      void onError(error, req, res).catch(() => res.destroy()),
+  );
   tuneApplication(app);
   assert.deepEqual(mountedOrder(app), PIPELINE, 'the pipeline of gateway.config.yml is not the expected one');
   return (req, res) => app(req, res, () => res.destroy());
@@ -59,7 +82,9 @@ function guarded(name: string, policy: Policy) {
       return next();
     }
     const run = async () => policy(req, res, () => next());
-    run().catch((thrown: unknown) => next(thrown instanceof Error ? thrown : new Error('a policy threw what is not an Error', { cause: thrown })));
+    run().catch((thrown: unknown) =>
+      next(thrown instanceof Error ? thrown : new Error('a policy threw what is not an Error', { cause: thrown })),
+    );
   };
 }
 

@@ -32,7 +32,8 @@ function requireJson({ headers }: IncomingMessage): void {
   const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
   if (isEmpty) throw new ServiceError('MALFORMED_JSON', 'The body is missing');
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw new ServiceError('UNSUPPORTED_MEDIA_TYPE');
-  if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be encoded');
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be encoded');
 }
 
 function readBytes(req: IncomingMessage, res: ServerResponse, { maxBytes, timeoutMs }: BodyLimits): Promise<Buffer> {

@@ -35,7 +35,10 @@ export interface RouteTable {
 }
 
 /** The route of one google.api.http binding, with both of its transcoders compiled. */
-function serviceRoute({ path, audience, policy, requestType, responseType }: RestMethod, { template, body, responseBody }: HttpBinding): ServiceRoute {
+function serviceRoute(
+  { path, audience, policy, requestType, responseType }: RestMethod,
+  { template, body, responseBody }: HttpBinding,
+): ServiceRoute {
   if (body !== '' && body !== '*') throw new Error(`${path}: the body of a request is the whole message or nothing`);
   const takesBody = body === '*';
   return {
@@ -43,7 +46,11 @@ function serviceRoute({ path, audience, policy, requestType, responseType }: Res
     audience,
     policy,
     takesBody,
-    toMessage: compileRequest(requestType, { params: paramsOf(template), takesBody, ignoredMembers: policy.ignoredMembers }),
+    toMessage: compileRequest(requestType, {
+      params: paramsOf(template),
+      takesBody,
+      ignoredMembers: policy.ignoredMembers,
+    }),
     method: {
       path,
       requestSerialize: (message) => requestType.encode(message).finish() as Buffer,
@@ -53,18 +60,28 @@ function serviceRoute({ path, audience, policy, requestType, responseType }: Res
 }
 
 export const serviceRoutes = (methods: readonly RestMethod[]): { verb: string; template: string; route: Route }[] =>
-  methods.flatMap((method) => method.bindings.map((binding) => ({ verb: binding.verb, template: binding.template, route: serviceRoute(method, binding) })));
+  methods.flatMap((method) =>
+    method.bindings.map((binding) => ({
+      verb: binding.verb,
+      template: binding.template,
+      route: serviceRoute(method, binding),
+    })),
+  );
 
-const allowOf = (verbs: readonly string[]): string[] => [...new Set([...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])];
+const allowOf = (verbs: readonly string[]): string[] => [
+  ...new Set([...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS']),
+];
 
 const PARAMETER = /\{(\w+)\}/g;
-const paramsOf = (template: string): string[] => Array.from(template.matchAll(PARAMETER), ([, name]) => camelCase(name as string));
+const paramsOf = (template: string): string[] =>
+  Array.from(template.matchAll(PARAMETER), ([, name]) => camelCase(name as string));
 
 /** Groups routes by path, whatever their parameters are called; a path without parameters wins. */
 export function makeRouteTable(entries: readonly { verb: string; template: string; route: Route }[]): RouteTable {
   const byShape = new Map<string, Map<string, Route>>();
   for (const { verb, template, route } of entries) {
-    if (/[{}*:]/.test(template.replace(PARAMETER, ''))) throw new Error(`${template}: only {name} parameters are known`);
+    if (/[{}*:]/.test(template.replace(PARAMETER, '')))
+      throw new Error(`${template}: only {name} parameters are known`);
     const shape = template.replace(PARAMETER, '{}');
     const verbs = byShape.get(shape) ?? new Map<string, Route>();
     if (verbs.has(verb)) throw new Error(`${verb} ${template} is declared twice`);
@@ -75,7 +92,11 @@ export function makeRouteTable(entries: readonly { verb: string; template: strin
   for (const [shape, routes] of byShape) {
     const resource = { routes, allow: allowOf([...routes.keys()]) };
     if (!shape.includes('{}')) fixed.set(shape, resource);
-    else patterns.push({ pattern: new RegExp(`^${shape.replace(/[.+?^$()|[\]\\]/g, '\\$&').replaceAll('{}', '([^/]+)')}$`), resource });
+    else
+      patterns.push({
+        pattern: new RegExp(`^${shape.replace(/[.+?^$()|[\]\\]/g, '\\$&').replaceAll('{}', '([^/]+)')}$`),
+        resource,
+      });
   }
   return {
     allow: allowOf(entries.map(({ verb }) => verb)),

@@ -41,4 +41,5 @@ export async function send(req: GatewayRequest, res: ServerResponse, reply: Repl
 }
 
 const acceptsGzip = (accepted: string | string[] | undefined): boolean =>
-  typeof accepted === 'string' && accepted.split(',').some((coding) => /^\s*(gzip|x-gzip)\s*(;\s*q=(0\.0*[1-9]\d*|1(\.0*)?)\s*)?$/i.test(coding));
+  typeof accepted === 'string' &&
+  accepted.split(',').some((coding) => /^\s*(gzip|x-gzip)\s*(;\s*q=(0\.0*[1-9]\d*|1(\.0*)?)\s*)?$/i.test(coding));

@@ -14,7 +14,10 @@ export interface RequestParts {
   body: unknown;
 }
 /** Path, query, headers and body of a request -> the request message as a plain object with camelCase names. */
-export type ToMessage = (req: Pick<IncomingMessage, 'headersDistinct' | 'headers'>, parts: RequestParts) => Record<string, unknown>;
+export type ToMessage = (
+  req: Pick<IncomingMessage, 'headersDistinct' | 'headers'>,
+  parts: RequestParts,
+) => Record<string, unknown>;
 
 interface Binding {
   /** camelCase fields in the order of the path's values. */
@@ -57,7 +60,9 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
       }
     };
     if (takesBody) {
-      if (query !== '') for (const [name] of parseQuery(query)) faults.push({ path: pointerTo(name), message: 'is not a known query parameter' });
+      if (query !== '')
+        for (const [name] of parseQuery(query))
+          faults.push({ path: pointerTo(name), message: 'is not a known query parameter' });
       for (const [name, value] of Object.entries(bodyObject(body))) set(name, value, 'member');
     } else {
       for (const [name, value] of query === '' ? [] : parseQuery(query)) {
@@ -65,12 +70,15 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
         else set(name, value, 'query parameter');
       }
     }
-    for (const name of required) if (!Object.hasOwn(message, name)) faults.push({ path: pointerTo(name), message: 'is required' });
+    for (const name of required)
+      if (!Object.hasOwn(message, name)) faults.push({ path: pointerTo(name), message: 'is required' });
     for (const { name, header } of fromHeaders) {
       if (req.headers[header.toLowerCase()] !== undefined) message[name] = headerValue(req, header, faults);
     }
     if (faults.length > 0) throw invalidRequest(faults);
-    params.forEach((name, index) => { message[name] = pathValues[index]; });
+    params.forEach((name, index) => {
+      message[name] = pathValues[index];
+    });
     if (maskName !== undefined) message[maskName] = { paths: given };
     return message;
   };
@@ -78,14 +86,17 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
 
 function bodyObject(body: unknown): Record<string, unknown> {
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
-  throw new ServiceError('INVALID_REQUEST', 'The body must be a JSON object', { details: [{ path: '', message: 'must be a JSON object' }] });
+  throw new ServiceError('INVALID_REQUEST', 'The body must be a JSON object', {
+    details: [{ path: '', message: 'must be a JSON object' }],
+  });
 }
 
 function headerValue(req: Pick<IncomingMessage, 'headersDistinct'>, header: string, faults: Violation[]): string {
   const values = req.headersDistinct[header.toLowerCase()] as string[];
   const [value] = values as [string];
   if (values.length > 1) faults.push({ path: pointerTo(header), message: 'is given more than once' });
-  else if (!HEADER_VALUE.test(value)) faults.push({ path: pointerTo(header), message: 'must be 1 to 255 printable characters' });
+  else if (!HEADER_VALUE.test(value))
+    faults.push({ path: pointerTo(header), message: 'must be 1 to 255 printable characters' });
   return value;
 }
 
@@ -100,14 +111,21 @@ export function parseQuery(query: string): [name: string, value: string][] {
     }
     throw new ServiceError('INVALID_REQUEST', 'The query string is not valid');
   };
-  return query.split('&').filter((pair) => pair !== '').map((pair) => {
-    const split = pair.includes('=') ? pair.indexOf('=') : pair.length;
-    return [decode(pair.slice(0, split)), decode(pair.slice(split + 1))];
-  });
+  return query
+    .split('&')
+    .filter((pair) => pair !== '')
+    .map((pair) => {
+      const split = pair.includes('=') ? pair.indexOf('=') : pair.length;
+      return [decode(pair.slice(0, split)), decode(pair.slice(split + 1))];
+    });
 }
 
 /** One readable sentence made of the first fault; all of them in `details`. */
 function invalidRequest(details: Violation[]): ServiceError {
   const [{ path, message }] = details as [Violation];
-  return new ServiceError('INVALID_REQUEST', `${path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')} ${message}`, { details });
+  return new ServiceError(
+    'INVALID_REQUEST',
+    `${path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')} ${message}`,
+    { details },
+  );
 }

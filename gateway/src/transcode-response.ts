@@ -25,11 +25,19 @@ export function compileAnswer(type: Type, responseBody: string): (bytes: Uint8Ar
   return (bytes) => {
     const reader = protobuf.Reader.create(bytes);
     const texts = read(reader, reader.len);
-    const headers = slots.flatMap(({ header }, index) => (header && texts[index] ? [{ ...header, value: texts[index] }] : []));
+    const headers = slots.flatMap(({ header }, index) =>
+      header && texts[index] ? [{ ...header, value: texts[index] }] : [],
+    );
     return {
       status: Number(texts[statusIndex] ?? 200),
       headers,
-      body: bodyIndex >= 0 ? texts[bodyIndex] ?? 'null' : join(slots, texts.map((text, index) => (inBody[index] ? text : undefined))),
+      body:
+        bodyIndex >= 0
+          ? (texts[bodyIndex] ?? 'null')
+          : join(
+              slots,
+              texts.map((text, index) => (inBody[index] ? text : undefined)),
+            ),
     };
   };
 }
@@ -53,9 +61,16 @@ function compileSlots(type: Type): Slot[] {
   return type.fieldsArray.map((field) => {
     if (field.map) throw new Error(`${field.fullName}: a map cannot be answered through REST`);
     const { header, link, url, outcome, omitAbsent } = fieldPolicy(field);
-    const slot = { id: field.id, name: field.name, prefix: `${JSON.stringify(field.name)}:`, repeated: field.repeated, outcome };
+    const slot = {
+      id: field.id,
+      name: field.name,
+      prefix: `${JSON.stringify(field.name)}:`,
+      repeated: field.repeated,
+      outcome,
+    };
     if (header !== '' || link !== '') {
-      const out: Omit<AnswerHeader, 'value'> = link !== '' ? { kind: 'link', name: link } : { kind: url ? 'url' : 'plain', name: header };
+      const out: Omit<AnswerHeader, 'value'> =
+        link !== '' ? { kind: 'link', name: link } : { kind: url ? 'url' : 'plain', name: header };
       return { ...slot, absent: undefined, read: (reader) => reader.string(), header: out };
     }
     if (outcome) {
@@ -69,7 +84,9 @@ function compileSlots(type: Type): Slot[] {
 /** Repeated fields are packed only when they are numbers; the REST side has none of these yet. */
 function slotReader(slots: readonly Slot[]): (reader: Reader, end: number) => Texts {
   const indexOfId: number[] = [];
-  slots.forEach(({ id }, index) => { indexOfId[id] = index; });
+  slots.forEach(({ id }, index) => {
+    indexOfId[id] = index;
+  });
   const empty: Texts = slots.map(({ absent }) => absent);
   return (reader, end) => {
     const texts = empty.slice();
@@ -85,7 +102,9 @@ function slotReader(slots: readonly Slot[]): (reader: Reader, end: number) => Te
       if (slot.repeated) (elements[index] ??= []).push(slot.read(reader));
       else texts[index] = slot.read(reader);
     }
-    elements.forEach((list, index) => { texts[index] = `[${list.join(',')}]`; });
+    elements.forEach((list, index) => {
+      texts[index] = `[${list.join(',')}]`;
+    });
     return texts;
   };
 }
@@ -110,20 +129,29 @@ function valueReader(field: Field): (reader: Reader) => string {
   if (fieldPolicy(field).json) return (reader) => reader.string() || 'null';
   const resolved = field.resolvedType;
   if (resolved && 'fields' in resolved) return messageReader(resolved);
-  if (field.repeated && field.type !== 'string') throw new Error(`${field.fullName}: a list of ${field.type} cannot be answered through REST`);
+  if (field.repeated && field.type !== 'string')
+    throw new Error(`${field.fullName}: a list of ${field.type} cannot be answered through REST`);
   if (resolved) {
     const { valuesById } = resolved;
     return (reader) => JSON.stringify(valuesById[reader.int32()]);
   }
   switch (field.type) {
-    case 'string': return (reader) => JSON.stringify(reader.string());
-    case 'bool': return (reader) => String(reader.bool());
-    case 'double': return (reader) => JSON.stringify(reader.double());
-    case 'int32': return (reader) => String(reader.int32());
-    case 'int64': return (reader) => String(reader.int64());
-    case 'uint32': return (reader) => String(reader.uint32());
-    case 'uint64': return (reader) => String(reader.uint64());
-    default: throw new Error(`${field.fullName}: a field of type ${field.type} cannot be answered through REST`);
+    case 'string':
+      return (reader) => JSON.stringify(reader.string());
+    case 'bool':
+      return (reader) => String(reader.bool());
+    case 'double':
+      return (reader) => JSON.stringify(reader.double());
+    case 'int32':
+      return (reader) => String(reader.int32());
+    case 'int64':
+      return (reader) => String(reader.int64());
+    case 'uint32':
+      return (reader) => String(reader.uint32());
+    case 'uint64':
+      return (reader) => String(reader.uint64());
+    default:
+      throw new Error(`${field.fullName}: a field of type ${field.type} cannot be answered through REST`);
   }
 }
 

@@ -17,12 +17,16 @@ export interface Application {
 export function tuneBeforeLoad(require: NodeJS.Require): void {
   const fromHost = createRequire(require.resolve('express-gateway'));
   (fromHost('uuid62') as { v4(): string }).v4 = () => '';
-  (fromHost('passport') as { initialize(): unknown }).initialize = () => (_req: unknown, _res: unknown, next: Next) => next();
+  (fromHost('passport') as { initialize(): unknown }).initialize = () => (_req: unknown, _res: unknown, next: Next) =>
+    next();
 }
 
 /** Its log lines are for its own policies and loader; what concerns us it throws. */
 export function quiet(require: NodeJS.Require): void {
-  const loggers = require('express-gateway/lib/logger') as Record<string, { silent?: boolean } | ((label: string) => unknown)>;
+  const loggers = require('express-gateway/lib/logger') as Record<
+    string,
+    { silent?: boolean } | ((label: string) => unknown)
+  >;
   for (const logger of Object.values(loggers)) if (typeof logger === 'object') logger.silent = true;
 }
 

@@ -16,7 +16,8 @@ beforeAll(async () => {
     decide: ({ bearer }) => {
       if (bearer === 'user') return new ServiceError('ADMIN_REQUIRED');
       if (bearer === 'starter') return new ServiceError('TIER_REQUIRED');
-      if (bearer === 'loud') return new ServiceError('UNAUTHENTICATED', 'This token was revoked at noon', { facts: { revokedAt: 'noon' } });
+      if (bearer === 'loud')
+        return new ServiceError('UNAUTHENTICATED', 'This token was revoked at noon', { facts: { revokedAt: 'noon' } });
       return bearer.startsWith(TOKEN) && !revoked.has(bearer) ? PRINCIPAL : new ServiceError('UNAUTHENTICATED');
     },
     memory: {
@@ -30,7 +31,9 @@ beforeAll(async () => {
   });
 });
 afterAll(() => bed.stop());
-beforeEach(() => { batches.length = 0; });
+beforeEach(() => {
+  batches.length = 0;
+});
 
 describe('a token', () => {
   it('makes the principal that the service gets, together with the request id', async () => {
@@ -44,16 +47,35 @@ describe('a token', () => {
     expect(batches).toEqual([['/memory.v1.MemoryService/ListMemoryTypes']]);
   });
   it('that is missing, malformed, unknown or revoked gets one identical 401', async () => {
-    const headers = [{}, { authorization: 'Basic x' }, { authorization: 'Bearer' }, { authorization: 'Bearer a b' }, { authorization: `Bearer ${'x'.repeat(5000)}` }, { authorization: 'Bearer unknown' }, { authorization: 'Bearer loud' }];
-    const replies = await Promise.all(headers.map((given) => bed.request('/api/memory/types', { token: '', headers: { 'x-request-id': 'same', ...given } as Record<string, string> })));
-    expect(new Set(replies.map(({ text }) => text))).toEqual(new Set(['{"error":"Missing or invalid token","code":"unauthenticated","requestId":"same"}']));
+    const headers = [
+      {},
+      { authorization: 'Basic x' },
+      { authorization: 'Bearer' },
+      { authorization: 'Bearer a b' },
+      { authorization: `Bearer ${'x'.repeat(5000)}` },
+      { authorization: 'Bearer unknown' },
+      { authorization: 'Bearer loud' },
+    ];
+    const replies = await Promise.all(
+      headers.map((given) =>
+        bed.request('/api/memory/types', {
+          token: '',
+          headers: { 'x-request-id': 'same', ...given } as Record<string, string>,
+        }),
+      ),
+    );
+    expect(new Set(replies.map(({ text }) => text))).toEqual(
+      new Set(['{"error":"Missing or invalid token","code":"unauthenticated","requestId":"same"}']),
+    );
     for (const { status, headers: got } of replies) {
       expect(status).toBe(401);
       expect(got.get('www-authenticate')).toBe('Bearer');
     }
   });
   it('is read whatever the case of its scheme', async () => {
-    expect((await bed.request('/api/memory/types', { token: '', headers: { authorization: `bEARER  ${TOKEN}` } })).status).toBe(200);
+    expect(
+      (await bed.request('/api/memory/types', { token: '', headers: { authorization: `bEARER  ${TOKEN}` } })).status,
+    ).toBe(200);
   });
   it('that is not even well-formed is refused without asking auth', async () => {
     await bed.request('/api/memory/types', { token: '', headers: { authorization: 'Bearer ä' } });
@@ -62,7 +84,8 @@ describe('a token', () => {
 });
 
 describe('the order of checks', () => {
-  const order = (path: string, options: Parameters<Testbed['request']>[1]) => bed.request(path, options).then(({ status, json }) => [status, json.code]);
+  const order = (path: string, options: Parameters<Testbed['request']>[1]) =>
+    bed.request(path, options).then(({ status, json }) => [status, json.code]);
   const bad = { method: 'POST', body: '{', headers: { 'content-type': 'text/plain' } };
 
   it('route before token', async () => {
@@ -70,7 +93,10 @@ describe('the order of checks', () => {
     expect(await order('/api/memory/types/x', { method: 'PATCH', token: '' })).toEqual([405, 'method_not_allowed']);
   });
   it('two Authorization headers before the token', async () => {
-    const reply = await raw(bed.port, `GET /api/memory/types HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer nope\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`);
+    const reply = await raw(
+      bed.port,
+      `GET /api/memory/types HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer nope\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`,
+    );
     expect(reply).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"invalid_request"/);
     expect(batches).toEqual([]);
   });
@@ -83,7 +109,10 @@ describe('the order of checks', () => {
   it('media type before body, body before existence', async () => {
     expect(await order('/api/memory/objects', bad)).toEqual([415, 'unsupported_media_type']);
     expect(await order('/api/memory/objects', { method: 'POST', body: '{' })).toEqual([400, 'malformed_json']);
-    expect(await order('/api/memory/objects', { method: 'POST', body: { content: {}, nope: 1 } })).toEqual([400, 'invalid_request']);
+    expect(await order('/api/memory/objects', { method: 'POST', body: { content: {}, nope: 1 } })).toEqual([
+      400,
+      'invalid_request',
+    ]);
     expect(await order('/api/memory/objects', { method: 'POST', body: { content: {} } })).toEqual([404, 'not_found']);
   });
   it('health and OPTIONS need no token', async () => {
@@ -97,7 +126,9 @@ describe('look-ups', () => {
   it('of many connections at once get each its own answer, whatever the batches', async () => {
     const hold = Promise.withResolvers<void>();
     holdBatch = hold.promise;
-    const requests = Array.from({ length: 40 }, (_, index) => bed.request('/api/memory/types', { token: index % 2 ? TOKEN : 'nope' }));
+    const requests = Array.from({ length: 40 }, (_, index) =>
+      bed.request('/api/memory/types', { token: index % 2 ? TOKEN : 'nope' }),
+    );
     hold.resolve();
     const statuses = (await Promise.all(requests)).map(({ status }) => status);
     holdBatch = undefined;
@@ -105,7 +136,8 @@ describe('look-ups', () => {
     expect(batches.flat().length).toBe(40);
   });
   it('of requests that arrive in one packet are one call', async () => {
-    const request = (last: boolean) => `GET /api/memory/types HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n${last ? 'Connection: close\r\n' : ''}\r\n`;
+    const request = (last: boolean) =>
+      `GET /api/memory/types HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n${last ? 'Connection: close\r\n' : ''}\r\n`;
     const replies = await raw(bed.port, request(false).repeat(29) + request(true));
     expect(replies.match(/HTTP\/1\.1 200 OK/g)?.length).toBe(30);
     expect(batches.map(({ length }) => length)).toEqual([30]);

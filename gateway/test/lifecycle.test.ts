@@ -13,7 +13,15 @@ import { hostPipeline, type ErrorHandler, type PolicyName } from '../src/plugin.
 import { send } from '../src/send.ts';
 import { log, parseRaw, raw, startTestbed, TOKEN } from './testbed.ts';
 
-const RESPONSE = { success: true, sessionId: 'api-1', agentExecutionId: 'e', agent: 'a', output: '1', messages: [], idempotencyReplayed: undefined };
+const RESPONSE = {
+  success: true,
+  sessionId: 'api-1',
+  agentExecutionId: 'e',
+  agent: 'a',
+  output: '1',
+  messages: [],
+  idempotencyReplayed: undefined,
+};
 
 /** A run that ends when told, and tells when it was begun and how it ended. */
 function slowRun() {
@@ -57,7 +65,11 @@ describe('a client that goes away', () => {
     const run = slowRun();
     const bed = await startTestbed(run.behind);
     const aborter = new AbortController();
-    const request = bed.request('/api/agent/run', { ...RUN, headers: { 'idempotency-key': 'k' }, signal: aborter.signal });
+    const request = bed.request('/api/agent/run', {
+      ...RUN,
+      headers: { 'idempotency-key': 'k' },
+      signal: aborter.signal,
+    });
     await run.begun;
     aborter.abort();
     await expect(request).rejects.toThrow();
@@ -86,13 +98,24 @@ describe('stop', () => {
     const run = slowRun();
     const bed = await startTestbed(run.behind, { DRAIN_MS: '100' });
     const body = JSON.stringify(RUN.body);
-    const request = (id: string) => `POST /api/agent/run HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nX-Request-Id: ${id}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const request = (id: string) =>
+      `POST /api/agent/run HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nX-Request-Id: ${id}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     const halfSent = raw(bed.port, request('unfinished').slice(0, -1));
     const received = raw(bed.port, request('first'), request('second'));
     await run.begun;
     await bed.gateway.stop();
     const replies = (await received).split(/(?=HTTP\/1\.1 )/).map(parseRaw);
-    expect(replies.map(({ status, json, headers }) => [status, json.code, json.requestId, headers.get('connection') === 'close'])).toEqual([[504, 'outcome_unknown', 'first', false], [504, 'outcome_unknown', 'second', true]]);
+    expect(
+      replies.map(({ status, json, headers }) => [
+        status,
+        json.code,
+        json.requestId,
+        headers.get('connection') === 'close',
+      ]),
+    ).toEqual([
+      [504, 'outcome_unknown', 'first', false],
+      [504, 'outcome_unknown', 'second', true],
+    ]);
     expect(parseRaw(await halfSent).json.requestId).toBe('unfinished');
     await reached(bed.services.agents);
     run.go();
@@ -118,27 +141,41 @@ describe('stop', () => {
 
 it('a service that is down is 503 with Retry-After, and is found again when it is back', async () => {
   let down = true;
-  const bed = await startTestbed({ memory: { listMemoryTypes: () => (down ? Promise.reject(new ServiceError('UNAVAILABLE')) : Promise.resolve({ items: [] })) } });
+  const bed = await startTestbed({
+    memory: {
+      listMemoryTypes: () => (down ? Promise.reject(new ServiceError('UNAVAILABLE')) : Promise.resolve({ items: [] })),
+    },
+  });
   const refused = await bed.request('/api/memory/types');
   expect([refused.status, refused.json.code, refused.headers.get('retry-after')]).toEqual([503, 'unavailable', '1']);
   down = false;
   expect((await bed.request('/api/memory/types')).status).toBe(200);
   await bed.services.memory.drain(0);
   expect((await bed.request('/api/memory/types')).status).toBe(503);
-  expect((await bed.request('/api/memory/types', { method: 'POST', body: { type: 't', jsonSchema: {} } })).status).toBe(503);
+  expect((await bed.request('/api/memory/types', { method: 'POST', body: { type: 't', jsonSchema: {} } })).status).toBe(
+    503,
+  );
   await bed.stop();
 });
 
 it('a port in use is one sentence', async () => {
   const bed = await startTestbed({});
   const second = startTestbed({}, { GATEWAY_LISTEN: `127.0.0.1:${bed.port}` });
-  await expect(second).rejects.toThrow(new StartError(`The address 127.0.0.1:${bed.port} is in use by another program; GATEWAY_LISTEN sets another`));
+  await expect(second).rejects.toThrow(
+    new StartError(`The address 127.0.0.1:${bed.port} is in use by another program; GATEWAY_LISTEN sets another`),
+  );
   await bed.stop();
 });
 
 describe('the pipeline', () => {
   const pass: Policy = (_req, _res, next) => next();
-  const policiesWith = (given: Partial<Record<PolicyName, Policy>>): Record<PolicyName, Policy> => ({ 'find-route': pass, authenticate: pass, 'read-body': pass, 'call-service': pass, ...given });
+  const policiesWith = (given: Partial<Record<PolicyName, Policy>>): Record<PolicyName, Policy> => ({
+    'find-route': pass,
+    authenticate: pass,
+    'read-body': pass,
+    'call-service': pass,
+    ...given,
+  });
   const onError: ErrorHandler = (error, req, res) => send(req, res, errorReply(error, req.exchange.requestId, log));
 
   async function answerOf(handle: RequestListener): Promise<{ status: number; json: unknown }> {
@@ -158,13 +195,32 @@ describe('the pipeline', () => {
     ['rejects', () => Promise.reject(new Error('secret'))],
     ['rejects with null', () => Promise.reject(null)],
     ['rejects with the word that Express takes for "skip"', () => Promise.reject('router')],
-    ['rejects after a turn', () => new Promise((_, reject) => { setImmediate(() => reject(new Error('secret'))); })],
-    ['throws', () => { throw new Error('secret'); }],
-    ['throws undefined', () => { throw undefined; }],
+    [
+      'rejects after a turn',
+      () =>
+        new Promise((_, reject) => {
+          setImmediate(() => reject(new Error('secret')));
+        }),
+    ],
+    [
+      'throws',
+      () => {
+        throw new Error('secret');
+      },
+    ],
+    [
+      'throws undefined',
+      () => {
+        throw undefined;
+      },
+    ],
   ])('answers 500 JSON, and never hangs, when a policy %s', async (_, policy) => {
     for (const name of ['find-route', 'call-service'] as const) {
       const { status, json } = await answerOf(await hostPipeline(policiesWith({ [name]: policy }), onError));
-      expect({ status, json }).toEqual({ status: 500, json: { error: 'Unexpected server error', code: 'internal', requestId: expect.any(String) } });
+      expect({ status, json }).toEqual({
+        status: 500,
+        json: { error: 'Unexpected server error', code: 'internal', requestId: expect.any(String) },
+      });
     }
   });
   it('answers 404 where no policy answers', async () => {
@@ -173,11 +229,17 @@ describe('the pipeline', () => {
   it.each([
     ['in another order', '[{find-route: }, {read-body: }, {authenticate: }, {call-service: }]'],
     ['without one of them', '[{find-route: }, {read-body: }, {call-service: }]'],
-    ['with one behind a condition that never holds', '[{find-route: }, {authenticate: [{condition: {name: never}}]}, {read-body: }, {call-service: }]'],
+    [
+      'with one behind a condition that never holds',
+      '[{find-route: }, {authenticate: [{condition: {name: never}}]}, {read-body: }, {call-service: }]',
+    ],
     ['not mounted at all', '[]'],
   ])('does not start with policies %s', async (_, policies) => {
     const file = join(mkdtempSync(join(tmpdir(), 'gateway-')), 'gateway.config.yml');
-    writeFileSync(file, `apiEndpoints: {rest: {host: '*', pathRegex: '.*'}}\npolicies: [find-route, authenticate, read-body, call-service]\npipelines: {rest: {apiEndpoints: [rest], policies: ${policies}}}\n`);
+    writeFileSync(
+      file,
+      `apiEndpoints: {rest: {host: '*', pathRegex: '.*'}}\npolicies: [find-route, authenticate, read-body, call-service]\npipelines: {rest: {apiEndpoints: [rest], policies: ${policies}}}\n`,
+    );
     await expect(hostPipeline(policiesWith({}), onError, file)).rejects.toThrow('is not the expected one');
   });
 });

@@ -36,7 +36,16 @@ export interface Testbed {
   gateway: Running;
   services: Record<'auth' | 'agents' | 'memory', RunningServer>;
   /** A request with the good token unless told otherwise; a body that is not a string is sent as JSON. */
-  request(path: string, options?: { method?: string; token?: string | undefined; headers?: Record<string, string>; body?: unknown; signal?: AbortSignal }): Promise<{ status: number; headers: Headers; json: Record<string, unknown>; text: string }>;
+  request(
+    path: string,
+    options?: {
+      method?: string;
+      token?: string | undefined;
+      headers?: Record<string, string>;
+      body?: unknown;
+      signal?: AbortSignal;
+    },
+  ): Promise<{ status: number; headers: Headers; json: Record<string, unknown>; text: string }>;
   stop(): Promise<void>;
 }
 
@@ -51,12 +60,20 @@ export async function startTestbed(behind: Behind, env: Record<string, string> =
   createKeys(keys, ['gateway', 'auth', 'agents', 'memory']);
   const peersFile = peersFileOf(keys);
   const serve = <D extends ServiceDefinition>(name: string, definition: D, given: Partial<Handlers<D>>) =>
-    startServer({ listen: '127.0.0.1:0', identity: openIdentity({ name, keyFile: keyFileOf(keys, name), peersFile, clock: systemClock }), log, services: [served(definition, completed(definition, given))] });
+    startServer({
+      listen: '127.0.0.1:0',
+      identity: openIdentity({ name, keyFile: keyFileOf(keys, name), peersFile, clock: systemClock }),
+      log,
+      services: [served(definition, completed(definition, given))],
+    });
 
-  const decide = behind.decide ?? (({ bearer }) => (bearer === TOKEN ? PRINCIPAL : new ServiceError('UNAUTHENTICATED')));
+  const decide =
+    behind.decide ?? (({ bearer }) => (bearer === TOKEN ? PRINCIPAL : new ServiceError('UNAUTHENTICATED')));
   const decisionOn = (attempt: Attempt): Decision => {
     const made = decide(attempt);
-    return made instanceof ServiceError ? { principal: undefined, refusal: toErrorDetail(made) } : { principal: made, refusal: undefined };
+    return made instanceof ServiceError
+      ? { principal: undefined, refusal: toErrorDetail(made) }
+      : { principal: made, refusal: undefined };
   };
   const services = {
     auth: await serve('auth', AuthServiceService, {
@@ -68,16 +85,26 @@ export async function startTestbed(behind: Behind, env: Record<string, string> =
     agents: await serve('agents', AgentsServiceService, behind.agents ?? {}),
     memory: await serve('memory', MemoryServiceService, behind.memory ?? {}),
   };
-  const addresses = Object.fromEntries(Object.entries(services).map(([name, { address }]) => [`${name.toUpperCase()}_ADDRESS`, address]));
-  const settings = readConfig(config, { KEY_FILE: keyFileOf(keys, 'gateway'), PEERS_FILE: peersFile, GATEWAY_LISTEN: '127.0.0.1:0', ...addresses, ...env });
+  const addresses = Object.fromEntries(
+    Object.entries(services).map(([name, { address }]) => [`${name.toUpperCase()}_ADDRESS`, address]),
+  );
+  const settings = readConfig(config, {
+    KEY_FILE: keyFileOf(keys, 'gateway'),
+    PEERS_FILE: peersFile,
+    GATEWAY_LISTEN: '127.0.0.1:0',
+    ...addresses,
+    ...env,
+  });
   const stopServices = async () => {
     await Promise.all(Object.values(services).map((server) => server.drain(0)));
     folder.remove();
   };
-  const gateway = await startGateway({ config: settings, log, clock: systemClock, instanceId: 'test' }).catch(async (error: unknown) => {
-    await stopServices();
-    throw error;
-  });
+  const gateway = await startGateway({ config: settings, log, clock: systemClock, instanceId: 'test' }).catch(
+    async (error: unknown) => {
+      await stopServices();
+      throw error;
+    },
+  );
   const url = `http://${gateway.address}`;
 
   return {
@@ -88,10 +115,22 @@ export async function startTestbed(behind: Behind, env: Record<string, string> =
     async request(path, { method = 'GET', token = TOKEN, headers = {}, body, signal } = {}) {
       const sent = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
       const response = await fetch(url + path, {
-        method, body: sent as string, signal: signal ?? null, headers: { ...(token !== '' && { authorization: `Bearer ${token}` }), ...(sent !== undefined && { 'content-type': 'application/json' }), ...headers },
+        method,
+        body: sent as string,
+        signal: signal ?? null,
+        headers: {
+          ...(token !== '' && { authorization: `Bearer ${token}` }),
+          ...(sent !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
       });
       const text = await response.text();
-      return { status: response.status, headers: response.headers, text, json: text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : {} };
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        json: text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : {},
+      };
     },
     async stop() {
       await gateway.stop();
@@ -103,18 +142,32 @@ export async function startTestbed(behind: Behind, env: Record<string, string> =
 /** Writes bytes to a fresh connection and reads until the other side closes it. */
 export function raw(port: number, ...pieces: (string | Buffer)[]): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const socket = connect(port, '127.0.0.1', () => { for (const piece of pieces) socket.write(piece); });
+  const socket = connect(port, '127.0.0.1', () => {
+    for (const piece of pieces) socket.write(piece);
+  });
   let received = '';
-  socket.on('data', (chunk) => { received += chunk.toString(); });
+  socket.on('data', (chunk) => {
+    received += chunk.toString();
+  });
   socket.on('close', () => resolve(received));
   socket.on('error', (error) => (received === '' ? reject(error) : resolve(received)));
   return promise;
 }
 
 /** Status, lower-case headers and JSON body of one raw reply. */
-export function parseRaw(reply: string): { status: number; headers: Map<string, string>; json: Record<string, unknown> } {
+export function parseRaw(reply: string): {
+  status: number;
+  headers: Map<string, string>;
+  json: Record<string, unknown>;
+} {
   const split = reply.indexOf('\r\n\r\n');
   const [first, ...lines] = reply.slice(0, split).split('\r\n') as [string, ...string[]];
-  const headers = new Map(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]));
-  return { status: Number(first.split(' ')[1]), headers, json: JSON.parse(reply.slice(split + 4)) as Record<string, unknown> };
+  const headers = new Map(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
+  );
+  return {
+    status: Number(first.split(' ')[1]),
+    headers,
+    json: JSON.parse(reply.slice(split + 4)) as Record<string, unknown>,
+  };
 }

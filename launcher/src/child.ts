@@ -59,7 +59,10 @@ export function superviseChild(part: Part, env: NodeJS.ProcessEnv, say: (line: s
       say(`${part.name} ended (${cause}); starting it again in ${delayMs / 1000} s`);
       await delay(delayMs, undefined, { signal: stopping.signal });
       life = begin(part, env);
-      life.ready.then(() => say(`${part.name} is back`), ({ faults }: PartEnded) => faults.forEach((fault) => say(`${part.name}: ${fault}`)));
+      life.ready.then(
+        () => say(`${part.name} is back`),
+        ({ faults }: PartEnded) => faults.forEach((fault) => say(`${part.name}: ${fault}`)),
+      );
     }
   };
   const { ready } = life;
@@ -76,7 +79,12 @@ export function superviseChild(part: Part, env: NodeJS.ProcessEnv, say: (line: s
 
 /** Starts the part in a process group of its own: the terminal's Ctrl-C is the launcher's to handle. */
 function begin(part: Part, env: NodeJS.ProcessEnv): Life {
-  const child = spawn(process.execPath, [mainFileOf(part)], { env, cwd: join(REPOSITORY, part.folder), stdio: ['ignore', 'inherit', 'inherit', 'ipc'], detached: true });
+  const child = spawn(process.execPath, [mainFileOf(part)], {
+    env,
+    cwd: join(REPOSITORY, part.folder),
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    detached: true,
+  });
   const ready = Promise.withResolvers<string>();
   const faults: string[] = [];
   let stopsWithinMs = EARLY_STOP_MS;
@@ -106,7 +114,10 @@ function begin(part: Part, env: NodeJS.ProcessEnv): Life {
 /** Resolves when the process is gone and its last words are heard. */
 async function endOf(child: ChildProcess): Promise<string> {
   try {
-    const [[code, signal]] = await Promise.all([once(child, 'exit') as Promise<[number | null, string | null]>, once(child, 'disconnect')]);
+    const [[code, signal]] = await Promise.all([
+      once(child, 'exit') as Promise<[number | null, string | null]>,
+      once(child, 'disconnect'),
+    ]);
     return signal ?? `code ${code}`;
   } catch (error) {
     return (error as Error).message;

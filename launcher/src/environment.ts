@@ -3,7 +3,8 @@ import { PROCESSES, settingOf, type ProcessName } from 'platform/processes.ts';
 import { StartError } from 'platform/start-error.ts';
 
 /** An address to listen on -> one to call: "every interface" is reached on this machine's own. */
-export const reachable = (listen: string): string => listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:');
+export const reachable = (listen: string): string =>
+  listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:');
 
 /**
  * Where the processes find each other: `<NAME>_ADDRESS`, else where `<NAME>_LISTEN` puts them. A malformed `<NAME>_LISTEN`
@@ -17,7 +18,10 @@ export function addressesOf(env: Env): Record<string, string> {
     if (given) return [[settingOf(name, 'ADDRESS'), given]];
     const listen = env[settingOf(name, 'LISTEN')];
     if (!listen || !isAddress(listen)) return [];
-    if (listen.endsWith(':0')) throw new StartError(`${settingOf(name, 'LISTEN')} must name a port, not ${JSON.stringify(listen)}: the other processes find ${name} by it`);
+    if (listen.endsWith(':0'))
+      throw new StartError(
+        `${settingOf(name, 'LISTEN')} must name a port, not ${JSON.stringify(listen)}: the other processes find ${name} by it`,
+      );
     return [[settingOf(name, 'ADDRESS'), reachable(listen)]];
   });
   return Object.fromEntries(addresses);

@@ -57,21 +57,33 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
 
   const operator = openOperator({ keyFolder, addresses });
   const tokenIds = new Set<string>();
-  const seeded = await patiently(() => seed(operator, DATA_DIR, Boolean(given.MONGODB_URL), systemClock, tokenIds), { say, isStopping: () => stopping !== undefined });
+  const seeded = await patiently(() => seed(operator, DATA_DIR, Boolean(given.MONGODB_URL), systemClock, tokenIds), {
+    say,
+    isStopping: () => stopping !== undefined,
+  });
   operator.close();
   if (stopping) return;
-  say(greeting({ baseUrl: `http://${reachable(gatewayAddress)}`, seconds: seconds(), seeded, settings: { ...(given.DATA_DIR && { DATA_DIR }), ...addresses } }));
+  say(
+    greeting({
+      baseUrl: `http://${reachable(gatewayAddress)}`,
+      seconds: seconds(),
+      seeded,
+      settings: { ...(given.DATA_DIR && { DATA_DIR }), ...addresses },
+    }),
+  );
   // after its token was shown: a start that dies in between is shown a new one
   if (seeded) markSeeded(DATA_DIR);
 }
 
 /** @returns the gateway's host:port. @throws AggregateError of every PartEnded: who starts it hears of all faults at once */
 async function allReady(): Promise<string> {
-  const outcomes = await Promise.allSettled(children.map(async ({ ready }, i) => {
-    const address = await ready;
-    say(`  ${(PARTS[i] as Part).name.padEnd(8)} ${address.padEnd(22)} ${seconds()}`);
-    return address;
-  }));
+  const outcomes = await Promise.allSettled(
+    children.map(async ({ ready }, i) => {
+      const address = await ready;
+      say(`  ${(PARTS[i] as Part).name.padEnd(8)} ${address.padEnd(22)} ${seconds()}`);
+      return address;
+    }),
+  );
   const ended = outcomes.filter((outcome) => outcome.status === 'rejected').map(({ reason }) => reason as PartEnded);
   if (ended.length > 0) throw new AggregateError(ended);
   return (outcomes[0] as PromiseFulfilledResult<string>).value;

@@ -15,7 +15,8 @@ export async function patiently<T>(work: () => Promise<T>, { say, isStopping }: 
     try {
       return await work();
     } catch (error) {
-      const again = error instanceof ServiceError && (error.reason === 'UNAVAILABLE' || error.reason === 'OUTCOME_UNKNOWN');
+      const again =
+        error instanceof ServiceError && (error.reason === 'UNAVAILABLE' || error.reason === 'OUTCOME_UNKNOWN');
       if (!again || round === ROUNDS || isStopping()) throw error;
       say(`  ${error.message}; asking again`);
       await delay(PAUSE_MS);

@@ -34,13 +34,24 @@ export interface Seeded {
  * @param tokenIds of the tokens that this start has asked for: given again to a repeat, it knows its own
  * @returns undefined when an earlier start did it
  */
-export async function seed(operator: Operator, dataFolder: string, shared: boolean, clock: Clock, tokenIds = new Set<string>()): Promise<Seeded | undefined> {
+export async function seed(
+  operator: Operator,
+  dataFolder: string,
+  shared: boolean,
+  clock: Clock,
+  tokenIds = new Set<string>(),
+): Promise<Seeded | undefined> {
   if (existsSync(markerOf(dataFolder))) return undefined;
   const auth = operator.client(AuthServiceService, 'auth');
   const organization = await organizationNamed(auth, ORGANIZATION, operator);
   if (shared && clock.now() - timeOfId(organization.id) > OWN_AFTER_MS) return undefined;
   const asOperator = () => operator.as(organization.id);
-  await unlessThere(auth.createUser({ email: ADMINISTRATOR, name: 'Administrator', roles: ['admin', 'security_admin'], groups: [] }, asOperator()));
+  await unlessThere(
+    auth.createUser(
+      { email: ADMINISTRATOR, name: 'Administrator', roles: ['admin', 'security_admin'], groups: [] },
+      asOperator(),
+    ),
+  );
   const credits = operator.client(CreditsServiceService, 'credits');
   // the organization's own id makes the grant repeatable
   await credits.grant({ id: organization.id, amountMicros: CREDITS * 1_000_000, note: 'first start' }, asOperator());
@@ -52,9 +63,14 @@ export async function seed(operator: Operator, dataFolder: string, shared: boole
 }
 
 const markerOf = (dataFolder: string): string => join(dataFolder, 'seeded');
-export const markSeeded = (dataFolder: string): void => writeFileSync(markerOf(dataFolder), `${new Date().toISOString()}\n`, { flush: true });
+export const markSeeded = (dataFolder: string): void =>
+  writeFileSync(markerOf(dataFolder), `${new Date().toISOString()}\n`, { flush: true });
 
-async function organizationNamed(auth: ServiceClient<AuthServiceService>, name: string, operator: Operator): Promise<Organization> {
+async function organizationNamed(
+  auth: ServiceClient<AuthServiceService>,
+  name: string,
+  operator: Operator,
+): Promise<Organization> {
   await unlessThere(auth.createOrganization({ name, tier: 'enterprise' }, operator.as()));
   const { organization } = await auth.getOrganization({ idOrName: name }, operator.as());
   if (!organization) throw new Error('auth answered without an organization');
@@ -64,8 +80,13 @@ async function organizationNamed(auth: ServiceClient<AuthServiceService>, name: 
 async function publishExamples(operator: Operator, asOperator: () => CallOptions): Promise<string[]> {
   const agents = operator.client(AgentsServiceService, 'agents');
   const names: string[] = [];
-  for (const file of readdirSync(EXAMPLES).filter((name) => name.endsWith('.json')).sort()) {
-    const { agent, version } = await agents.applyAgent({ definition: readFileSync(join(EXAMPLES, file), 'utf8') }, asOperator());
+  for (const file of readdirSync(EXAMPLES)
+    .filter((name) => name.endsWith('.json'))
+    .sort()) {
+    const { agent, version } = await agents.applyAgent(
+      { definition: readFileSync(join(EXAMPLES, file), 'utf8') },
+      asOperator(),
+    );
     if (!agent) throw new Error('agents answered without an agent');
     await agents.publishAgent({ name: agent.name, version }, asOperator());
     names.push(agent.name);
@@ -74,7 +95,12 @@ async function publishExamples(operator: Operator, asOperator: () => CallOptions
 }
 
 /** A token of which nobody heard the value, this start's own or an interrupted one's, is revoked and made anew, unless it may be another start's. */
-async function tokenNamed(auth: ServiceClient<AuthServiceService>, asUser: () => CallOptions, shared: boolean, tokenIds: Set<string>): Promise<string | undefined> {
+async function tokenNamed(
+  auth: ServiceClient<AuthServiceService>,
+  asUser: () => CallOptions,
+  shared: boolean,
+  tokenIds: Set<string>,
+): Promise<string | undefined> {
   for (;;) {
     const id = newId();
     tokenIds.add(id);
@@ -89,7 +115,8 @@ async function tokenNamed(auth: ServiceClient<AuthServiceService>, asUser: () =>
   }
 }
 
-const isThere = (error: unknown): error is ServiceError => error instanceof ServiceError && error.reason === 'ALREADY_EXISTS';
+const isThere = (error: unknown): error is ServiceError =>
+  error instanceof ServiceError && error.reason === 'ALREADY_EXISTS';
 
 async function unlessThere(creation: Promise<unknown>): Promise<void> {
   await creation.catch((error: unknown) => {

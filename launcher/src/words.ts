@@ -10,14 +10,28 @@ A relative path starts where npm was called. The keys of the processes are made 
 
 export const farewell = 'Stopped.';
 
-const RUN_BODY = '{"agentName":"invoice-total","args":{"items":[{"price":12.5,"quantity":2},{"price":3,"quantity":1}]}}';
+const RUN_BODY =
+  '{"agentName":"invoice-total","args":{"items":[{"price":12.5,"quantity":2},{"price":3,"quantity":1}]}}';
 
 /**
  * The last words of a start: the base URL and a curl that runs an agent when pasted.
  * @param settings what the admin command line must be told to find this stack
  */
-export function greeting({ baseUrl, seconds, seeded, settings }: { baseUrl: string; seconds: string; seeded: Seeded | undefined; settings: Readonly<Record<string, string>> }): string {
-  const admin = [...Object.entries(settings).map(([name, value]) => `${name}=${quoted(value)}`), 'npm run admin --'].join(' ');
+export function greeting({
+  baseUrl,
+  seconds,
+  seeded,
+  settings,
+}: {
+  baseUrl: string;
+  seconds: string;
+  seeded: Seeded | undefined;
+  settings: Readonly<Record<string, string>>;
+}): string {
+  const admin = [
+    ...Object.entries(settings).map(([name, value]) => `${name}=${quoted(value)}`),
+    'npm run admin --',
+  ].join(' ');
   const firstStart = seeded?.token && [
     `First start: organization "${seeded.organization}" (tier enterprise, ${seeded.credits.toLocaleString('en')} credits), administrator ${seeded.administrator},`,
     `functional agents ${seeded.agents.join(', ')}.`,
@@ -34,7 +48,9 @@ export function greeting({ baseUrl, seconds, seeded, settings }: { baseUrl: stri
     `  curl -s ${baseUrl}/api/agent/run -H 'Authorization: Bearer ${seeded?.token ?? '<your server token>'}' -H 'Content-Type: application/json' \\`,
     `    -d '${RUN_BODY}'`,
     '',
-    seeded?.token ? `Administer it:  ${admin} --help` : `Another token:  ${admin} token create <name> --organization demo --as admin@demo.example`,
+    seeded?.token
+      ? `Administer it:  ${admin} --help`
+      : `Another token:  ${admin} token create <name> --organization demo --as admin@demo.example`,
     '',
     'Ctrl-C stops it; the data stays.',
   ].join('\n');
@@ -45,7 +61,8 @@ const quoted = (value: string): string => (/^[\w./:@-]+$/.test(value) ? value : 
 
 /** Why a start failed, one sentence a line; what several parts say is said once. */
 export function faultsOf(error: unknown): string[] {
-  if (!(error instanceof AggregateError)) return [`The start failed: ${error instanceof Error ? error.message : String(error)}`];
+  if (!(error instanceof AggregateError))
+    return [`The start failed: ${error instanceof Error ? error.message : String(error)}`];
   const parts = new Map<string, string[]>();
   for (const { part, message, faults } of error.errors as PartEnded[]) {
     for (const fault of faults.length > 0 ? faults : [message]) parts.set(fault, [...(parts.get(fault) ?? []), part]);

@@ -25,7 +25,10 @@ const CHANNEL: ChannelOptions = {
   'grpc.max_receive_message_length': 64 << 20,
 };
 /** Every replica takes its share. One address alone is connected again by the very call that finds it gone. */
-const REPLICAS: ChannelOptions = { ...CHANNEL, 'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }) };
+const REPLICAS: ChannelOptions = {
+  ...CHANNEL,
+  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+};
 const RETRY_DELAYS_MS = [50, 200];
 
 export interface Connection {
@@ -34,10 +37,28 @@ export interface Connection {
 }
 
 /** A channel to one service: deadline, identity and repeats in one place. */
-export function openConnection({ address, audience, identity }: { address: string; audience: string; identity: Identity }): Connection {
+export function openConnection({
+  address,
+  audience,
+  identity,
+}: {
+  address: string;
+  audience: string;
+  identity: Identity;
+}): Connection {
   const several = address.includes(',');
-  const client = new Client(several ? `ipv4:${address}` : address, credentials.createInsecure(), several ? REPLICAS : CHANNEL);
-  const once = async (method: CallableMethod, policy: MethodPolicy, request: object, options: CallOptions, deadline: number): Promise<object> => {
+  const client = new Client(
+    several ? `ipv4:${address}` : address,
+    credentials.createInsecure(),
+    several ? REPLICAS : CHANNEL,
+  );
+  const once = async (
+    method: CallableMethod,
+    policy: MethodPolicy,
+    request: object,
+    options: CallOptions,
+    deadline: number,
+  ): Promise<object> => {
     const metadata = new Metadata();
     metadata.set('assertion', await identity.sign(audience, options.principal));
     metadata.set('x-request-id', options.requestId);
@@ -45,11 +66,19 @@ export function openConnection({ address, audience, identity }: { address: strin
       if (options.signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
       const cancel = () => call.cancel();
       options.signal?.addEventListener('abort', cancel, { once: true });
-      const call = client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, metadata, { deadline }, (error: GrpcError | null, response?: object) => {
-        options.signal?.removeEventListener('abort', cancel);
-        if (error) reject(fromGrpcError(error, policy.repeatable));
-        else resolve(response as object);
-      });
+      const call = client.makeUnaryRequest(
+        method.path,
+        method.requestSerialize,
+        method.responseDeserialize,
+        request,
+        metadata,
+        { deadline },
+        (error: GrpcError | null, response?: object) => {
+          options.signal?.removeEventListener('abort', cancel);
+          if (error) reject(fromGrpcError(error, policy.repeatable));
+          else resolve(response as object);
+        },
+      );
     });
   };
   return {
@@ -60,7 +89,8 @@ export function openConnection({ address, audience, identity }: { address: strin
         try {
           return await once(method, policy, request, options, deadline);
         } catch (error) {
-          const again = error instanceof ServiceError && error.reason === 'UNAVAILABLE' && Date.now() + retryDelayMs < deadline;
+          const again =
+            error instanceof ServiceError && error.reason === 'UNAVAILABLE' && Date.now() + retryDelayMs < deadline;
           if (!again) throw error;
           await delay(retryDelayMs);
         }
@@ -73,6 +103,9 @@ export function openConnection({ address, audience, identity }: { address: strin
 
 /** Typed client over a connection: `client.reserve(request, options)`. */
 export function clientOf<D extends ServiceDefinition>(definition: D, call: Caller): ServiceClient<D> {
-  const methods = Object.entries(definition).map(([name, method]) => [name, (request: object, options: CallOptions) => call(method, request, options)]);
+  const methods = Object.entries(definition).map(([name, method]) => [
+    name,
+    (request: object, options: CallOptions) => call(method, request, options),
+  ]);
   return Object.fromEntries(methods) as ServiceClient<D>;
 }

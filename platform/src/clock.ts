@@ -29,7 +29,10 @@ export async function followTime(storeNow: () => Promise<number>): Promise<numbe
   if (Math.abs(measuredMs - aheadMs) < SAME_MS + tookMs) return undefined;
   if (Math.abs(measuredMs) > LARGEST_MS) {
     const apart = `${(Math.abs(measuredMs) / 3_600_000).toFixed(1)} hours ${measuredMs > 0 ? 'ahead of' : 'behind'}`;
-    throw new ServiceError('UNAVAILABLE', `The clock of the document store is ${apart} this machine's, and at most one hour is made up for: set the wrong one right`);
+    throw new ServiceError(
+      'UNAVAILABLE',
+      `The clock of the document store is ${apart} this machine's, and at most one hour is made up for: set the wrong one right`,
+    );
   }
   aheadMs = measuredMs;
   return aheadMs;

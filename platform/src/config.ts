@@ -20,7 +20,8 @@ type Shared<T> = { description: string; default?: T; secret?: boolean };
 export function integer(spec: Shared<number> & { min: number; max: number }): Setting<number> {
   const parse = (text: string): number => {
     const value = Number(text);
-    if (!/^-?\d+$/.test(text) || value < spec.min || value > spec.max) throw new RangeError(`must be an integer from ${spec.min} to ${spec.max}`);
+    if (!/^-?\d+$/.test(text) || value < spec.min || value > spec.max)
+      throw new RangeError(`must be an integer from ${spec.min} to ${spec.max}`);
     return value;
   };
   return { ...spec, parse };
@@ -44,12 +45,14 @@ export function choice<const V extends string>(spec: Shared<V> & { values: reado
 }
 
 /** True for `host:port`. */
-export const isAddress = (value: string): boolean => /^([\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/.test(value) && Number(value.slice(value.lastIndexOf(':') + 1)) <= 65_535;
+export const isAddress = (value: string): boolean =>
+  /^([\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/.test(value) && Number(value.slice(value.lastIndexOf(':') + 1)) <= 65_535;
 
 /** `host:port`; port 0 takes a free one. */
 export function address(spec: Shared<string>): Setting<string> {
   const parse = (value: string): string => {
-    if (!isAddress(value)) throw new RangeError('must be host:port with a port from 0 to 65535, for example 127.0.0.1:9000');
+    if (!isAddress(value))
+      throw new RangeError('must be host:port with a port from 0 to 65535, for example 127.0.0.1:9000');
     return value;
   };
   return { ...spec, parse };
@@ -60,7 +63,8 @@ export function addresses(spec: Shared<string>): Setting<string> {
   const parse = (value: string): string => {
     const all = value.split(',');
     const known = all.length === 1 || all.every((one) => isIPv4(one.slice(0, one.lastIndexOf(':'))));
-    if (!known || !all.every(isAddress)) throw new RangeError('must be host:port, or several IPv4 addresses with ports and commas between them');
+    if (!known || !all.every(isAddress))
+      throw new RangeError('must be host:port, or several IPv4 addresses with ports and commas between them');
     return value;
   };
   return { ...spec, parse };
@@ -104,6 +108,9 @@ export function readConfig<D extends Declaration>(declaration: D, env: Env): Con
 /** The settings as lines of `--help`. */
 export function describeConfig(declaration: Declaration): string {
   return Object.entries(declaration)
-    .map(([name, setting]) => `  ${name}${setting.default === undefined ? ' (required)' : setting.secret ? '' : ` (default ${JSON.stringify(setting.default)})`}\n      ${setting.description}`)
+    .map(
+      ([name, setting]) =>
+        `  ${name}${setting.default === undefined ? ' (required)' : setting.secret ? '' : ` (default ${JSON.stringify(setting.default)})`}\n      ${setting.description}`,
+    )
     .join('\n');
 }

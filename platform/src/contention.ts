@@ -7,7 +7,11 @@ const PATIENCE_MS = 2_000;
 const PAUSE_MAX_MS = 64;
 
 /** What `find` finds, or else `first`, put there by `insert`; of several who do so at once all get the same. */
-export async function foundOrMade<T>(find: () => Promise<T | undefined>, first: T, insert: (first: T) => Promise<void>): Promise<T> {
+export async function foundOrMade<T>(
+  find: () => Promise<T | undefined>,
+  first: T,
+  insert: (first: T) => Promise<void>,
+): Promise<T> {
   const found = await find();
   if (found) return found;
   try {

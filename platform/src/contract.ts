@@ -28,8 +28,13 @@ export interface HttpBinding {
 }
 
 interface RawRule {
-  get?: string; put?: string; post?: string; delete?: string; patch?: string;
-  body?: string; response_body?: string;
+  get?: string;
+  put?: string;
+  post?: string;
+  delete?: string;
+  patch?: string;
+  body?: string;
+  response_body?: string;
   additional_bindings?: RawRule | RawRule[];
 }
 const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
@@ -45,27 +50,39 @@ function loadRestMethods(): RestMethod[] {
   const services = Object.entries(packageDefinition()).filter(([, definition]) => !('format' in definition));
   return services.flatMap(([name, methods]) => {
     const service = root.lookupService(name);
-    return Object.entries(methods as Record<string, MethodDefinition<object, object>>).flatMap(([methodName, { path, options }]) => {
-      const rule = (options as { '(google.api.http)'?: RawRule })['(google.api.http)'];
-      if (!rule) return [];
-      const { requestType, responseType } = service.methods[methodName] as { requestType: string; responseType: string };
-      return [{
-        path,
-        audience: name.split('.', 1)[0] as string,
-        policy: policyFor(path),
-        // one additional binding is an object, several are an array
-        bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(path, raw)),
-        requestType: service.lookupType(requestType),
-        responseType: service.lookupType(responseType),
-      }];
-    });
+    return Object.entries(methods as Record<string, MethodDefinition<object, object>>).flatMap(
+      ([methodName, { path, options }]) => {
+        const rule = (options as { '(google.api.http)'?: RawRule })['(google.api.http)'];
+        if (!rule) return [];
+        const { requestType, responseType } = service.methods[methodName] as {
+          requestType: string;
+          responseType: string;
+        };
+        return [
+          {
+            path,
+            audience: name.split('.', 1)[0] as string,
+            policy: policyFor(path),
+            // one additional binding is an object, several are an array
+            bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(path, raw)),
+            requestType: service.lookupType(requestType),
+            responseType: service.lookupType(responseType),
+          },
+        ];
+      },
+    );
   });
 }
 
 function bindingOf(path: string, rule: RawRule): HttpBinding {
   const verb = VERBS.find((candidate) => rule[candidate] !== undefined);
   if (!verb) throw new Error(`${path}: a google.api.http rule without a path`);
-  return { verb: verb.toUpperCase(), template: rule[verb] as string, body: rule.body ?? '', responseBody: camelCase(rule.response_body ?? '') };
+  return {
+    verb: verb.toUpperCase(),
+    template: rule[verb] as string,
+    body: rule.body ?? '',
+    responseBody: camelCase(rule.response_body ?? ''),
+  };
 }
 
 const NO_POLICY = FieldPolicy.decode(new Uint8Array());
@@ -73,16 +90,22 @@ const NO_POLICY = FieldPolicy.decode(new Uint8Array());
 /** platform.v1.FieldPolicy of a field; all false or empty where the field has none. */
 export function fieldPolicy(field: Field): FieldPolicy {
   // protobufjs keeps the spelling of the .proto inside options, and types parsedOptions as one object
-  const options = (field.parsedOptions ?? []) as unknown as readonly Record<string, Record<string, unknown> | undefined>[];
+  const options = (field.parsedOptions ?? []) as unknown as readonly Record<
+    string,
+    Record<string, unknown> | undefined
+  >[];
   const given = options.flatMap((option) => Object.entries(option['(platform.v1.field)'] ?? {}));
   return { ...NO_POLICY, ...Object.fromEntries(given.map(([name, value]) => [camelCase(name), value])) };
 }
 
 /** True for a field that knows absent from empty: `optional`, of a oneof, or a message. */
-export const hasPresence = (field: Field): boolean => Boolean(field.partOf) || (!field.repeated && Boolean(field.resolvedType && 'fields' in field.resolvedType));
+export const hasPresence = (field: Field): boolean =>
+  Boolean(field.partOf) || (!field.repeated && Boolean(field.resolvedType && 'fields' in field.resolvedType));
 
 /** Number of each value of an outcome enum -> HTTP status; 200 where none is declared. */
 export function httpStatuses(outcome: Enum): ReadonlyMap<number, number> {
   const options = (outcome.valuesOptions ?? {}) as Record<string, Record<string, number> | undefined>;
-  return new Map(Object.entries(outcome.values).map(([name, value]) => [value, options[name]?.['(platform.v1.http_status)'] ?? 200]));
+  return new Map(
+    Object.entries(outcome.values).map(([name, value]) => [value, options[name]?.['(platform.v1.http_status)'] ?? 200]),
+  );
 }

@@ -19,11 +19,12 @@ export function fairTurns(nowMs: () => number = () => performance.now()): Fairly
     if (waiting.size > 0) setImmediate(drain);
   }
 
-  return (organizationId, work) => new Promise((resolve, reject) => {
-    if (waiting.size === 0) setImmediate(drain);
-    const piece = () => void Promise.try(work).then(resolve, reject);
-    const before = waiting.get(organizationId);
-    if (before) before.push(piece);
-    else waiting.set(organizationId, [piece]);
-  });
+  return (organizationId, work) =>
+    new Promise((resolve, reject) => {
+      if (waiting.size === 0) setImmediate(drain);
+      const piece = () => void Promise.try(work).then(resolve, reject);
+      const before = waiting.get(organizationId);
+      if (before) before.push(piece);
+      else waiting.set(organizationId, [piece]);
+    });
 }

@@ -14,6 +14,7 @@ export function makeFolder(folder: string): void {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
     // another process may have been faster
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new StartError(`cannot write in the folder ${folder}: ${(error as Error).message}`, { cause: error });
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw new StartError(`cannot write in the folder ${folder}: ${(error as Error).message}`, { cause: error });
   }
 }

@@ -31,7 +31,17 @@ const REMEMBERED = 10_000;
  * Goes by the machine's own clock: not every process is on the store whose time the services use.
  * @throws StartError when the key or the file of peers cannot be read
  */
-export function openIdentity({ name, keyFile, peersFile, clock = machineClock }: { name: string; keyFile: string; peersFile: string; clock?: Clock }): Identity {
+export function openIdentity({
+  name,
+  keyFile,
+  peersFile,
+  clock = machineClock,
+}: {
+  name: string;
+  keyFile: string;
+  peersFile: string;
+  clock?: Clock;
+}): Identity {
   const privateKey = readKey(name, keyFile);
   const peers = readPeers(peersFile);
   const signed = new Map<string, { assertion: string; until: number }>();
@@ -65,15 +75,28 @@ export function openIdentity({ name, keyFile, peersFile, clock = machineClock }:
   };
 }
 
-async function verifyOnce(assertion: string, audience: string, peers: ReadonlyMap<string, KeyObject[]>, now: number): Promise<Asserted & { until: number }> {
+async function verifyOnce(
+  assertion: string,
+  audience: string,
+  peers: ReadonlyMap<string, KeyObject[]>,
+  now: number,
+): Promise<Asserted & { until: number }> {
   for (const key of peers.get(issuerOf(assertion)) ?? []) {
     const verification = await jwtVerify(assertion, key, {
-      algorithms: ['EdDSA'], typ: 'assertion+jwt', audience, requiredClaims: ['iss', 'exp', 'principal'],
-      clockTolerance: SKEW_MS / 1000, currentDate: new Date(now),
+      algorithms: ['EdDSA'],
+      typ: 'assertion+jwt',
+      audience,
+      requiredClaims: ['iss', 'exp', 'principal'],
+      clockTolerance: SKEW_MS / 1000,
+      currentDate: new Date(now),
     }).catch(() => undefined);
     if (!verification) continue;
     const { iss, exp, principal } = verification.payload as { iss: string; exp: number; principal: string };
-    const asserted = { caller: iss, principal: Principal.decode(Buffer.from(principal, 'base64')), until: exp * 1000 + SKEW_MS };
+    const asserted = {
+      caller: iss,
+      principal: Principal.decode(Buffer.from(principal, 'base64')),
+      until: exp * 1000 + SKEW_MS,
+    };
     if (!mayAssert(asserted)) break;
     return asserted;
   }
@@ -84,11 +107,16 @@ async function verifyOnce(assertion: string, audience: string, peers: ReadonlyMa
 function mayAssert({ caller, principal }: Asserted): boolean {
   const operatorName = callerRole(caller) === 'operator' ? caller.slice('operator:'.length) : undefined;
   switch (principal.kind) {
-    case 'OPERATOR': return operatorName !== undefined && principal.subject === operatorName && principal.name === operatorName;
-    case 'USER': return operatorName === undefined || principal.via === operatorName;
-    case 'SERVER_TOKEN': return operatorName === undefined;
-    case 'SERVICE': return principal.subject === caller;
-    default: return false;
+    case 'OPERATOR':
+      return operatorName !== undefined && principal.subject === operatorName && principal.name === operatorName;
+    case 'USER':
+      return operatorName === undefined || principal.via === operatorName;
+    case 'SERVER_TOKEN':
+      return operatorName === undefined;
+    case 'SERVICE':
+      return principal.subject === caller;
+    default:
+      return false;
   }
 }
 
@@ -109,7 +137,9 @@ function readKey(name: string, keyFile: string): KeyObject {
   try {
     return createPrivateKey(readFileSync(keyFile, 'utf8'));
   } catch (error) {
-    throw new StartError(`The key of ${name} ${whyNot(keyFile, error)}; "npm run admin -- keys create" makes it`, { cause: error });
+    throw new StartError(`The key of ${name} ${whyNot(keyFile, error)}; "npm run admin -- keys create" makes it`, {
+      cause: error,
+    });
   }
 }
 
@@ -118,9 +148,14 @@ function readPeers(peersFile: string): ReadonlyMap<string, KeyObject[]> {
     const peers = JSON.parse(readFileSync(peersFile, 'utf8')) as Peers;
     return new Map(Object.entries(peers).map(([name, keys]) => [name, keys.map((key) => createPublicKey(key))]));
   } catch (error) {
-    throw new StartError(`The file of public keys ${whyNot(peersFile, error)}; "npm run admin -- keys create" makes it`, { cause: error });
+    throw new StartError(
+      `The file of public keys ${whyNot(peersFile, error)}; "npm run admin -- keys create" makes it`,
+      { cause: error },
+    );
   }
 }
 
 const whyNot = (file: string, error: unknown): string =>
-  (error as NodeJS.ErrnoException).code === 'ENOENT' ? `is missing: there is no ${file}` : `cannot be read from ${file} (${(error as Error).message})`;
+  (error as NodeJS.ErrnoException).code === 'ENOENT'
+    ? `is missing: there is no ${file}`
+    : `cannot be read from ${file} (${(error as Error).message})`;

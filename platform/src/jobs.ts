@@ -47,7 +47,8 @@ export function startJobs(jobs: readonly Job[], options: JobRunnerOptions): JobR
   return {
     async runNow(name) {
       const loop = loops.get(name);
-      if (loop === undefined) throw new ServiceError('NOT_FOUND', `There is no job ${name}; there are: ${[...loops.keys()].join(', ')}`);
+      if (loop === undefined)
+        throw new ServiceError('NOT_FOUND', `There is no job ${name}; there are: ${[...loops.keys()].join(', ')}`);
       return loop.next();
     },
     poke(name) {
@@ -134,7 +135,9 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
 
   async function giveBack(given: Lease): Promise<void> {
     lease = undefined;
-    await releaseLease(platformStore, given).catch((error: unknown) => log.warn({ job: job.name, error }, 'could not give back the lease of a job'));
+    await releaseLease(platformStore, given).catch((error: unknown) =>
+      log.warn({ job: job.name, error }, 'could not give back the lease of a job'),
+    );
   }
 
   return {

@@ -35,8 +35,16 @@ interface Level {
   expectsName: boolean;
 }
 
-const QUOTE = 0x22, COMMA = 0x2c, MINUS = 0x2d, ZERO = 0x30, NINE = 0x39, BACKSLASH = 0x5c;
-const OPEN_BRACKET = 0x5b, CLOSE_BRACKET = 0x5d, OPEN_BRACE = 0x7b, CLOSE_BRACE = 0x7d;
+const QUOTE = 0x22,
+  COMMA = 0x2c,
+  MINUS = 0x2d,
+  ZERO = 0x30,
+  NINE = 0x39,
+  BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b,
+  CLOSE_BRACKET = 0x5d,
+  OPEN_BRACE = 0x7b,
+  CLOSE_BRACE = 0x7d;
 
 /** One pass over text that JSON.parse has accepted, so only strings, numbers and structure are looked at. */
 function refuseUnfaithful(text: string): void {
@@ -70,7 +78,10 @@ function refuseUnfaithful(text: string): void {
       i = end - 1;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       if (levels.length === MAX_DEPTH) refuse(`The value is nested deeper than ${MAX_DEPTH} levels`);
-      level = code === OPEN_BRACE ? { names: new Set(), at: '', expectsName: true } : { names: undefined, at: 0, expectsName: false };
+      level =
+        code === OPEN_BRACE
+          ? { names: new Set(), at: '', expectsName: true }
+          : { names: undefined, at: 0, expectsName: false };
       levels.push(level);
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       levels.pop();
@@ -98,7 +109,12 @@ function unescape(text: string, open: number, close: number): string {
 function endOfNumber(text: string, from: number): number {
   let end = from;
   // digits . e E + -
-  for (let code = text.charCodeAt(end); (code >= ZERO && code <= NINE) || code === 0x2e || (code | 0x20) === 0x65 || code === 0x2b || code === MINUS; code = text.charCodeAt(end)) end++;
+  for (
+    let code = text.charCodeAt(end);
+    (code >= ZERO && code <= NINE) || code === 0x2e || (code | 0x20) === 0x65 || code === 0x2b || code === MINUS;
+    code = text.charCodeAt(end)
+  )
+    end++;
   return end;
 }
 

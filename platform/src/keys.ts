@@ -23,7 +23,10 @@ export function createKeys(keyFolder: string, names: readonly string[]): boolean
   for (const name of names) {
     const keyFile = keyFileOf(keyFolder, name);
     if (!existsSync(keyFile)) {
-      const { privateKey } = generateKeyPairSync('ed25519', { privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' } });
+      const { privateKey } = generateKeyPairSync('ed25519', {
+        privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+        publicKeyEncoding: { type: 'spki', format: 'pem' },
+      });
       writeAtomically(keyFile, privateKey);
     }
     const publicKey = createPublicKey(readFileSync(keyFile, 'utf8')).export({ type: 'spki', format: 'pem' }).toString();

@@ -1,4 +1,13 @@
-import { collection, DuplicateKey, ExpectationFailed, insert, update, type Document, type Op, type PlatformStore } from './store/store.ts';
+import {
+  collection,
+  DuplicateKey,
+  ExpectationFailed,
+  insert,
+  update,
+  type Document,
+  type Op,
+  type PlatformStore,
+} from './store/store.ts';
 
 /** Leave to do what one process at a time does, until `until` (milliseconds of the store's time). */
 export interface Lease {
@@ -14,7 +23,12 @@ interface LeaseDocument extends Document, Omit<Lease, 'name'> {}
 export const LEASES = collection<LeaseDocument>('leases', { scope: 'platform' });
 
 /** Resolves to undefined while another owner holds it. An owner that holds it already gets it renewed. */
-export async function acquireLease(platformStore: PlatformStore, name: string, owner: string, leaseMs: number): Promise<Lease | undefined> {
+export async function acquireLease(
+  platformStore: PlatformStore,
+  name: string,
+  owner: string,
+  leaseMs: number,
+): Promise<Lease | undefined> {
   const now = await platformStore.now();
   const until = now + leaseMs;
   const present = await platformStore.findOne(LEASES, { _id: name });
@@ -22,7 +36,8 @@ export async function acquireLease(platformStore: PlatformStore, name: string, o
     const first = { owner, epoch: 1, until };
     return (await won(platformStore, insert(LEASES, { _id: name, ...first }))) ? { name, ...first } : undefined;
   }
-  if (present.owner === owner) return renewLease(platformStore, { name, owner, epoch: present.epoch, until: present.until }, leaseMs);
+  if (present.owner === owner)
+    return renewLease(platformStore, { name, owner, epoch: present.epoch, until: present.until }, leaseMs);
   if (present.until > now) return undefined;
   const next = { owner, epoch: present.epoch + 1, until };
   const expected = { _id: name, owner: present.owner, epoch: present.epoch, until: present.until };
@@ -30,9 +45,15 @@ export async function acquireLease(platformStore: PlatformStore, name: string, o
 }
 
 /** Extends the lease to `leaseMs` from now, also when its time ran out but nobody took it; undefined when it is lost. */
-export async function renewLease(platformStore: PlatformStore, { name, owner, epoch }: Lease, leaseMs: number): Promise<Lease | undefined> {
+export async function renewLease(
+  platformStore: PlatformStore,
+  { name, owner, epoch }: Lease,
+  leaseMs: number,
+): Promise<Lease | undefined> {
   const until = (await platformStore.now()) + leaseMs;
-  return (await won(platformStore, update(LEASES, { _id: name, owner, epoch }, { set: { until } }))) ? { name, owner, epoch, until } : undefined;
+  return (await won(platformStore, update(LEASES, { _id: name, owner, epoch }, { set: { until } })))
+    ? { name, owner, epoch, until }
+    : undefined;
 }
 
 /** Lets another owner have it at once. Does nothing when it is lost already. */
@@ -51,7 +72,11 @@ export async function clearLeases(platformStore: PlatformStore): Promise<void> {
  * Renews a lease, of which half is left or more, while long work goes on. `signal` aborts when it is lost or could not
  * be renewed in its time. `end` resolves to the lease as it is then, undefined when lost.
  */
-export function keepLease(platformStore: PlatformStore, lease: Lease, leaseMs: number): { signal: AbortSignal; end(): Promise<Lease | undefined> } {
+export function keepLease(
+  platformStore: PlatformStore,
+  lease: Lease,
+  leaseMs: number,
+): { signal: AbortSignal; end(): Promise<Lease | undefined> } {
   const loss = new AbortController();
   let held: Lease | undefined = lease;
   let renewal: Promise<void> | undefined;

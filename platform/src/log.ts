@@ -7,5 +7,8 @@ export type Log = Logger;
  * @param level pino level; "silent" in tests
  */
 export function makeLog(service: string, level: string): Log {
-  return pino({ level, base: { service }, timestamp: pino.stdTimeFunctions.isoTime, errorKey: 'error' }, pino.destination({ fd: 2, sync: true }));
+  return pino(
+    { level, base: { service }, timestamp: pino.stdTimeFunctions.isoTime, errorKey: 'error' },
+    pino.destination({ fd: 2, sync: true }),
+  );
 }

@@ -32,11 +32,20 @@ export interface Operator {
 }
 
 /** Speaks gRPC with an operator's own key. @throws StartError when there is no key */
-export function openOperator({ name = operatorName(), keyFolder, addresses }: { name?: string; keyFolder: string; addresses: Readonly<Record<string, string | undefined>> }): Operator {
+export function openOperator({
+  name = operatorName(),
+  keyFolder,
+  addresses,
+}: {
+  name?: string;
+  keyFolder: string;
+  addresses: Readonly<Record<string, string | undefined>>;
+}): Operator {
   const identity = openIdentity({ name, keyFile: keyFileOf(keyFolder, name), peersFile: peersFileOf(keyFolder) });
   const subject = name.slice('operator:'.length);
   const connections = new Map<string, Connection>();
-  const addressOf = (process: ProcessName): string => addresses[settingOf(process, 'ADDRESS')] ?? addresses[settingOf(process, 'LISTEN')] ?? PROCESSES[process];
+  const addressOf = (process: ProcessName): string =>
+    addresses[settingOf(process, 'ADDRESS')] ?? addresses[settingOf(process, 'LISTEN')] ?? PROCESSES[process];
   const connectionTo = (process: ProcessName, address: string): Connection => {
     const key = `${process} ${address}`;
     const known = connections.get(key);
@@ -50,22 +59,36 @@ export function openOperator({ name = operatorName(), keyFolder, addresses }: { 
   return {
     name: subject,
     client: (definition, process) => clientOf(definition, connectionTo(process, addressOf(process)).call),
-    clients: (definition, process) => addressOf(process).split(',').map((address) => clientOf(definition, connectionTo(process, address).call)),
-    as: (organizationId = '') => asPrincipal({ ...Principal.decode(new Uint8Array()), kind: 'OPERATOR', organizationId, subject, name: subject }),
+    clients: (definition, process) =>
+      addressOf(process)
+        .split(',')
+        .map((address) => clientOf(definition, connectionTo(process, address).call)),
+    as: (organizationId = '') =>
+      asPrincipal({ ...Principal.decode(new Uint8Array()), kind: 'OPERATOR', organizationId, subject, name: subject }),
     asPrincipal,
     close: () => connections.forEach((connection) => connection.close()),
   };
 }
 
 /** What keeps an operator from reaching a process, in words that help. */
-const saying = ({ name, process, address }: { name: string; process: ProcessName; address: string }, call: Caller): Caller => async (...request) => {
-  try {
-    return await call(...request);
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    // a service that refuses says why; without a word from it, its address did not answer
-    if (error.reason === 'UNAVAILABLE' && error.cause) throw new ServiceError('UNAVAILABLE', `${process} does not answer at ${address}: is it running?`, { cause: error });
-    if (error.reason === 'UNAUTHENTICATED') throw new ServiceError('UNAUTHENTICATED', `${process} does not know the key of ${name}; it reads the keys when it starts`, { cause: error });
-    throw error;
-  }
-};
+const saying =
+  ({ name, process, address }: { name: string; process: ProcessName; address: string }, call: Caller): Caller =>
+  async (...request) => {
+    try {
+      return await call(...request);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      // a service that refuses says why; without a word from it, its address did not answer
+      if (error.reason === 'UNAVAILABLE' && error.cause)
+        throw new ServiceError('UNAVAILABLE', `${process} does not answer at ${address}: is it running?`, {
+          cause: error,
+        });
+      if (error.reason === 'UNAUTHENTICATED')
+        throw new ServiceError(
+          'UNAUTHENTICATED',
+          `${process} does not know the key of ${name}; it reads the keys when it starts`,
+          { cause: error },
+        );
+      throw error;
+    }
+  };

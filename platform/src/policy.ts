@@ -24,9 +24,11 @@ const DEFAULT_DEADLINE_MS = 12_000;
 
 type RawPolicy = Record<string, unknown> | undefined;
 // protobufjs yields a bare value for one element, an array for several, depending on how it was written
-const list = (value: unknown): string[] => (value === undefined ? [] : Array.isArray(value) ? value.map(String) : [String(value)]);
+const list = (value: unknown): string[] =>
+  value === undefined ? [] : Array.isArray(value) ? value.map(String) : [String(value)];
 /** "path_id" -> "pathId", as the codecs name fields. */
-export const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+export const camelCase = (name: string): string =>
+  name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 function policyOf(raw: RawPolicy = {}): MethodPolicy {
   return {
@@ -51,7 +53,10 @@ export function methodPolicies(): ReadonlyMap<string, MethodPolicy> {
     Object.values(packageDefinition())
       .filter((definition) => !('format' in definition))
       .flatMap((service) => Object.values(service as Record<string, MethodDefinition<object, object>>))
-      .map((method) => [method.path, policyOf((method.options as Record<string, unknown>)['(platform.v1.method)'] as RawPolicy)]),
+      .map((method) => [
+        method.path,
+        policyOf((method.options as Record<string, unknown>)['(platform.v1.method)'] as RawPolicy),
+      ]),
   );
   return policies;
 }
@@ -71,8 +76,12 @@ export const callerRole = (caller: string): string => caller.split(':', 1)[0] as
  * @throws ServiceError FORBIDDEN, ADMIN_REQUIRED
  */
 export function requireAccess(policy: MethodPolicy, caller: string, principal: Principal): void {
-  if (!policy.callers.includes(callerRole(caller))) throw new ServiceError('FORBIDDEN', 'This process may not call this method');
+  if (!policy.callers.includes(callerRole(caller)))
+    throw new ServiceError('FORBIDDEN', 'This process may not call this method');
   if (!policy.principals.includes(principal.kind)) throw new ServiceError('FORBIDDEN');
   const lacksRole = policy.role !== '' && principal.kind === 'USER' && !principal.roles.includes(policy.role);
-  if (lacksRole) throw policy.role === 'admin' ? new ServiceError('ADMIN_REQUIRED') : new ServiceError('FORBIDDEN', `The role ${policy.role} is required`);
+  if (lacksRole)
+    throw policy.role === 'admin'
+      ? new ServiceError('ADMIN_REQUIRED')
+      : new ServiceError('FORBIDDEN', `The role ${policy.role} is required`);
 }

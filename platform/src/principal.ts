@@ -11,18 +11,26 @@ export function organizationOf(principal: Principal): string {
 }
 
 /** Admin context: a server token has it by contract, a user by role. */
-export const isAdmin = (principal: Principal): boolean => principal.kind === 'SERVER_TOKEN' || principal.roles.includes('admin');
+export const isAdmin = (principal: Principal): boolean =>
+  principal.kind === 'SERVER_TOKEN' || principal.roles.includes('admin');
 
 /** @throws ServiceError TIER_LIMIT when one more than `present` is over the tier's cap of that name */
 export function requireWithinLimit(principal: Principal, limit: string, present: number): void {
   const cap = principal.limits[limit];
   if (cap === undefined || present < cap) return;
-  throw new ServiceError('TIER_LIMIT', `The licence tier allows at most ${cap} ${limit.replaceAll('_', ' ')}`, { facts: { limit } });
+  throw new ServiceError('TIER_LIMIT', `The licence tier allows at most ${cap} ${limit.replaceAll('_', ' ')}`, {
+    facts: { limit },
+  });
 }
 
 /** The principal of a service's own job. */
-export const servicePrincipal = (service: string, organizationId = ''): Principal =>
-  ({ ...Principal.decode(new Uint8Array()), kind: 'SERVICE', organizationId, subject: service, name: service });
+export const servicePrincipal = (service: string, organizationId = ''): Principal => ({
+  ...Principal.decode(new Uint8Array()),
+  kind: 'SERVICE',
+  organizationId,
+  subject: service,
+  name: service,
+});
 
 /** Who did it, as events and records carry it. */
 export interface Actor {
@@ -31,5 +39,9 @@ export interface Actor {
   name: string;
   via: string;
 }
-export const actorOf = (principal: Principal): Actor =>
-  ({ kind: principal.kind.toLowerCase(), id: principal.subject, name: principal.name, via: principal.via });
+export const actorOf = (principal: Principal): Actor => ({
+  kind: principal.kind.toLowerCase(),
+  id: principal.subject,
+  name: principal.name,
+  via: principal.via,
+});

@@ -1,6 +1,16 @@
 import { join } from 'node:path';
 import { systemClock, type Clock } from './clock.ts';
-import { choice, ConfigError, describeConfig, integer, path, readConfig, type ConfigOf, type Declaration, type Env } from './config.ts';
+import {
+  choice,
+  ConfigError,
+  describeConfig,
+  integer,
+  path,
+  readConfig,
+  type ConfigOf,
+  type Declaration,
+  type Env,
+} from './config.ts';
 import { newId } from './ids.ts';
 import { keyFileOf, keyFolderOf, peersFileOf } from './keys.ts';
 import { makeLog, type Log } from './log.ts';
@@ -11,11 +21,30 @@ const REPOSITORY = join(import.meta.dirname, '../..');
 
 /** What every process of the product can be told, beside its own settings. */
 export const commonConfig = (name: string) => ({
-  DATA_DIR: path({ default: join(REPOSITORY, 'data'), description: 'Folder of the embedded engines, one file per service.' }),
-  KEY_FILE: path({ default: '', description: `This process's own Ed25519 private key (PKCS #8 PEM); empty: keys/${name}.key in DATA_DIR.` }),
-  PEERS_FILE: path({ default: '', description: 'Public keys of the processes that may call (JSON: name to at most two PEM keys); empty: keys/peers.json in DATA_DIR.' }),
-  LOG_LEVEL: choice({ default: 'info', values: ['silent', 'error', 'warn', 'info', 'debug'], description: 'Least severe log line written to standard error.' }),
-  DRAIN_MS: integer({ default: 10_000, min: 0, max: 600_000, description: 'Time that running work has to end when the process stops.' }),
+  DATA_DIR: path({
+    default: join(REPOSITORY, 'data'),
+    description: 'Folder of the embedded engines, one file per service.',
+  }),
+  KEY_FILE: path({
+    default: '',
+    description: `This process's own Ed25519 private key (PKCS #8 PEM); empty: keys/${name}.key in DATA_DIR.`,
+  }),
+  PEERS_FILE: path({
+    default: '',
+    description:
+      'Public keys of the processes that may call (JSON: name to at most two PEM keys); empty: keys/peers.json in DATA_DIR.',
+  }),
+  LOG_LEVEL: choice({
+    default: 'info',
+    values: ['silent', 'error', 'warn', 'info', 'debug'],
+    description: 'Least severe log line written to standard error.',
+  }),
+  DRAIN_MS: integer({
+    default: 10_000,
+    min: 0,
+    max: 600_000,
+    description: 'Time that running work has to end when the process stops.',
+  }),
 });
 export type CommonConfig = ConfigOf<ReturnType<typeof commonConfig>>;
 
@@ -48,7 +77,11 @@ const CLOSE_MS = 2_000;
  * The life of one process: settings -> start -> ready -> stop. A fault of the settings or the start is one sentence and exit
  * code 1; SIGTERM, SIGINT and the end of the parent drain; a second signal changes nothing, DRAIN_MS bounds it.
  */
-export async function runProcess<D extends Declaration & ReturnType<typeof commonConfig>>(program: ProcessProgram<D>, env: Env, args: readonly string[]): Promise<void> {
+export async function runProcess<D extends Declaration & ReturnType<typeof commonConfig>>(
+  program: ProcessProgram<D>,
+  env: Env,
+  args: readonly string[],
+): Promise<void> {
   if (args.includes('--help') || args.includes('-h')) {
     process.stdout.write(`${program.name}: settings from the environment\n${describeConfig(program.declaration)}\n`);
     return;
@@ -62,19 +95,35 @@ export async function runProcess<D extends Declaration & ReturnType<typeof commo
   }
 }
 
-async function live<D extends Declaration & ReturnType<typeof commonConfig>>({ name, declaration, start }: ProcessProgram<D>, env: Env): Promise<void> {
+async function live<D extends Declaration & ReturnType<typeof commonConfig>>(
+  { name, declaration, start }: ProcessProgram<D>,
+  env: Env,
+): Promise<void> {
   // what a process writes is its owner's alone
   process.umask(0o077);
   const config = withKeyFiles(name, readConfig(declaration, env));
   const log = makeLog(name, config.LOG_LEVEL as string);
   const stopsWithinMs = (config.DRAIN_MS as number) + CLOSE_MS;
-  const started = Promise.resolve().then(() => start({ config, log, clock: systemClock, instanceId: `${name}-${newId()}` }));
+  const started = Promise.resolve().then(() =>
+    start({ config, log, clock: systemClock, instanceId: `${name}-${newId()}` }),
+  );
   let stopping: Promise<void> | undefined;
   const stop = (cause: string): void => {
     log.debug({ cause }, 'stopping');
     // a hung drain must not outlive its bound
     setTimeout(() => process.exit(1), stopsWithinMs).unref();
-    stopping ??= started.then((running) => running.stop(), () => undefined).then(() => process.exit(0), (error: unknown) => { log.error({ error }, 'stop failed'); process.exit(1); });
+    stopping ??= started
+      .then(
+        (running) => running.stop(),
+        () => undefined,
+      )
+      .then(
+        () => process.exit(0),
+        (error: unknown) => {
+          log.error({ error }, 'stop failed');
+          process.exit(1);
+        },
+      );
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
@@ -89,7 +138,11 @@ async function live<D extends Declaration & ReturnType<typeof commonConfig>>({ n
 
 function withKeyFiles<C extends CommonConfig>(name: string, config: C): C {
   const folder = keyFolderOf(config.DATA_DIR);
-  return { ...config, KEY_FILE: config.KEY_FILE || keyFileOf(folder, name), PEERS_FILE: config.PEERS_FILE || peersFileOf(folder) };
+  return {
+    ...config,
+    KEY_FILE: config.KEY_FILE || keyFileOf(folder, name),
+    PEERS_FILE: config.PEERS_FILE || peersFileOf(folder),
+  };
 }
 
 /** A sentence for people goes to the launcher, which says once what several processes say; without one, to standard error. */
@@ -101,4 +154,7 @@ async function tellFault(name: string, error: unknown): Promise<void> {
 }
 
 /** Resolves also when the parent has gone meanwhile: its end is heard of by itself. */
-const tellParent = (told: Told): Promise<unknown> => new Promise((resolve) => (process.connected ? process.send?.(told, undefined, undefined, resolve) : resolve(undefined)));
+const tellParent = (told: Told): Promise<unknown> =>
+  new Promise((resolve) =>
+    process.connected ? process.send?.(told, undefined, undefined, resolve) : resolve(undefined),
+  );

@@ -22,8 +22,16 @@ import type { Collection, Op, OpenStore, PlatformStore, Store } from './store/st
 
 const serviceConfig = (name: ProcessName) => ({
   ...commonConfig(name),
-  [settingOf(name, 'LISTEN')]: address({ default: PROCESSES[name], description: 'host:port that this service listens on.' }),
-  LEASE_MS: integer({ default: 15_000, min: 1_000, max: 300_000, description: 'Lease of a job: how long a dead replica holds its work up.' }),
+  [settingOf(name, 'LISTEN')]: address({
+    default: PROCESSES[name],
+    description: 'host:port that this service listens on.',
+  }),
+  LEASE_MS: integer({
+    default: 15_000,
+    min: 1_000,
+    max: 300_000,
+    description: 'Lease of a job: how long a dead replica holds its work up.',
+  }),
   EVENTS_FILE: path({ default: '', description: 'File of the embedded event log; empty: events.db in DATA_DIR.' }),
   ...engineConfig,
 });
@@ -65,17 +73,42 @@ export interface Program<D extends Declaration, Deps> {
   close?(deps: Deps): Promise<void>;
 }
 
-export const declarationOf = <D extends Declaration>(program: Pick<Program<D, never>, 'name' | 'config' | 'calls'>) => ({
+export const declarationOf = <D extends Declaration>(
+  program: Pick<Program<D, never>, 'name' | 'config' | 'calls'>,
+) => ({
   ...serviceConfig(program.name),
-  ...Object.fromEntries(program.calls.map((name) => [settingOf(name, 'ADDRESS'), addresses({ default: PROCESSES[name], description: `host:port of the ${name} service; several replicas with commas between them.` })])),
+  ...Object.fromEntries(
+    program.calls.map((name) => [
+      settingOf(name, 'ADDRESS'),
+      addresses({
+        default: PROCESSES[name],
+        description: `host:port of the ${name} service; several replicas with commas between them.`,
+      }),
+    ]),
+  ),
   ...program.config,
 });
 
-export const run = <D extends Declaration, Deps>(program: Program<D, Deps>, env: Env, argv: readonly string[]): Promise<void> =>
-  runProcess({ name: program.name, declaration: declarationOf(program), start: (start) => startService(program, start as never) }, env, argv.slice(2));
+export const run = <D extends Declaration, Deps>(
+  program: Program<D, Deps>,
+  env: Env,
+  argv: readonly string[],
+): Promise<void> =>
+  runProcess(
+    {
+      name: program.name,
+      declaration: declarationOf(program),
+      start: (start) => startService(program, start as never),
+    },
+    env,
+    argv.slice(2),
+  );
 
 /** Everything that a service opens, in order; `stop` closes it in the opposite one. */
-export async function startService<D extends Declaration, Deps>(program: Program<D, Deps>, start: ProcessStart<ConfigOf<D> & ServiceConfig>): Promise<Running> {
+export async function startService<D extends Declaration, Deps>(
+  program: Program<D, Deps>,
+  start: ProcessStart<ConfigOf<D> & ServiceConfig>,
+): Promise<Running> {
   const { config, log, instanceId } = start;
   const settings = config as Record<string, unknown> & ServiceConfig;
   const identity = openIdentity({ name: program.name, keyFile: settings.KEY_FILE, peersFile: settings.PEERS_FILE });
@@ -85,33 +118,57 @@ export async function startService<D extends Declaration, Deps>(program: Program
   const opened: { store?: OpenStore; hotRows?: HotRows; bus?: EventBus; runner?: JobRunner } = {};
   const ownJobs: Job[] = [];
 
-  const deps = await program.openDeps({
-    ...start,
-    storeFile,
-    async openStore(collections) {
-      const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX, LEASES]));
-      if (store.exclusive) await clearLeases(store.platformStore);
-      else ownJobs.push(await following(store, log));
-      if (collections.some(({ shape }) => shape > 1)) ownJobs.push(migration(store));
-      return {
-        ...pokingRelay(store, () => opened.runner?.poke('relay')),
-        openHotRows: async () => (opened.hotRows = await openHotRows(store, { owner: instanceId, leaseMs: settings.LEASE_MS, log })),
-      };
-    },
-    async openBus(publishes) {
-      return (opened.bus = await openBusEngine(opening, settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db'), publishes));
-    },
-    connect(definition, audience) {
-      const connection = openConnection({ address: String(settings[settingOf(audience, 'ADDRESS')]), audience, identity });
-      connections.push(connection);
-      return clientOf(definition, connection.call);
-    },
-  }).catch(refuseStart);
+  const deps = await program
+    .openDeps({
+      ...start,
+      storeFile,
+      async openStore(collections) {
+        const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX, LEASES]));
+        if (store.exclusive) await clearLeases(store.platformStore);
+        else ownJobs.push(await following(store, log));
+        if (collections.some(({ shape }) => shape > 1)) ownJobs.push(migration(store));
+        return {
+          ...pokingRelay(store, () => opened.runner?.poke('relay')),
+          openHotRows: async () =>
+            (opened.hotRows = await openHotRows(store, { owner: instanceId, leaseMs: settings.LEASE_MS, log })),
+        };
+      },
+      async openBus(publishes) {
+        return (opened.bus = await openBusEngine(
+          opening,
+          settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db'),
+          publishes,
+        ));
+      },
+      connect(definition, audience) {
+        const connection = openConnection({
+          address: String(settings[settingOf(audience, 'ADDRESS')]),
+          audience,
+          identity,
+        });
+        connections.push(connection);
+        return clientOf(definition, connection.call);
+      },
+    })
+    .catch(refuseStart);
   const { store } = opened;
   if (!store) throw new Error(`${program.name} opened no store`);
-  const runner = (opened.runner = startJobs([...program.jobs(deps), ...ownJobs], { platformStore: store.platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log }));
-  const jobService = served(JobServiceService, { listJobs: () => listJobs(runner), runJob: (request) => runJob(runner, request) });
-  const server = await startServer({ listen: String(settings[settingOf(program.name, 'LISTEN')]), identity, log, services: [...program.services(deps), jobService] });
+  const runner = (opened.runner = startJobs([...program.jobs(deps), ...ownJobs], {
+    platformStore: store.platformStore,
+    owner: instanceId,
+    leaseMs: settings.LEASE_MS,
+    log,
+  }));
+  const jobService = served(JobServiceService, {
+    listJobs: () => listJobs(runner),
+    runJob: (request) => runJob(runner, request),
+  });
+  const server = await startServer({
+    listen: String(settings[settingOf(program.name, 'LISTEN')]),
+    identity,
+    log,
+    services: [...program.services(deps), jobService],
+  });
 
   return {
     address: server.address,
@@ -122,7 +179,9 @@ export async function startService<D extends Declaration, Deps>(program: Program
       await program.close?.(deps);
       for (const connection of connections) connection.close();
       await opened.bus?.close();
-      await opened.hotRows?.close().catch((error: unknown) => log.warn({ error }, 'could not give back the slot of rows'));
+      await opened.hotRows
+        ?.close()
+        .catch((error: unknown) => log.warn({ error }, 'could not give back the slot of rows'));
       await store.close();
     },
   };
@@ -161,7 +220,10 @@ function pokingRelay(opened: OpenStore, poke: () => void): Omit<ServiceStore, 'o
     if (ops.some((op) => op.kind === 'insert' && op.collection.name === OUTBOX.name)) poke();
   };
   return {
-    store: { ...opened.store, apply: (organizationId, ops) => opened.store.apply(organizationId, ops).then(() => wrote(ops)) },
+    store: {
+      ...opened.store,
+      apply: (organizationId, ops) => opened.store.apply(organizationId, ops).then(() => wrote(ops)),
+    },
     platformStore: { ...opened.platformStore, apply: (ops) => opened.platformStore.apply(ops).then(() => wrote(ops)) },
   };
 }

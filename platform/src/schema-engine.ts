@@ -32,12 +32,20 @@ export const COST = 'x-cost';
 function charge(data: unknown, units: number, perItem: number, perKey: number): void {
   let cost = units;
   if (perItem > 0 && Array.isArray(data)) cost += perItem * data.length;
-  else if (perKey > 0 && typeof data === 'object' && data !== null && !Array.isArray(data)) cost += perKey * Object.keys(data).length;
+  else if (perKey > 0 && typeof data === 'object' && data !== null && !Array.isArray(data))
+    cost += perKey * Object.keys(data).length;
   spend(cost);
 }
 
 /** A report also pays for the errors it carries along, as ajv copies their list at each reference. */
-function chargeReport(data: unknown, units: number, perItem: number, perKey: number, errors: ErrorObject[] | null, definite: boolean): void {
+function chargeReport(
+  data: unknown,
+  units: number,
+  perItem: number,
+  perKey: number,
+  errors: ErrorObject[] | null,
+  definite: boolean,
+): void {
   const count = errors === null ? 0 : errors.length;
   if (definite && errors !== null && count >= 20) throw new Enough(errors);
   charge(data, units + (count >> 6), perItem, perKey);
@@ -69,7 +77,8 @@ function canonicalPaid(value: unknown): string {
 function oneOf(allowed: readonly unknown[]): (data: unknown) => boolean {
   const scalars = new Set(allowed.filter((value) => typeof value !== 'object' || value === null));
   const texts = new Set(allowed.filter((value) => typeof value === 'object' && value !== null).map(canonicalJson));
-  return (data) => (typeof data !== 'object' || data === null ? scalars.has(data) : texts.size > 0 && texts.has(canonicalPaid(data)));
+  return (data) =>
+    typeof data !== 'object' || data === null ? scalars.has(data) : texts.size > 0 && texts.has(canonicalPaid(data));
 }
 
 /** Equality of items in linear time; ajv's own compares each with each. */
@@ -97,15 +106,32 @@ export function engine(draft: Draft, options: Options, patterns: Patterns): Ajv 
   const Engine = draft === 'draft-07' ? Ajv : Ajv2020;
   const regExp = Object.assign((source: string) => patterns(source), { code: 'patterns' });
   const ajv = new Engine({
-    strict: false, logger: false, addUsedSchema: false, inlineRefs: false, ownProperties: true, multipleOfPrecision: 8, formats, loopRequired: LOOP_REQUIRED,
-    code: { regExp, optimize: false, process: compiledAtOnce }, ...options,
+    strict: false,
+    logger: false,
+    addUsedSchema: false,
+    inlineRefs: false,
+    ownProperties: true,
+    multipleOfPrecision: 8,
+    formats,
+    loopRequired: LOOP_REQUIRED,
+    code: { regExp, optimize: false, process: compiledAtOnce },
+    ...options,
   });
   // One table for all checks of a schema: ajv's work is quadratic in the number of values that it binds.
   const checks: ((data: never) => boolean)[] = [];
-  const replace = (keyword: string, definition: Omit<CodeKeywordDefinition, 'keyword' | 'code'>, make: (schema: never) => (data: never) => boolean): void => {
+  const replace = (
+    keyword: string,
+    definition: Omit<CodeKeywordDefinition, 'keyword' | 'code'>,
+    make: (schema: never) => (data: never) => boolean,
+  ): void => {
     ajv.removeKeyword(keyword);
     ajv.addKeyword({
-      keyword, error: { message: '', params: ({ schemaCode }) => (definition.schemaType === 'number' ? _`{limit: ${schemaCode}}` : _`{}`) }, ...definition,
+      keyword,
+      error: {
+        message: '',
+        params: ({ schemaCode }) => (definition.schemaType === 'number' ? _`{limit: ${schemaCode}}` : _`{}`),
+      },
+      ...definition,
       code(cxt) {
         const index = checks.push(make(cxt.schema as never)) - 1;
         cxt.pass(_`${cxt.gen.scopeValue('obj', { ref: checks })}[${index}](${cxt.data})`);

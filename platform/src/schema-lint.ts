@@ -13,19 +13,54 @@ type Json = Record<string, unknown>;
 /** What a keyword's subschemas are applied to: the value itself, one part of it, each of its items, each of its members, nothing. */
 type Reach = 'value' | 'part' | 'items' | 'members' | 'none';
 const EVERY: Record<string, Reach> = {
-  allOf: 'value', anyOf: 'value', oneOf: 'value', not: 'value', if: 'value', then: 'value', else: 'value', dependencies: 'value',
-  properties: 'part', items: 'items', contains: 'items', patternProperties: 'members', additionalProperties: 'members', propertyNames: 'members',
-  $defs: 'none', definitions: 'none',
+  allOf: 'value',
+  anyOf: 'value',
+  oneOf: 'value',
+  not: 'value',
+  if: 'value',
+  then: 'value',
+  else: 'value',
+  dependencies: 'value',
+  properties: 'part',
+  items: 'items',
+  contains: 'items',
+  patternProperties: 'members',
+  additionalProperties: 'members',
+  propertyNames: 'members',
+  $defs: 'none',
+  definitions: 'none',
 };
 const REACH: Record<Draft, Record<string, Reach>> = {
-  '2020-12': { ...EVERY, prefixItems: 'part', dependentSchemas: 'value', unevaluatedItems: 'items', unevaluatedProperties: 'members' },
+  '2020-12': {
+    ...EVERY,
+    prefixItems: 'part',
+    dependentSchemas: 'value',
+    unevaluatedItems: 'items',
+    unevaluatedProperties: 'members',
+  },
   'draft-07': { ...EVERY, additionalItems: 'items' },
 };
 const MAPS = new Set(['properties', 'patternProperties', 'dependencies', 'dependentSchemas', '$defs', 'definitions']);
 const FORGIVING = new Set(['anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'contains']);
 const EVERY_PLAIN = [
-  'type', 'const', 'enum', 'multipleOf', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum', 'maxLength', 'minLength', 'pattern',
-  'maxItems', 'minItems', 'uniqueItems', 'maxProperties', 'minProperties', 'required', 'format',
+  'type',
+  'const',
+  'enum',
+  'multipleOf',
+  'maximum',
+  'exclusiveMaximum',
+  'minimum',
+  'exclusiveMinimum',
+  'maxLength',
+  'minLength',
+  'pattern',
+  'maxItems',
+  'minItems',
+  'uniqueItems',
+  'maxProperties',
+  'minProperties',
+  'required',
+  'format',
 ];
 const PLAIN: Record<Draft, Set<string>> = {
   '2020-12': new Set([...EVERY_PLAIN, 'minContains', 'maxContains', 'dependentRequired']),
@@ -69,7 +104,10 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   for (const sub of subs.values()) countVisits(sub, visited);
   const targets = [...new Set([...subs.values()].flatMap((sub) => (sub.ref ? [sub.ref] : [])))];
   targets.forEach((sub, place) => (sub.place = place));
-  return { ...(placed(top, true) as Json), $defs: Object.fromEntries(targets.map((sub, place) => [String(place), copy(sub, false)])) };
+  return {
+    ...(placed(top, true) as Json),
+    $defs: Object.fromEntries(targets.map((sub, place) => [String(place), copy(sub, false)])),
+  };
 
   function collect(schema: Json | boolean, pointer: string): Sub {
     const sub: Sub = { pointer, schema, children: new Map() };
@@ -77,15 +115,24 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     if (subs.size > MAX_SUBSCHEMAS) throw new Unsound(pointer, `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
     if (typeof schema === 'boolean') return sub;
     checkKeywords(sub, schema);
-    const keywords = [...PLAIN[draft], ...Object.keys(REACH[draft])].filter((keyword) => Object.hasOwn(schema, keyword));
+    const keywords = [...PLAIN[draft], ...Object.keys(REACH[draft])].filter((keyword) =>
+      Object.hasOwn(schema, keyword),
+    );
     weight += weightOf(schema, keywords, pointer);
-    if (weight > MAX_WEIGHT) throw new Unsound(pointer, `the schema has too many rules: subschemas, keywords, patterns and required names together weigh more than ${MAX_WEIGHT}`);
+    if (weight > MAX_WEIGHT)
+      throw new Unsound(
+        pointer,
+        `the schema has too many rules: subschemas, keywords, patterns and required names together weigh more than ${MAX_WEIGHT}`,
+      );
     for (const [keyword, reach] of Object.entries(REACH[draft])) {
       if (!Object.hasOwn(schema, keyword)) continue;
       const value = schema[keyword] as Json | boolean | (Json | boolean)[];
       const at = `${pointer}/${keyword}`;
-      const parts: [string, Json | boolean][] = Array.isArray(value) ? value.map((part, i) => [String(i), part])
-        : MAPS.has(keyword) ? Object.entries(value as Json).filter(([, part]) => !Array.isArray(part)) as [string, Json | boolean][] : [['', value]];
+      const parts: [string, Json | boolean][] = Array.isArray(value)
+        ? value.map((part, i) => [String(i), part])
+        : MAPS.has(keyword)
+          ? (Object.entries(value as Json).filter(([, part]) => !Array.isArray(part)) as [string, Json | boolean][])
+          : [['', value]];
       const listed = Array.isArray(value) || MAPS.has(keyword);
       sub.children.set(keyword, {
         reach: Array.isArray(value) && reach === 'items' ? 'part' : reach,
@@ -96,16 +143,20 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   }
 
   function checkKeywords({ pointer }: Sub, schema: Json): void {
-    if (pointer !== '' && Object.hasOwn(schema, '$id')) throw new Unsound(`${pointer}/$id`, 'only the whole schema can have an $id');
+    if (pointer !== '' && Object.hasOwn(schema, '$id'))
+      throw new Unsound(`${pointer}/$id`, 'only the whole schema can have an $id');
     for (const keyword of ['$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor']) {
       if (Object.hasOwn(schema, keyword)) throw new Unsound(`${pointer}/${keyword}`, `${keyword} is not supported`);
     }
-    if (Array.isArray(schema['enum']) && schema['enum'].length > MAX_ENUM) throw new Unsound(`${pointer}/enum`, `an enum has more than ${MAX_ENUM} values`);
+    if (Array.isArray(schema['enum']) && schema['enum'].length > MAX_ENUM)
+      throw new Unsound(`${pointer}/enum`, `an enum has more than ${MAX_ENUM} values`);
     for (const keyword of ['allOf', 'anyOf', 'oneOf', 'dependencies', 'dependentRequired']) {
-      if (Object.hasOwn(schema, keyword) && Object.keys(schema[keyword] as object).length > MAX_BRANCHES) throw new Unsound(`${pointer}/${keyword}`, `has more than ${MAX_BRANCHES} entries`);
+      if (Object.hasOwn(schema, keyword) && Object.keys(schema[keyword] as object).length > MAX_BRANCHES)
+        throw new Unsound(`${pointer}/${keyword}`, `has more than ${MAX_BRANCHES} entries`);
     }
     if (typeof schema['pattern'] === 'string') checkPattern(schema['pattern'], `${pointer}/pattern`);
-    for (const source of Object.keys((schema['patternProperties'] as Json | undefined) ?? {})) checkPattern(source, `${pointer}/patternProperties/${escape(source)}`);
+    for (const source of Object.keys((schema['patternProperties'] as Json | undefined) ?? {}))
+      checkPattern(source, `${pointer}/patternProperties/${escape(source)}`);
     const anchor = schema['$anchor'];
     if (typeof anchor !== 'string' || draft === 'draft-07') return;
     if (anchors.has(anchor)) throw new Unsound(`${pointer}/$anchor`, 'this $anchor occurs twice');
@@ -145,7 +196,8 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     for (const { reach, subs: children } of appliedChildren(sub).values()) {
       if (reach === 'value') for (const [, child] of children) visits += countVisits(child, open);
     }
-    if (visits > MAX_VISITS) throw new Unsound(sub.pointer, `references make one value be checked more than ${MAX_VISITS} times`);
+    if (visits > MAX_VISITS)
+      throw new Unsound(sub.pointer, `references make one value be checked more than ${MAX_VISITS} times`);
     open.delete(sub);
     return (sub.visits = visits);
   }
@@ -163,7 +215,12 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
         if (!Object.hasOwn(sub.schema, keyword)) continue;
         const value = sub.schema[keyword];
         out.push([keyword, value]);
-        cost.units += keyword !== 'enum' && Array.isArray(value) ? value.length : keyword === 'dependentRequired' ? sizeOfLists(value as Json) : 1;
+        cost.units +=
+          keyword !== 'enum' && Array.isArray(value)
+            ? value.length
+            : keyword === 'dependentRequired'
+              ? sizeOfLists(value as Json)
+              : 1;
         if (keyword === 'minProperties' || keyword === 'maxProperties') cost.perKey++;
       }
     }
@@ -173,7 +230,9 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
       if (reach === 'items') cost.perItem += children.length;
       // What is unevaluated is known only after a look at every member's name.
       if (reach === 'members') cost.perKey += children.length * (keyword === 'unevaluatedProperties' ? 4 : 1);
-      const copies = children.map(([name, child]) => [name, placed(child, definite && !FORGIVING.has(keyword))] as const);
+      const copies = children.map(
+        ([name, child]) => [name, placed(child, definite && !FORGIVING.has(keyword))] as const,
+      );
       const original = sub.schema[keyword];
       if (Array.isArray(original)) out.push([keyword, copies.map(([, child]) => child)]);
       else if (!MAPS.has(keyword)) out.push([keyword, copies[0]![1]]);
@@ -188,12 +247,15 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   }
 
   function placed(sub: Sub, definite: boolean): Json | boolean {
-    return sub.place === undefined ? copy(sub, definite) : { $ref: `#/$defs/${sub.place}`, [COST]: { units: 1, perItem: 0, perKey: 0, definite } };
+    return sub.place === undefined
+      ? copy(sub, definite)
+      : { $ref: `#/$defs/${sub.place}`, [COST]: { units: 1, perItem: 0, perKey: 0, definite } };
   }
 }
 
 const escape = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
-const sizeOfLists = (lists: Json): number => Object.values(lists).reduce((sum: number, list) => sum + 1 + (list as unknown[]).length, 0);
+const sizeOfLists = (lists: Json): number =>
+  Object.values(lists).reduce((sum: number, list) => sum + 1 + (list as unknown[]).length, 0);
 
 function decode(fragment: string, at: string): string {
   try {

@@ -52,7 +52,10 @@ function compile(source: string): RE2JS {
   try {
     return RE2JS.compile(RE2JS.translateRegExp(source));
   } catch (error) {
-    throw new Error('the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)', { cause: error });
+    throw new Error(
+      'the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)',
+      { cause: error },
+    );
   }
 }
 

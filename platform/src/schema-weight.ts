@@ -23,7 +23,8 @@ export function weightOf(schema: Json, keywords: readonly string[], pointer: str
     if (keyword === 'required') weight += Math.min((value as string[]).length, LOOP_REQUIRED);
     if (keyword === 'patternProperties') weight += PATTERN * Object.keys(value as Json).length;
     if (keyword === 'dependentRequired' || keyword === 'dependencies') {
-      for (const names of Object.values(value as Json)) if (Array.isArray(names)) weight += 1 + names.length + names.length ** 2 / 20;
+      for (const names of Object.values(value as Json))
+        if (Array.isArray(names)) weight += 1 + names.length + names.length ** 2 / 20;
     }
   }
   return weight * (1 + pointer.length / 256);

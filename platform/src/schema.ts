@@ -66,25 +66,33 @@ function parse(schemaText: string, path: string): Record<string, unknown> {
   } catch (error) {
     throw refused(path, 'the schema is not JSON', error);
   }
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw refused(path, 'the schema must be an object');
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+    throw refused(path, 'the schema must be an object');
   if (isDeeper(schema, MAX_DEPTH)) throw refused(path, `the schema has more than ${MAX_DEPTH} levels`);
   return schema as Record<string, unknown>;
 }
 
 const isDeeper = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' && value !== null && (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)));
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)));
 
 function draftOf({ $schema }: Record<string, unknown>, path: string): Draft {
   if ($schema === undefined || ($schema as string) === 'https://json-schema.org/draft/2020-12/schema') return '2020-12';
-  if (typeof $schema === 'string' && /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/.test($schema)) return 'draft-07';
+  if (typeof $schema === 'string' && /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/.test($schema))
+    return 'draft-07';
   throw refused(`${path}/$schema`, 'only draft 2020-12 and draft-07 are supported');
 }
 
 const metaPatterns = patternsOfSchema();
-const metaSchemas: Record<Draft, ValidateFunction> = { '2020-12': metaSchema('2020-12'), 'draft-07': metaSchema('draft-07') };
+const metaSchemas: Record<Draft, ValidateFunction> = {
+  '2020-12': metaSchema('2020-12'),
+  'draft-07': metaSchema('draft-07'),
+};
 
 function metaSchema(draft: Draft): ValidateFunction {
-  const id = draft === 'draft-07' ? 'http://json-schema.org/draft-07/schema' : 'https://json-schema.org/draft/2020-12/schema';
+  const id =
+    draft === 'draft-07' ? 'http://json-schema.org/draft-07/schema' : 'https://json-schema.org/draft/2020-12/schema';
   return engine(draft, { validateFormats: false, inlineRefs: true }, metaPatterns).getSchema(id)!;
 }
 
@@ -97,7 +105,8 @@ function compile(schema: Record<string, unknown>, path: string): CompiledSchema 
     }
     const patterns = patternsOfSchema();
     const linted = lintSchema(schema, draft, patterns);
-    const make = (allErrors: boolean) => engine(draft, { allErrors, meta: false, validateSchema: false }, patterns).compile(linted);
+    const make = (allErrors: boolean) =>
+      engine(draft, { allErrors, meta: false, validateSchema: false }, patterns).compile(linted);
     const conforms = make(false);
     // V8 compiles at the first call, and may find the function too deep only then.
     for (const value of [null, 0, '', [], {}]) withBudget(CHECK_UNITS, () => conforms(value));
@@ -105,7 +114,8 @@ function compile(schema: Record<string, unknown>, path: string): CompiledSchema 
     return {
       validate(value, at = '') {
         const first = errorsOf(() => conforms, value, CHECK_UNITS);
-        if (first === 'too costly') return [{ path: at, message: 'takes more steps to check against the schema than are allowed' }];
+        if (first === 'too costly')
+          return [{ path: at, message: 'takes more steps to check against the schema than are allowed' }];
         if (first.length === 0) return [];
         const all = errorsOf(() => (report ??= make(true)), value, REPORT_UNITS);
         return violations(all === 'too costly' ? first : all, at);
@@ -140,20 +150,33 @@ function violations(errors: readonly ErrorObject[], at: string): Violation[] {
 
 function inWords({ keyword, instancePath, params, message }: ErrorObject, at: string): Violation {
   const here = (text: string): Violation => ({ path: shortened(at + instancePath), message: text });
-  const member = (name: string, text: string): Violation =>
-    ({ path: shortened(`${at}${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`), message: text });
+  const member = (name: string, text: string): Violation => ({
+    path: shortened(`${at}${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+    message: text,
+  });
   switch (keyword) {
-    case 'required': return member(params['missingProperty'], 'is required');
-    case 'additionalProperties': return member(params['additionalProperty'], 'is not allowed');
-    case 'unevaluatedProperties': return member(params['unevaluatedProperty'], 'is not allowed');
-    case 'false schema': return here('is not allowed');
-    case 'const': return here('must be the one allowed value');
-    case 'enum': return here('must be one of the allowed values');
-    case 'uniqueItems': return here('must not have equal items');
-    case 'minLength': return here(`must have at least ${params['limit']} characters`);
-    case 'maxLength': return here(`must have at most ${params['limit']} characters`);
-    case 'propertyNames': return here('has a member whose name is not allowed');
-    default: return here(shortened(message!));
+    case 'required':
+      return member(params['missingProperty'], 'is required');
+    case 'additionalProperties':
+      return member(params['additionalProperty'], 'is not allowed');
+    case 'unevaluatedProperties':
+      return member(params['unevaluatedProperty'], 'is not allowed');
+    case 'false schema':
+      return here('is not allowed');
+    case 'const':
+      return here('must be the one allowed value');
+    case 'enum':
+      return here('must be one of the allowed values');
+    case 'uniqueItems':
+      return here('must not have equal items');
+    case 'minLength':
+      return here(`must have at least ${params['limit']} characters`);
+    case 'maxLength':
+      return here(`must have at most ${params['limit']} characters`);
+    case 'propertyNames':
+      return here('has a member whose name is not allowed');
+    default:
+      return here(shortened(message!));
   }
 }
 

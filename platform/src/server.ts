@@ -1,4 +1,13 @@
-import { logVerbosity, Metadata, Server, ServerCredentials, setLogVerbosity, type handleUnaryCall, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
+import {
+  logVerbosity,
+  Metadata,
+  Server,
+  ServerCredentials,
+  setLogVerbosity,
+  type handleUnaryCall,
+  type sendUnaryData,
+  type ServerUnaryCall,
+} from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
 import { CALLER_LOST, type CallContext, type Handlers, type ServiceDefinition } from './call.ts';
 import { codeOf, ServiceError } from './errors.ts';
@@ -14,7 +23,10 @@ export interface Served<D extends ServiceDefinition = ServiceDefinition> {
   handlers: Handlers<D>;
 }
 /** Pairs a definition with its handlers; the compiler checks that every RPC has one. */
-export const served = <D extends ServiceDefinition>(definition: D, handlers: Handlers<D>): Served => ({ definition, handlers });
+export const served = <D extends ServiceDefinition>(definition: D, handlers: Handlers<D>): Served => ({
+  definition,
+  handlers,
+});
 
 export interface RunningServer {
   /** host:port that it listens on. */
@@ -37,7 +49,11 @@ const MAX_REQUEST_BYTES = 4 << 20;
 
 /** @throws StartError when the address cannot be bound */
 export async function startServer({ listen, identity, log, services }: ServerOptions): Promise<RunningServer> {
-  const server = new Server({ 'grpc.max_receive_message_length': MAX_REQUEST_BYTES, 'grpc.max_send_message_length': -1, 'grpc.enable_channelz': 0 });
+  const server = new Server({
+    'grpc.max_receive_message_length': MAX_REQUEST_BYTES,
+    'grpc.max_send_message_length': -1,
+    'grpc.enable_channelz': 0,
+  });
   for (const { definition, handlers } of services) {
     const implementation: Record<string, handleUnaryCall<unknown, unknown>> = {};
     for (const [name, method] of Object.entries(definition)) {
@@ -47,7 +63,9 @@ export async function startServer({ listen, identity, log, services }: ServerOpt
     server.addService(definition as never, implementation);
   }
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) => (error ? reject(addressFault(identity.name, listen, error)) : resolve(bound)));
+    server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) =>
+      error ? reject(addressFault(identity.name, listen, error)) : resolve(bound),
+    );
   });
   return { address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`, drain: (graceMs) => drain(server, graceMs) };
 }
@@ -65,8 +83,17 @@ function drain(server: Server, graceMs: number): Promise<void> {
 type Environment = Pick<ServerOptions, 'identity' | 'log'>;
 
 /** Request id -> log -> errors -> caller and principal -> access -> handler: the same for every RPC of every service. */
-function intercept(path: string, policy: MethodPolicy, handler: (request: unknown, context: CallContext) => Promise<unknown>, { identity, log }: Environment): handleUnaryCall<unknown, unknown> {
-  const answer = async (call: ServerUnaryCall<unknown, unknown>, requestId: string, signal: AbortSignal): Promise<unknown> => {
+function intercept(
+  path: string,
+  policy: MethodPolicy,
+  handler: (request: unknown, context: CallContext) => Promise<unknown>,
+  { identity, log }: Environment,
+): handleUnaryCall<unknown, unknown> {
+  const answer = async (
+    call: ServerUnaryCall<unknown, unknown>,
+    requestId: string,
+    signal: AbortSignal,
+  ): Promise<unknown> => {
     const { caller, principal } = await identity.verify(first(call.metadata, 'assertion'));
     const deadline = deadlineOf(call, policy);
     // It waited in the queue of this process for longer than its caller did. gRPC counts deadlines by the machine's clock.

@@ -22,10 +22,21 @@ export function temporaryFolder(): { path: string; remove(): void } {
 }
 
 /** A principal for tests: every field that is not given is empty. */
-export const principalWith = (given: Partial<Principal>): Principal => ({ ...Principal.decode(new Uint8Array()), ...given });
+export const principalWith = (given: Partial<Principal>): Principal => ({
+  ...Principal.decode(new Uint8Array()),
+  ...given,
+});
 export const serverToken = (organizationId: string, given: Partial<Principal> = {}): Principal =>
-  principalWith({ kind: 'SERVER_TOKEN', organizationId, subject: newId(), name: 'test token', tier: 'enterprise', ...given });
-export const operator = (organizationId = ''): Principal => principalWith({ kind: 'OPERATOR', organizationId, subject: 'test', name: 'test' });
+  principalWith({
+    kind: 'SERVER_TOKEN',
+    organizationId,
+    subject: newId(),
+    name: 'test token',
+    tier: 'enterprise',
+    ...given,
+  });
+export const operator = (organizationId = ''): Principal =>
+  principalWith({ kind: 'OPERATOR', organizationId, subject: 'test', name: 'test' });
 
 export interface RunningProgram {
   /** Of all replicas, with commas between them. */
@@ -49,17 +60,38 @@ export const OPERATOR = 'operator:test';
  * A real service in this process: real gRPC on a free port, real SQLite files in a folder of its own.
  * @param replicas how many of it, on a server that `env` names; calls go to them in turn
  */
-export async function startProgram<D extends Declaration, Deps>(program: Program<D, Deps>, env: Record<string, string> = {}, clock: Clock = systemClock, replicas = 1): Promise<RunningProgram> {
+export async function startProgram<D extends Declaration, Deps>(
+  program: Program<D, Deps>,
+  env: Record<string, string> = {},
+  clock: Clock = systemClock,
+  replicas = 1,
+): Promise<RunningProgram> {
   const folder = temporaryFolder();
   const keys = join(folder.path, 'keys');
   createKeys(keys, [...Object.keys(PROCESSES), OPERATOR]);
   const log = makeLog(program.name, env.LOG_LEVEL ?? 'silent');
-  const given = { EVENTS_FILE: join(folder.path, 'events.db'), KEY_FILE: keyFileOf(keys, program.name), PEERS_FILE: peersFileOf(keys), [settingOf(program.name, 'LISTEN')]: '127.0.0.1:0', ...env };
+  const given = {
+    EVENTS_FILE: join(folder.path, 'events.db'),
+    KEY_FILE: keyFileOf(keys, program.name),
+    PEERS_FILE: peersFileOf(keys),
+    [settingOf(program.name, 'LISTEN')]: '127.0.0.1:0',
+    ...env,
+  };
   const startReplica = (dataDir: string) => {
     mkdirSync(dataDir, { recursive: true });
-    return startService(program, { config: readConfig(declarationOf(program), { DATA_DIR: dataDir, ...given }) as unknown as ConfigOf<D> & never, log, clock, instanceId: newId() });
+    return startService(program, {
+      config: readConfig(declarationOf(program), { DATA_DIR: dataDir, ...given }) as unknown as ConfigOf<D> & never,
+      log,
+      clock,
+      instanceId: newId(),
+    });
   };
-  const start = () => Promise.all(Array.from({ length: replicas }, (_, index) => startReplica(index === 0 ? folder.path : join(folder.path, `replica-${index}`))));
+  const start = () =>
+    Promise.all(
+      Array.from({ length: replicas }, (_, index) =>
+        startReplica(index === 0 ? folder.path : join(folder.path, `replica-${index}`)),
+      ),
+    );
   let running = await start();
   const addressOf = () => running.map(({ address }) => address).join(',');
   const connections: { close(): void }[] = [];
@@ -76,12 +108,18 @@ export async function startProgram<D extends Declaration, Deps>(program: Program
     await Promise.all(running.map(({ stop }) => stop()));
   };
   return {
-    get address() { return addressOf(); },
+    get address() {
+      return addressOf();
+    },
     folder: folder.path,
     client,
     as,
     async runJob(name) {
-      return sumOfRounds(await Promise.all(running.map(({ address }) => clientAt(address, JobServiceService, OPERATOR).runJob({ name }, as(operator())))));
+      return sumOfRounds(
+        await Promise.all(
+          running.map(({ address }) => clientAt(address, JobServiceService, OPERATOR).runJob({ name }, as(operator()))),
+        ),
+      );
     },
     async restart() {
       await close();

@@ -35,7 +35,9 @@ export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceErr
   if (detail instanceof Buffer) return fromErrorDetail(ErrorDetail.decode(detail));
   switch (error.code) {
     case status.UNAVAILABLE:
-      return repeatable || neverSent(error) ? new ServiceError('UNAVAILABLE', undefined, { cause: error }) : new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
+      return repeatable || neverSent(error)
+        ? new ServiceError('UNAVAILABLE', undefined, { cause: error })
+        : new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
     case status.DEADLINE_EXCEEDED:
       return new ServiceError(repeatable ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN', undefined, { cause: error });
     case status.CANCELLED:
@@ -46,4 +48,5 @@ export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceErr
 }
 
 // grpc-js words for a call that found no connection: its request never left this process
-const neverSent = (error: GrpcError): boolean => /No connection established|Name resolution failed|channel has been closed/i.test(error.details);
+const neverSent = (error: GrpcError): boolean =>
+  /No connection established|Name resolution failed|channel has been closed/i.test(error.details);

@@ -12,11 +12,17 @@ import { eventOf } from './event-of.ts';
  */
 const engines: Record<string, (address: string) => Promise<EventBus>> = {
   sqlite: (file) => openSqliteBus(file, { leaseMs: 300, pollMs: 20 }),
-  kafka: async (options) => (await import('platform/events/kafka.ts')).openKafkaBus({ ...JSON.parse(options), clientId: 'child', log: makeLog('child', 'silent') }),
+  kafka: async (options) =>
+    (await import('platform/events/kafka.ts')).openKafkaBus({
+      ...JSON.parse(options),
+      clientId: 'child',
+      log: makeLog('child', 'silent'),
+    }),
 };
 const [engine, address, role, name, organization] = process.argv.slice(2) as [string, string, string, string, string?];
 const bus = await engines[engine]!(address);
-const print = (event: CloudEvent): number => writeSync(1, `${String(process.hrtime.bigint()).padStart(20, '0')} ${event.id}\n`);
+const print = (event: CloudEvent): number =>
+  writeSync(1, `${String(process.hrtime.bigint()).padStart(20, '0')} ${event.id}\n`);
 
 if (role === 'publish') {
   for (let n = 0; ; n++) {
@@ -26,8 +32,13 @@ if (role === 'publish') {
     await delay(1);
   }
 }
-await bus.subscribe('audit.v1', name, async (event) => {
-  if (organization !== undefined && event.organizationid !== organization) return;
-  print(event);
-  if (role === 'die') process.kill(process.pid, 'SIGKILL');
-}, { maxAttempts: 5, retryDelayMs: 10 });
+await bus.subscribe(
+  'audit.v1',
+  name,
+  async (event) => {
+    if (organization !== undefined && event.organizationid !== organization) return;
+    print(event);
+    if (role === 'die') process.kill(process.pid, 'SIGKILL');
+  },
+  { maxAttempts: 5, retryDelayMs: 10 },
+);

@@ -20,14 +20,17 @@ describe('kill -9 of publishers and consumers of one event file', () => {
   type Child = ChildProcessByStdio<null, Readable, null>;
 
   function start(role: 'publish' | 'consume', name: string, lines: Seen<string>): Child {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'bus-child.ts'), 'sqlite', file, role, name], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'bus-child.ts'), 'sqlite', file, role, name], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     createInterface(child.stdout).on('line', (line) => lines.add(line));
     return child;
   }
-  const kill = (child: Child): Promise<unknown> => new Promise((resolve) => {
-    child.once('close', resolve);
-    child.kill('SIGKILL');
-  });
+  const kill = (child: Child): Promise<unknown> =>
+    new Promise((resolve) => {
+      child.once('close', resolve);
+      child.kill('SIGKILL');
+    });
 
   afterAll(async () => {
     await Promise.all(children.filter((child) => child.exitCode === null && child.signalCode === null).map(kill));
@@ -57,9 +60,16 @@ describe('kill -9 of publishers and consumers of one event file', () => {
     await Promise.all(children.slice(2).map(kill));
 
     using db = new DatabaseSync(file);
-    const stored = new Map(db.prepare('SELECT id, event FROM event').all().map(({ id, event }) => [String(id), JSON.parse(String(event)) as CloudEvent]));
+    const stored = new Map(
+      db
+        .prepare('SELECT id, event FROM event')
+        .all()
+        .map(({ id, event }) => [String(id), JSON.parse(String(event)) as CloudEvent]),
+    );
     const delivered = new Set(handled.items.toSorted().map(idOf));
-    console.info(`${KILLS} kills: ${acknowledged.items.length} acknowledged, ${stored.size} stored, ${handled.items.length - delivered.size} delivered again`);
+    console.info(
+      `${KILLS} kills: ${acknowledged.items.length} acknowledged, ${stored.size} stored, ${handled.items.length - delivered.size} delivered again`,
+    );
     expect(acknowledged.items.filter((line) => !stored.has(idOf(line)))).toEqual([]);
     expect(db.prepare('SELECT count(*) AS n FROM dead_letter').get()).toEqual({ n: 0 });
     expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });

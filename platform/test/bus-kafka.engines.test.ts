@@ -2,7 +2,14 @@ import { TOPICS } from 'platform/events/bus.ts';
 import { openKafkaBus } from 'platform/events/kafka.ts';
 import { busSuite } from './bus-suite.ts';
 import { eventOf } from './event-of.ts';
-import { brokersFromEnvironment, deadLetters, newPrefix, optionsFor, removeTopics, untilTaken } from './kafka-fixture.ts';
+import {
+  brokersFromEnvironment,
+  deadLetters,
+  newPrefix,
+  optionsFor,
+  removeTopics,
+  untilTaken,
+} from './kafka-fixture.ts';
 
 const brokers = brokersFromEnvironment();
 // the topics are those of the whole file: to make them takes longer than a test
@@ -11,7 +18,12 @@ const options = optionsFor(brokers, prefix);
 beforeAll(async () => {
   const bus = await openKafkaBus(options);
   // on every partition
-  for (const topic of TOPICS) await untilTaken(bus, topic, Array.from({ length: 50 }, (_, n) => eventOf(`first-${n}`, n)));
+  for (const topic of TOPICS)
+    await untilTaken(
+      bus,
+      topic,
+      Array.from({ length: 50 }, (_, n) => eventOf(`first-${n}`, n)),
+    );
   await bus.close();
 });
 afterAll(() => removeTopics(brokers, prefix));

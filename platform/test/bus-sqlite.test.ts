@@ -23,7 +23,10 @@ busSuite('SQLite', async () => {
     async deadLetters(topic, group) {
       using db = new DatabaseSync(file, { readOnly: true });
       const rows = db.prepare('SELECT event, error FROM dead_letter WHERE topic = ? AND "group" = ?').all(topic, group);
-      return rows.map(({ event, error }) => ({ id: (JSON.parse(String(event)) as CloudEvent).id, error: String(error) }));
+      return rows.map(({ event, error }) => ({
+        id: (JSON.parse(String(event)) as CloudEvent).id,
+        error: String(error),
+      }));
     },
     remove: async () => rmSync(folder, { recursive: true }),
   };
@@ -57,7 +60,9 @@ describe('the event file', () => {
     using writer = new DatabaseSync(file);
     writer.exec('BEGIN IMMEDIATE');
     let published = false;
-    const publishing = bus.publish(TOPIC, [eventOf('o', 1)]).then(() => { published = true; });
+    const publishing = bus.publish(TOPIC, [eventOf('o', 1)]).then(() => {
+      published = true;
+    });
     let longestTurnMs = 0;
     for (let turn = 0; turn < 50; turn++) {
       const from = performance.now();
@@ -100,9 +105,14 @@ describe('the event file', () => {
     const now = 31 * 24 * 3_600_000;
     await events.join(TOPIC, 'fast');
     await events.join(TOPIC, 'slow');
-    await events.append(TOPIC, Array.from({ length: 10 }, (_, n) => eventOf('o', n)), 0);
+    await events.append(
+      TOPIC,
+      Array.from({ length: 10 }, (_, n) => eventOf('o', n)),
+      0,
+    );
     const old = await events.after(TOPIC, 0, 10);
-    const pass = async (group: string, seq: number): Promise<boolean> => events.commit((await events.take(TOPIC, group, 0, 0, 0))!, seq, 0);
+    const pass = async (group: string, seq: number): Promise<boolean> =>
+      events.commit((await events.take(TOPIC, group, 0, 0, 0))!, seq, 0);
     await pass('fast', old[9]!.seq);
     await pass('slow', old[6]!.seq);
     await events.append(TOPIC, [eventOf('o', 10)], now - 1);

@@ -15,7 +15,11 @@ export interface BusEngine {
   remove(): Promise<void>;
 }
 
-export const childArguments = (engine: BusEngine, ...words: string[]): string[] => [join(import.meta.dirname, 'bus-child.ts'), ...engine.child, ...words];
+export const childArguments = (engine: BusEngine, ...words: string[]): string[] => [
+  join(import.meta.dirname, 'bus-child.ts'),
+  ...engine.child,
+  ...words,
+];
 
 const TOPIC = 'audit.v1';
 const numberOf = (event: CloudEvent): number => event.data.n as number;
@@ -50,15 +54,28 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       await bus.close();
     }
     const events = (count: number, from = 0): CloudEvent[] => upTo(count).map((n) => eventOf(organization, from + n));
-    const subscribe = (bus: EventBus, handler: (event: CloudEvent) => Promise<void>, asGroup = group): Promise<Subscription> =>
-      bus.subscribe(TOPIC, asGroup, async (event) => { if (event.organizationid === organization) await handler(event); }, { maxAttempts: 3, retryDelayMs: 1 });
+    const subscribe = (
+      bus: EventBus,
+      handler: (event: CloudEvent) => Promise<void>,
+      asGroup = group,
+    ): Promise<Subscription> =>
+      bus.subscribe(
+        TOPIC,
+        asGroup,
+        async (event) => {
+          if (event.organizationid === organization) await handler(event);
+        },
+        { maxAttempts: 3, retryDelayMs: 1 },
+      );
 
     it('gives each group every event, as it was published and in order', async () => {
       const bus = await open();
       const groups = [new Seen<CloudEvent>(), new Seen<CloudEvent>()];
       const published = events(120);
       await bus.publish(TOPIC, published.slice(0, 50));
-      await Promise.all(groups.map((seen, index) => subscribe(bus, async (event) => seen.add(event), `${group}-${index}`)));
+      await Promise.all(
+        groups.map((seen, index) => subscribe(bus, async (event) => seen.add(event), `${group}-${index}`)),
+      );
       for (const event of published.slice(50, 60)) await bus.publish(TOPIC, [event]);
       await bus.publish(TOPIC, published.slice(60));
       for (const seen of groups) {
@@ -156,12 +173,22 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       const bus = await open();
       const seen = { [TOPIC]: new Seen<number>(), 'memory.change.v1': new Seen<number>() };
       for (const [topic, numbers] of Object.entries(seen) as [Topic, Seen<number>][]) {
-        await bus.subscribe(topic, group, async (event) => { if (event.organizationid === organization) numbers.add(numberOf(event)); }, { maxAttempts: 1, retryDelayMs: 1 });
+        await bus.subscribe(
+          topic,
+          group,
+          async (event) => {
+            if (event.organizationid === organization) numbers.add(numberOf(event));
+          },
+          { maxAttempts: 1, retryDelayMs: 1 },
+        );
       }
       await bus.publish(TOPIC, events(2));
       await bus.publish('memory.change.v1', events(3, 10));
       await Promise.all([seen[TOPIC].count(2), seen['memory.change.v1'].count(3)]);
-      expect([seen[TOPIC].items, seen['memory.change.v1'].items]).toEqual([[0, 1], [10, 11, 12]]);
+      expect([seen[TOPIC].items, seen['memory.change.v1'].items]).toEqual([
+        [0, 1],
+        [10, 11, 12],
+      ]);
     });
 
     it('goes on after the last handled event when it is opened again', async () => {
@@ -203,7 +230,9 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       const bus = await open();
       const published = events(3);
       await bus.publish(TOPIC, published);
-      const child = spawn(process.execPath, childArguments(engine, 'die', group, organization), { stdio: ['ignore', 'pipe', 'inherit'] });
+      const child = spawn(process.execPath, childArguments(engine, 'die', group, organization), {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
       const handled: Buffer[] = [];
       child.stdout.on('data', (chunk: Buffer) => handled.push(chunk));
       const [, signal] = await once(child, 'close');

@@ -6,14 +6,18 @@ const alive = new AbortController().signal;
 describe('a round of read, check and write', () => {
   it('is repeated when its batch met a change by another, and not when it failed', async () => {
     let rounds = 0;
-    expect(await persistently(alive, async () => {
-      if (++rounds < 4) throw new ExpectationFailed(0, 'things');
-      return rounds;
-    })).toBe(4);
-    await expect(persistently(alive, async () => {
-      rounds++;
-      throw new Error('broken');
-    })).rejects.toThrow('broken');
+    expect(
+      await persistently(alive, async () => {
+        if (++rounds < 4) throw new ExpectationFailed(0, 'things');
+        return rounds;
+      }),
+    ).toBe(4);
+    await expect(
+      persistently(alive, async () => {
+        rounds++;
+        throw new Error('broken');
+      }),
+    ).rejects.toThrow('broken');
     expect(rounds).toBe(5);
   });
 
@@ -43,11 +47,16 @@ describe('a round of read, check and write', () => {
 describe('what is found or made', () => {
   it('is the same for all who make it at once', async () => {
     let there: { by: number } | undefined;
-    const make = (by: number) => foundOrMade(async () => there, { by }, async (first) => {
-      await new Promise(setImmediate);
-      if (there) throw new DuplicateKey('things', ['_id']);
-      there = first;
-    });
+    const make = (by: number) =>
+      foundOrMade(
+        async () => there,
+        { by },
+        async (first) => {
+          await new Promise(setImmediate);
+          if (there) throw new DuplicateKey('things', ['_id']);
+          there = first;
+        },
+      );
     const made = await Promise.all([1, 2, 3].map(make));
     expect(new Set(made).size).toBe(1);
     expect(await make(4)).toBe(made[0]);

@@ -10,7 +10,9 @@ const requestField = (name: string, field: string) => method(name).requestType.f
 
 describe('the contract', () => {
   it('has a verb and a template below /api for every route, none twice', () => {
-    const routes = restMethods().flatMap(({ bindings }) => bindings.map(({ verb, template }) => `${verb} ${template.replace(/\{\w+\}/g, '{}')}`));
+    const routes = restMethods().flatMap(({ bindings }) =>
+      bindings.map(({ verb, template }) => `${verb} ${template.replace(/\{\w+\}/g, '{}')}`),
+    );
     expect(routes.length).toBeGreaterThan(10);
     expect(new Set(routes).size).toBe(routes.length);
     for (const route of routes) expect(route).toMatch(/^(GET|POST|PUT|PATCH|DELETE) \/api\//);
@@ -26,14 +28,30 @@ describe('the contract', () => {
     expect(method('GetMemoryType').audience).toBe('memory');
   });
   it('names the reply body in camelCase', () => {
-    expect(method('GetMemoryType').bindings).toEqual([{ verb: 'GET', template: '/api/memory/types/{id}', body: '', responseBody: 'memoryType' }]);
+    expect(method('GetMemoryType').bindings).toEqual([
+      { verb: 'GET', template: '/api/memory/types/{id}', body: '', responseBody: 'memoryType' },
+    ]);
   });
   it('reads every option of a field, alone and together', () => {
-    expect(fieldPolicy(requestField('RunAgent', 'args'))).toMatchObject({ json: true, required: true, internal: false, header: '' });
-    expect(fieldPolicy(requestField('RunAgent', 'idempotencyKey'))).toMatchObject({ header: 'Idempotency-Key', json: false });
+    expect(fieldPolicy(requestField('RunAgent', 'args'))).toMatchObject({
+      json: true,
+      required: true,
+      internal: false,
+      header: '',
+    });
+    expect(fieldPolicy(requestField('RunAgent', 'idempotencyKey'))).toMatchObject({
+      header: 'Idempotency-Key',
+      json: false,
+    });
     expect(fieldPolicy(requestField('UpdateMemoryType', 'pathId'))).toMatchObject({ internal: true });
-    expect(fieldPolicy(method('ListAgentExecutions').responseType.fields.nextCursor as Field)).toMatchObject({ link: 'next' });
-    expect(fieldPolicy(requestField('GetMemoryType', 'id'))).toMatchObject({ json: false, required: false, omitAbsent: false });
+    expect(fieldPolicy(method('ListAgentExecutions').responseType.fields.nextCursor as Field)).toMatchObject({
+      link: 'next',
+    });
+    expect(fieldPolicy(requestField('GetMemoryType', 'id'))).toMatchObject({
+      json: false,
+      required: false,
+      omitAbsent: false,
+    });
   });
   it('tells which fields know absent from empty', () => {
     expect(hasPresence(requestField('CreateMemoryType', 'type'))).toBe(true);
@@ -43,6 +61,10 @@ describe('the contract', () => {
   });
   it('gives each outcome its HTTP status', () => {
     const outcome = method('CreateMemoryObject').responseType.fields.outcome as Field;
-    expect([...httpStatuses(outcome.resolvedType as Enum)]).toEqual([[0, 200], [1, 201], [2, 200]]);
+    expect([...httpStatuses(outcome.resolvedType as Enum)]).toEqual([
+      [0, 200],
+      [1, 201],
+      [2, 200],
+    ]);
   });
 });

@@ -11,8 +11,13 @@ afterAll(() => folder.remove());
 it('a job of every replica runs in each of two processes, one of a single replica in one', async () => {
   const { platformStore, close } = await openSqliteStore(join(folder.path, 'jobs.db'), [LEASES]);
   const job = { description: '', intervalMs: 3_600_000, run: async () => 1 };
-  const jobs: Job[] = [{ ...job, name: 'leased' }, { ...job, name: 'everywhere', everyReplica: true }];
-  const runners = ['one', 'two'].map((owner) => startJobs(jobs, { platformStore, owner, leaseMs: 60_000, log: makeLog('test', 'silent') }));
+  const jobs: Job[] = [
+    { ...job, name: 'leased' },
+    { ...job, name: 'everywhere', everyReplica: true },
+  ];
+  const runners = ['one', 'two'].map((owner) =>
+    startJobs(jobs, { platformStore, owner, leaseMs: 60_000, log: makeLog('test', 'silent') }),
+  );
   const ran = async (name: string) => {
     const rounds = [];
     for (const runner of runners) rounds.push((await runner.runNow(name)).ran);

@@ -7,14 +7,23 @@ function world() {
   let nowMs = 0;
   const fairly = fairTurns(() => nowMs);
   const done: string[] = [];
-  const work = (organizationId: string, name: string, takesMs: number) => fairly(organizationId, () => { nowMs += takesMs; done.push(name); return name; });
+  const work = (organizationId: string, name: string, takesMs: number) =>
+    fairly(organizationId, () => {
+      nowMs += takesMs;
+      done.push(name);
+      return name;
+    });
   return { fairly, done, work };
 }
 
 describe('long work of several organizations in one process', () => {
   it('goes on with one organization after the other, and with each in the order it came', async () => {
     const { done, work } = world();
-    await Promise.all([...['a1', 'a2', 'a3', 'a4'].map((name) => work('a', name, LONG_MS)), ...['b1', 'b2'].map((name) => work('b', name, LONG_MS)), work('c', 'c1', LONG_MS)]);
+    await Promise.all([
+      ...['a1', 'a2', 'a3', 'a4'].map((name) => work('a', name, LONG_MS)),
+      ...['b1', 'b2'].map((name) => work('b', name, LONG_MS)),
+      work('c', 'c1', LONG_MS),
+    ]);
     expect(done).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
   });
 
@@ -38,7 +47,9 @@ describe('long work of several organizations in one process', () => {
 
   it('tells of a failure, and goes on after it', async () => {
     const { fairly, work } = world();
-    const failing = fairly('a', () => { throw new Error('no'); });
+    const failing = fairly('a', () => {
+      throw new Error('no');
+    });
     const next = work('a', 'next', 0);
     await expect(failing).rejects.toThrow('no');
     expect(await next).toBe('next');

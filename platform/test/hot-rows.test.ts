@@ -15,13 +15,17 @@ describe('a free list of rows', () => {
     const take = freeRows([3, 4, 5]);
     const busy = new Set<number>();
     const used = new Set<number>();
-    await Promise.all(Array.from({ length: 50 }, () => take('a', alive, async (row) => {
-      expect(busy.has(row)).toBe(false);
-      busy.add(row);
-      used.add(row);
-      await new Promise(setImmediate);
-      busy.delete(row);
-    })));
+    await Promise.all(
+      Array.from({ length: 50 }, () =>
+        take('a', alive, async (row) => {
+          expect(busy.has(row)).toBe(false);
+          busy.add(row);
+          used.add(row);
+          await new Promise(setImmediate);
+          busy.delete(row);
+        }),
+      ),
+    );
     expect([...used].sort()).toEqual([3, 4, 5]);
   });
   it('lets organizations take the same row at once, and takes a row back from work that fails', async () => {
@@ -51,7 +55,9 @@ describe('a free list of rows', () => {
 describe('slots of rows', () => {
   const folder = temporaryFolder();
   let open: OpenStore;
-  beforeAll(async () => { open = { ...(await openSqliteStore(join(folder.path, 'a.sqlite'), [LEASES])), hotRows: 16 }; });
+  beforeAll(async () => {
+    open = { ...(await openSqliteStore(join(folder.path, 'a.sqlite'), [LEASES])), hotRows: 16 };
+  });
   afterAll(async () => {
     await open.close();
     folder.remove();
@@ -59,7 +65,12 @@ describe('slots of rows', () => {
   const rowsOf = async (hotRows: HotRows): Promise<number[]> => {
     const gate = Promise.withResolvers<void>();
     const seen: number[] = [];
-    const all = Array.from({ length: 8 }, () => hotRows.take('a', alive, async (row) => { seen.push(row); await gate.promise; }));
+    const all = Array.from({ length: 8 }, () =>
+      hotRows.take('a', alive, async (row) => {
+        seen.push(row);
+        await gate.promise;
+      }),
+    );
     gate.resolve();
     await Promise.all(all);
     return seen.sort((a, b) => a - b);
@@ -80,13 +91,19 @@ describe('slots of rows', () => {
 
   const BRIEF_MS = 300;
   /** Who has a slot, by the leases that have not run out. */
-  const owners = async (): Promise<unknown[]> => (await open.platformStore.find(LEASES, { until: { gt: await open.platformStore.now() } })).map(({ owner }) => owner);
+  const owners = async (): Promise<unknown[]> =>
+    (await open.platformStore.find(LEASES, { until: { gt: await open.platformStore.now() } })).map(
+      ({ owner }) => owner,
+    );
   async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
     while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
   }
 
   it('are asked for until there is one, by a process that found none', async () => {
-    const first = await Promise.all([openHotRows(open, { owner: 'five', leaseMs: 60_000, log }), openHotRows(open, { owner: 'six', leaseMs: 60_000, log })]);
+    const first = await Promise.all([
+      openHotRows(open, { owner: 'five', leaseMs: 60_000, log }),
+      openHotRows(open, { owner: 'six', leaseMs: 60_000, log }),
+    ]);
     const late = await openHotRows(open, { owner: 'seven', leaseMs: BRIEF_MS, log });
     expect(await owners()).not.toContain('seven');
     await first[0].close();
@@ -106,7 +123,10 @@ describe('slots of rows', () => {
     };
     let lost = 0;
     const platformStore = { ...open.platformStore, now };
-    const hotRows = await openHotRows({ hotRows: 16, platformStore }, { owner: 'eight', leaseMs: BRIEF_MS, log: { ...log, warn: () => lost++ } });
+    const hotRows = await openHotRows(
+      { hotRows: 16, platformStore },
+      { owner: 'eight', leaseMs: BRIEF_MS, log: { ...log, warn: () => lost++ } },
+    );
     down = true;
     await until(() => lost > 0);
     const before = failed;

@@ -34,30 +34,34 @@ describe('ids on a machine whose clock is set', () => {
       machineMs = Math.max(machineMs + [0, 0, 1, random(50), -random(200)][random(5)]!, highestMs - SECOND_MS + 1);
       highestMs = Math.max(highestMs, machineMs);
       const id = newId();
-      if (id <= latest || !isUuid(id) || id[14] !== '7' || timeOfId(id) !== highestMs) faults.push(`step ${step}: ${id} after ${latest}`);
+      if (id <= latest || !isUuid(id) || id[14] !== '7' || timeOfId(id) !== highestMs)
+        faults.push(`step ${step}: ${id} after ${latest}`);
       latest = id;
     }
     expect(faults).toEqual([]);
   });
 
-  it.each([1, 2, 3, 4, 5])('are never a second from the time, whichever way the clocks of machine and store are set (walk %i)', async (walk) => {
-    seed = walk;
-    const made = new Set<string>();
-    let furthestMs = 0;
-    let aheadMs = 0;
-    for (let step = 0; step < 2_000; step++) {
-      machineMs += [0, 1, -random(SECOND_MS), random(HALF_HOUR_MS) - HALF_HOUR_MS / 2][random(4)]!;
-      if (random(10) === 0) {
-        aheadMs = random(HALF_HOUR_MS) - HALF_HOUR_MS / 2;
-        await followTime(async () => machineMs + aheadMs);
+  it.each([1, 2, 3, 4, 5])(
+    'are never a second from the time, whichever way the clocks of machine and store are set (walk %i)',
+    async (walk) => {
+      seed = walk;
+      const made = new Set<string>();
+      let furthestMs = 0;
+      let aheadMs = 0;
+      for (let step = 0; step < 2_000; step++) {
+        machineMs += [0, 1, -random(SECOND_MS), random(HALF_HOUR_MS) - HALF_HOUR_MS / 2][random(4)]!;
+        if (random(10) === 0) {
+          aheadMs = random(HALF_HOUR_MS) - HALF_HOUR_MS / 2;
+          await followTime(async () => machineMs + aheadMs);
+        }
+        const id = newId();
+        furthestMs = Math.max(furthestMs, Math.abs(timeOfId(id) - systemClock.now()));
+        made.add(id);
       }
-      const id = newId();
-      furthestMs = Math.max(furthestMs, Math.abs(timeOfId(id) - systemClock.now()));
-      made.add(id);
-    }
-    expect(furthestMs).toBeLessThan(SECOND_MS);
-    expect(made.size).toBe(2_000);
-  });
+      expect(furthestMs).toBeLessThan(SECOND_MS);
+      expect(made.size).toBe(2_000);
+    },
+  );
 
   it('do not add the same step twice, when the machine falls back and the store makes up for it', async () => {
     newId();

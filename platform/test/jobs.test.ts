@@ -12,7 +12,8 @@ const NEVER_MS = 1_000_000;
 
 /** A promise that the test resolves. */
 const gate = () => Promise.withResolvers<void>();
-const aborted = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
 
 describe('jobs', () => {
   let folder: string;
@@ -31,9 +32,20 @@ describe('jobs', () => {
     rmSync(folder, { recursive: true });
   });
 
-  function start(run: Job['run'], { owner = 'a', intervalMs = NEVER_MS, leaseMs = 60_000, platformStore = open.platformStore } = {}): JobRunner {
-    const log = pino({ errorKey: 'error' }, new Writable({ write: (line, _, done) => (logged.push(JSON.parse(line)), done()) }));
-    const runner = startJobs([{ name: 'sweep', description: 'Sweeps.', intervalMs, run }], { platformStore, owner, leaseMs, log });
+  function start(
+    run: Job['run'],
+    { owner = 'a', intervalMs = NEVER_MS, leaseMs = 60_000, platformStore = open.platformStore } = {},
+  ): JobRunner {
+    const log = pino(
+      { errorKey: 'error' },
+      new Writable({ write: (line, _, done) => (logged.push(JSON.parse(line)), done()) }),
+    );
+    const runner = startJobs([{ name: 'sweep', description: 'Sweeps.', intervalMs, run }], {
+      platformStore,
+      owner,
+      leaseMs,
+      log,
+    });
     runners.push(runner);
     return runner;
   }
@@ -52,7 +64,10 @@ describe('jobs', () => {
     const run = { one: 0, other: 0 };
     const log = pino({ level: 'silent' });
     const [one, other] = (['one', 'other'] as const).map((owner) => {
-      const jobs: Job[] = [{ name: 'replay', description: '', run: async () => ++run[owner] }, { name: 'beat', description: '', intervalMs: NEVER_MS, everyReplica: true, run: async () => 0 }];
+      const jobs: Job[] = [
+        { name: 'replay', description: '', run: async () => ++run[owner] },
+        { name: 'beat', description: '', intervalMs: NEVER_MS, everyReplica: true, run: async () => 0 },
+      ];
       const runner = startJobs(jobs, { platformStore: open.platformStore, owner, leaseMs: 60_000, log });
       runners.push(runner);
       return runner;
@@ -122,7 +137,11 @@ describe('jobs', () => {
 
   it('write nothing between rounds while more than half of the lease is left', async () => {
     let [writes, nowMs] = [0, 1_000_000];
-    const platformStore: PlatformStore = { ...open.platformStore, now: async () => nowMs, apply: (ops) => (writes++, open.platformStore.apply(ops)) };
+    const platformStore: PlatformStore = {
+      ...open.platformStore,
+      now: async () => nowMs,
+      apply: (ops) => (writes++, open.platformStore.apply(ops)),
+    };
     const runner = start(async () => 0, { platformStore });
     for (let i = 0; i < 10; i++) await runner.runNow('sweep');
     nowMs += 29_999;
@@ -137,14 +156,20 @@ describe('jobs', () => {
   it('that fail are logged by name and tried again; who asked for the round hears of it', async () => {
     let rounds = 0;
     const recovered = gate();
-    const runner = start(async () => {
-      if (++rounds < 3) throw new Error(`broken ${rounds}`);
-      recovered.resolve();
-      return 0;
-    }, { intervalMs: 1 });
+    const runner = start(
+      async () => {
+        if (++rounds < 3) throw new Error(`broken ${rounds}`);
+        recovered.resolve();
+        return 0;
+      },
+      { intervalMs: 1 },
+    );
     await recovered.promise;
     await runner.stop();
-    expect(logged.map(({ job, error }) => [job, error!.message])).toEqual([['sweep', 'broken 1'], ['sweep', 'broken 2']]);
+    expect(logged.map(({ job, error }) => [job, error!.message])).toEqual([
+      ['sweep', 'broken 1'],
+      ['sweep', 'broken 2'],
+    ]);
     const asked = start(async () => {
       throw new Error('broken');
     });
@@ -154,15 +179,24 @@ describe('jobs', () => {
   it('hear that their lease was lost, and may come back later', async () => {
     let told = 0;
     const begun = gate();
-    const runner = start(async (signal) => {
-      begun.resolve();
-      if (told > 0) return 0;
-      await aborted(signal);
-      return ++told;
-    }, { leaseMs: 900 });
+    const runner = start(
+      async (signal) => {
+        begun.resolve();
+        if (told > 0) return 0;
+        await aborted(signal);
+        return ++told;
+      },
+      { leaseMs: 900 },
+    );
     const cutShort = runner.runNow('sweep');
     await begun.promise;
-    await open.platformStore.apply([update(LEASES, { _id: 'job:sweep' }, { set: { owner: 'b', until: Date.now() + 60_000 }, increment: { epoch: 1 } })]);
+    await open.platformStore.apply([
+      update(
+        LEASES,
+        { _id: 'job:sweep' },
+        { set: { owner: 'b', until: Date.now() + 60_000 }, increment: { epoch: 1 } },
+      ),
+    ]);
     expect(await cutShort).toEqual({ ran: false, count: 1 });
     expect(await runner.runNow('sweep')).toEqual({ ran: false, count: 0 });
     expect(told).toBe(1);
@@ -173,13 +207,16 @@ describe('jobs', () => {
   it('are told to stop, waited for, and not begun again', async () => {
     const begun = gate();
     let finished = false;
-    const runner = start(async (signal) => {
-      begun.resolve();
-      await aborted(signal);
-      await new Promise((resolve) => setImmediate(resolve));
-      finished = true;
-      throw signal.reason;
-    }, { intervalMs: 1 });
+    const runner = start(
+      async (signal) => {
+        begun.resolve();
+        await aborted(signal);
+        await new Promise((resolve) => setImmediate(resolve));
+        finished = true;
+        throw signal.reason;
+      },
+      { intervalMs: 1 },
+    );
     await begun.promise;
     await runner.stop();
     expect(finished).toBe(true);

@@ -41,9 +41,12 @@ describe('parseJson refuses', () => {
     expect(refusal(text)).toEqual({ reason: 'INVALID_REQUEST', path });
   });
 
-  it.each(['', '{', '{"a":1,}', '01', '1.', "{'a':1}", '"\t"', 'undefined', '{"a" 1}', '[1 2]', '\ufeff{}'])('the syntax of %j', (text) => {
-    expect(refusal(text)).toEqual({ reason: 'MALFORMED_JSON', path: undefined });
-  });
+  it.each(['', '{', '{"a":1,}', '01', '1.', "{'a':1}", '"\t"', 'undefined', '{"a" 1}', '[1 2]', '\ufeff{}'])(
+    'the syntax of %j',
+    (text) => {
+      expect(refusal(text)).toEqual({ reason: 'MALFORMED_JSON', path: undefined });
+    },
+  );
 });
 
 describe('parseJson keeps', () => {
@@ -60,37 +63,64 @@ describe('parseJson keeps', () => {
   });
 
   it('any legal value as it was', () => {
-    const legal = fc.json({ maxDepth: 6, stringUnit: 'binary' }).filter((text) => !text.includes('__proto__') && !text.includes('\\u0000') && refusal(text)?.reason !== 'INVALID_REQUEST');
-    fc.assert(fc.property(legal, (text) => {
-      expect(JSON.stringify(parseJson(text))).toBe(JSON.stringify(JSON.parse(text)));
-    }));
+    const legal = fc
+      .json({ maxDepth: 6, stringUnit: 'binary' })
+      .filter(
+        (text) =>
+          !text.includes('__proto__') && !text.includes('\\u0000') && refusal(text)?.reason !== 'INVALID_REQUEST',
+      );
+    fc.assert(
+      fc.property(legal, (text) => {
+        expect(JSON.stringify(parseJson(text))).toBe(JSON.stringify(JSON.parse(text)));
+      }),
+    );
   });
 
   it('any value made of safe parts: none of them is refused', () => {
-    const name = fc.string({ unit: 'grapheme-composite' }).filter((text) => text !== '__proto__' && !text.includes('\0'));
+    const name = fc
+      .string({ unit: 'grapheme-composite' })
+      .filter((text) => text !== '__proto__' && !text.includes('\0'));
     const { value } = fc.letrec((tie) => ({
-      value: fc.oneof({ depthSize: 'small', maxDepth: 8 }, fc.maxSafeInteger(), fc.double({ min: -1e15, max: 1e15, noNaN: true }), name, fc.boolean(), fc.constant(null), fc.array(tie('value')), fc.dictionary(name, tie('value'))),
+      value: fc.oneof(
+        { depthSize: 'small', maxDepth: 8 },
+        fc.maxSafeInteger(),
+        fc.double({ min: -1e15, max: 1e15, noNaN: true }),
+        name,
+        fc.boolean(),
+        fc.constant(null),
+        fc.array(tie('value')),
+        fc.dictionary(name, tie('value')),
+      ),
     }));
-    fc.assert(fc.property(value, fc.constantFrom(undefined, 2), (given, indent) => {
-      const text = JSON.stringify(given, null, indent);
-      expect(JSON.stringify(parseJson(text))).toBe(JSON.stringify(given));
-    }));
+    fc.assert(
+      fc.property(value, fc.constantFrom(undefined, 2), (given, indent) => {
+        const text = JSON.stringify(given, null, indent);
+        expect(JSON.stringify(parseJson(text))).toBe(JSON.stringify(given));
+      }),
+    );
   });
 });
 
 it('parseJson agrees with JSON.parse on what is JSON at all, for mutated texts', () => {
-  const mutation = fc.record({ at: fc.nat(), remove: fc.nat(2), insert: fc.constantFrom('', '"', '\\', '{', '}', '[', ']', ',', ':', '-', '1', 'e', '.', '\\u0000', 'null', ' ') });
-  fc.assert(fc.property(fc.json({ maxDepth: 3 }), fc.array(mutation, { minLength: 1, maxLength: 3 }), (text, mutations) => {
-    const mutated = mutations.reduce((present, { at, remove, insert }) => {
-      const index = at % (present.length + 1);
-      return present.slice(0, index) + insert + present.slice(index + remove);
-    }, text);
-    let valid = true;
-    try {
-      JSON.parse(mutated);
-    } catch {
-      valid = false;
-    }
-    expect(refusal(mutated)?.reason === 'MALFORMED_JSON').toBe(!valid);
-  }), { numRuns: 2_000 });
+  const mutation = fc.record({
+    at: fc.nat(),
+    remove: fc.nat(2),
+    insert: fc.constantFrom('', '"', '\\', '{', '}', '[', ']', ',', ':', '-', '1', 'e', '.', '\\u0000', 'null', ' '),
+  });
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 3 }), fc.array(mutation, { minLength: 1, maxLength: 3 }), (text, mutations) => {
+      const mutated = mutations.reduce((present, { at, remove, insert }) => {
+        const index = at % (present.length + 1);
+        return present.slice(0, index) + insert + present.slice(index + remove);
+      }, text);
+      let valid = true;
+      try {
+        JSON.parse(mutated);
+      } catch {
+        valid = false;
+      }
+      expect(refusal(mutated)?.reason === 'MALFORMED_JSON').toBe(!valid);
+    }),
+    { numRuns: 2_000 },
+  );
 });

@@ -23,10 +23,13 @@ describe('a consumer that is given up before it has joined its group', () => {
   beforeAll(async () => {
     server = await startKafka();
     proxy = await muteProxy(server.port, (bytes, connection) => {
-      if (bytes.length >= 6 && bytes.readInt16BE(4) === JOIN_GROUP && !joiners.items.includes(connection)) joiners.add(connection);
+      if (bytes.length >= 6 && bytes.readInt16BE(4) === JOIN_GROUP && !joiners.items.includes(connection))
+        joiners.add(connection);
     });
     // with sessions so short that it is given up while kafkajs still tries to connect
-    await server.restart({ args: [`advertised.listeners=PLAINTEXT://127.0.0.1:${proxy.port}`, `group.min.session.timeout.ms=${SESSION_MS}`] });
+    await server.restart({
+      args: [`advertised.listeners=PLAINTEXT://127.0.0.1:${proxy.port}`, `group.min.session.timeout.ms=${SESSION_MS}`],
+    });
   });
   afterAll(async () => {
     await server.stop();
@@ -37,7 +40,10 @@ describe('a consumer that is given up before it has joined its group', () => {
   async function joinOnce(bus: EventBus): Promise<void> {
     const received = new Seen<unknown>();
     await untilTaken(bus, TOPIC, [eventOf('o', 0)]);
-    const member = await bus.subscribe(TOPIC, 'first', async (event) => received.add(event), { maxAttempts: 1, retryDelayMs: 1 });
+    const member = await bus.subscribe(TOPIC, 'first', async (event) => received.add(event), {
+      maxAttempts: 1,
+      retryDelayMs: 1,
+    });
     await received.count(1);
     await member.stop();
   }
@@ -50,19 +56,34 @@ describe('a consumer that is given up before it has joined its group', () => {
     const stopping = new AbortController();
     const [givenUp, followed] = [new Seen<unknown>(), new Seen<string>()];
     const consumption = {
-      topic: topicName(options.prefix, TOPIC), groupId: groupName(options.prefix, TOPIC, 'g'), sessionTimeoutMs: SESSION_MS, concurrency: 3, signal: stopping.signal,
+      topic: topicName(options.prefix, TOPIC),
+      groupId: groupName(options.prefix, TOPIC, 'g'),
+      sessionTimeoutMs: SESSION_MS,
+      concurrency: 3,
+      signal: stopping.signal,
       // kafkajs still waits for its first answer when the consumer is given up
-      kafka: kafkaClient({ ...options, timeoutMs: 20_000 }), timeoutMs: 500,
+      kafka: kafkaClient({ ...options, timeoutMs: 20_000 }),
+      timeoutMs: 500,
     };
-    const stable = () => withAdmin(brokers, async (admin) => (await admin.describeGroups([consumption.groupId])).groups[0]?.state === 'Stable');
+    const stable = () =>
+      withAdmin(
+        brokers,
+        async (admin) => (await admin.describeGroups([consumption.groupId])).groups[0]?.state === 'Stable',
+      );
 
     proxy.mute();
-    await expect(consume({ ...consumption, handle: async (message) => (givenUp.add(message), true) })).rejects.toThrow(/^no sign of life/);
+    await expect(consume({ ...consumption, handle: async (message) => (givenUp.add(message), true) })).rejects.toThrow(
+      /^no sign of life/,
+    );
     const before = joiners.items.length;
     proxy.unmute();
     await joiners.count(before + 1);
     const follower = (async () => {
-      while (!stopping.signal.aborted) await consume({ ...consumption, handle: async ({ value }) => (followed.add(JSON.parse(String(value)).id), true) }).catch(() => undefined);
+      while (!stopping.signal.aborted)
+        await consume({
+          ...consumption,
+          handle: async ({ value }) => (followed.add(JSON.parse(String(value)).id), true),
+        }).catch(() => undefined);
     })();
 
     for (let round = 0; round < 3; round++) {

@@ -27,7 +27,12 @@ describe('a broker that fails under load', () => {
   beforeEach(async () => {
     logged = new Seen();
     const log = pino(new Writable({ write: (line, _, done) => (logged.add(JSON.parse(line)), done()) }));
-    bus = await openKafkaBus({ ...optionsFor([`127.0.0.1:${proxy.port}`], newPrefix()), timeoutMs: TIMEOUT_MS, sessionTimeoutMs: 3 * TIMEOUT_MS, log });
+    bus = await openKafkaBus({
+      ...optionsFor([`127.0.0.1:${proxy.port}`], newPrefix()),
+      timeoutMs: TIMEOUT_MS,
+      sessionTimeoutMs: 3 * TIMEOUT_MS,
+      log,
+    });
   });
   afterEach(() => bus.close());
   afterAll(async () => {
@@ -45,16 +50,31 @@ describe('a broker that fails under load', () => {
         const event = eventOf(`organization-${n % 7}`, n);
         for (let taken = false; !taken;) {
           const from = performance.now();
-          taken = await bus.publish(TOPIC, [event]).then(() => true, (error: unknown) => { refusals.add({ error, afterMs: performance.now() - from }); return false; });
+          taken = await bus.publish(TOPIC, [event]).then(
+            () => true,
+            (error: unknown) => {
+              refusals.add({ error, afterMs: performance.now() - from });
+              return false;
+            },
+          );
           if (!taken) await delay(50);
         }
         acknowledged.add(event);
       }
     })();
-    return { acknowledged, refusals, stop: () => { wanted = false; return ended; } };
+    return {
+      acknowledged,
+      refusals,
+      stop: () => {
+        wanted = false;
+        return ended;
+      },
+    };
   }
 
-  async function lossless(fail: (refusals: Seen<unknown>) => Promise<void>): Promise<{ error: unknown; afterMs: number }[]> {
+  async function lossless(
+    fail: (refusals: Seen<unknown>) => Promise<void>,
+  ): Promise<{ error: unknown; afterMs: number }[]> {
     const seen = new Seen<CloudEvent>();
     await bus.subscribe(TOPIC, 'g', async (event) => seen.add(event), { maxAttempts: 3, retryDelayMs: 10 });
     const { acknowledged, refusals, stop } = load();
@@ -71,10 +91,14 @@ describe('a broker that fails under load', () => {
     });
     const firsts = [...new Map(seen.items.map((event) => [event.id, event])).values()];
     for (let o = 0; o < 7; o++) {
-      const numbers = firsts.filter(({ organizationid }) => organizationid === `organization-${o}`).map(({ data }) => data.n as number);
+      const numbers = firsts
+        .filter(({ organizationid }) => organizationid === `organization-${o}`)
+        .map(({ data }) => data.n as number);
       expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
     }
-    console.info(`${acknowledged.items.length} acknowledged, ${refusals.items.length} refused, ${handled.size} handled, ${seen.items.length - handled.size} of them again, 0 missing`);
+    console.info(
+      `${acknowledged.items.length} acknowledged, ${refusals.items.length} refused, ${handled.size} handled, ${seen.items.length - handled.size} of them again, 0 missing`,
+    );
     return refusals.items;
   }
 

@@ -11,13 +11,28 @@ export function brokersFromEnvironment(): string[] {
 }
 
 export const newPrefix = (): string => `test-${newId()}.`;
-export const plainKafka = (brokers: string[]): Kafka => new Kafka({ brokers, clientId: 'test', logLevel: logLevel.NOTHING });
-export const optionsFor = (brokers: string[], prefix: string) =>
-  ({ brokers, prefix, clientId: 'test', publishes: TOPICS, partitions: 3, replication: 1, timeoutMs: 20_000, sessionTimeoutMs: 20_000, log: makeLog('test', 'silent') });
+export const plainKafka = (brokers: string[]): Kafka =>
+  new Kafka({ brokers, clientId: 'test', logLevel: logLevel.NOTHING });
+export const optionsFor = (brokers: string[], prefix: string) => ({
+  brokers,
+  prefix,
+  clientId: 'test',
+  publishes: TOPICS,
+  partitions: 3,
+  replication: 1,
+  timeoutMs: 20_000,
+  sessionTimeoutMs: 20_000,
+  log: makeLog('test', 'silent'),
+});
 
 /** A broker that has just made a topic, or is back, may not lead its partitions yet. */
 export async function untilTaken(bus: EventBus, topic: Topic, events: readonly CloudEvent[]): Promise<void> {
-  while (!(await bus.publish(topic, events).then(() => true, () => false)));
+  while (
+    !(await bus.publish(topic, events).then(
+      () => true,
+      () => false,
+    ))
+  );
 }
 
 export async function withAdmin<T>(brokers: string[], work: (admin: Admin) => Promise<T>): Promise<T> {
@@ -37,28 +52,49 @@ export const removeTopics = (brokers: string[], prefix: string): Promise<void> =
   });
 
 /** Values, headers and offsets of all that one partition of a topic holds, in order. */
-export async function contentOf(brokers: string[], topic: string, partition = 0): Promise<{ offset: string; value: string; headers: Record<string, string> }[]> {
-  const end = await withAdmin(brokers, async (admin) => Number((await admin.fetchTopicOffsets(topic)).find((each) => each.partition === partition)!.high));
+export async function contentOf(
+  brokers: string[],
+  topic: string,
+  partition = 0,
+): Promise<{ offset: string; value: string; headers: Record<string, string> }[]> {
+  const end = await withAdmin(brokers, async (admin) =>
+    Number((await admin.fetchTopicOffsets(topic)).find((each) => each.partition === partition)!.high),
+  );
   const found: Awaited<ReturnType<typeof contentOf>> = [];
   if (end === 0) return found;
   const consumer = plainKafka(brokers).consumer({ groupId: `reader-${newId()}`, maxWaitTimeInMs: 50 });
   const all = Promise.withResolvers<void>();
   await consumer.connect();
   await consumer.subscribe({ topic, fromBeginning: true });
-  await consumer.run({ autoCommit: false, async eachMessage({ message: { offset, value, headers }, partition: of }) {
-    if (of !== partition) return;
-    found.push({ offset, value: String(value), headers: Object.fromEntries(Object.entries(headers ?? {}).map(([name, text]) => [name, String(text)])) });
-    if (Number(offset) + 1 === end) all.resolve();
-  } });
+  await consumer.run({
+    autoCommit: false,
+    async eachMessage({ message: { offset, value, headers }, partition: of }) {
+      if (of !== partition) return;
+      found.push({
+        offset,
+        value: String(value),
+        headers: Object.fromEntries(Object.entries(headers ?? {}).map(([name, text]) => [name, String(text)])),
+      });
+      if (Number(offset) + 1 === end) all.resolve();
+    },
+  });
   await all.promise;
   await consumer.disconnect();
   return found;
 }
 
 /** Those of the group that were not replayed. */
-export async function deadLetters(brokers: string[], prefix: string, topic: Topic, group: string): Promise<{ id: string; error: string }[]> {
+export async function deadLetters(
+  brokers: string[],
+  prefix: string,
+  topic: Topic,
+  group: string,
+): Promise<{ id: string; error: string }[]> {
   const [name, owner] = [deadLetterName(prefix, topic), groupName(prefix, topic, group)];
-  const next = await withAdmin(brokers, async (admin) => Number((await admin.fetchOffsets({ groupId: `${owner}.dlq`, topics: [name] }))[0]!.partitions[0]!.offset));
-  return (await contentOf(brokers, name)).filter(({ offset, headers }) => headers.group === owner && Number(offset) >= next)
+  const next = await withAdmin(brokers, async (admin) =>
+    Number((await admin.fetchOffsets({ groupId: `${owner}.dlq`, topics: [name] }))[0]!.partitions[0]!.offset),
+  );
+  return (await contentOf(brokers, name))
+    .filter(({ offset, headers }) => headers.group === owner && Number(offset) >= next)
     .map(({ value, headers }) => ({ id: (JSON.parse(value) as CloudEvent).id, error: headers.error! }));
 }

@@ -32,7 +32,8 @@ describe('a lease', () => {
     expect(await acquire('a')).toBeUndefined();
   });
   it('goes to one of many that want it at once, fresh or run out', async () => {
-    const race = async () => (await Promise.all(['a', 'b', 'c', 'd'].map(acquire))).filter((lease) => lease !== undefined);
+    const race = async () =>
+      (await Promise.all(['a', 'b', 'c', 'd'].map(acquire))).filter((lease) => lease !== undefined);
     expect(await race()).toHaveLength(1);
     nowMs += 1000;
     await releaseLease(platformStore, (await race())[0]!);
@@ -49,7 +50,12 @@ describe('a lease', () => {
     const taken = await acquire('b');
     expect(await renewLease(platformStore, lease, 1000)).toBeUndefined();
     await releaseLease(platformStore, lease);
-    expect(await platformStore.findOne(LEASES, { _id: 'sweep' })).toEqual({ _id: 'sweep', owner: 'b', epoch: taken!.epoch, until: taken!.until });
+    expect(await platformStore.findOne(LEASES, { _id: 'sweep' })).toEqual({
+      _id: 'sweep',
+      owner: 'b',
+      epoch: taken!.epoch,
+      until: taken!.until,
+    });
   });
   it('that is given back, or cleared, is free at once with a higher epoch', async () => {
     await releaseLease(platformStore, (await acquire('a'))!);
@@ -59,7 +65,8 @@ describe('a lease', () => {
   });
 
   describe('kept through long work', () => {
-    const signalled = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+    const signalled = (signal: AbortSignal) =>
+      new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
     it('is renewed', async () => {
       const lease = (await acquireLease(platformStore, 'sweep', 'a', 6_000))!;
       nowMs += 7;

@@ -42,7 +42,15 @@ describe('an attempt of a write', () => {
   });
 
   it('that the server refused wrote nothing; one that it failed was heard', () => {
-    expect(attemptsAfter(new MongoServerError({ code: 10107, message: 'not primary' }))).toEqual({ sent: 1, refused: 1, unheard: 0 });
-    expect(attemptsAfter(new MongoServerError({ code: 64, message: 'waiting for replication timed out' }))).toEqual({ sent: 1, refused: 0, unheard: 0 });
+    expect(attemptsAfter(new MongoServerError({ code: 10107, message: 'not primary' }))).toEqual({
+      sent: 1,
+      refused: 1,
+      unheard: 0,
+    });
+    expect(attemptsAfter(new MongoServerError({ code: 64, message: 'waiting for replication timed out' }))).toEqual({
+      sent: 1,
+      refused: 0,
+      unheard: 0,
+    });
   });
 });

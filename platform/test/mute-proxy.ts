@@ -11,7 +11,10 @@ export interface MuteProxy {
 }
 
 /** Between a client and the server at `target`. `hear` is told of what comes from each connection. */
-export async function muteProxy(target: number, hear?: (bytes: Buffer, connection: object) => void): Promise<MuteProxy> {
+export async function muteProxy(
+  target: number,
+  hear?: (bytes: Buffer, connection: object) => void,
+): Promise<MuteProxy> {
   let muted = false;
   const endings = new Set<() => void>();
   const spoilt = new Set<() => void>();

@@ -4,7 +4,19 @@ import { BSON } from 'mongodb';
 
 /** A server that says hello as a MongoDB of this wire version does, and knows nothing else. */
 export async function oldMongo(maxWireVersion: number): Promise<Server & { readonly url: string }> {
-  const hello = BSON.serialize({ ok: 1, ismaster: true, isWritablePrimary: true, setName: 'old', hosts: [], minWireVersion: 0, maxWireVersion, maxBsonObjectSize: 16_777_216, maxMessageSizeBytes: 48_000_000, maxWriteBatchSize: 100_000, localTime: new Date() });
+  const hello = BSON.serialize({
+    ok: 1,
+    ismaster: true,
+    isWritablePrimary: true,
+    setName: 'old',
+    hosts: [],
+    minWireVersion: 0,
+    maxWireVersion,
+    maxBsonObjectSize: 16_777_216,
+    maxMessageSizeBytes: 48_000_000,
+    maxWriteBatchSize: 100_000,
+    localTime: new Date(),
+  });
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.on('data', (request) => {

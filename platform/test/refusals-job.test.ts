@@ -7,7 +7,13 @@ import { openSqliteStore } from 'platform/store/sqlite.ts';
 import { remove, type OpenStore, type PlatformStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/testing.ts';
 
-const refusal = { organizationId: 'o1', actor: { kind: 'server_token', id: 't1', name: 'one', via: '' }, code: 'forbidden', requestId: 'r1', time: '2030-01-01T00:00:10.000Z' };
+const refusal = {
+  organizationId: 'o1',
+  actor: { kind: 'server_token', id: 't1', name: 'one', via: '' },
+  code: 'forbidden',
+  requestId: 'r1',
+  time: '2030-01-01T00:00:10.000Z',
+};
 const unknown = () => new ServiceError('OUTCOME_UNKNOWN');
 
 describe('refusals on their way to the audit trail', () => {
@@ -35,20 +41,31 @@ describe('refusals on their way to the audit trail', () => {
     for (let time = 0; time < times; time++) refusals.note({ ...refusal, code });
   };
   const rows = () => open.platformStore.find(OUTBOX, {}, { limit: 100 });
-  const entries = async () => (await rows()).map(({ event }) => JSON.parse(event).data).map(({ code, count }) => [code, count]);
+  const entries = async () =>
+    (await rows()).map(({ event }) => JSON.parse(event).data).map(({ code, count }) => [code, count]);
 
-  it.each([['was', true], ['was not', false]])('are told once when it is unknown whether their batch was written, and it %s, however often', async (_which, done) => {
-    note(2);
-    note(1, 'tier_required');
-    await expect(flush(failing(unknown(), done))).rejects.toThrow(unknown());
-    note(3);
-    await expect(flush(failing(unknown(), false))).rejects.toThrow(unknown());
-    await expect(flush(failing(new ServiceError('UNAVAILABLE'), false))).rejects.toThrow('not available');
-    expect(await flush()).toBe(3);
-    expect(await entries()).toEqual([['forbidden', 2], ['tier_required', 1], ['forbidden', 3]]);
-    expect(await flush()).toBe(0);
-    expect(await entries()).toHaveLength(3);
-  });
+  it.each([
+    ['was', true],
+    ['was not', false],
+  ])(
+    'are told once when it is unknown whether their batch was written, and it %s, however often',
+    async (_which, done) => {
+      note(2);
+      note(1, 'tier_required');
+      await expect(flush(failing(unknown(), done))).rejects.toThrow(unknown());
+      note(3);
+      await expect(flush(failing(unknown(), false))).rejects.toThrow(unknown());
+      await expect(flush(failing(new ServiceError('UNAVAILABLE'), false))).rejects.toThrow('not available');
+      expect(await flush()).toBe(3);
+      expect(await entries()).toEqual([
+        ['forbidden', 2],
+        ['tier_required', 1],
+        ['forbidden', 3],
+      ]);
+      expect(await flush()).toBe(0);
+      expect(await entries()).toHaveLength(3);
+    },
+  );
 
   it('keep their ids when the relay has taken one away before they are written again: who reads them knows a repeat', async () => {
     note(1);

@@ -16,7 +16,9 @@ import { openSqliteStore } from 'platform/store/sqlite.ts';
 import { collection, insert, type OpenStore, type OrganizationDocument } from 'platform/store/store.ts';
 import { Seen } from './seen.ts';
 
-interface Note extends OrganizationDocument { n: number }
+interface Note extends OrganizationDocument {
+  n: number;
+}
 const NOTES = collection<Note>('notes', { scope: 'organization' });
 const TOPIC = 'memory.change.v1';
 const never = new AbortController().signal;
@@ -43,19 +45,36 @@ describe('the relay', () => {
   const write = (n: number, topic: Topic = TOPIC): Promise<void> =>
     store.store.apply('o', [
       insert(NOTES, { _id: `${topic}-${n}`, organizationId: 'o', n }),
-      outboxOp({ topic, source: '/test', type: 'note.written.v1', organizationId: 'o', subject: `notes/${n}`, sequence: 1, time: '2026-01-01T00:00:00.000Z', data: { n } }),
+      outboxOp({
+        topic,
+        source: '/test',
+        type: 'note.written.v1',
+        organizationId: 'o',
+        subject: `notes/${n}`,
+        sequence: 1,
+        time: '2026-01-01T00:00:00.000Z',
+        data: { n },
+      }),
     ]);
-  const relay = (via: Pick<EventBus, 'publish'> = bus, log = makeLog('test', 'silent'), intervalMs = 1) => relayJob({ platformStore: store.platformStore, bus: via, intervalMs, log });
+  const relay = (via: Pick<EventBus, 'publish'> = bus, log = makeLog('test', 'silent'), intervalMs = 1) =>
+    relayJob({ platformStore: store.platformStore, bus: via, intervalMs, log });
   /** The bus, to which events of these numbers are too large; notes what it has accepted. */
   function picky(tooLarge: ReadonlySet<number>): Pick<EventBus, 'publish'> & { accepted: Seen<number> } {
     const accepted = new Seen<number>();
     return {
       accepted,
       async publish(topic, events) {
-        const [refused, taken] = [events.filter((event) => tooLarge.has(numberOf(event))), events.filter((event) => !tooLarge.has(numberOf(event)))];
+        const [refused, taken] = [
+          events.filter((event) => tooLarge.has(numberOf(event))),
+          events.filter((event) => !tooLarge.has(numberOf(event))),
+        ];
         await bus.publish(topic, taken);
         for (const event of taken) accepted.add(numberOf(event));
-        if (refused.length > 0) throw new EventsTooLarge('too large', refused.map(({ id }) => id));
+        if (refused.length > 0)
+          throw new EventsTooLarge(
+            'too large',
+            refused.map(({ id }) => id),
+          );
       },
     };
   }
@@ -68,7 +87,13 @@ describe('the relay', () => {
   /** The bus, which notes what it has accepted. */
   function recording(): Pick<EventBus, 'publish'> & { accepted: number[] } {
     const accepted: number[] = [];
-    return { accepted, publish: async (topic, events) => { await bus.publish(topic, events); accepted.push(...events.map(numberOf)); } };
+    return {
+      accepted,
+      publish: async (topic, events) => {
+        await bus.publish(topic, events);
+        accepted.push(...events.map(numberOf));
+      },
+    };
   }
 
   it('publishes every event of the outbox in the order of writing, over many batches, and counts them', async () => {
@@ -84,22 +109,49 @@ describe('the relay', () => {
   it('publishes whole CloudEvents, the audit entry with null for what it has not', async () => {
     const actor = { kind: 'user', id: 'u', name: 'Ada', via: 'console' };
     await write(7);
-    await store.store.apply('o', [auditOp({ source: '/auth', organizationId: 'o', action: 'user.create', outcome: 'success', actor, requestId: 'r', time: '2026-01-01T00:00:00.000Z' })]);
+    await store.store.apply('o', [
+      auditOp({
+        source: '/auth',
+        organizationId: 'o',
+        action: 'user.create',
+        outcome: 'success',
+        actor,
+        requestId: 'r',
+        time: '2026-01-01T00:00:00.000Z',
+      }),
+    ]);
     await relay().run(never);
     const [change, entry] = [await consume(), await consume('audit.v1')];
     await Promise.all([change.count(1), entry.count(1)]);
-    const envelope = { specversion: '1.0', id: expect.any(String), time: '2026-01-01T00:00:00.000Z', datacontenttype: 'application/json', organizationid: 'o', partitionkey: 'o', sequence: 1 };
-    expect(change.items).toEqual([{ ...envelope, source: '/test', type: 'note.written.v1', subject: 'notes/7', data: { n: 7 } }]);
-    expect(entry.items).toEqual([{
-      ...envelope, source: '/auth', type: 'audit.entry.v1', subject: `entries/${entry.items[0]!.id}`,
-      data: { action: 'user.create', outcome: 'success', actor, target: null, code: null, count: 1, requestId: 'r' },
-    }]);
+    const envelope = {
+      specversion: '1.0',
+      id: expect.any(String),
+      time: '2026-01-01T00:00:00.000Z',
+      datacontenttype: 'application/json',
+      organizationid: 'o',
+      partitionkey: 'o',
+      sequence: 1,
+    };
+    expect(change.items).toEqual([
+      { ...envelope, source: '/test', type: 'note.written.v1', subject: 'notes/7', data: { n: 7 } },
+    ]);
+    expect(entry.items).toEqual([
+      {
+        ...envelope,
+        source: '/auth',
+        type: 'audit.entry.v1',
+        subject: `entries/${entry.items[0]!.id}`,
+        data: { action: 'user.create', outcome: 'success', actor, target: null, code: null, count: 1, requestId: 'r' },
+      },
+    ]);
   });
 
   it('killed between acknowledgement and removal, keeps the rows and sends them again', async () => {
     for (const n of upTo(20)) await write(n);
     await store.close();
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'relay-child.ts'), storeFile(), eventFile()], { stdio: ['ignore', 'ignore', 'inherit'] });
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'relay-child.ts'), storeFile(), eventFile()], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
     expect(await once(child, 'close')).toEqual([null, 'SIGKILL']);
     store = await openStore();
     const seen = await consume();
@@ -150,7 +202,9 @@ describe('the relay', () => {
     expect(via.accepted.items).toEqual(upTo(450).filter((n) => !tooLarge.has(n)));
     const stay = (await store.platformStore.find(OUTBOX, {})).map(({ event }) => JSON.parse(event) as CloudEvent);
     expect(stay.map(numberOf)).toEqual([...tooLarge]);
-    expect(logged.map(({ level, topic }) => [level, topic])).toEqual(logged.map(() => [pino.levels.values.error, TOPIC]));
+    expect(logged.map(({ level, topic }) => [level, topic])).toEqual(
+      logged.map(() => [pino.levels.values.error, TOPIC]),
+    );
     expect(logged.flatMap(({ events }) => events)).toEqual(stay.map(({ id }) => id));
     expect(await relay().run(never)).toBe(4);
   });
@@ -160,7 +214,12 @@ describe('the relay', () => {
     await write(0);
     const log = makeLog('test', 'silent');
     // its own interval is longer than this test may last
-    const jobs = startJobs([relay(via, log, 3_600_000)], { platformStore: store.platformStore, owner: 'test', leaseMs: 10_000, log });
+    const jobs = startJobs([relay(via, log, 3_600_000)], {
+      platformStore: store.platformStore,
+      owner: 'test',
+      leaseMs: 10_000,
+      log,
+    });
     for (const n of [1, 2, 3]) {
       await write(n);
       jobs.poke('relay');
@@ -171,8 +230,20 @@ describe('the relay', () => {
   });
 
   it('never has an event that is larger than every broker takes: the change that it tells of is not made', () => {
-    const withText = (text: string) => () => outboxOp({ topic: TOPIC, source: '/test', type: 'note.written.v1', organizationId: 'o', subject: 'notes/1', sequence: 1, time: '2026-01-01T00:00:00.000Z', data: { text } });
-    expect(withText('é'.repeat(MAX_EVENT_BYTES / 2))).toThrow(`an event of type note.written.v1 is larger than ${MAX_EVENT_BYTES} bytes`);
+    const withText = (text: string) => () =>
+      outboxOp({
+        topic: TOPIC,
+        source: '/test',
+        type: 'note.written.v1',
+        organizationId: 'o',
+        subject: 'notes/1',
+        sequence: 1,
+        time: '2026-01-01T00:00:00.000Z',
+        data: { text },
+      });
+    expect(withText('é'.repeat(MAX_EVENT_BYTES / 2))).toThrow(
+      `an event of type note.written.v1 is larger than ${MAX_EVENT_BYTES} bytes`,
+    );
     expect(withText('é'.repeat(MAX_EVENT_BYTES / 2 - 500))).not.toThrow();
   });
 

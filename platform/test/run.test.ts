@@ -10,16 +10,33 @@ interface Person {
   name: string;
 }
 const OLD = collection<Person>('people', { scope: 'organization' });
-const NEW = collection<Person & { upper: string }>('people', { scope: 'organization', shape: 2, upgrades: { 1: ({ name }: Person) => ({ upper: name.toUpperCase() }) } });
+const NEW = collection<Person & { upper: string }>('people', {
+  scope: 'organization',
+  shape: 2,
+  upgrades: { 1: ({ name }: Person) => ({ upper: name.toUpperCase() }) },
+});
 
 type TestProgram = Program<Record<string, never>, ServiceStore>;
-const programWith = (openDeps: TestProgram['openDeps']): TestProgram => ({ name: 'memory', config: {}, calls: [], openDeps, services: () => [], jobs: () => [] });
+const programWith = (openDeps: TestProgram['openDeps']): TestProgram => ({
+  name: 'memory',
+  config: {},
+  calls: [],
+  openDeps,
+  services: () => [],
+  jobs: () => [],
+});
 
 describe('a service', () => {
   it('knows its callers however far the time of its store is from the machine', async () => {
     const twentyMinutesAhead = { now: () => Date.now() + 20 * 60_000 };
-    const running = await startProgram(programWith(({ openStore }) => openStore([])), {}, twentyMinutesAhead);
-    await expect(running.client(JobServiceService, OPERATOR).listJobs({}, running.as(operator()))).resolves.toEqual({ jobs: [] });
+    const running = await startProgram(
+      programWith(({ openStore }) => openStore([])),
+      {},
+      twentyMinutesAhead,
+    );
+    await expect(running.client(JobServiceService, OPERATOR).listJobs({}, running.as(operator()))).resolves.toEqual({
+      jobs: [],
+    });
     await running.stop();
   });
 
@@ -27,7 +44,10 @@ describe('a service', () => {
     let people = OLD as unknown as Collection<never>;
     let opened: ServiceStore;
     const running = await startProgram(programWith(async ({ openStore }) => (opened = await openStore([people]))));
-    const jobs = async () => (await running.client(JobServiceService, OPERATOR).listJobs({}, running.as(operator()))).jobs.map(({ name }) => name);
+    const jobs = async () =>
+      (await running.client(JobServiceService, OPERATOR).listJobs({}, running.as(operator()))).jobs.map(
+        ({ name }) => name,
+      );
     await opened!.store.apply('A', [insert(OLD, { _id: '1', organizationId: 'A', name: 'Ada' })]);
     expect(await jobs()).toEqual([]);
     people = NEW;
@@ -41,8 +61,15 @@ describe('a service', () => {
 
   it('whose engine fails at the start says so in one sentence', async () => {
     const cause = new Error('connection 7 timed out\nat some depth');
-    const starting = startProgram(programWith(() => Promise.reject(new ServiceError('UNAVAILABLE', 'The document store is not available', { cause }))));
-    await expect(starting).rejects.toMatchObject({ name: 'StartError', message: 'The document store is not available (connection 7 timed out)' });
+    const starting = startProgram(
+      programWith(() =>
+        Promise.reject(new ServiceError('UNAVAILABLE', 'The document store is not available', { cause })),
+      ),
+    );
+    await expect(starting).rejects.toMatchObject({
+      name: 'StartError',
+      message: 'The document store is not available (connection 7 timed out)',
+    });
   });
   it('that has a bug at the start shows it', async () => {
     const bug = new TypeError('x is not a function');

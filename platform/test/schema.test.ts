@@ -4,7 +4,10 @@ import { compileSchema } from 'platform/schema.ts';
 import { ServiceError } from 'platform/errors.ts';
 
 const compile = (schema: unknown) => compileSchema(JSON.stringify(schema));
-const messagesOf = (schema: unknown, value: unknown) => compile(schema).validate(value).map(({ path, message }) => `${path} ${message}`);
+const messagesOf = (schema: unknown, value: unknown) =>
+  compile(schema)
+    .validate(value)
+    .map(({ path, message }) => `${path} ${message}`);
 const conforms = (schema: unknown, value: unknown) => compile(schema).validate(value).length === 0;
 const TOO_COSTLY = [' takes more steps to check against the schema than are allowed'];
 
@@ -19,13 +22,23 @@ function refusal(schema: unknown, path?: string): string {
 }
 
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
-const object = <T>(count: number, make: (i: number) => [string, T]): Record<string, T> => Object.fromEntries(many(count, make));
+const object = <T>(count: number, make: (i: number) => [string, T]): Record<string, T> =>
+  Object.fromEntries(many(count, make));
 const nested = (levels: number): unknown => (levels === 0 ? 1 : { c: nested(levels - 1) });
 
 describe('a value checked by its schema', () => {
   it('is given every violation, as JSON pointers below the place it has in the request', () => {
-    const schema = { type: 'object', required: ['a/b'], properties: { n: { type: 'integer', minimum: 3 }, list: { items: { type: 'string' } } }, additionalProperties: false };
-    expect(compile(schema).validate({ n: 2.5, list: [1, 'x', 2], 'q~': 1 }, '/content').toSorted((x, y) => (x.path + x.message < y.path + y.message ? -1 : 1))).toEqual([
+    const schema = {
+      type: 'object',
+      required: ['a/b'],
+      properties: { n: { type: 'integer', minimum: 3 }, list: { items: { type: 'string' } } },
+      additionalProperties: false,
+    };
+    expect(
+      compile(schema)
+        .validate({ n: 2.5, list: [1, 'x', 2], 'q~': 1 }, '/content')
+        .toSorted((x, y) => (x.path + x.message < y.path + y.message ? -1 : 1)),
+    ).toEqual([
       { path: '/content/a~1b', message: 'is required' },
       { path: '/content/list/0', message: 'must be string' },
       { path: '/content/list/2', message: 'must be string' },
@@ -36,78 +49,204 @@ describe('a value checked by its schema', () => {
   });
 
   it('is given 20 violations at most, however many there are', () => {
-    for (const schema of [{ items: { type: 'string' } }, { $ref: '#/$defs/l', $defs: { l: { items: { $ref: '#/$defs/s' } }, s: { type: 'string' } } }]) {
+    for (const schema of [
+      { items: { type: 'string' } },
+      { $ref: '#/$defs/l', $defs: { l: { items: { $ref: '#/$defs/s' } }, s: { type: 'string' } } },
+    ]) {
       expect(compile(schema).validate(many(1_000, (i) => i))).toHaveLength(20);
     }
     expect(compile({ items: { type: 'string' } }).validate(many(50_000, () => 1))).toHaveLength(20);
   });
 
   it('never learns a const or an enum of the schema, nor is told a value of its own', () => {
-    const found = JSON.stringify(messagesOf(
-      { properties: { a: { const: 'hush1' }, b: { enum: ['hush2', { x: 'hush3' }] }, c: { not: { const: 'hush4' } }, d: { anyOf: [{ const: 'hush5' }] }, e: { type: 'integer' }, f: { uniqueItems: true } } },
-      { a: 'mine1', b: { x: 'mine2' }, c: 'hush4', d: 'mine3', e: 'mine4', f: ['mine5', 'mine5'] },
-    ));
+    const found = JSON.stringify(
+      messagesOf(
+        {
+          properties: {
+            a: { const: 'hush1' },
+            b: { enum: ['hush2', { x: 'hush3' }] },
+            c: { not: { const: 'hush4' } },
+            d: { anyOf: [{ const: 'hush5' }] },
+            e: { type: 'integer' },
+            f: { uniqueItems: true },
+          },
+        },
+        { a: 'mine1', b: { x: 'mine2' }, c: 'hush4', d: 'mine3', e: 'mine4', f: ['mine5', 'mine5'] },
+      ),
+    );
     for (const path of ['/a', '/b', '/c', '/d', '/e', '/f']) expect(found).toContain(`"${path} `);
     expect(found).not.toMatch(/hush|mine/);
   });
 
   it('is left as it was: no defaults, no coercion', () => {
     const value = { n: '5' };
-    expect(messagesOf({ properties: { n: { type: 'number' }, d: { default: 1 } } }, value)).toEqual(['/n must be number']);
+    expect(messagesOf({ properties: { n: { type: 'number' }, d: { default: 1 } } }, value)).toEqual([
+      '/n must be number',
+    ]);
     expect(value).toEqual({ n: '5' });
   });
 
   it.each([
     ['numbers as multiples of decimals', { multipleOf: 0.01 }, [19.99, 1e300], [19.995]],
     ['length in code points', { minLength: 2, maxLength: 3 }, ['😀😀', 'a😀b'], ['😀', '😀😀😀😀', 'abcd']],
-    ['equal items whatever the order of members', { uniqueItems: true }, [[1, '1', [1]], [{ a: 1 }, { a: 2 }]], [[{ a: 1, b: 2 }, { b: 2, a: 1 }], [0, -0]]],
-    ['const with members named like methods', { const: JSON.parse('{"valueOf":1,"toString":[2]}') }, [JSON.parse('{"toString":[2],"valueOf":1}')], [{}, JSON.parse('{"valueOf":2,"toString":[2]}')]],
-    ['own members alone', { required: ['toString', 'constructor'] }, [JSON.parse('{"toString":1,"constructor":1}')], [{}]],
-    ['formats', { properties: { m: { format: 'email' }, t: { format: 'date-time' }, x: { format: 'no-such' } } }, [{ m: 'a@b.co', t: '2026-01-01T00:00:00Z', x: '?' }], [{ m: 'a' }, { t: 'now' }]],
-    ['each pattern by itself', { properties: { a: { pattern: '^a' }, b: { pattern: '^b' } } }, [{ a: 'a', b: 'b' }], [{ a: 'b' }, { b: 'a' }]],
+    [
+      'equal items whatever the order of members',
+      { uniqueItems: true },
+      [
+        [1, '1', [1]],
+        [{ a: 1 }, { a: 2 }],
+      ],
+      [
+        [
+          { a: 1, b: 2 },
+          { b: 2, a: 1 },
+        ],
+        [0, -0],
+      ],
+    ],
+    [
+      'const with members named like methods',
+      { const: JSON.parse('{"valueOf":1,"toString":[2]}') },
+      [JSON.parse('{"toString":[2],"valueOf":1}')],
+      [{}, JSON.parse('{"valueOf":2,"toString":[2]}')],
+    ],
+    [
+      'own members alone',
+      { required: ['toString', 'constructor'] },
+      [JSON.parse('{"toString":1,"constructor":1}')],
+      [{}],
+    ],
+    [
+      'formats',
+      { properties: { m: { format: 'email' }, t: { format: 'date-time' }, x: { format: 'no-such' } } },
+      [{ m: 'a@b.co', t: '2026-01-01T00:00:00Z', x: '?' }],
+      [{ m: 'a' }, { t: 'now' }],
+    ],
+    [
+      'each pattern by itself',
+      { properties: { a: { pattern: '^a' }, b: { pattern: '^b' } } },
+      [{ a: 'a', b: 'b' }],
+      [{ a: 'b' }, { b: 'a' }],
+    ],
     ['unicode classes in patterns', { pattern: '^\\p{L}+$' }, ['héé'], ['a1']],
-    ['recursion', { properties: { kids: { items: { $ref: '#' } }, n: { type: 'number' } } }, [{ kids: [{ kids: [], n: 1 }] }], [{ kids: [{ kids: [{ n: 'x' }] }] }]],
-    ['references with odd names', { $defs: { 'a/b~c%d é"': { type: 'string' } }, items: { $ref: '#/$defs/a~1b~0c%25d%20%C3%A9%22' } }, [['x']], [[1]]],
+    [
+      'recursion',
+      { properties: { kids: { items: { $ref: '#' } }, n: { type: 'number' } } },
+      [{ kids: [{ kids: [], n: 1 }] }],
+      [{ kids: [{ kids: [{ n: 'x' }] }] }],
+    ],
+    [
+      'references with odd names',
+      { $defs: { 'a/b~c%d é"': { type: 'string' } }, items: { $ref: '#/$defs/a~1b~0c%25d%20%C3%A9%22' } },
+      [['x']],
+      [[1]],
+    ],
     ['anchors', { $defs: { a: { $anchor: 'here', type: 'string' } }, items: { $ref: '#here' } }, [['x']], [[1]]],
     ['$id and $ref inside a const', { const: { $id: 'x', $ref: 'http://h/' } }, [{ $id: 'x', $ref: 'http://h/' }], [1]],
-    ['2020-12: prefixItems, unevaluatedProperties', { allOf: [{ $ref: '#/$defs/a' }], $defs: { a: { properties: { a: { prefixItems: [{ type: 'string' }] } } } }, unevaluatedProperties: false }, [{ a: ['x', 1] }], [{ b: 1 }, { a: [1] }]],
-    ['draft-07: items as a list, dependencies, siblings of $ref ignored',
-      { $schema: 'http://json-schema.org/draft-07/schema#', items: [{ $ref: '#/definitions/s', maxLength: 1 }], additionalItems: { dependencies: { a: ['b'], c: { required: ['d'] } } }, definitions: { s: { type: 'string' } } },
-      [['long', { a: 1, b: 1 }]], [[1], ['x', { a: 1 }], ['x', { c: 1 }]]],
-    ['unknown keywords as notes', { type: 'object', id: 'x', nullable: true, $async: true, 'x-ui': { $ref: 'http://h/' }, 'x-cost': 'mine' }, [{}], [null]],
+    [
+      '2020-12: prefixItems, unevaluatedProperties',
+      {
+        allOf: [{ $ref: '#/$defs/a' }],
+        $defs: { a: { properties: { a: { prefixItems: [{ type: 'string' }] } } } },
+        unevaluatedProperties: false,
+      },
+      [{ a: ['x', 1] }],
+      [{ b: 1 }, { a: [1] }],
+    ],
+    [
+      'draft-07: items as a list, dependencies, siblings of $ref ignored',
+      {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        items: [{ $ref: '#/definitions/s', maxLength: 1 }],
+        additionalItems: { dependencies: { a: ['b'], c: { required: ['d'] } } },
+        definitions: { s: { type: 'string' } },
+      },
+      [['long', { a: 1, b: 1 }]],
+      [[1], ['x', { a: 1 }], ['x', { c: 1 }]],
+    ],
+    [
+      'unknown keywords as notes',
+      { type: 'object', id: 'x', nullable: true, $async: true, 'x-ui': { $ref: 'http://h/' }, 'x-cost': 'mine' },
+      [{}],
+      [null],
+    ],
   ])('holds to %s', (_name, schema, valid, invalid) => {
     for (const value of valid) expect([value, messagesOf(schema, value)]).toEqual([value, []]);
     for (const value of invalid) expect([value, conforms(schema, value)]).toEqual([value, false]);
   });
 
   it('is judged as ajv alone would judge it', () => {
-    const leaf = fc.constantFrom<object | boolean>(true, false, {}, { type: 'string' }, { type: ['number', 'null'] }, { enum: [1, 'a', null] }, { const: [1] }, { minimum: 1 }, { maxLength: 1 }, { pattern: '^a' }, { required: ['a'] }, { uniqueItems: true }, { $ref: '#/$defs/x' });
+    const leaf = fc.constantFrom<object | boolean>(
+      true,
+      false,
+      {},
+      { type: 'string' },
+      { type: ['number', 'null'] },
+      { enum: [1, 'a', null] },
+      { const: [1] },
+      { minimum: 1 },
+      { maxLength: 1 },
+      { pattern: '^a' },
+      { required: ['a'] },
+      { uniqueItems: true },
+      { $ref: '#/$defs/x' },
+    );
     const schemas = fc.letrec<{ schema: object | boolean }>((tie) => {
       const s = tie('schema');
       const name = fc.constantFrom('a', 'b');
       const list = fc.array(s, { minLength: 1, maxLength: 3 });
       return {
-        schema: fc.oneof({ maxDepth: 3 }, leaf, ...[
-          { items: s }, { additionalProperties: s }, { allOf: list }, { anyOf: list }, { oneOf: list }, { not: s }, { if: s, then: s, else: s }, { contains: s }, { propertyNames: s },
-          { properties: fc.dictionary(name, s), patternProperties: fc.dictionary(fc.constantFrom('^a', 'b$'), s), additionalProperties: s }, { dependentSchemas: fc.dictionary(name, s) },
-          { prefixItems: list, items: s }, { allOf: list, unevaluatedProperties: s }, { anyOf: list, prefixItems: list, unevaluatedItems: s },
-        ].map((members) => fc.record(members as unknown as Record<string, fc.Arbitrary<object>>))),
+        schema: fc.oneof(
+          { maxDepth: 3 },
+          leaf,
+          ...[
+            { items: s },
+            { additionalProperties: s },
+            { allOf: list },
+            { anyOf: list },
+            { oneOf: list },
+            { not: s },
+            { if: s, then: s, else: s },
+            { contains: s },
+            { propertyNames: s },
+            {
+              properties: fc.dictionary(name, s),
+              patternProperties: fc.dictionary(fc.constantFrom('^a', 'b$'), s),
+              additionalProperties: s,
+            },
+            { dependentSchemas: fc.dictionary(name, s) },
+            { prefixItems: list, items: s },
+            { allOf: list, unevaluatedProperties: s },
+            { anyOf: list, prefixItems: list, unevaluatedItems: s },
+          ].map((members) => fc.record(members as unknown as Record<string, fc.Arbitrary<object>>)),
+        ),
       };
     }).schema;
     const values = fc.letrec((tie) => ({
-      value: fc.oneof({ maxDepth: 3 }, fc.constantFrom<unknown>(null, 0, 1, 'a', 'ab', ''), fc.array(tie('value'), { maxLength: 3 }), fc.dictionary(fc.constantFrom('a', 'b', 'ab'), tie('value'), { noNullPrototype: true })),
+      value: fc.oneof(
+        { maxDepth: 3 },
+        fc.constantFrom<unknown>(null, 0, 1, 'a', 'ab', ''),
+        fc.array(tie('value'), { maxLength: 3 }),
+        fc.dictionary(fc.constantFrom('a', 'b', 'ab'), tie('value'), { noNullPrototype: true }),
+      ),
     })).value;
     const verdicts = { true: 0, false: 0 };
-    fc.assert(fc.property(schemas, schemas, fc.array(values, { minLength: 5, maxLength: 5 }), (schema, x, samples) => {
-      const whole = { allOf: [schema], $defs: { x: JSON.parse(JSON.stringify(x).replaceAll('#/$defs/x', '#/$defs/y')), y: { type: 'object' } } };
-      const reference = new Ajv2020({ strict: false, ownProperties: true }).compile(whole);
-      const ours = compile(whole);
-      for (const sample of samples) {
-        const verdict = reference(sample);
-        verdicts[`${verdict}`]++;
-        expect(ours.validate(sample).length === 0).toBe(verdict);
-      }
-    }), { numRuns: 200 });
+    fc.assert(
+      fc.property(schemas, schemas, fc.array(values, { minLength: 5, maxLength: 5 }), (schema, x, samples) => {
+        const whole = {
+          allOf: [schema],
+          $defs: { x: JSON.parse(JSON.stringify(x).replaceAll('#/$defs/x', '#/$defs/y')), y: { type: 'object' } },
+        };
+        const reference = new Ajv2020({ strict: false, ownProperties: true }).compile(whole);
+        const ours = compile(whole);
+        for (const sample of samples) {
+          const verdict = reference(sample);
+          verdicts[`${verdict}`]++;
+          expect(ours.validate(sample).length === 0).toBe(verdict);
+        }
+      }),
+      { numRuns: 200 },
+    );
     expect(Math.min(verdicts.true, verdicts.false)).toBeGreaterThan(100);
   });
 });
@@ -117,30 +256,98 @@ describe('an unsound schema is refused', () => {
     ['that is not JSON', '{', ' the schema is not JSON'],
     ['that is not an object', [], ' the schema must be an object'],
     ['over 64 KiB', { description: 'é'.repeat(33_000) }, ' the schema is larger than 65536 bytes'],
-    ['over 32 levels', { default: JSON.parse(`${'['.repeat(32)}${']'.repeat(32)}`) }, ' the schema has more than 32 levels'],
-    ['of another draft', { $schema: 'http://json-schema.org/draft-04/schema#' }, '/$schema only draft 2020-12 and draft-07 are supported'],
-    ['that breaks its meta-schema', { properties: { a: { type: 'strin' } } }, '/properties/a/type must be one of the allowed values; /properties/a/type must be array; /properties/a/type must match a schema in anyOf'],
-    ['with a remote reference', { $ref: 'http://169.254.169.254/x' }, '/$ref a $ref can only lead into the same schema ("#...")'],
-    ['with a reference to nothing', { items: { $ref: '#/$defs/a' } }, '/items/$ref this $ref does not lead to a subschema'],
+    [
+      'over 32 levels',
+      { default: JSON.parse(`${'['.repeat(32)}${']'.repeat(32)}`) },
+      ' the schema has more than 32 levels',
+    ],
+    [
+      'of another draft',
+      { $schema: 'http://json-schema.org/draft-04/schema#' },
+      '/$schema only draft 2020-12 and draft-07 are supported',
+    ],
+    [
+      'that breaks its meta-schema',
+      { properties: { a: { type: 'strin' } } },
+      '/properties/a/type must be one of the allowed values; /properties/a/type must be array; /properties/a/type must match a schema in anyOf',
+    ],
+    [
+      'with a remote reference',
+      { $ref: 'http://169.254.169.254/x' },
+      '/$ref a $ref can only lead into the same schema ("#...")',
+    ],
+    [
+      'with a reference to nothing',
+      { items: { $ref: '#/$defs/a' } },
+      '/items/$ref this $ref does not lead to a subschema',
+    ],
     ['with a reference into data', { default: {}, $ref: '#/default' }, '/$ref this $ref does not lead to a subschema'],
     ['with a malformed reference', { $ref: '#/%zz' }, '/$ref this $ref is not a well-formed URI fragment'],
-    ['with an $id below its top', { properties: { a: { $id: 'x' } } }, '/properties/a/$id only the whole schema can have an $id'],
+    [
+      'with an $id below its top',
+      { properties: { a: { $id: 'x' } } },
+      '/properties/a/$id only the whole schema can have an $id',
+    ],
     ['with a dynamic reference', { items: { $dynamicRef: '#a' } }, '/items/$dynamicRef $dynamicRef is not supported'],
-    ['with one anchor twice', { $defs: { a: { $anchor: 'x' }, b: { $anchor: 'x' } } }, '/$defs/b/$anchor this $anchor occurs twice'],
-    ['with look-ahead', { items: { pattern: '^(?=a)b' } }, '/items/pattern the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)'],
-    ['with a back-reference', { patternProperties: { '(a)\\1': {} } }, '/patternProperties/(a)\\1 the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)'],
-    ['with an exploding pattern', { pattern: '((a{30}){30}b){9}' }, '/pattern the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)'],
+    [
+      'with one anchor twice',
+      { $defs: { a: { $anchor: 'x' }, b: { $anchor: 'x' } } },
+      '/$defs/b/$anchor this $anchor occurs twice',
+    ],
+    [
+      'with look-ahead',
+      { items: { pattern: '^(?=a)b' } },
+      '/items/pattern the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)',
+    ],
+    [
+      'with a back-reference',
+      { patternProperties: { '(a)\\1': {} } },
+      '/patternProperties/(a)\\1 the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)',
+    ],
+    [
+      'with an exploding pattern',
+      { pattern: '((a{30}){30}b){9}' },
+      '/pattern the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)',
+    ],
     ['with a long program', { pattern: '(ab{300}c{300}){1}(d|e|f){300}' }, '/pattern the patterns repeat too much'],
-    ['with many programs', { allOf: many(20, (i) => ({ pattern: `(a|b|c){190}${i}` })) }, '/allOf/17/pattern the patterns repeat too much'],
-    ['with 5,000 properties', { properties: object(5_000, (i) => [`${i}`, {}]) }, '/properties/999 the schema has more than 1000 subschemas'],
-    ['with more patterns than 200', { properties: object(201, (i) => [`${i}`, { pattern: `^${i}` }]) }, '/properties/200/pattern the schema has more than 200 patterns'],
-    ['with more unicode classes than 50', { pattern: '\\p{L}'.repeat(51) }, '/pattern the patterns have more than 50 unicode classes'],
+    [
+      'with many programs',
+      { allOf: many(20, (i) => ({ pattern: `(a|b|c){190}${i}` })) },
+      '/allOf/17/pattern the patterns repeat too much',
+    ],
+    [
+      'with 5,000 properties',
+      { properties: object(5_000, (i) => [`${i}`, {}]) },
+      '/properties/999 the schema has more than 1000 subschemas',
+    ],
+    [
+      'with more patterns than 200',
+      { properties: object(201, (i) => [`${i}`, { pattern: `^${i}` }]) },
+      '/properties/200/pattern the schema has more than 200 patterns',
+    ],
+    [
+      'with more unicode classes than 50',
+      { pattern: '\\p{L}'.repeat(51) },
+      '/pattern the patterns have more than 50 unicode classes',
+    ],
     ['with a huge enum', { enum: many(5_000, (i) => i) }, '/enum an enum has more than 1000 values'],
     ['with too many branches', { anyOf: many(251, () => ({})) }, '/anyOf has more than 250 entries'],
     ['that refers to itself', { $ref: '#' }, ' references loop here without consuming anything of the value'],
-    ['whose references loop', { $defs: { a: { anyOf: [{ $ref: '#/$defs/b' }] }, b: { $ref: '#/$defs/a' } } }, '/$defs/a references loop here without consuming anything of the value'],
-    ['whose references double at each step', { $defs: object(31, (i) => [`d${i}`, i === 30 ? {} : { allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] }]) },
-      '/$defs/d19 references make one value be checked more than 5000 times'],
+    [
+      'whose references loop',
+      { $defs: { a: { anyOf: [{ $ref: '#/$defs/b' }] }, b: { $ref: '#/$defs/a' } } },
+      '/$defs/a references loop here without consuming anything of the value',
+    ],
+    [
+      'whose references double at each step',
+      {
+        $defs: object(31, (i) => [
+          `d${i}`,
+          i === 30 ? {} : { allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] },
+        ]),
+      },
+      '/$defs/d19 references make one value be checked more than 5000 times',
+    ],
   ])('%s', (_name, schema, expected) => expect(refusal(schema)).toBe(expected));
 
   it('at the place that it has in the request', () => {
@@ -152,18 +359,49 @@ describe('an unsound schema is refused', () => {
   it.each<[string, unknown]>([
     ['conditions on names', { dependentRequired: object(60, (i) => [`k${i}`, many(48, (j) => `r${j}`)]) }],
     ['one long condition on names', { dependentRequired: { a: many(250, (j) => `r${j}`) } }],
-    ['conditions of draft-07', { $schema: 'http://json-schema.org/draft-07/schema#', dependencies: object(60, (i) => [`k${i}`, many(48, (j) => `r${j}`)]) }],
+    [
+      'conditions of draft-07',
+      {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        dependencies: object(60, (i) => [`k${i}`, many(48, (j) => `r${j}`)]),
+      },
+    ],
     ['required names', { properties: object(200, (i) => [`p${i}`, { required: many(10, (j) => `r${j}`) }]) }],
-    ['keywords', { properties: object(300, (i) => [`p${i}`, { type: 'string', minLength: 1, maxLength: 9, minimum: 1, maximum: 9, minItems: 1, maxItems: 9 }]) }],
+    [
+      'keywords',
+      {
+        properties: object(300, (i) => [
+          `p${i}`,
+          { type: 'string', minLength: 1, maxLength: 9, minimum: 1, maximum: 9, minItems: 1, maxItems: 9 },
+        ]),
+      },
+    ],
     ['alternatives', { allOf: many(4, () => ({ oneOf: many(240, (i) => ({ minLength: i, type: 'string' })) })) }],
-    ['long paths', { properties: { ['y'.repeat(3_000)]: { properties: object(100, (i) => [`p${i}`, { type: 'string' }]) } } }],
-    ['references', { $defs: object(400, (i) => [`d${i}`, { type: 'string' }]), properties: object(400, (i) => [`p${i}`, { $ref: `#/$defs/d${i}` }]) }],
+    [
+      'long paths',
+      { properties: { ['y'.repeat(3_000)]: { properties: object(100, (i) => [`p${i}`, { type: 'string' }]) } } },
+    ],
+    [
+      'references',
+      {
+        $defs: object(400, (i) => [`d${i}`, { type: 'string' }]),
+        properties: object(400, (i) => [`p${i}`, { $ref: `#/$defs/d${i}` }]),
+      },
+    ],
   ])('whose code would be long: %s', (_name, schema) => {
-    expect(refusal(schema)).toMatch(/ the schema has too many rules: subschemas, keywords, patterns and required names together weigh more than 2400$/);
+    expect(refusal(schema)).toMatch(
+      / the schema has too many rules: subschemas, keywords, patterns and required names together weigh more than 2400$/,
+    );
   });
 
   it('when its code would be too deep for the stack', () => {
-    const chain = { $ref: '#/$defs/d0', $defs: object(450, (i) => [`d${i}`, i === 449 ? { properties: { c: { $ref: '#/$defs/d0' } } } : { $ref: `#/$defs/d${i + 1}` }]) };
+    const chain = {
+      $ref: '#/$defs/d0',
+      $defs: object(450, (i) => [
+        `d${i}`,
+        i === 449 ? { properties: { c: { $ref: '#/$defs/d0' } } } : { $ref: `#/$defs/d${i + 1}` },
+      ]),
+    };
     if (refusal(chain) === 'accepted') expect(messagesOf(chain, nested(60))).toEqual(TOO_COSTLY);
     else expect(refusal(chain)).toBe(' the schema is too complex');
   });
@@ -171,37 +409,106 @@ describe('an unsound schema is refused', () => {
 
 describe('what a check costs is bounded', () => {
   it.each<[string, unknown, unknown]>([
-    ['recursion that doubles at each level of the value', { allOf: [{ properties: { c: { $ref: '#' } } }, { properties: { c: { $ref: '#' } } }] }, nested(60)],
+    [
+      'recursion that doubles at each level of the value',
+      { allOf: [{ properties: { c: { $ref: '#' } } }, { properties: { c: { $ref: '#' } } }] },
+      nested(60),
+    ],
     ['a pattern with a long program on a long text', { pattern: '(?:a?){300}a{300}' }, 'a'.repeat(250_000)],
     ['many formats on a long text', { allOf: many(200, () => ({ format: 'uri' })) }, `http://x/${'a'.repeat(200_000)}`],
-    ['many scans of a long list', { allOf: many(200, () => ({ contains: { type: 'null' }, minContains: 0 })) }, many(100_000, () => 1)],
+    [
+      'many scans of a long list',
+      { allOf: many(200, () => ({ contains: { type: 'null' }, minContains: 0 })) },
+      many(100_000, () => 1),
+    ],
     ['many comparisons of items', { allOf: many(200, () => ({ uniqueItems: true })) }, many(20_000, (i) => ({ i }))],
-    ['many comparisons of objects', { anyOf: many(200, (i) => ({ const: { i } })) }, object(20_000, (i) => [`${i}`, i])],
+    [
+      'many comparisons of objects',
+      { anyOf: many(200, (i) => ({ const: { i } })) },
+      object(20_000, (i) => [`${i}`, i]),
+    ],
     ['many counts of members', { allOf: many(200, () => ({ minProperties: 1 })) }, object(20_000, (i) => [`${i}`, i])],
-    ['many patterns over many names', { patternProperties: object(200, (i) => [`^p${i}`, { type: 'string' }]) }, object(20_000, (i) => [`q${i}`, i])],
-    ['names that are not evaluated', { anyOf: many(30, (i) => ({ patternProperties: { [`^q${i}`]: {} } })), unevaluatedProperties: { type: 'number' } }, object(20_000, (i) => [`q${i}`, i])],
+    [
+      'many patterns over many names',
+      { patternProperties: object(200, (i) => [`^p${i}`, { type: 'string' }]) },
+      object(20_000, (i) => [`q${i}`, i]),
+    ],
+    [
+      'names that are not evaluated',
+      {
+        anyOf: many(30, (i) => ({ patternProperties: { [`^q${i}`]: {} } })),
+        unevaluatedProperties: { type: 'number' },
+      },
+      object(20_000, (i) => [`q${i}`, i]),
+    ],
     ['a pattern of many choices on a long text', { pattern: '^(a+)+$' }, `${'a'.repeat(250_000)}!`],
-    ['many branches over a long list', { items: { anyOf: [...many(240, () => ({ type: 'null' })), { type: 'number' }] } }, many(100_000, () => 1)],
+    [
+      'many branches over a long list',
+      { items: { anyOf: [...many(240, () => ({ type: 'null' })), { type: 'number' }] } },
+      many(100_000, () => 1),
+    ],
   ])('%s', (_name, schema, value) => expect(messagesOf(schema, value)).toEqual(TOO_COSTLY));
 
   it('and leaves room for the largest content against a plain schema', () => {
-    expect(messagesOf({ items: { type: 'number', minimum: 0 } }, many(130_000, () => 1))).toEqual([]);
-    expect(messagesOf({ uniqueItems: true }, many(20_000, (i) => ({ i })))).toEqual([]);
-    expect(messagesOf({ items: { pattern: '^[a-z0-9-]{36}$' } }, many(3_000, () => 'a'.repeat(36)))).toEqual([]);
+    expect(
+      messagesOf(
+        { items: { type: 'number', minimum: 0 } },
+        many(130_000, () => 1),
+      ),
+    ).toEqual([]);
+    expect(
+      messagesOf(
+        { uniqueItems: true },
+        many(20_000, (i) => ({ i })),
+      ),
+    ).toEqual([]);
+    expect(
+      messagesOf(
+        { items: { pattern: '^[a-z0-9-]{36}$' } },
+        many(3_000, () => 'a'.repeat(36)),
+      ),
+    ).toEqual([]);
     expect(messagesOf({ pattern: '^(a+)+$' }, `${'a'.repeat(100_000)}!`)).toEqual([' must match pattern "^(a+)+$"']);
-    expect(messagesOf({ items: { enum: many(1_000, (i) => `v${i}`) } }, many(20_000, () => 'v999'))).toEqual([]);
+    expect(
+      messagesOf(
+        { items: { enum: many(1_000, (i) => `v${i}`) } },
+        many(20_000, () => 'v999'),
+      ),
+    ).toEqual([]);
   });
 
   it('and for 256 KiB of ordinary content against 200 properties and a list of thousands', () => {
     const row = {
-      type: 'object', required: ['id', 'name', 'at', 'amount', 'tags'], additionalProperties: false,
+      type: 'object',
+      required: ['id', 'name', 'at', 'amount', 'tags'],
+      additionalProperties: false,
       properties: {
-        id: { type: 'string', pattern: '^[a-z0-9-]{36}$' }, name: { type: 'string', minLength: 1, maxLength: 80 }, at: { type: 'string', format: 'date-time' },
-        amount: { type: 'number', minimum: 0 }, tags: { type: 'array', uniqueItems: true, items: { enum: ['a', 'b', 'c'] } },
+        id: { type: 'string', pattern: '^[a-z0-9-]{36}$' },
+        name: { type: 'string', minLength: 1, maxLength: 80 },
+        at: { type: 'string', format: 'date-time' },
+        amount: { type: 'number', minimum: 0 },
+        tags: { type: 'array', uniqueItems: true, items: { enum: ['a', 'b', 'c'] } },
       },
     };
-    const schema = { type: 'object', required: many(195, (i) => `p${i}`), properties: { ...object(199, (i) => [`p${i}`, { type: 'string', maxLength: 200 }]), rows: { type: 'array', items: row } }, additionalProperties: false };
-    const content = { ...object(199, (i) => [`p${i}`, `text ${i}`]), rows: many(2_000, (i) => ({ id: `0192f3a4-0000-7000-8000-${100_000_000_000 + i}`, name: `row ${i}`, at: '2026-01-01T00:00:00Z', amount: i, tags: ['a', 'c'] })) };
+    const schema = {
+      type: 'object',
+      required: many(195, (i) => `p${i}`),
+      properties: {
+        ...object(199, (i) => [`p${i}`, { type: 'string', maxLength: 200 }]),
+        rows: { type: 'array', items: row },
+      },
+      additionalProperties: false,
+    };
+    const content = {
+      ...object(199, (i) => [`p${i}`, `text ${i}`]),
+      rows: many(2_000, (i) => ({
+        id: `0192f3a4-0000-7000-8000-${100_000_000_000 + i}`,
+        name: `row ${i}`,
+        at: '2026-01-01T00:00:00Z',
+        amount: i,
+        tags: ['a', 'c'],
+      })),
+    };
     expect(JSON.stringify(content).length).toBeGreaterThan(240_000);
     expect(messagesOf(schema, content)).toEqual([]);
     content.rows[1_999]!.amount = -1;
@@ -209,9 +516,22 @@ describe('what a check costs is bounded', () => {
   });
 
   it('and a schema of 450 properties works', () => {
-    const schema = { properties: object(450, (i) => [`p${i}`, { type: 'string', maxLength: 9 }]), required: many(450, (i) => `p${i}`), additionalProperties: false };
-    expect(messagesOf(schema, object(450, (i) => [`p${i}`, 'x']))).toEqual([]);
-    expect(messagesOf(schema, { ...object(449, (i) => [`p${i}`, i === 9 ? 1 : 'x']), q: 1 }).toSorted()).toEqual(['/p449 is required', '/p9 must be string', '/q is not allowed']);
+    const schema = {
+      properties: object(450, (i) => [`p${i}`, { type: 'string', maxLength: 9 }]),
+      required: many(450, (i) => `p${i}`),
+      additionalProperties: false,
+    };
+    expect(
+      messagesOf(
+        schema,
+        object(450, (i) => [`p${i}`, 'x']),
+      ),
+    ).toEqual([]);
+    expect(messagesOf(schema, { ...object(449, (i) => [`p${i}`, i === 9 ? 1 : 'x']), q: 1 }).toSorted()).toEqual([
+      '/p449 is required',
+      '/p9 must be string',
+      '/q is not allowed',
+    ]);
   });
 });
 
@@ -236,7 +556,8 @@ describe('compiled schemas', () => {
   });
 
   it('pollute no prototype', () => {
-    const schema = '{"properties":{"__proto__":{"type":"object","default":{"polluted":1}},"constructor":{"default":{"prototype":{"polluted":1}}}}}';
+    const schema =
+      '{"properties":{"__proto__":{"type":"object","default":{"polluted":1}},"constructor":{"default":{"prototype":{"polluted":1}}}}}';
     compileSchema(schema).validate(JSON.parse('{"__proto__":{"polluted":1}}'));
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });

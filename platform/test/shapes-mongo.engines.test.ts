@@ -11,7 +11,11 @@ shapesSuite('MongoDB', async () => {
   return {
     async asRelease(collections, work) {
       const [release] = collections;
-      if (!open.has(release)) open.set(release, openMongoStore({ url, database, poolMax: 5, timeoutMs: 60_000, log: makeLog('test', 'silent') }, collections));
+      if (!open.has(release))
+        open.set(
+          release,
+          openMongoStore({ url, database, poolMax: 5, timeoutMs: 60_000, log: makeLog('test', 'silent') }, collections),
+        );
       return work(await open.get(release)!);
     },
     async dispose() {

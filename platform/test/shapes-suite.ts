@@ -11,16 +11,30 @@ interface Sorted extends Person {
   note?: string;
 }
 const OLD = collection<Person>('people', { scope: 'organization' });
-const NEW = collection<Sorted>('people', { scope: 'organization', shape: 2, upgrades: { 1: ({ name }: Person) => ({ sortName: name.toLowerCase() }) } });
-const NEXT = collection<Omit<Sorted, 'name'> & { name: null }>('people', { scope: 'organization', shape: 3, upgrades: { ...NEW.upgrades, 2: () => ({ name: null }) } });
+const NEW = collection<Sorted>('people', {
+  scope: 'organization',
+  shape: 2,
+  upgrades: { 1: ({ name }: Person) => ({ sortName: name.toLowerCase() }) },
+});
+const NEXT = collection<Omit<Sorted, 'name'> & { name: null }>('people', {
+  scope: 'organization',
+  shape: 3,
+  upgrades: { ...NEW.upgrades, 2: () => ({ name: null }) },
+});
 
 /** Runs `work` on the same data, as a release with these collections opens it. */
-export type AsRelease = <T>(collections: readonly Collection<never>[], work: (open: OpenStore) => Promise<T>) => Promise<T>;
+export type AsRelease = <T>(
+  collections: readonly Collection<never>[],
+  work: (open: OpenStore) => Promise<T>,
+) => Promise<T>;
 
 const never = new AbortController().signal;
 
 /** Expand, then contract, while older replicas still write: on every engine. */
-export function shapesSuite(name: string, start: () => Promise<{ asRelease: AsRelease; dispose(): Promise<void> }>): void {
+export function shapesSuite(
+  name: string,
+  start: () => Promise<{ asRelease: AsRelease; dispose(): Promise<void> }>,
+): void {
   describe(`shapes of documents on ${name}`, () => {
     let asRelease: AsRelease;
     let dispose: () => Promise<void>;
@@ -28,9 +42,17 @@ export function shapesSuite(name: string, start: () => Promise<{ asRelease: AsRe
     afterEach(() => dispose());
     const older = <T>(work: (open: OpenStore) => Promise<T>) => asRelease([OLD as never], work);
     const newer = <T>(work: (open: OpenStore) => Promise<T>) => asRelease([NEW as never], work);
-    const write = (...names: string[]) => older(({ store }) => store.apply('A', names.map((each) => insert(OLD, { _id: each, organizationId: 'A', name: each }))));
-    const rename = (_id: string, to: string) => older(({ store }) => store.apply('A', [update(OLD, { _id }, { set: { name: to } })]));
-    const sortNames = () => newer(async ({ store }) => (await store.find('A', NEW, {})).map(({ sortName }) => sortName));
+    const write = (...names: string[]) =>
+      older(({ store }) =>
+        store.apply(
+          'A',
+          names.map((each) => insert(OLD, { _id: each, organizationId: 'A', name: each })),
+        ),
+      );
+    const rename = (_id: string, to: string) =>
+      older(({ store }) => store.apply('A', [update(OLD, { _id }, { set: { name: to } })]));
+    const sortNames = () =>
+      newer(async ({ store }) => (await store.find('A', NEW, {})).map(({ sortName }) => sortName));
 
     it('a document of the older shape is read as the present one, before it is migrated and after', async () => {
       await write('Ada', 'Bob');
@@ -49,29 +71,64 @@ export function shapesSuite(name: string, start: () => Promise<{ asRelease: AsRe
       expect(await newer(({ migrate }) => migrate(never))).toBe(2);
       expect(await newer(({ store }) => store.count('A', NEW, { sortName: 'zoe' }))).toBe(1);
     });
-    it.each([false, true])('an update by a new replica makes whole what an older one wrote last (optional: %s)', async (optional) => {
-      await write('Ada', 'Bob');
-      await newer(({ store }) => store.apply('A', [insert(NEW, { _id: 'Cleo', organizationId: 'A', name: 'Cleo', sortName: 'cleo' }), update(NEW, { _id: 'Ada', name: 'Ada' }, { set: { note: 'n' } }, { optional }), update(NEW, { _id: 'Cleo' }, { set: { note: 'n' } })]));
-      expect(await newer(({ store }) => store.findOne('A', NEW, { sortName: 'ada' }))).toEqual({ _id: 'Ada', organizationId: 'A', name: 'Ada', sortName: 'ada', note: 'n' });
-      await rename('Ada', 'Zoe');
-      await newer(({ store }) => store.apply('A', [update(NEW, { _id: 'Ada' }, { set: { note: 'm' } }, { optional })]));
-      expect(await newer(({ store }) => store.findOne('A', NEW, { sortName: 'zoe' }))).toMatchObject({ name: 'Zoe', note: 'm' });
-      expect(await newer(({ migrate }) => migrate(never))).toBe(1);
-      await expect(newer(({ store }) => store.apply('A', [update(NEW, { _id: 'Ada', name: 'Ada' }, { set: { note: 'no' } })]))).rejects.toMatchObject({ name: 'ExpectationFailed', index: 0 });
-    });
+    it.each([false, true])(
+      'an update by a new replica makes whole what an older one wrote last (optional: %s)',
+      async (optional) => {
+        await write('Ada', 'Bob');
+        await newer(({ store }) =>
+          store.apply('A', [
+            insert(NEW, { _id: 'Cleo', organizationId: 'A', name: 'Cleo', sortName: 'cleo' }),
+            update(NEW, { _id: 'Ada', name: 'Ada' }, { set: { note: 'n' } }, { optional }),
+            update(NEW, { _id: 'Cleo' }, { set: { note: 'n' } }),
+          ]),
+        );
+        expect(await newer(({ store }) => store.findOne('A', NEW, { sortName: 'ada' }))).toEqual({
+          _id: 'Ada',
+          organizationId: 'A',
+          name: 'Ada',
+          sortName: 'ada',
+          note: 'n',
+        });
+        await rename('Ada', 'Zoe');
+        await newer(({ store }) =>
+          store.apply('A', [update(NEW, { _id: 'Ada' }, { set: { note: 'm' } }, { optional })]),
+        );
+        expect(await newer(({ store }) => store.findOne('A', NEW, { sortName: 'zoe' }))).toMatchObject({
+          name: 'Zoe',
+          note: 'm',
+        });
+        expect(await newer(({ migrate }) => migrate(never))).toBe(1);
+        await expect(
+          newer(({ store }) => store.apply('A', [update(NEW, { _id: 'Ada', name: 'Ada' }, { set: { note: 'no' } })])),
+        ).rejects.toMatchObject({ name: 'ExpectationFailed', index: 0 });
+      },
+    );
     it('an update by a replica of the release before lowers the number, whatever it is', async () => {
-      await asRelease([NEXT as never], ({ store }) => store.apply('A', [insert(NEXT, { _id: 'Ada', organizationId: 'A', name: null, sortName: 'ada' })]));
-      await newer(({ store }) => store.apply('A', [update(NEW, { _id: 'Ada' }, { set: { name: 'Zoe', sortName: 'zoe' } })]));
-      expect(await asRelease([NEXT as never], ({ store }) => store.findOne('A', NEXT, { _id: 'Ada' }))).toMatchObject({ name: null, sortName: 'zoe' });
+      await asRelease([NEXT as never], ({ store }) =>
+        store.apply('A', [insert(NEXT, { _id: 'Ada', organizationId: 'A', name: null, sortName: 'ada' })]),
+      );
+      await newer(({ store }) =>
+        store.apply('A', [update(NEW, { _id: 'Ada' }, { set: { name: 'Zoe', sortName: 'zoe' } })]),
+      );
+      expect(await asRelease([NEXT as never], ({ store }) => store.findOne('A', NEXT, { _id: 'Ada' }))).toMatchObject({
+        name: null,
+        sortName: 'zoe',
+      });
       expect(await asRelease([NEXT as never], ({ migrate }) => migrate(never))).toBe(1);
     });
     it('older replicas read what new ones wrote, as they know it', async () => {
-      await newer(({ store }) => store.apply('A', [insert(NEW, { _id: 'Ada', organizationId: 'A', name: 'Ada', sortName: 'ada' })]));
+      await newer(({ store }) =>
+        store.apply('A', [insert(NEW, { _id: 'Ada', organizationId: 'A', name: 'Ada', sortName: 'ada' })]),
+      );
       expect(await older(({ store }) => store.find('A', OLD, {}))).toMatchObject([{ _id: 'Ada', name: 'Ada' }]);
     });
     it('a later shape clears what is no longer needed, over several steps at once', async () => {
       await write('Ada', ...Array.from({ length: 230 }, (_, n) => `p${String(n).padStart(3, '0')}`));
-      const cleared = await asRelease([NEXT as never], async ({ store, migrate }) => [await migrate(never), await store.findOne('A', NEXT, { _id: 'Ada' }), await store.count('A', NEXT, { name: null })]);
+      const cleared = await asRelease([NEXT as never], async ({ store, migrate }) => [
+        await migrate(never),
+        await store.findOne('A', NEXT, { _id: 'Ada' }),
+        await store.count('A', NEXT, { name: null }),
+      ]);
       expect(cleared).toEqual([231, { _id: 'Ada', organizationId: 'A', name: null, sortName: 'ada' }, 231]);
     });
   });

@@ -28,7 +28,10 @@ describe('a SQLite file', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  const startWriter = (round: number) => spawn(process.execPath, [join(import.meta.dirname, 'store-writer.ts'), file, `${round}`], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const startWriter = (round: number) =>
+    spawn(process.execPath, [join(import.meta.dirname, 'store-writer.ts'), file, `${round}`], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
 
   it('killed at random moments, lacks nothing acknowledged and holds no half batch', async () => {
     const seeded = await openSqliteStore(file, [ENTRIES, COUNTERS]);
@@ -65,7 +68,10 @@ describe('a SQLite file', () => {
     const ended = new Promise((resolve) => writer.on('close', resolve));
     await new Promise((resolve) => writer.stdout.once('data', resolve));
     writer.stdout.resume();
-    await expect(openSqliteStore(file, [ENTRIES])).rejects.toMatchObject({ name: 'StartError', message: `${file} is in use by another process` });
+    await expect(openSqliteStore(file, [ENTRIES])).rejects.toMatchObject({
+      name: 'StartError',
+      message: `${file} is in use by another process`,
+    });
     writer.kill('SIGKILL');
     await ended;
     await (await openSqliteStore(file, [ENTRIES])).close();
@@ -79,11 +85,23 @@ describe('a SQLite file', () => {
   });
 
   it('in a folder that cannot be written, or that is no database, is one clear sentence', async () => {
-    writeFileSync(join(folder, 'plain'), 'not a folder and not a database, but long enough to be read as one'.repeat(20));
-    await expect(openSqliteStore(join(folder, 'plain', 'x', 'a.sqlite'), [])).rejects.toMatchObject({ name: 'StartError', message: expect.stringContaining(`cannot write in the folder ${join(folder, 'plain', 'x')}: `) });
-    await expect(openSqliteStore('/proc/a.sqlite', [])).rejects.toMatchObject({ name: 'StartError', message: expect.stringContaining('cannot write in the folder /proc: ') });
+    writeFileSync(
+      join(folder, 'plain'),
+      'not a folder and not a database, but long enough to be read as one'.repeat(20),
+    );
+    await expect(openSqliteStore(join(folder, 'plain', 'x', 'a.sqlite'), [])).rejects.toMatchObject({
+      name: 'StartError',
+      message: expect.stringContaining(`cannot write in the folder ${join(folder, 'plain', 'x')}: `),
+    });
+    await expect(openSqliteStore('/proc/a.sqlite', [])).rejects.toMatchObject({
+      name: 'StartError',
+      message: expect.stringContaining('cannot write in the folder /proc: '),
+    });
     const plain = join(folder, 'plain');
-    await expect(openSqliteStore(plain, [])).rejects.toMatchObject({ name: 'StartError', message: expect.stringContaining(`cannot open ${plain}: `) });
+    await expect(openSqliteStore(plain, [])).rejects.toMatchObject({
+      name: 'StartError',
+      message: expect.stringContaining(`cannot open ${plain}: `),
+    });
     lockFile(plain).release();
   });
 
@@ -100,12 +118,19 @@ describe('a SQLite file', () => {
 
   it('serves a page, its order and its keyset from one index, without sorting', async () => {
     type D = { _id: string; organizationId: string; a: string; b: number };
-    const declared = collection<D>('d', { scope: 'organization', indexes: [{ fields: ['a', 'b'] }], platformIndexes: [{ fields: ['b'] }] });
+    const declared = collection<D>('d', {
+      scope: 'organization',
+      indexes: [{ fields: ['a', 'b'] }],
+      platformIndexes: [{ fields: ['b'] }],
+    });
     await (await openSqliteStore(file, [declared])).close();
     const db = new DatabaseSync(file);
     const plan = (filter: object, options: FindOptions<D>) => {
       const { text, values } = findSql(filter as Record<string, unknown>, options);
-      return db.prepare(`EXPLAIN QUERY PLAN SELECT doc FROM "d" ${text}`).all(...values).map(({ detail }) => detail);
+      return db
+        .prepare(`EXPLAIN QUERY PLAN SELECT doc FROM "d" ${text}`)
+        .all(...values)
+        .map(({ detail }) => detail);
     };
     const e = '<expr>';
     const equal = `SEARCH d USING INDEX d(organizationId,a,b,_id) (${e}=? AND ${e}=?`;
@@ -128,8 +153,20 @@ describe('a SQLite file', () => {
         db.close();
       }
     };
-    const indexes = () => inside((db) => db.prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name").all().map(({ name }) => name));
-    await open(collection<D>('d', { scope: 'organization', indexes: [{ fields: ['a'], unique: true }, { fields: ['a', 'b'] }], platformIndexes: [{ fields: ['b'] }] }));
+    const indexes = () =>
+      inside((db) =>
+        db
+          .prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
+          .all()
+          .map(({ name }) => name),
+      );
+    await open(
+      collection<D>('d', {
+        scope: 'organization',
+        indexes: [{ fields: ['a'], unique: true }, { fields: ['a', 'b'] }],
+        platformIndexes: [{ fields: ['b'] }],
+      }),
+    );
     expect(indexes()).toEqual(['d(b,_id)', 'd(organizationId,a) unique', 'd(organizationId,a,b,_id)']);
     await open(collection<D>('d', { scope: 'organization', indexes: [{ fields: ['a'] }] }));
     expect(indexes()).toEqual(['d(organizationId,a,_id)']);
@@ -144,7 +181,8 @@ describe('a group of writes', () => {
     const { write } = groupCommit(db);
     const put = (bytes: number) => write(() => db.prepare('INSERT INTO t VALUES (?)').run('x'.repeat(bytes)));
     const results = await Promise.allSettled([put(10), put(1_000_000), put(10)]);
-    for (const result of results) expect(result).toMatchObject({ status: 'rejected', reason: { reason: 'UNAVAILABLE' } });
+    for (const result of results)
+      expect(result).toMatchObject({ status: 'rejected', reason: { reason: 'UNAVAILABLE' } });
     await put(10);
     expect(db.prepare('SELECT count(*) AS n FROM t').get()).toEqual({ n: 1 });
     db.close();

@@ -1,8 +1,10 @@
 import { DuplicateKey, ExpectationFailed, insert, update, type OpenStore } from 'platform/store/store.ts';
 import { idsOf, item, ITEMS, type Item } from './store-suite.ts';
 
-const reasons = (results: PromiseSettledResult<void>[]): unknown[] => results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-const times = (n: number, work: (i: number) => Promise<void>): Promise<PromiseSettledResult<void>[]> => Promise.allSettled(Array.from({ length: n }, (_, i) => work(i)));
+const reasons = (results: PromiseSettledResult<void>[]): unknown[] =>
+  results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+const times = (n: number, work: (i: number) => Promise<void>): Promise<PromiseSettledResult<void>[]> =>
+  Promise.allSettled(Array.from({ length: n }, (_, i) => work(i)));
 
 /** What holds when many write at once. */
 export function concurrencySuite(opened: () => OpenStore): void {
@@ -11,12 +13,16 @@ export function concurrencySuite(opened: () => OpenStore): void {
   describe('at once', () => {
     it('50 increments are 50', async () => {
       await store().apply('A', [insert(ITEMS, item('1'))]);
-      expect(reasons(await times(50, () => store().apply('A', [update(ITEMS, { _id: '1' }, { increment: { rank: 1 } })])))).toEqual([]);
+      expect(
+        reasons(await times(50, () => store().apply('A', [update(ITEMS, { _id: '1' }, { increment: { rank: 1 } })]))),
+      ).toEqual([]);
       expect((await store().findOne('A', ITEMS, { _id: '1' }))!.rank).toBe(50);
     });
     it('50 compare-and-sets have one winner', async () => {
       await store().apply('A', [insert(ITEMS, item('1'))]);
-      const lost = reasons(await times(50, (i) => store().apply('A', [update(ITEMS, { _id: '1', text: '' }, { set: { text: `${i}` } })])));
+      const lost = reasons(
+        await times(50, (i) => store().apply('A', [update(ITEMS, { _id: '1', text: '' }, { set: { text: `${i}` } })])),
+      );
       expect(lost).toHaveLength(49);
       expect(lost.every((reason) => reason instanceof ExpectationFailed)).toBe(true);
     });
@@ -24,7 +30,11 @@ export function concurrencySuite(opened: () => OpenStore): void {
       for (let round = 0; round < 10; round++) {
         const [one, other] = [`${round}.1`, `${round}.2`] as const;
         await store().apply('A', [insert(ITEMS, item(one)), insert(ITEMS, item(other))]);
-        const take = (mine: string, others: string) => store().apply('A', [update(ITEMS, { _id: others, flag: false }, { set: { flag: false } }), update(ITEMS, { _id: mine }, { set: { flag: true } })]);
+        const take = (mine: string, others: string) =>
+          store().apply('A', [
+            update(ITEMS, { _id: others, flag: false }, { set: { flag: false } }),
+            update(ITEMS, { _id: mine }, { set: { flag: true } }),
+          ]);
         const lost = reasons(await Promise.allSettled([take(one, other), take(other, one)]));
         expect(lost).toHaveLength(1);
         expect(lost[0]).toBeInstanceOf(ExpectationFailed);
@@ -38,8 +48,24 @@ export function concurrencySuite(opened: () => OpenStore): void {
     });
     it('a batch that fails half-way leaves nothing, and the others of its turn all there', async () => {
       await store().apply('A', [insert(ITEMS, item('taken'))]);
-      const results = await times(9, (i) => store().apply('A', [insert(ITEMS, item(`${i}`)), update(ITEMS, { _id: 'taken' }, { increment: { rank: 1 } }), ...(i % 3 === 1 ? [insert(ITEMS, item(`x${i}`, { key: 'taken' }))] : [])]));
-      expect(results.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, true, false, true, true, false, true]);
+      const results = await times(9, (i) =>
+        store().apply('A', [
+          insert(ITEMS, item(`${i}`)),
+          update(ITEMS, { _id: 'taken' }, { increment: { rank: 1 } }),
+          ...(i % 3 === 1 ? [insert(ITEMS, item(`x${i}`, { key: 'taken' }))] : []),
+        ]),
+      );
+      expect(results.map(({ status }) => status === 'fulfilled')).toEqual([
+        true,
+        false,
+        true,
+        true,
+        false,
+        true,
+        true,
+        false,
+        true,
+      ]);
       expect(idsOf(await store().find('A', ITEMS, {}))).toEqual(['0', '2', '3', '5', '6', '8', 'taken']);
       expect((await store().findOne('A', ITEMS, { _id: 'taken' }))!.rank).toBe(6);
     });
@@ -54,17 +80,33 @@ export function concurrencySuite(opened: () => OpenStore): void {
     });
     it('keyset pages neither repeat nor skip while others insert', async () => {
       const before = Array.from({ length: 50 }, (_, i) => item(`old${i}`, { rank: i % 5 }));
-      await store().apply('A', before.map((each) => insert(ITEMS, each)));
+      await store().apply(
+        'A',
+        before.map((each) => insert(ITEMS, each)),
+      );
       const seen: Item[] = [];
       for (let page: Item[] | undefined, round = 0; page === undefined || page.length > 0; round++) {
         const last = seen.at(-1);
-        page = await store().find('A', ITEMS, {}, { sort: [['rank', 'desc']], limit: 4, ...(last && { after: [last.rank, last._id] }) });
+        page = await store().find(
+          'A',
+          ITEMS,
+          {},
+          { sort: [['rank', 'desc']], limit: 4, ...(last && { after: [last.rank, last._id] }) },
+        );
         seen.push(...page);
         // Ahead of the reader and behind it.
-        if (round < 30) await store().apply('A', [9, 2, -1].map((rank) => insert(ITEMS, item(`new${round}.${rank}`, { rank }))));
+        if (round < 30)
+          await store().apply(
+            'A',
+            [9, 2, -1].map((rank) => insert(ITEMS, item(`new${round}.${rank}`, { rank }))),
+          );
       }
       expect(new Set(idsOf(seen)).size).toBe(seen.length);
-      expect(idsOf(seen).filter((id) => id.startsWith('old')).sort()).toEqual(idsOf(before).sort());
+      expect(
+        idsOf(seen)
+          .filter((id) => id.startsWith('old'))
+          .sort(),
+      ).toEqual(idsOf(before).sort());
     });
   });
 }

@@ -1,4 +1,15 @@
-import { collection, DuplicateKey, ExpectationFailed, insert, remove, update, type Collection, type Expectation, type Filter, type OpenStore } from 'platform/store/store.ts';
+import {
+  collection,
+  DuplicateKey,
+  ExpectationFailed,
+  insert,
+  remove,
+  update,
+  type Collection,
+  type Expectation,
+  type Filter,
+  type OpenStore,
+} from 'platform/store/store.ts';
 import { concurrencySuite } from './store-suite-concurrency.ts';
 
 export interface Item {
@@ -23,10 +34,22 @@ export const ITEMS = collection<Item>('items', {
   platformIndexes: [{ fields: ['rank'] }],
 });
 export const MESSAGES = collection<Message>('messages', { scope: 'platform', indexes: [{ fields: ['topic'] }] });
-const SEATS = collection<{ _id: string; organizationId: string; name: string }>('seats', { scope: 'organization', platformIndexes: [{ fields: ['name'], unique: true }] });
+const SEATS = collection<{ _id: string; organizationId: string; name: string }>('seats', {
+  scope: 'organization',
+  platformIndexes: [{ fields: ['name'], unique: true }],
+});
 
-export const item = (_id: string, rest: Partial<Item> = {}): Item =>
-  ({ _id, organizationId: 'A', group: 'g', key: _id, rank: 0, text: '', flag: false, parts: [{ name: 'p' }], ...rest });
+export const item = (_id: string, rest: Partial<Item> = {}): Item => ({
+  _id,
+  organizationId: 'A',
+  group: 'g',
+  key: _id,
+  rank: 0,
+  text: '',
+  flag: false,
+  parts: [{ name: 'p' }],
+  ...rest,
+});
 export const idsOf = (documents: readonly { _id: string }[]): string[] => documents.map(({ _id }) => _id);
 
 /** Where an engine keeps one store. */
@@ -58,19 +81,41 @@ export function storeSuite(name: string, place: Place): void {
         expect(await store().find('A', ITEMS, {})).toStrictEqual(written);
       });
       it.each([
-        ['a quote', `'"\`); DROP TABLE items; --`], ['NUL', 'a\u0000b'], ['astral text', '😀\u{10FFFF}'], ['line ends', 'a\r\n\u2028b'],
-        ['a backslash', '\\u0041\\'], ['JSON', '{"$ref":"#","$id":"y","_bsontype":"ObjectId","n\\u0000":1}'], ['an empty text', ''], ['a long text', 'é'.repeat(300_000)],
+        ['a quote', `'"\`); DROP TABLE items; --`],
+        ['NUL', 'a\u0000b'],
+        ['astral text', '😀\u{10FFFF}'],
+        ['line ends', 'a\r\n\u2028b'],
+        ['a backslash', '\\u0041\\'],
+        ['JSON', '{"$ref":"#","$id":"y","_bsontype":"ObjectId","n\\u0000":1}'],
+        ['an empty text', ''],
+        ['a long text', 'é'.repeat(300_000)],
       ])('keep, find and tell apart %s', async (_, text) => {
-        await add(item('1', { text, key: `k${text}` }), item('2', { text: `${text}\u0000`, key: `k${text}\u0000` }), item('3', { text: `${text}x` }));
+        await add(
+          item('1', { text, key: `k${text}` }),
+          item('2', { text: `${text}\u0000`, key: `k${text}\u0000` }),
+          item('3', { text: `${text}x` }),
+        );
         expect(await found({ text })).toEqual(['1']);
         expect(await found({ text: { in: [text, 'other'] } })).toEqual(['1']);
         expect((await store().findOne('A', ITEMS, { group: 'g', key: `k${text}` }))!.text).toBe(text);
       });
       it.each([
-        ['undefined', { text: undefined }], ['a Date', { text: new Date() }], ['NaN', { rank: NaN }], ['a dot in a name', { 'a.b': 1 }], ['a Map', { parts: [new Map()] }], ['a name of BSON', { parts: [{ name: 'p', _bsontype: 'ObjectId' }] }], ['no _id', { _id: '' }],
-        ['the number of its shape', { shape: 2 }], ['the count of its updates', { writes: 1 }], ['no organization', { organizationId: '' }], ['null in a unique field', { key: null }], ['a list in a unique field', { key: [] }],
+        ['undefined', { text: undefined }],
+        ['a Date', { text: new Date() }],
+        ['NaN', { rank: NaN }],
+        ['a dot in a name', { 'a.b': 1 }],
+        ['a Map', { parts: [new Map()] }],
+        ['a name of BSON', { parts: [{ name: 'p', _bsontype: 'ObjectId' }] }],
+        ['no _id', { _id: '' }],
+        ['the number of its shape', { shape: 2 }],
+        ['the count of its updates', { writes: 1 }],
+        ['no organization', { organizationId: '' }],
+        ['null in a unique field', { key: null }],
+        ['a list in a unique field', { key: [] }],
       ])('are refused with %s', async (_, bad) => {
-        await expect(platformStore().apply([insert(ITEMS, { ...item('1'), ...bad } as Item)])).rejects.toThrow(TypeError);
+        await expect(platformStore().apply([insert(ITEMS, { ...item('1'), ...bad } as Item)])).rejects.toThrow(
+          TypeError,
+        );
         expect(await platformStore().count(ITEMS, {})).toBe(0);
       });
       it('are all there after a reopen, with their indexes', async () => {
@@ -83,21 +128,50 @@ export function storeSuite(name: string, place: Place): void {
     });
 
     describe('filters', () => {
-      beforeEach(() => add(
-        item('1', { rank: 1, text: 'a', flag: true, note: 'x' }), item('2', { rank: 2, text: 'b', note: null }), item('3', { rank: 3, text: 'c' }), item('4', { rank: -1.5, text: 'd', flag: true, note: 'y' })));
+      beforeEach(() =>
+        add(
+          item('1', { rank: 1, text: 'a', flag: true, note: 'x' }),
+          item('2', { rank: 2, text: 'b', note: null }),
+          item('3', { rank: 3, text: 'c' }),
+          item('4', { rank: -1.5, text: 'd', flag: true, note: 'y' }),
+        ),
+      );
       it.each<[Filter<Item>, string[]]>([
-        [{}, ['1', '2', '3', '4']], [{ rank: 2 }, ['2']], [{ rank: -1.5 }, ['4']], [{ rank: 2, text: 'c' }, []], [{ _id: '3' }, ['3']], [{ _id: { in: ['4', '1', '9'] } }, ['1', '4']],
-        [{ flag: true }, ['1', '4']], [{ flag: false }, ['2', '3']], [{ flag: { ne: true } }, ['2', '3']], [{ flag: { in: [false] } }, ['2', '3']],
-        [{ note: null }, ['2', '3']], [{ note: { ne: null } }, ['1', '4']], [{ note: { ne: 'x' } }, ['2', '3', '4']], [{ note: { gt: '' } }, ['1', '4']],
-        [{ text: { in: [] } }, []], [{ rank: { in: [1, 3, 7] } }, ['1', '3']], [{ rank: { gt: 1 } }, ['2', '3']], [{ rank: { gte: 1, lt: 3 } }, ['1', '2']], [{ rank: { lte: 1 } }, ['1', '4']], [{ text: { gt: 'b' } }, ['3', '4']],
+        [{}, ['1', '2', '3', '4']],
+        [{ rank: 2 }, ['2']],
+        [{ rank: -1.5 }, ['4']],
+        [{ rank: 2, text: 'c' }, []],
+        [{ _id: '3' }, ['3']],
+        [{ _id: { in: ['4', '1', '9'] } }, ['1', '4']],
+        [{ flag: true }, ['1', '4']],
+        [{ flag: false }, ['2', '3']],
+        [{ flag: { ne: true } }, ['2', '3']],
+        [{ flag: { in: [false] } }, ['2', '3']],
+        [{ note: null }, ['2', '3']],
+        [{ note: { ne: null } }, ['1', '4']],
+        [{ note: { ne: 'x' } }, ['2', '3', '4']],
+        [{ note: { gt: '' } }, ['1', '4']],
+        [{ text: { in: [] } }, []],
+        [{ rank: { in: [1, 3, 7] } }, ['1', '3']],
+        [{ rank: { gt: 1 } }, ['2', '3']],
+        [{ rank: { gte: 1, lt: 3 } }, ['1', '2']],
+        [{ rank: { lte: 1 } }, ['1', '4']],
+        [{ text: { gt: 'b' } }, ['3', '4']],
       ])('%j', async (filter, ids) => {
         expect(await found(filter)).toEqual(ids);
         expect(await store().count('A', ITEMS, filter)).toBe(ids.length);
         expect((await store().findOne('A', ITEMS, filter))?._id).toBe(ids[0]);
       });
       it.each([
-        ['undefined', { text: undefined }], ['an undefined _id', { _id: undefined }], ['an undefined organization', { organizationId: undefined }], ['undefined in a list', { text: { in: [undefined] } }],
-        ['undefined in a range', { text: { gt: undefined } }], ['null in a range', { text: { gt: null } }], ['an unknown operator', { text: { where: '1' } }], ['no operator', { text: {} }], ['a list', { text: ['a'] }],
+        ['undefined', { text: undefined }],
+        ['an undefined _id', { _id: undefined }],
+        ['an undefined organization', { organizationId: undefined }],
+        ['undefined in a list', { text: { in: [undefined] } }],
+        ['undefined in a range', { text: { gt: undefined } }],
+        ['null in a range', { text: { gt: null } }],
+        ['an unknown operator', { text: { where: '1' } }],
+        ['no operator', { text: {} }],
+        ['a list', { text: ['a'] }],
         ['SQL in a name', { 'a") OR true --': 1 }],
       ])('%s is refused everywhere', async (_, bad) => {
         const filter = bad as Filter<Item>;
@@ -105,7 +179,9 @@ export function storeSuite(name: string, place: Place): void {
         await expect(store().findOne('A', ITEMS, filter)).rejects.toThrow(TypeError);
         await expect(store().count('A', ITEMS, filter)).rejects.toThrow(TypeError);
         await expect(platformStore().find(ITEMS, filter)).rejects.toThrow(TypeError);
-        await expect(store().apply('A', [remove(ITEMS, { _id: '1', ...filter } as Expectation<Item>)])).rejects.toThrow(TypeError);
+        await expect(store().apply('A', [remove(ITEMS, { _id: '1', ...filter } as Expectation<Item>)])).rejects.toThrow(
+          TypeError,
+        );
         expect(await store().count('A', ITEMS, {})).toBe(4);
       });
     });
@@ -113,34 +189,85 @@ export function storeSuite(name: string, place: Place): void {
     describe('order and pages', () => {
       it('sorts text by its UTF-8 bytes', async () => {
         await add(...['😀', '～', 'z', 'Z', 'é', ''].map((text, place) => item(`${place}`, { text })));
-        expect((await store().find('A', ITEMS, {}, { sort: [['text', 'asc']] })).map(({ text }) => text)).toEqual(['', 'Z', 'z', 'é', '～', '😀']);
+        expect((await store().find('A', ITEMS, {}, { sort: [['text', 'asc']] })).map(({ text }) => text)).toEqual([
+          '',
+          'Z',
+          'z',
+          'é',
+          '～',
+          '😀',
+        ]);
       });
-      it.each([['asc', ['a1', 'b1', 'c1', 'a2', 'b2', 'c2']], ['desc', ['c2', 'b2', 'a2', 'c1', 'b1', 'a1']]] as const)('breaks ties by _id, %s as the last sort key', async (direction, ids) => {
+      it.each([
+        ['asc', ['a1', 'b1', 'c1', 'a2', 'b2', 'c2']],
+        ['desc', ['c2', 'b2', 'a2', 'c1', 'b1', 'a1']],
+      ] as const)('breaks ties by _id, %s as the last sort key', async (direction, ids) => {
         await add(...['b2', 'a1', 'c1', 'a2', 'c2', 'b1'].map((_id) => item(_id, { rank: Number(_id[1]) })));
         expect(idsOf(await store().find('A', ITEMS, {}, { sort: [['rank', direction]] }))).toEqual(ids);
-        expect(idsOf(await store().find('A', ITEMS, {}, { sort: [['rank', direction]], skip: 2, limit: 3 }))).toEqual(ids.slice(2, 5));
+        expect(idsOf(await store().find('A', ITEMS, {}, { sort: [['rank', direction]], skip: 2, limit: 3 }))).toEqual(
+          ids.slice(2, 5),
+        );
       });
       it('goes by _id when nothing else is asked, and by an _id that was asked for', async () => {
         await add(item('b'), item('c'), item('a'));
         expect(await found({})).toEqual(['a', 'b', 'c']);
-        expect(idsOf(await store().find('A', ITEMS, {}, { sort: [['rank', 'asc'], ['_id', 'desc']] }))).toEqual(['c', 'b', 'a']);
+        expect(
+          idsOf(
+            await store().find(
+              'A',
+              ITEMS,
+              {},
+              {
+                sort: [
+                  ['rank', 'asc'],
+                  ['_id', 'desc'],
+                ],
+              },
+            ),
+          ),
+        ).toEqual(['c', 'b', 'a']);
         expect(idsOf(await store().find('A', ITEMS, {}, { after: ['a'] }))).toEqual(['b', 'c']);
       });
-      it.each([['asc', 'asc'], ['desc', 'desc'], ['asc', 'desc'], ['desc', 'asc']] as const)('pages by keyset through rank %s, text %s, many alike', async (first, second) => {
-        const all = Array.from({ length: 60 }, (_, i) => item(`i${i}`, { rank: (i * 7) % 4, text: `${i % 3}`, flag: i % 2 === 0 }));
+      it.each([
+        ['asc', 'asc'],
+        ['desc', 'desc'],
+        ['asc', 'desc'],
+        ['desc', 'asc'],
+      ] as const)('pages by keyset through rank %s, text %s, many alike', async (first, second) => {
+        const all = Array.from({ length: 60 }, (_, i) =>
+          item(`i${i}`, { rank: (i * 7) % 4, text: `${i % 3}`, flag: i % 2 === 0 }),
+        );
         await add(...all, item('other', { organizationId: 'B' }));
-        const sort = [['rank', first], ['flag', 'asc'], ['text', second]] as const;
+        const sort = [
+          ['rank', first],
+          ['flag', 'asc'],
+          ['text', second],
+        ] as const;
         const whole = await store().find('A', ITEMS, {}, { sort });
         const paged: Item[] = [];
         for (let page: Item[] | undefined; page === undefined || page.length === 7;) {
           const last = paged.at(-1);
-          page = await store().find('A', ITEMS, {}, { sort, limit: 7, ...(last && { after: [last.rank, last.flag, last.text, last._id] }) });
+          page = await store().find(
+            'A',
+            ITEMS,
+            {},
+            { sort, limit: 7, ...(last && { after: [last.rank, last.flag, last.text, last._id] }) },
+          );
           paged.push(...page);
         }
         expect(paged).toEqual(whole);
         expect(paged).toHaveLength(60);
       });
-      it.each([{ limit: 0 }, { limit: 1.5 }, { skip: -1 }, { after: [] }, { after: [null] }, { after: ['a', 'b'] }, { sort: [['a b', 'asc']] }, { sort: [['rank', 'up']] }])('refuses %j', async (options) => {
+      it.each([
+        { limit: 0 },
+        { limit: 1.5 },
+        { skip: -1 },
+        { after: [] },
+        { after: [null] },
+        { after: ['a', 'b'] },
+        { sort: [['a b', 'asc']] },
+        { sort: [['rank', 'up']] },
+      ])('refuses %j', async (options) => {
         await expect(store().find('A', ITEMS, {}, options as never)).rejects.toThrow(TypeError);
       });
     });
@@ -163,8 +290,12 @@ export function storeSuite(name: string, place: Place): void {
         expect(await store().findOne('B', ITEMS, { _id: 'b1' })).toEqual(foreign);
       });
       it('never insert into, or move to, another organization', async () => {
-        await expect(store().apply('A', [insert(ITEMS, item('x', { organizationId: 'B' }))])).rejects.toThrow(TypeError);
-        await expect(store().apply('A', [update(ITEMS, { _id: 'a1' }, { set: { organizationId: 'B' } })])).rejects.toThrow(TypeError);
+        await expect(store().apply('A', [insert(ITEMS, item('x', { organizationId: 'B' }))])).rejects.toThrow(
+          TypeError,
+        );
+        await expect(
+          store().apply('A', [update(ITEMS, { _id: 'a1' }, { set: { organizationId: 'B' } })]),
+        ).rejects.toThrow(TypeError);
         expect(await platformStore().count(ITEMS, { organizationId: 'B' })).toBe(1);
       });
       it.each(['', undefined, null])('an organization %j is refused', async (nobody) => {
@@ -185,45 +316,99 @@ export function storeSuite(name: string, place: Place): void {
       });
       it('share what a unique platform index holds', async () => {
         await store().apply('A', [insert(SEATS, { _id: '1', organizationId: 'A', name: 'n' })]);
-        await expect(store().apply('B', [insert(SEATS, { _id: '2', organizationId: 'B', name: 'n' })])).rejects.toMatchObject({ name: 'DuplicateKey', fields: ['name'] });
+        await expect(
+          store().apply('B', [insert(SEATS, { _id: '2', organizationId: 'B', name: 'n' })]),
+        ).rejects.toMatchObject({ name: 'DuplicateKey', fields: ['name'] });
       });
     });
 
     describe('batches', () => {
       it('name what is taken, without the organization', async () => {
         await add(item('1'), item('2'));
-        await expect(add(item('1', { key: 'new' }))).rejects.toMatchObject({ name: 'DuplicateKey', collection: 'items', fields: ['_id'] });
-        await expect(add(item('3', { key: '1' }))).rejects.toMatchObject({ name: 'DuplicateKey', collection: 'items', fields: ['group', 'key'] });
-        await expect(store().apply('A', [update(ITEMS, { _id: '2' }, { set: { key: '1' } })])).rejects.toMatchObject({ fields: ['group', 'key'] });
+        await expect(add(item('1', { key: 'new' }))).rejects.toMatchObject({
+          name: 'DuplicateKey',
+          collection: 'items',
+          fields: ['_id'],
+        });
+        await expect(add(item('3', { key: '1' }))).rejects.toMatchObject({
+          name: 'DuplicateKey',
+          collection: 'items',
+          fields: ['group', 'key'],
+        });
+        await expect(store().apply('A', [update(ITEMS, { _id: '2' }, { set: { key: '1' } })])).rejects.toMatchObject({
+          fields: ['group', 'key'],
+        });
         expect(idsOf(await store().find('A', ITEMS, { key: '2' }))).toEqual(['2']);
       });
       it('set, increment from what is there or from nothing, and leave the rest', async () => {
         await add(item('1', { rank: 5, note: 'n' }));
-        await store().apply('A', [update(ITEMS, { _id: '1', rank: 5 }, { set: { text: 't', note: null }, increment: { rank: -2, seen: 3 } as never })]);
-        expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual({ ...item('1', { rank: 3, text: 't', note: null }), seen: 3 });
+        await store().apply('A', [
+          update(
+            ITEMS,
+            { _id: '1', rank: 5 },
+            { set: { text: 't', note: null }, increment: { rank: -2, seen: 3 } as never },
+          ),
+        ]);
+        expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual({
+          ...item('1', { rank: 3, text: 't', note: null }),
+          seen: 3,
+        });
       });
-      it.each([{ set: { _id: '2' } }, { set: { text: undefined } }, { set: { key: null } }, { set: { rank: 1 }, increment: { rank: 1 } }, { increment: { rank: NaN } }, { increment: { text: 1 } }, { set: { shape: 2 } }, { increment: { writes: 1 } }])('refuse the changes %j', async (changes) => {
+      it.each([
+        { set: { _id: '2' } },
+        { set: { text: undefined } },
+        { set: { key: null } },
+        { set: { rank: 1 }, increment: { rank: 1 } },
+        { increment: { rank: NaN } },
+        { increment: { text: 1 } },
+        { set: { shape: 2 } },
+        { increment: { writes: 1 } },
+      ])('refuse the changes %j', async (changes) => {
         await add(item('1'));
         await expect(store().apply('A', [update(ITEMS, { _id: '1' }, changes as never)])).rejects.toThrow(TypeError);
         expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual(item('1'));
       });
       it('say which expectation failed, and then did nothing', async () => {
         await add(item('1'));
-        const batch = [insert(ITEMS, item('2')), update(ITEMS, { _id: '1' }, { set: { text: 'new' } }), remove(ITEMS, { _id: '1', rank: 7 })];
-        await expect(store().apply('A', batch)).rejects.toMatchObject({ name: 'ExpectationFailed', index: 2, collection: 'items' });
+        const batch = [
+          insert(ITEMS, item('2')),
+          update(ITEMS, { _id: '1' }, { set: { text: 'new' } }),
+          remove(ITEMS, { _id: '1', rank: 7 }),
+        ];
+        await expect(store().apply('A', batch)).rejects.toMatchObject({
+          name: 'ExpectationFailed',
+          index: 2,
+          collection: 'items',
+        });
         expect(await store().find('A', ITEMS, {})).toEqual([item('1')]);
       });
       it('see their own earlier operations', async () => {
-        await store().apply('A', [insert(ITEMS, item('1')), update(ITEMS, { _id: '1', rank: 0 }, { increment: { rank: 1 } }), insert(ITEMS, item('2')), remove(ITEMS, { _id: '2' }), insert(ITEMS, item('3', { key: '2' }))]);
-        expect((await store().find('A', ITEMS, {})).map(({ _id, rank }) => [_id, rank])).toEqual([['1', 1], ['3', 0]]);
+        await store().apply('A', [
+          insert(ITEMS, item('1')),
+          update(ITEMS, { _id: '1', rank: 0 }, { increment: { rank: 1 } }),
+          insert(ITEMS, item('2')),
+          remove(ITEMS, { _id: '2' }),
+          insert(ITEMS, item('3', { key: '2' })),
+        ]);
+        expect((await store().find('A', ITEMS, {})).map(({ _id, rank }) => [_id, rank])).toEqual([
+          ['1', 1],
+          ['3', 0],
+        ]);
       });
       it('pass over optional operations that find nothing', async () => {
-        await store().apply('A', [update(ITEMS, { _id: '9' }, { set: { rank: 1 } }, { optional: true }), remove(ITEMS, { _id: '9' }, { optional: true }), insert(ITEMS, item('1'))]);
+        await store().apply('A', [
+          update(ITEMS, { _id: '9' }, { set: { rank: 1 } }, { optional: true }),
+          remove(ITEMS, { _id: '9' }, { optional: true }),
+          insert(ITEMS, item('1')),
+        ]);
         expect(await found({})).toEqual(['1']);
       });
       it('change nothing when they only expect', async () => {
         await add(item('1'));
-        await store().apply('A', [update(ITEMS, { _id: '1', rank: 0 }, {}), update(ITEMS, { _id: '1', rank: 0 }, { set: { rank: 0 }, increment: { seen: 0 } as never })]);
+        await store().apply('A', [
+          update(ITEMS, { _id: '1', rank: 0 }, {}),
+          update(ITEMS, { _id: '1', rank: 0 }, { set: { rank: 0 }, increment: { seen: 0 } as never }),
+        ]);
         expect(await store().find('A', ITEMS, {})).toEqual([{ ...item('1'), seen: 0 }]);
       });
       it('of nothing do nothing', () => expect(store().apply('A', [])).resolves.toBeUndefined());
@@ -234,7 +419,9 @@ export function storeSuite(name: string, place: Place): void {
         given.rank = 7;
         changes.set.text = changes.set.parts[0]!.name = 'changed';
         await done;
-        expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual(item('1', { text: 'set', parts: [{ name: 'set' }] }));
+        expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual(
+          item('1', { text: 'set', parts: [{ name: 'set' }] }),
+        );
       });
     });
 

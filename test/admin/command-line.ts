@@ -7,8 +7,12 @@ const MAIN = join(REPOSITORY, 'admin/src/main.ts');
 /** The real command line as a process of its own. Words are separated by one space; an array takes them as they are. */
 export type CommandLine = (words: string | readonly string[], given?: Record<string, string>) => Promise<Outcome>;
 
-export const commandLine = (env: Readonly<Record<string, string>>): CommandLine => (words, given = {}) =>
-  outcomeOf(process.execPath, [MAIN, ...(typeof words === 'string' ? words.split(' ').filter(Boolean) : words)], { env: { ...env, COLUMNS: undefined, ORGANIZATION: undefined, ...given } });
+export const commandLine =
+  (env: Readonly<Record<string, string>>): CommandLine =>
+  (words, given = {}) =>
+    outcomeOf(process.execPath, [MAIN, ...(typeof words === 'string' ? words.split(' ').filter(Boolean) : words)], {
+      env: { ...env, COLUMNS: undefined, ORGANIZATION: undefined, ...given },
+    });
 
 /** What a command that succeeds prints. */
 export async function printed(outcome: Promise<Outcome>): Promise<string> {

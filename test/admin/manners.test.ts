@@ -28,7 +28,8 @@ describe('the manners of the admin command line', () => {
   afterAll(() => stack.stop());
 
   const on = (words: string, env?: Record<string, string>) => admin(`--organization ${tenant.name} ${words}`, env);
-  const asAdministrator = (words: string, env?: Record<string, string>) => on(`--as ${tenant.administrator} ${words}`, env);
+  const asAdministrator = (words: string, env?: Record<string, string>) =>
+    on(`--as ${tenant.administrator} ${words}`, env);
 
   it('helps at each level, without a stack, on standard output', async () => {
     const noStack = commandLine({ AUTH_ADDRESS: '127.0.0.1:1' });
@@ -42,42 +43,98 @@ describe('the manners of the admin command line', () => {
   });
 
   it('exits with 2 on wrong usage', async () => {
-    const wrong = await Promise.all([admin(''), admin('token'), admin('frobnicate'), admin('organization frobnicate'), admin('organization list --frobnicate'), admin('organization create')]);
-    expect(wrong.map(({ code, stdout, stderr }) => [code, stdout, stderr === ''])).toEqual(wrong.map(() => [2, '', false]));
-    expect(await Promise.all([
-      sentence(admin('credits balance'), 2), sentence(on('credits grant much'), 2), sentence(on('credits grant 0'), 2), sentence(on('audit list --page-size 0'), 2),
-      sentence(asAdministrator('credits balance'), 2), sentence(admin('--operator ../ada job list'), 2), sentence(on('agent apply /nowhere/agent.json'), 2),
-    ])).toEqual([
-      'Name the organization: --organization <name-or-id>', 'much is not an amount of credits', '0 is not an amount of credits', '0 is not a whole number from 1 to 1000',
-      '--as is for server tokens alone: everything else is done as the operator', "../ada is not an operator's name: letters, digits and . _ @ -", expect.stringMatching(/^\/nowhere\/agent\.json cannot be read: ENOENT/),
+    const wrong = await Promise.all([
+      admin(''),
+      admin('token'),
+      admin('frobnicate'),
+      admin('organization frobnicate'),
+      admin('organization list --frobnicate'),
+      admin('organization create'),
+    ]);
+    expect(wrong.map(({ code, stdout, stderr }) => [code, stdout, stderr === ''])).toEqual(
+      wrong.map(() => [2, '', false]),
+    );
+    expect(
+      await Promise.all([
+        sentence(admin('credits balance'), 2),
+        sentence(on('credits grant much'), 2),
+        sentence(on('credits grant 0'), 2),
+        sentence(on('audit list --page-size 0'), 2),
+        sentence(asAdministrator('credits balance'), 2),
+        sentence(admin('--operator ../ada job list'), 2),
+        sentence(on('agent apply /nowhere/agent.json'), 2),
+      ]),
+    ).toEqual([
+      'Name the organization: --organization <name-or-id>',
+      'much is not an amount of credits',
+      '0 is not an amount of credits',
+      '0 is not a whole number from 1 to 1000',
+      '--as is for server tokens alone: everything else is done as the operator',
+      "../ada is not an operator's name: letters, digits and . _ @ -",
+      expect.stringMatching(/^\/nowhere\/agent\.json cannot be read: ENOENT/),
     ]);
   });
 
   it('exits with 1 and one sentence on what is unknown, taken or not allowed', async () => {
-    expect(await Promise.all([
-      sentence(admin('--organization nobody credits balance')), sentence(admin(`organization tier ${newId()} starter`)), sentence(on('--as nobody@example.com token list')), sentence(on('user remove nobody@example.com')),
-      sentence(asAdministrator('token revoke nothing')), sentence(on('agent publish nothing')), sentence(on('agent versions nothing')), sentence(admin('job run nothing')),
-      sentence(admin(`organization create ${tenant.name}`)), sentence(asAdministrator('token create tests')), sentence(admin(`organization tier ${tenant.name} gold`)), sentence(on('user create nobody')),
-    ])).toEqual([
-      'Organization not found', 'Organization not found', 'User not found', 'User not found',
-      'Server token not found', 'Agent not found', 'Agent not found', 'There is no job "nothing"; job list shows them',
-      'An organization of this name exists', 'A server token of this name exists', 'tier: must be one of starter, professional, enterprise', 'email: must be an email address',
+    expect(
+      await Promise.all([
+        sentence(admin('--organization nobody credits balance')),
+        sentence(admin(`organization tier ${newId()} starter`)),
+        sentence(on('--as nobody@example.com token list')),
+        sentence(on('user remove nobody@example.com')),
+        sentence(asAdministrator('token revoke nothing')),
+        sentence(on('agent publish nothing')),
+        sentence(on('agent versions nothing')),
+        sentence(admin('job run nothing')),
+        sentence(admin(`organization create ${tenant.name}`)),
+        sentence(asAdministrator('token create tests')),
+        sentence(admin(`organization tier ${tenant.name} gold`)),
+        sentence(on('user create nobody')),
+      ]),
+    ).toEqual([
+      'Organization not found',
+      'Organization not found',
+      'User not found',
+      'User not found',
+      'Server token not found',
+      'Agent not found',
+      'Agent not found',
+      'There is no job "nothing"; job list shows them',
+      'An organization of this name exists',
+      'A server token of this name exists',
+      'tier: must be one of starter, professional, enterprise',
+      'email: must be an email address',
     ]);
   });
 
   it('names the key that is missing, the key that no service knows yet and the service that does not answer', async () => {
-    expect(await sentence(admin('--operator other job list'))).toBe(`The key of operator:other is missing: there is no ${stack.folder}/keys/operator-other.key; "npm run admin -- keys create" makes it`);
-    expect(await admin('--operator other keys create')).toMatchObject({ code: 0, stderr: 'A service that runs already learns of new keys when it starts again.\n' });
-    expect(await sentence(admin('--operator other organization list'))).toBe('auth does not know the key of operator:other; it reads the keys when it starts');
-    expect(await sentence(admin('organization list', { AUTH_ADDRESS: '127.0.0.1:1' }))).toBe('auth does not answer at 127.0.0.1:1: is it running?');
+    expect(await sentence(admin('--operator other job list'))).toBe(
+      `The key of operator:other is missing: there is no ${stack.folder}/keys/operator-other.key; "npm run admin -- keys create" makes it`,
+    );
+    expect(await admin('--operator other keys create')).toMatchObject({
+      code: 0,
+      stderr: 'A service that runs already learns of new keys when it starts again.\n',
+    });
+    expect(await sentence(admin('--operator other organization list'))).toBe(
+      'auth does not know the key of operator:other; it reads the keys when it starts',
+    );
+    expect(await sentence(admin('organization list', { AUTH_ADDRESS: '127.0.0.1:1' }))).toBe(
+      'auth does not answer at 127.0.0.1:1: is it running?',
+    );
   });
 
   it('cuts nothing: a pipe gets whole lines, a terminal tables of its width', async () => {
-    const [piped, narrow] = await Promise.all([printed(asAdministrator('token list')), printed(asAdministrator('token list', { COLUMNS: '60' }))]);
+    const [piped, narrow] = await Promise.all([
+      printed(asAdministrator('token list')),
+      printed(asAdministrator('token list', { COLUMNS: '60' })),
+    ]);
     const id = /^tests +(\S{36}) /m.exec(piped)?.[1] as string;
     expect(piped.split('\n')).toHaveLength(3);
     expect(Math.max(...narrow.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
-    const columns = narrow.split('\n').slice(1).map((line) => line.slice(narrow.indexOf('Id'), narrow.indexOf('Hint')).trim());
+    const columns = narrow
+      .split('\n')
+      .slice(1)
+      .map((line) => line.slice(narrow.indexOf('Id'), narrow.indexOf('Hint')).trim());
     expect(columns.join('')).toBe(id);
   });
 
@@ -90,7 +147,7 @@ describe('the manners of the admin command line', () => {
   it('tells on standard error where the next page begins, only when there is one; following it shows each row once', async () => {
     for (const name of ['one', 'two']) await printed(asAdministrator(`token create ${name}`));
     const seen: string[] = [];
-    for (let words = '--json token list --page-size 2'; ; ) {
+    for (let words = '--json token list --page-size 2'; ;) {
       const { code, stdout, stderr } = await asAdministrator(words);
       expect(code).toBe(0);
       seen.push(...JSON.parse(stdout).map(({ name }: { name: string }) => name));
@@ -98,12 +155,22 @@ describe('the manners of the admin command line', () => {
       words = `--json token list --page-size 2 ${/^There are more: (--after \S+)\n$/.exec(stderr)?.[1]}`;
     }
     expect(seen).toEqual(['two', 'one', 'tests']);
-    expect(await on('audit list --page-size 2')).toMatchObject({ code: 0, stderr: expect.stringMatching(/^There are more: --before \S+\n$/) });
+    expect(await on('audit list --page-size 2')).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^There are more: --before \S+\n$/),
+    });
     expect((await json(asAdministrator('--json token list --page-size 3'))).length).toBe(3);
   });
 
   it('does not mind a reader that has seen enough', () => {
-    const shell = spawnSync('sh', ['-c', `"${process.execPath}" "${join(REPOSITORY, 'admin/src/main.ts')}" --organization ${tenant.name} audit list | head -n 1`], { encoding: 'utf8', env: { ...process.env, NODE_OPTIONS: '', ...stack.env } });
+    const shell = spawnSync(
+      'sh',
+      [
+        '-c',
+        `"${process.execPath}" "${join(REPOSITORY, 'admin/src/main.ts')}" --organization ${tenant.name} audit list | head -n 1`,
+      ],
+      { encoding: 'utf8', env: { ...process.env, NODE_OPTIONS: '', ...stack.env } },
+    );
     expect(shell).toMatchObject({ status: 0, stderr: '', stdout: expect.stringMatching(/^Time +Action .*\n$/) });
   });
 });

@@ -25,18 +25,32 @@ describe('the admin command line, noun by noun', () => {
   const status = async (token: string) => (await request(stack.baseUrl, 'GET', '/api/memory/types', { token })).status;
   it('organization: create, list, tier, deactivate, activate, each by name or id', async () => {
     const { id } = await json(admin('organization create other --json'));
-    expect(await json(admin('--json organization list'))).toEqual(expect.arrayContaining([expect.objectContaining({ id, name: 'other', tier: 'starter', state: 'active' })]));
-    expect(await json(admin('--json organization tier other professional'))).toMatchObject({ id, tier: 'professional' });
+    expect(await json(admin('--json organization list'))).toEqual(
+      expect.arrayContaining([expect.objectContaining({ id, name: 'other', tier: 'starter', state: 'active' })]),
+    );
+    expect(await json(admin('--json organization tier other professional'))).toMatchObject({
+      id,
+      tier: 'professional',
+    });
     expect(await json(admin(`--json organization deactivate ${id}`))).toMatchObject({ id, state: 'deactivated' });
     expect(await json(admin('--json organization activate other'))).toMatchObject({ id, state: 'active' });
   });
 
   it('user: create, list, set-roles, set-groups, remove', async () => {
-    expect(await json(on('--json user create bob@acme.example'))).toMatchObject({ email: 'bob@acme.example', name: 'bob', roles: [], groups: [] });
+    expect(await json(on('--json user create bob@acme.example'))).toMatchObject({
+      email: 'bob@acme.example',
+      name: 'bob',
+      roles: [],
+      groups: [],
+    });
     expect(await json(on('--json user set-roles bob@acme.example admin'))).toMatchObject({ roles: ['admin'] });
-    expect(await json(on('--json user set-groups bob@acme.example finance sales'))).toMatchObject({ groups: ['finance', 'sales'] });
+    expect(await json(on('--json user set-groups bob@acme.example finance sales'))).toMatchObject({
+      groups: ['finance', 'sales'],
+    });
     const [asTable, asJson] = await Promise.all([printed(on('user list')), json(on('--json user list'))]);
-    expect(asTable).toMatch(/^Email +Name +Roles +Groups +Created\n[^]*bob@acme\.example +bob +admin +finance, sales +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ$/m);
+    expect(asTable).toMatch(
+      /^Email +Name +Roles +Groups +Created\n[^]*bob@acme\.example +bob +admin +finance, sales +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ$/m,
+    );
     expect(asJson.map(({ email }: { email: string }) => email)).toEqual([ADA, 'bob@acme.example']);
     await printed(on('user set-roles bob@acme.example'));
     await printed(on('user remove bob@acme.example'));
@@ -52,15 +66,24 @@ describe('the admin command line, noun by noun', () => {
       expect(list).toContain('nightly');
       expect(list).not.toContain(value.slice(8));
     }
-    expect(lists[0]).toMatch(/^Name +Id +Hint +Created +Last used +State\nnightly +\S{36} +aks_\w{4} +\S+ \S+Z +(never|\S+ \S+Z) +live\n$/);
-    expect(await json(asAda('--json token revoke nightly'))).toMatchObject({ name: 'nightly', revokedAt: expect.any(String) });
+    expect(lists[0]).toMatch(
+      /^Name +Id +Hint +Created +Last used +State\nnightly +\S{36} +aks_\w{4} +\S+ \S+Z +(never|\S+ \S+Z) +live\n$/,
+    );
+    expect(await json(asAda('--json token revoke nightly'))).toMatchObject({
+      name: 'nightly',
+      revokedAt: expect.any(String),
+    });
     expect(await status(value)).toBe(401);
     expect(await printed(asAda('token list'))).toMatch(/ revoked\n$/);
   });
 
   it('token: refused to a user without security_admin, and to an operator alone', async () => {
     await printed(on('user create eve@acme.example --role admin'));
-    const refusals = await Promise.all(['token create mine', 'token list', 'token revoke mine'].map((words) => sentence(on(`--as eve@acme.example ${words}`))));
+    const refusals = await Promise.all(
+      ['token create mine', 'token list', 'token revoke mine'].map((words) =>
+        sentence(on(`--as eve@acme.example ${words}`)),
+      ),
+    );
     expect(refusals).toEqual(Array(3).fill('Security administrator required'));
     expect(await sentence(on('token list'), 2)).toBe('Server tokens belong to a security administrator: --as <email>');
     expect(await printed(asAda('token list'))).not.toContain('mine');
@@ -70,12 +93,19 @@ describe('the admin command line, noun by noun', () => {
     const id = newId();
     const grant = `credits grant 12.5 --note opening --id ${id}`;
     expect(await printed(on(grant))).toMatch(/^available +12\.5$/m);
-    expect(await json(on(`--json ${grant}`))).toMatchObject({ availableMicros: 12_500_000, grantedMicros: 12_500_000, sequence: 1 });
+    expect(await json(on(`--json ${grant}`))).toMatchObject({
+      availableMicros: 12_500_000,
+      grantedMicros: 12_500_000,
+      sequence: 1,
+    });
     await printed(on('credits grant 1'));
     expect(await printed(on('credits balance'))).toMatch(/^available +13\.5\nreserved +0\nspent +0\ngranted +13\.5$/m);
     const [asTable, rows] = await Promise.all([printed(on('credits ledger')), json(on('--json credits ledger'))]);
     expect(asTable).toMatch(new RegExp(`^1 +\\S+ \\S+Z +grant +12\\.5 +12\\.5 .*${id}$`, 'm'));
-    expect(rows.map((row: { kind: string; note: string; actor: string }) => [row.kind, row.note, row.actor])).toEqual([['GRANT', '', `operator:${OPERATOR}`], ['GRANT', 'opening', `operator:${OPERATOR}`]]);
+    expect(rows.map((row: { kind: string; note: string; actor: string }) => [row.kind, row.note, row.actor])).toEqual([
+      ['GRANT', '', `operator:${OPERATOR}`],
+      ['GRANT', 'opening', `operator:${OPERATOR}`],
+    ]);
   });
 
   it('agent: the same document twice is one version; publish, roll back, retire decide what runs', async () => {
@@ -83,18 +113,28 @@ describe('the admin command line, noun by noun', () => {
     const write = (value: number) => writeFileSync(file, JSON.stringify(expressionAgent('total', `{"n": ${value}}`)));
     const { value: token } = await json(asAda('--json token create runs'));
     const run = async () => {
-      const { status: code, body } = await request(stack.baseUrl, 'POST', '/api/agent/run', { token, body: { agentName: 'total', args: {} } });
+      const { status: code, body } = await request(stack.baseUrl, 'POST', '/api/agent/run', {
+        token,
+        body: { agentName: 'total', args: {} },
+      });
       return code === 200 ? body.output.n : code;
     };
     write(1);
-    expect(await json(on(`--json agent apply ${file}`))).toEqual([{ name: 'total', version: 1, changed: true, state: 'draft' }]);
-    expect(await json(on(`--json agent apply ${file}`))).toEqual([{ name: 'total', version: 1, changed: false, state: 'draft' }]);
+    expect(await json(on(`--json agent apply ${file}`))).toEqual([
+      { name: 'total', version: 1, changed: true, state: 'draft' },
+    ]);
+    expect(await json(on(`--json agent apply ${file}`))).toEqual([
+      { name: 'total', version: 1, changed: false, state: 'draft' },
+    ]);
     expect(await run()).toBe(404);
     expect(await json(on('--json agent publish total'))).toMatchObject({ state: 'published', publishedVersion: 1 });
     write(2);
     expect(await printed(on(`agent apply ${file} --publish`))).toMatch(/^total +2 +yes +published$/m);
     expect(await run()).toBe(2);
-    expect(await json(on('--json agent publish total --version 1'))).toMatchObject({ publishedVersion: 1, latestVersion: 2 });
+    expect(await json(on('--json agent publish total --version 1'))).toMatchObject({
+      publishedVersion: 1,
+      latestVersion: 2,
+    });
     expect(await run()).toBe(1);
     const [agents, versions] = await Promise.all([printed(on('agent list')), json(on('--json agent versions total'))]);
     expect(agents).toMatch(/^total +published +1 +2 +\S+ \S+Z$/m);
@@ -105,10 +145,21 @@ describe('the admin command line, noun by noun', () => {
 
   it('job: list names them all; run runs one of a service, or those of every service', async () => {
     const list: { service: string; name: string }[] = await json(admin('--json job list'));
-    expect(list.map(({ service, name }) => `${service}/${name}`)).toEqual(expect.arrayContaining(['agents/reaper', 'credits/sweeper', ...['auth', 'agents', 'memory', 'credits'].map((service) => `${service}/relay`)]));
-    const [one, all] = await Promise.all([printed(admin('job run credits/sweeper')), json(admin('--json job run relay'))]);
+    expect(list.map(({ service, name }) => `${service}/${name}`)).toEqual(
+      expect.arrayContaining([
+        'agents/reaper',
+        'credits/sweeper',
+        ...['auth', 'agents', 'memory', 'credits'].map((service) => `${service}/relay`),
+      ]),
+    );
+    const [one, all] = await Promise.all([
+      printed(admin('job run credits/sweeper')),
+      json(admin('--json job run relay')),
+    ]);
     expect(one).toMatch(/^Job +Ran +Done\ncredits\/sweeper +yes +0\n$/);
-    expect(all.map(({ job, ran }: { job: string; ran: boolean }) => [job, ran])).toEqual(['auth', 'agents', 'memory', 'credits'].map((service) => [`${service}/relay`, true]));
+    expect(all.map(({ job, ran }: { job: string; ran: boolean }) => [job, ran])).toEqual(
+      ['auth', 'agents', 'memory', 'credits'].map((service) => [`${service}/relay`, true]),
+    );
   });
 
   it('events: replay asks auth for its dead letters, of which there are none', async () => {
@@ -118,19 +169,41 @@ describe('the admin command line, noun by noun', () => {
 
   it('audit: has every change with its actor, newest first, one action alone when asked', async () => {
     await printed(admin('job run refusals'));
-    interface Entry { action: string; outcome: string; at: string; actorKind: string; actorName: string; actorVia: string; count: number }
-    const actorOf = ({ actorKind, actorName, actorVia }: Entry): string => [actorKind, actorName, ...(actorVia ? ['via', actorVia] : [])].join(' ');
+    interface Entry {
+      action: string;
+      outcome: string;
+      at: string;
+      actorKind: string;
+      actorName: string;
+      actorVia: string;
+      count: number;
+    }
+    const actorOf = ({ actorKind, actorName, actorVia }: Entry): string =>
+      [actorKind, actorName, ...(actorVia ? ['via', actorVia] : [])].join(' ');
     const all: Entry[] = await eventually(async () => {
       const found: Entry[] = await json(on('--json audit list --page-size 1000'));
-      return found.filter(({ outcome }) => outcome === 'denied').reduce((sum, { count }) => sum + count, 0) >= 4 && found;
+      return (
+        found.filter(({ outcome }) => outcome === 'denied').reduce((sum, { count }) => sum + count, 0) >= 4 && found
+      );
     });
-    const [denied, entries] = [all.filter(({ outcome }) => outcome === 'denied'), all.filter(({ outcome }) => outcome !== 'denied')];
-    const refusals = Map.groupBy(denied.flatMap((entry) => Array<string>(entry.count).fill(actorOf(entry))), (actor) => actor);
-    expect(Object.fromEntries(Array.from(refusals, ([actor, { length }]) => [actor, length]))).toEqual({ 'server_token nightly': 1, [`user eve@acme.example via ${OPERATOR}`]: 3 });
+    const [denied, entries] = [
+      all.filter(({ outcome }) => outcome === 'denied'),
+      all.filter(({ outcome }) => outcome !== 'denied'),
+    ];
+    const refusals = Map.groupBy(
+      denied.flatMap((entry) => Array<string>(entry.count).fill(actorOf(entry))),
+      (actor) => actor,
+    );
+    expect(Object.fromEntries(Array.from(refusals, ([actor, { length }]) => [actor, length]))).toEqual({
+      'server_token nightly': 1,
+      [`user eve@acme.example via ${OPERATOR}`]: 3,
+    });
     const times = entries.map(({ at }) => at);
     expect(times).toEqual([...times].sort().reverse());
     const told = entries.map((entry) => [entry.action, entry.outcome, actorOf(entry), entry.count].join(' '));
-    expect(told.filter((line) => line.startsWith('user.assume'))).toContain(`user.assume success operator ${OPERATOR} 1`);
+    expect(told.filter((line) => line.startsWith('user.assume'))).toContain(
+      `user.assume success operator ${OPERATOR} 1`,
+    );
     expect(told.filter((line) => !line.startsWith('user.assume')).sort()).toEqual([
       ...Array(2).fill(`agent.apply success operator ${OPERATOR} 1`),
       ...Array(3).fill(`agent.publish success operator ${OPERATOR} 1`),
@@ -145,6 +218,8 @@ describe('the admin command line, noun by noun', () => {
       `user.set_groups success operator ${OPERATOR} 1`,
       ...Array(2).fill(`user.set_roles success operator ${OPERATOR} 1`),
     ]);
-    expect(await printed(admin(`--organization ${acme.id} audit list --action organization.create`))).toMatch(new RegExp(`organization\\.create +success +operator ${OPERATOR} +1 +organization ${acme.id}\\n$`));
+    expect(await printed(admin(`--organization ${acme.id} audit list --action organization.create`))).toMatch(
+      new RegExp(`organization\\.create +success +operator ${OPERATOR} +1 +organization ${acme.id}\\n$`),
+    );
   });
 });

@@ -7,7 +7,8 @@ import { startRedis, type PrivateServer } from '../../engines/src/private-server
 import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './command-line.ts';
 
-const LOST = 'The credit ledger of this organization has lost or forked data and must be rebuilt: npm run admin -- credits rebuild';
+const LOST =
+  'The credit ledger of this organization has lost or forked data and must be rebuilt: npm run admin -- credits rebuild';
 const RUNS = 5;
 
 describe('the operator, after an engine lost something, with two replicas of every service', () => {
@@ -26,20 +27,29 @@ describe('the operator, after an engine lost something, with two replicas of eve
 
   const tenantWithRuns = async (): Promise<Tenant> => {
     const tenant = await stack.tenant({ credits: 100, agents: [expressionAgent('priced', '{"n": n + 1}')] });
-    for (const { status } of await Promise.all(Array.from({ length: RUNS }, () => run(tenant)))) expect(status).toBe(200);
+    for (const { status } of await Promise.all(Array.from({ length: RUNS }, () => run(tenant))))
+      expect(status).toBe(200);
     return tenant;
   };
   const PRICED = ['POST', '/api/agent/run', { agentName: 'priced', args: { n: 1 } }] as const;
   const run = (tenant: Tenant): Promise<Reply> => tenant.request(...PRICED);
   const runOnce = (tenant: Tenant): Promise<Reply> => tenant.requestOnce(...PRICED);
   const on = (tenant: Tenant, words: string) => admin(`--organization ${tenant.name} ${words}`);
-  const known = async (tenant: Tenant) => ({ account: await json(on(tenant, '--json credits balance')), rows: await json(on(tenant, '--json credits ledger --page-size 1000')) });
+  const known = async (tenant: Tenant) => ({
+    account: await json(on(tenant, '--json credits balance')),
+    rows: await json(on(tenant, '--json credits ledger --page-size 1000')),
+  });
 
   it('credits rebuild: Redis lost everything, customers are answered 503, the operator is told what to do; each organization has its exact balance and rows back with one command, and its runs go on', async () => {
     const [tenant, other] = [await tenantWithRuns(), await tenantWithRuns()];
     await eventually(async () => (await stack.runJob('credits', 'mirror')).count === 0);
     const before = await known(tenant);
-    expect(before.account).toMatchObject({ availableMicros: (100 - RUNS) * 1e6, reservedMicros: 0, spentMicros: RUNS * 1e6, sequence: 1 + 2 * RUNS });
+    expect(before.account).toMatchObject({
+      availableMicros: (100 - RUNS) * 1e6,
+      reservedMicros: 0,
+      spentMicros: RUNS * 1e6,
+      sequence: 1 + 2 * RUNS,
+    });
 
     await redis.kill();
     rmSync(join(redis.folder, 'data'), { recursive: true });
@@ -48,10 +58,16 @@ describe('the operator, after an engine lost something, with two replicas of eve
 
     await eventually(async () => (await on(tenant, 'credits balance')).stderr === `${LOST}\n`);
     for (const refused of await Promise.all([tenant, other, tenant, other].map(runOnce))) {
-      expect({ status: refused.status, body: refused.body, retryAfter: refused.headers.get('retry-after') }).toEqual({ status: 503, body: { code: 'unavailable', error: 'Credits are not available', requestId: expect.any(String) }, retryAfter: '1' });
+      expect({ status: refused.status, body: refused.body, retryAfter: refused.headers.get('retry-after') }).toEqual({
+        status: 503,
+        body: { code: 'unavailable', error: 'Credits are not available', requestId: expect.any(String) },
+        retryAfter: '1',
+      });
     }
 
-    expect(await printed(on(tenant, 'credits rebuild'))).toBe(`available         95\nreserved          0\nspent             5\ngranted           100\nopenReservations  0\nledgerRows        11\n`);
+    expect(await printed(on(tenant, 'credits rebuild'))).toBe(
+      `available         95\nreserved          0\nspent             5\ngranted           100\nopenReservations  0\nledgerRows        11\n`,
+    );
     expect(await known(tenant)).toEqual(before);
     for (const { status } of await Promise.all([run(tenant), run(tenant)])) expect(status).toBe(200);
     expect(await printed(on(tenant, 'credits balance'))).toMatch(/^available +93$/m);
@@ -64,23 +80,59 @@ describe('the operator, after an engine lost something, with two replicas of eve
   it('events replay: an audit event that its consumer gave up on is in the trail; one that fails again is named, and stays', async () => {
     const prefix = stack.env.KAFKA_TOPIC_PREFIX as string;
     const { organizationId, name } = await stack.tenant();
-    const producer = new Kafka({ brokers: (stack.env.KAFKA_BROKERS as string).split(','), logLevel: logLevel.NOTHING }).producer();
+    const producer = new Kafka({
+      brokers: (stack.env.KAFKA_BROKERS as string).split(','),
+      logLevel: logLevel.NOTHING,
+    }).producer();
     await producer.connect();
     const bury = async (data: object): Promise<string> => {
       const id = newId();
-      const event = { specversion: '1.0', id, source: '/memory', type: 'audit.entry.v1', subject: `entries/${id}`, time: new Date().toISOString(), datacontenttype: 'application/json', organizationid: organizationId, partitionkey: organizationId, sequence: 1, data };
-      await producer.send({ topic: deadLetterName(prefix, 'audit.v1'), messages: [{ key: organizationId, value: JSON.stringify(event), headers: { group: groupName(prefix, 'audit.v1', 'auth-audit'), error: 'the store was away' } }] });
+      const event = {
+        specversion: '1.0',
+        id,
+        source: '/memory',
+        type: 'audit.entry.v1',
+        subject: `entries/${id}`,
+        time: new Date().toISOString(),
+        datacontenttype: 'application/json',
+        organizationid: organizationId,
+        partitionkey: organizationId,
+        sequence: 1,
+        data,
+      };
+      await producer.send({
+        topic: deadLetterName(prefix, 'audit.v1'),
+        messages: [
+          {
+            key: organizationId,
+            value: JSON.stringify(event),
+            headers: { group: groupName(prefix, 'audit.v1', 'auth-audit'), error: 'the store was away' },
+          },
+        ],
+      });
       return id;
     };
-    const entry = (action: string) => ({ action, outcome: 'success', actor: { kind: 'user', id: 'u1', name: 'ada', via: '' }, target: null, code: null, count: 1, requestId: 'r1' });
-    const trail = async (): Promise<string[]> => (await json(admin(`--organization ${name} --json audit list`))).map(({ action }: { action: string }) => action);
+    const entry = (action: string) => ({
+      action,
+      outcome: 'success',
+      actor: { kind: 'user', id: 'u1', name: 'ada', via: '' },
+      target: null,
+      code: null,
+      count: 1,
+      requestId: 'r1',
+    });
+    const trail = async (): Promise<string[]> =>
+      (await json(admin(`--organization ${name} --json audit list`))).map(({ action }: { action: string }) => action);
 
     await bury(entry('lost.one'));
     await bury(entry('lost.two'));
     expect(await printed(admin('events replay'))).toMatch(/^Job +Ran +Done\nauth\/dead-letters +yes +2\n$/);
     expect((await trail()).filter((action) => action.startsWith('lost.'))).toEqual(['lost.two', 'lost.one']);
     const broken = await bury({ action: 'lost.three' });
-    for (let round = 0; round < 2; round++) expect(await sentence(admin('events replay'))).toMatch(new RegExp(`^The audit event ${broken} failed again \\(.*\\); it and the later ones stay dead letters$`));
+    for (let round = 0; round < 2; round++)
+      expect(await sentence(admin('events replay'))).toMatch(
+        new RegExp(`^The audit event ${broken} failed again \\(.*\\); it and the later ones stay dead letters$`),
+      );
     await producer.disconnect();
   });
 });

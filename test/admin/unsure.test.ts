@@ -14,54 +14,82 @@ import { commandLine, json, printed, sentence } from './command-line.ts';
 describe('the admin command line, when credits does not say whether it was done', () => {
   let stack: Stack;
   let tenant: Tenant;
-  beforeAll(async () => { stack = await startStack(); });
+  beforeAll(async () => {
+    stack = await startStack();
+  });
   afterAll(() => stack.stop());
-  beforeEach(async () => { tenant = await stack.tenant(); });
+  beforeEach(async () => {
+    tenant = await stack.tenant();
+  });
 
-  const on = (words: string, given?: Record<string, string>) => commandLine(stack.env)(`--organization ${tenant.name} ${words}`, given);
+  const on = (words: string, given?: Record<string, string>) =>
+    commandLine(stack.env)(`--organization ${tenant.name} ${words}`, given);
   const granted = async (): Promise<number> => (await json(on('--json credits balance'))).grantedMicros / 1e6;
   /** The id that the operator is told to repeat a grant with. */
-  const idIn = (stderr: string): string => /^Repeat it with --id (\S{36}): it is then done once\n$/m.exec(stderr)?.[1] as string;
+  const idIn = (stderr: string): string =>
+    /^Repeat it with --id (\S{36}): it is then done once\n$/m.exec(stderr)?.[1] as string;
 
   /** A process of credits that does what it is asked, and then fails. */
   async function doingThenFailing(error: ServiceError) {
     const keys = keyFolderOf(stack.folder);
-    const identity = openIdentity({ name: 'credits', keyFile: keyFileOf(keys, 'credits'), peersFile: peersFileOf(keys) });
+    const identity = openIdentity({
+      name: 'credits',
+      keyFile: keyFileOf(keys, 'credits'),
+      peersFile: peersFileOf(keys),
+    });
     const handlers = {
       async grant(request, { principal }) {
-        await stack.operator.client(CreditsServiceService, 'credits').grant(request, stack.operator.as(organizationOf(principal)));
+        await stack.operator
+          .client(CreditsServiceService, 'credits')
+          .grant(request, stack.operator.as(organizationOf(principal)));
         throw error;
       },
     } satisfies Partial<Handlers<typeof CreditsServiceService>>;
-    return startServer({ listen: '127.0.0.1:0', identity, log: makeLog('credits', 'silent'), services: [served(CreditsServiceService, handlers as unknown as Handlers<typeof CreditsServiceService>)] });
+    return startServer({
+      listen: '127.0.0.1:0',
+      identity,
+      log: makeLog('credits', 'silent'),
+      services: [served(CreditsServiceService, handlers as unknown as Handlers<typeof CreditsServiceService>)],
+    });
   }
 
   it.each([
     ['OUTCOME_UNKNOWN', 'It cannot be told whether this was done'],
     ['UNAVAILABLE', 'A part of the service is not available'],
     ['INTERNAL', 'Unexpected server error'],
-  ] as const)('a grant that was done and answered %s is done once when it is repeated as the command line says', async (reason, message) => {
-    const { address, drain } = await doingThenFailing(new ServiceError(reason));
-    const { code, stdout, stderr } = await on('credits grant 5', { CREDITS_ADDRESS: address });
-    await drain(0);
-    expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: `${message}\nRepeat it with --id ${idIn(stderr)}: it is then done once\n` });
-    expect(await granted()).toBe(5);
-    expect(await printed(on(`credits grant 5 --id ${idIn(stderr)}`))).toMatch(/^granted +5$/m);
-    expect(await granted()).toBe(5);
-  });
+  ] as const)(
+    'a grant that was done and answered %s is done once when it is repeated as the command line says',
+    async (reason, message) => {
+      const { address, drain } = await doingThenFailing(new ServiceError(reason));
+      const { code, stdout, stderr } = await on('credits grant 5', { CREDITS_ADDRESS: address });
+      await drain(0);
+      expect({ code, stdout, stderr }).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `${message}\nRepeat it with --id ${idIn(stderr)}: it is then done once\n`,
+      });
+      expect(await granted()).toBe(5);
+      expect(await printed(on(`credits grant 5 --id ${idIn(stderr)}`))).toMatch(/^granted +5$/m);
+      expect(await granted()).toBe(5);
+    },
+  );
 
   it('of credits that stands still nothing is said that may be wrong: a grant names its id, a rebuild is not told to be undone', async () => {
     const pids = stack.pidsOf('credits');
     await Promise.all(pids.map(pause));
     let stderr: string;
     try {
-      const rebuilding = stack.operator.client(CreditsServiceService, 'credits').rebuildLedger({}, { ...stack.operator.as(tenant.organizationId), deadline: Date.now() + 2_000 });
+      const rebuilding = stack.operator
+        .client(CreditsServiceService, 'credits')
+        .rebuildLedger({}, { ...stack.operator.as(tenant.organizationId), deadline: Date.now() + 2_000 });
       await expect(rebuilding).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
       ({ stderr } = await on('credits grant 5'));
     } finally {
       for (const pid of pids) process.kill(pid, 'SIGCONT');
     }
-    expect(stderr).toBe(`credits does not answer at ${stack.env.CREDITS_ADDRESS}: is it running?\nRepeat it with --id ${idIn(stderr)}: it is then done once\n`);
+    expect(stderr).toBe(
+      `credits does not answer at ${stack.env.CREDITS_ADDRESS}: is it running?\nRepeat it with --id ${idIn(stderr)}: it is then done once\n`,
+    );
     for (const _again of [1, 2]) await printed(on(`credits grant 5 --id ${idIn(stderr)}`));
     expect(await granted()).toBe(5);
   });
@@ -70,6 +98,8 @@ describe('the admin command line, when credits does not say whether it was done'
     const id = newId();
     await printed(on(`credits grant 5 --id ${id}`));
     expect(await sentence(on(`credits grant 6 --id ${id}`))).not.toContain('Repeat');
-    expect(await sentence(on('credits grant 5', { AUTH_ADDRESS: '127.0.0.1:1' }))).toBe('auth does not answer at 127.0.0.1:1: is it running?');
+    expect(await sentence(on('credits grant 5', { AUTH_ADDRESS: '127.0.0.1:1' }))).toBe(
+      'auth does not answer at 127.0.0.1:1: is it running?',
+    );
   });
 });

@@ -2,7 +2,20 @@ import { newId } from 'platform/ids.ts';
 import { anId, aTime, expectRefusal } from '../refusal.ts';
 import { expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
 
-const SUMMARY = ['actor', 'agent', 'agentVersion', 'charge', 'createdAt', 'error', 'finishedAt', 'id', 'sessionId', 'startedAt', 'status', 'usage'];
+const SUMMARY = [
+  'actor',
+  'agent',
+  'agentVersion',
+  'charge',
+  'createdAt',
+  'error',
+  'finishedAt',
+  'id',
+  'sessionId',
+  'startedAt',
+  'status',
+  'usage',
+];
 const WHOLE = [...SUMMARY, 'args', 'messages', 'output'].sort();
 const AGENTS = [
   expressionAgent('good', '{ "got": $ }', { pricing: { base: 2, max: 3, perUnit: { steps: 0 } } }),
@@ -16,7 +29,8 @@ beforeAll(async () => {
   stack = await startStack();
   tenant = await stack.tenant({ credits: 100, agents: AGENTS });
   runs = [];
-  for (const agentName of ['good', 'bad', 'good', 'good', 'bad']) runs.push(await tenant.request('POST', '/api/agent/run', { agentName, args: { n: runs.length } }));
+  for (const agentName of ['good', 'bad', 'good', 'good', 'bad'])
+    runs.push(await tenant.request('POST', '/api/agent/run', { agentName, args: { n: runs.length } }));
 });
 afterAll(() => stack.stop());
 
@@ -25,7 +39,8 @@ const idsOf = ({ body }: Reply): string[] => body.items.map(({ id }: { id: strin
 
 describe('GET /api/agent/executions', () => {
   const list = (query = '') => tenant.request('GET', `/api/agent/executions${query}`);
-  const nextOf = ({ headers }: Reply): string | undefined => /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
+  const nextOf = ({ headers }: Reply): string | undefined =>
+    /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
 
   describe('200', () => {
     it('lists newest first, without args, output and messages', async () => {
@@ -35,9 +50,15 @@ describe('GET /api/agent/executions', () => {
     });
 
     it('filters by agent, by status, and by both', async () => {
-      const [good, failed, none] = [await list('?agent=good'), await list('?status=failed'), await list('?agent=good&status=failed')];
+      const [good, failed, none] = [
+        await list('?agent=good'),
+        await list('?status=failed'),
+        await list('?agent=good&status=failed'),
+      ];
       expect([idsOf(good).length, idsOf(failed).length, idsOf(none)]).toEqual([3, 2, []]);
-      expect(new Set(failed.body.items.map(({ agent, status }: { agent: string; status: string }) => `${agent} ${status}`))).toEqual(new Set(['bad failed']));
+      expect(
+        new Set(failed.body.items.map(({ agent, status }: { agent: string; status: string }) => `${agent} ${status}`)),
+      ).toEqual(new Set(['bad failed']));
     });
 
     it('is empty for an agent that is not there', async () => {
@@ -65,9 +86,16 @@ describe('GET /api/agent/executions', () => {
 
   describe('400', () => {
     it.each([
-      ['an unknown status', '?status=done', '/status'], ['an unknown parameter', '?colour=red', '/colour'], ['a page number', '?page=1', '/page'],
-      ['a repeated parameter', '?agent=a&agent=b', '/agent'], ['a cursor that is none', '?cursor=abc', '/cursor'],
-      ...['0', '-1', '101', '1.5', 'x', '', '1e1', '99999999999'].map((size) => [`pageSize "${size}"`, `?pageSize=${size}`, '/pageSize']),
+      ['an unknown status', '?status=done', '/status'],
+      ['an unknown parameter', '?colour=red', '/colour'],
+      ['a page number', '?page=1', '/page'],
+      ['a repeated parameter', '?agent=a&agent=b', '/agent'],
+      ['a cursor that is none', '?cursor=abc', '/cursor'],
+      ...['0', '-1', '101', '1.5', 'x', '', '1e1', '99999999999'].map((size) => [
+        `pageSize "${size}"`,
+        `?pageSize=${size}`,
+        '/pageSize',
+      ]),
     ])('refuses %s', async (_what, query, at) => expectRefusal(await list(query), 400, 'invalid_request', { at }));
   });
 
@@ -89,32 +117,61 @@ describe('GET /api/agent/executions/{id}', () => {
       const reply = await get(agentExecutionId);
       expect(Object.keys(reply.body).sort()).toEqual(WHOLE);
       expect(reply.body).toEqual({
-        id: agentExecutionId, sessionId, agent: 'good', agentVersion: 1, status: 'succeeded', args: { n: 2 }, output: { got: { n: 2 } }, error: null, messages,
-        actor: { kind: 'server_token', id: anId, name: 'tests' }, charge: 2, usage: expect.any(Object), createdAt: aTime, startedAt: aTime, finishedAt: aTime,
+        id: agentExecutionId,
+        sessionId,
+        agent: 'good',
+        agentVersion: 1,
+        status: 'succeeded',
+        args: { n: 2 },
+        output: { got: { n: 2 } },
+        error: null,
+        messages,
+        actor: { kind: 'server_token', id: anId, name: 'tests' },
+        charge: 2,
+        usage: expect.any(Object),
+        createdAt: aTime,
+        startedAt: aTime,
+        finishedAt: aTime,
       });
     });
 
     it('shows all of a run that failed', async () => {
       const { body } = await get(runs[1]!.body.agentExecutionId);
       expect(Object.keys(body).sort()).toEqual(WHOLE);
-      expect(body).toMatchObject({ status: 'failed', output: null, error: { code: 'agent_failed', message: expect.any(String) }, charge: 0, messages: [] });
+      expect(body).toMatchObject({
+        status: 'failed',
+        output: null,
+        error: { code: 'agent_failed', message: expect.any(String) },
+        charge: 0,
+        messages: [],
+      });
       expect(Object.keys(body.error).sort()).toEqual(['code', 'message']);
     });
 
     it('orders its times', async () => {
-      const { body: { createdAt, startedAt, finishedAt } } = await get(runs[0]!.body.agentExecutionId);
+      const {
+        body: { createdAt, startedAt, finishedAt },
+      } = await get(runs[0]!.body.agentExecutionId);
       expect([createdAt, startedAt, finishedAt]).toEqual([createdAt, startedAt, finishedAt].toSorted());
     });
 
     it('takes a price as it was when the agent ran', async () => {
-      const version = await stack.tenant({ credits: 10, agents: [...AGENTS, expressionAgent('good', '{ "second": true }', { pricing: { base: 1, max: 1 } })] });
+      const version = await stack.tenant({
+        credits: 10,
+        agents: [...AGENTS, expressionAgent('good', '{ "second": true }', { pricing: { base: 1, max: 1 } })],
+      });
       const { body } = await version.request('POST', '/api/agent/run', { agentName: 'good', args: {} });
-      expect((await version.request('GET', `/api/agent/executions/${body.agentExecutionId}`)).body).toMatchObject({ agentVersion: 2, charge: 1, output: { second: true } });
+      expect((await version.request('GET', `/api/agent/executions/${body.agentExecutionId}`)).body).toMatchObject({
+        agentVersion: 2,
+        charge: 1,
+        output: { second: true },
+      });
     });
   });
 
   describe('400', () => {
-    it('refuses a query parameter', async () => expectRefusal(await get(newId(), '?include=args'), 400, 'invalid_request', { at: '/include' }));
+    it('refuses a query parameter', async () =>
+      expectRefusal(await get(newId(), '?include=args'), 400, 'invalid_request', { at: '/include' }));
   });
 
   describe('404', () => {

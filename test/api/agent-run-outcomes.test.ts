@@ -3,7 +3,16 @@ import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/ids.ts';
 import { gatewayToFirstAgents, type Part } from '../part.ts';
 import { anId, expectRefusal } from '../refusal.ts';
-import { eventually, expressionAgent, request, startStack, untilAvailable, type Reply, type Stack, type Tenant } from '../stack.ts';
+import {
+  eventually,
+  expressionAgent,
+  request,
+  startStack,
+  untilAvailable,
+  type Reply,
+  type Stack,
+  type Tenant,
+} from '../stack.ts';
 
 const ENDLESS = '( $again := function($n) { $again($n + 1) }; $again(0) )';
 const AGENTS = [
@@ -25,22 +34,41 @@ afterAll(() => stack.stop());
 
 const run = (tenant: Tenant, agentName: string, args: unknown = {}, key?: string): Promise<Reply> =>
   tenant.request('POST', '/api/agent/run', { agentName, args }, key === undefined ? {} : { 'Idempotency-Key': key });
-const executionsOf = async (tenant: Tenant, query = ''): Promise<{ id: string; status: string; charge: number | null }[]> => (await tenant.request('GET', `/api/agent/executions${query}`)).body.items;
+const executionsOf = async (
+  tenant: Tenant,
+  query = '',
+): Promise<{ id: string; status: string; charge: number | null }[]> =>
+  (await tenant.request('GET', `/api/agent/executions${query}`)).body.items;
 const credits = () => stack.operator.client(CreditsServiceService, 'credits');
-const ledgerOf = async (tenant: Tenant) => (await credits().listLedgerRows({ pageSize: 100, beforeSequence: 0 }, stack.operator.as(tenant.organizationId))).rows;
-const availableTo = async (tenant: Tenant) => (await credits().getBalance({}, stack.operator.as(tenant.organizationId))).account!.availableMicros / 1e6;
+const ledgerOf = async (tenant: Tenant) =>
+  (await credits().listLedgerRows({ pageSize: 100, beforeSequence: 0 }, stack.operator.as(tenant.organizationId))).rows;
+const availableTo = async (tenant: Tenant) =>
+  (await credits().getBalance({}, stack.operator.as(tenant.organizationId))).account!.availableMicros / 1e6;
 const withoutRequestId = ({ body }: Reply) => ({ ...body, requestId: undefined });
 
 /** Starts a run and waits for its record. It ends when its connection is dropped, unless it carries a key. */
-async function startRun(tenant: Tenant, agentName: string, key?: string, at = stack.baseUrl): Promise<{ drop(): void }> {
+async function startRun(
+  tenant: Tenant,
+  agentName: string,
+  key?: string,
+  at = stack.baseUrl,
+): Promise<{ drop(): void }> {
   const before = (await executionsOf(tenant)).length;
   const client = new AbortController();
   const headers: Record<string, string> = key === undefined ? {} : { 'Idempotency-Key': key };
-  void untilAvailable(() => request(at, 'POST', '/api/agent/run', { token: tenant.token, body: { agentName, args: {} }, headers, signal: client.signal })).catch(() => undefined);
+  void untilAvailable(() =>
+    request(at, 'POST', '/api/agent/run', {
+      token: tenant.token,
+      body: { agentName, args: {} },
+      headers,
+      signal: client.signal,
+    }),
+  ).catch(() => undefined);
   await eventually(async () => (await executionsOf(tenant)).length > before);
   return { drop: () => client.abort() };
 }
-const allEnded = (tenant: Tenant) => eventually(async () => (await executionsOf(tenant)).every(({ status }) => !['queued', 'running'].includes(status)));
+const allEnded = (tenant: Tenant) =>
+  eventually(async () => (await executionsOf(tenant)).every(({ status }) => !['queued', 'running'].includes(status)));
 
 describe('POST /api/agent/run', () => {
   describe('402', () => {
@@ -55,7 +83,11 @@ describe('POST /api/agent/run', () => {
 
     it('leaves no execution and no row in the ledger', async () => {
       await run(poor, 'dear');
-      expect([await executionsOf(poor), (await ledgerOf(poor)).map(({ kind }) => kind), await availableTo(poor)]).toEqual([[], ['GRANT'], 4]);
+      expect([
+        await executionsOf(poor),
+        (await ledgerOf(poor)).map(({ kind }) => kind),
+        await availableTo(poor),
+      ]).toEqual([[], ['GRANT'], 4]);
     });
 
     it('is in the audit trail', async () => {
@@ -63,7 +95,10 @@ describe('POST /api/agent/run', () => {
       await stack.runJob('agents', 'refusals');
       const auth = stack.operator.client(AuthServiceService, 'auth');
       const codes = await eventually(async () => {
-        const { entries } = await auth.listAuditEntries({ pageSize: 100, beforeId: '', action: '' }, stack.operator.as(poor.organizationId));
+        const { entries } = await auth.listAuditEntries(
+          { pageSize: 100, beforeId: '', action: '' },
+          stack.operator.as(poor.organizationId),
+        );
         return entries.find(({ code }) => code === 'insufficient_credits');
       });
       expect(codes).toMatchObject({ outcome: 'denied', actorKind: 'server_token', actorName: 'tests' });
@@ -71,10 +106,18 @@ describe('POST /api/agent/run', () => {
 
     it('leaves the idempotency key free, for any body', async () => {
       const [first, second] = [newId(), newId()];
-      expect([(await run(poor, 'dear', {}, first)).status, (await run(poor, 'dear', {}, second)).status]).toEqual([402, 402]);
-      await credits().grant({ id: newId(), amountMicros: 10_000_000, note: '' }, stack.operator.as(poor.organizationId));
+      expect([(await run(poor, 'dear', {}, first)).status, (await run(poor, 'dear', {}, second)).status]).toEqual([
+        402, 402,
+      ]);
+      await credits().grant(
+        { id: newId(), amountMicros: 10_000_000, note: '' },
+        stack.operator.as(poor.organizationId),
+      );
       const replies = [await run(poor, 'dear', {}, first), await run(poor, 'hello', { other: 1 }, second)];
-      expect(replies.map(({ status, headers }) => [status, headers.get('idempotency-replayed')])).toEqual([[200, null], [200, null]]);
+      expect(replies.map(({ status, headers }) => [status, headers.get('idempotency-replayed')])).toEqual([
+        [200, null],
+        [200, null],
+      ]);
     });
   });
 
@@ -83,11 +126,19 @@ describe('POST /api/agent/run', () => {
     beforeAll(async () => {
       tenant = await stack.tenant({ credits: 10, agents: AGENTS });
     });
-    const ids = (reply: Reply) => ({ success: false, sessionId: reply.body.sessionId, agentExecutionId: reply.body.agentExecutionId });
+    const ids = (reply: Reply) => ({
+      success: false,
+      sessionId: reply.body.sessionId,
+      agentExecutionId: reply.body.agentExecutionId,
+    });
 
     it('tells that the agent failed, with both ids and nothing of its inside', async () => {
       const reply = await run(tenant, 'broken');
-      expectRefusal(reply, 500, 'agent_failed', { success: false, sessionId: expect.stringMatching(/^api-/), agentExecutionId: anId });
+      expectRefusal(reply, 500, 'agent_failed', {
+        success: false,
+        sessionId: expect.stringMatching(/^api-/),
+        agentExecutionId: anId,
+      });
       expect(reply.text).not.toMatch(/node_modules|\.ts\b|\.js\b|\\n\s+at /);
     });
 
@@ -113,8 +164,14 @@ describe('POST /api/agent/run', () => {
     it('ends an endless run at its limit, with both ids, and says so in its record', async () => {
       const tenant = await stack.tenant({ credits: 10, agents: AGENTS });
       const reply = await run(tenant, 'quick');
-      expectRefusal(reply, 504, 'run_timeout', { success: false, sessionId: expect.stringMatching(/^api-/), agentExecutionId: anId });
-      expect(await executionsOf(tenant)).toMatchObject([{ id: reply.body.agentExecutionId, status: 'timed_out', charge: 0 }]);
+      expectRefusal(reply, 504, 'run_timeout', {
+        success: false,
+        sessionId: expect.stringMatching(/^api-/),
+        agentExecutionId: anId,
+      });
+      expect(await executionsOf(tenant)).toMatchObject([
+        { id: reply.body.agentExecutionId, status: 'timed_out', charge: 0 },
+      ]);
     });
   });
 
@@ -129,17 +186,35 @@ describe('POST /api/agent/run', () => {
       const before = await availableTo(tenant);
       const first = await run(tenant, 'hello', { a: 1, b: [2, 3] }, key);
       const again = await run(tenant, 'hello', { b: [2, 3], a: 1 }, key);
-      expect([again.status, again.body, first.headers.get('idempotency-replayed'), again.headers.get('idempotency-replayed')]).toEqual([200, first.body, null, 'true']);
-      expect([await availableTo(tenant), Object.keys(again.body).sort()]).toEqual([before - 1, ['agent', 'agentExecutionId', 'messages', 'output', 'sessionId', 'success']]);
+      expect([
+        again.status,
+        again.body,
+        first.headers.get('idempotency-replayed'),
+        again.headers.get('idempotency-replayed'),
+      ]).toEqual([200, first.body, null, 'true']);
+      expect([await availableTo(tenant), Object.keys(again.body).sort()]).toEqual([
+        before - 1,
+        ['agent', 'agentExecutionId', 'messages', 'output', 'sessionId', 'success'],
+      ]);
     });
 
-    it.each([['a failure', 'broken'], ['a time-out', 'quick']])('answers %s again, too', async (_what, agent) => {
+    it.each([
+      ['a failure', 'broken'],
+      ['a time-out', 'quick'],
+    ])('answers %s again, too', async (_what, agent) => {
       const key = newId();
       const [first, again] = [await run(tenant, agent, {}, key), await run(tenant, agent, {}, key)];
-      expect([again.status, withoutRequestId(again), again.headers.get('idempotency-replayed')]).toEqual([first.status, withoutRequestId(first), 'true']);
+      expect([again.status, withoutRequestId(again), again.headers.get('idempotency-replayed')]).toEqual([
+        first.status,
+        withoutRequestId(first),
+        'true',
+      ]);
     });
 
-    it.each<[string, string, unknown]>([['other args', 'hello', { a: 2 }], ['another agent', 'dear', { a: 1 }]])('refuses %s under the same key: 422', async (_what, agent, args) => {
+    it.each<[string, string, unknown]>([
+      ['other args', 'hello', { a: 2 }],
+      ['another agent', 'dear', { a: 1 }],
+    ])('refuses %s under the same key: 422', async (_what, agent, args) => {
       const key = newId();
       await run(tenant, 'hello', { a: 1 }, key);
       expectRefusal(await run(tenant, agent, args, key), 422, 'idempotency_key_reused');
@@ -165,11 +240,21 @@ describe('POST /api/agent/run', () => {
         const again = await run(tenant, 'second', {}, key);
         return again.status !== 409 && again;
       });
-      expect([ended.status, ended.body.agentExecutionId, ended.headers.get('idempotency-replayed')]).toEqual([504, running!.id, 'true']);
+      expect([ended.status, ended.body.agentExecutionId, ended.headers.get('idempotency-replayed')]).toEqual([
+        504,
+        running!.id,
+        'true',
+      ]);
     });
 
-    it.each([['an invalid request', 'hello', 'no-object'], ['an unknown agent', 'nobody', {}]])('stays free after %s', async (_what, agent, args) => {
-      const strict = await stack.tenant({ credits: 1, agents: [expressionAgent('hello', '{}', { argumentsSchema: { type: 'object' } })] });
+    it.each([
+      ['an invalid request', 'hello', 'no-object'],
+      ['an unknown agent', 'nobody', {}],
+    ])('stays free after %s', async (_what, agent, args) => {
+      const strict = await stack.tenant({
+        credits: 1,
+        agents: [expressionAgent('hello', '{}', { argumentsSchema: { type: 'object' } })],
+      });
       const key = newId();
       expect((await run(strict, agent, args, key)).status).toBeGreaterThanOrEqual(400);
       expect((await run(strict, 'hello', {}, key)).status).toBe(200);
@@ -177,7 +262,9 @@ describe('POST /api/agent/run', () => {
 
     it('takes 255 characters, not 256, and not none', async () => {
       expect((await run(tenant, 'hello', {}, 'k'.repeat(255))).status).toBe(200);
-      expectRefusal(await run(tenant, 'hello', {}, 'k'.repeat(256)), 400, 'invalid_request', { at: '/Idempotency-Key' });
+      expectRefusal(await run(tenant, 'hello', {}, 'k'.repeat(256)), 400, 'invalid_request', {
+        at: '/Idempotency-Key',
+      });
       expectRefusal(await run(tenant, 'hello', {}, ''), 400, 'invalid_request', { at: '/Idempotency-Key' });
     });
   });
@@ -194,7 +281,10 @@ describe('too much at once', () => {
     const start = () => startRun(tenant, 'slow', undefined, `http://${beside.address}`);
     drops = [(await start()).drop, (await start()).drop];
     // a run takes its place after its record and its reservation
-    await eventually(async () => (await credits().getBalance({}, stack.operator.as(tenant.organizationId))).account?.openReservations === 2);
+    await eventually(
+      async () =>
+        (await credits().getBalance({}, stack.operator.as(tenant.organizationId))).account?.openReservations === 2,
+    );
   });
   afterAll(() => void beside.child.kill('SIGTERM'));
 
@@ -206,7 +296,10 @@ describe('too much at once', () => {
 
   it('503: refuses a run when the queue is full, and leaves neither record nor reservation', async () => {
     const other = await stack.tenant({ credits: 10, agents: AGENTS });
-    const reply = await request(`http://${beside.address}`, 'POST', '/api/agent/run', { token: other.token, body: { agentName: 'hello', args: {} } });
+    const reply = await request(`http://${beside.address}`, 'POST', '/api/agent/run', {
+      token: other.token,
+      body: { agentName: 'hello', args: {} },
+    });
     expectRefusal(reply, 503, 'queue_full');
     expect([Number(reply.headers.get('retry-after')) > 0, await executionsOf(other)]).toEqual([true, []]);
     await eventually(async () => (await availableTo(other)) === 10);
@@ -215,7 +308,10 @@ describe('too much at once', () => {
   it('cancels a run when its client goes away, and charges no base price', async () => {
     for (const drop of drops) drop();
     await allEnded(tenant);
-    expect((await executionsOf(tenant)).map(({ status, charge }) => [status, charge])).toEqual([['cancelled', 0], ['cancelled', 0]]);
+    expect((await executionsOf(tenant)).map(({ status, charge }) => [status, charge])).toEqual([
+      ['cancelled', 0],
+      ['cancelled', 0],
+    ]);
     await eventually(async () => (await availableTo(tenant)) === 10);
   });
 });

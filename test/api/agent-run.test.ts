@@ -3,10 +3,22 @@ import { newId } from 'platform/ids.ts';
 import { anId, expectRefusal, pathsOf } from '../refusal.ts';
 import { expressionAgent, startStack, type Stack, type Tenant } from '../stack.ts';
 
-const order = { type: 'object', required: ['item'], additionalProperties: false, properties: { item: { type: 'string' }, colour: { enum: ['secret-red', 'secret-blue'] }, size: { const: 'secret-size' } } };
+const order = {
+  type: 'object',
+  required: ['item'],
+  additionalProperties: false,
+  properties: {
+    item: { type: 'string' },
+    colour: { enum: ['secret-red', 'secret-blue'] },
+    size: { const: 'secret-size' },
+  },
+};
 const AGENTS = [
   expressionAgent('quote', '{ "line": item & "!" }', {
-    description: 'Quotes an order.', argumentsSchema: order, outputSchema: { type: 'object' }, pricing: { base: 1, max: 2, perUnit: { steps: 0.001 } },
+    description: 'Quotes an order.',
+    argumentsSchema: order,
+    outputSchema: { type: 'object' },
+    pricing: { base: 1, max: 2, perUnit: { steps: 0.001 } },
   }),
   expressionAgent('echo', '{ "echo": $ }'),
   expressionAgent('bare', '{ "ran": true }', { argumentsSchema: undefined, pricing: undefined }),
@@ -20,8 +32,14 @@ beforeAll(async () => {
   stack = await startStack();
   tenant = await stack.tenant({ credits: 100, agents: AGENTS });
   const agents = stack.operator.client(AgentsServiceService, 'agents');
-  await agents.applyAgent({ definition: JSON.stringify(expressionAgent('draft', '{}')) }, stack.operator.as(tenant.organizationId));
-  await agents.applyAgent({ definition: JSON.stringify(expressionAgent('retired', '{}')) }, stack.operator.as(tenant.organizationId));
+  await agents.applyAgent(
+    { definition: JSON.stringify(expressionAgent('draft', '{}')) },
+    stack.operator.as(tenant.organizationId),
+  );
+  await agents.applyAgent(
+    { definition: JSON.stringify(expressionAgent('retired', '{}')) },
+    stack.operator.as(tenant.organizationId),
+  );
   await agents.publishAgent({ name: 'retired', version: undefined }, stack.operator.as(tenant.organizationId));
   await agents.retireAgent({ name: 'retired' }, stack.operator.as(tenant.organizationId));
 });
@@ -33,7 +51,10 @@ describe('GET /api/agent/run', () => {
   describe('200', () => {
     it('names the runnable agents alone, by name, and nothing else of them', async () => {
       const reply = await list();
-      expect([reply.status, reply.body]).toEqual([200, { agents: [{ name: 'bare' }, { name: 'echo' }, { name: 'quote' }] }]);
+      expect([reply.status, reply.body]).toEqual([
+        200,
+        { agents: [{ name: 'bare' }, { name: 'echo' }, { name: 'quote' }] },
+      ]);
     });
 
     it('adds what include names', async () => {
@@ -41,7 +62,12 @@ describe('GET /api/agent/run', () => {
       const names = ['argumentsSchema', 'description', 'name', 'outputSchema', 'pricing', 'version'];
       expect(body.agents.map((agent: object) => Object.keys(agent).sort())).toEqual([names, names, names]);
       expect(body.agents[2]).toEqual({
-        name: 'quote', description: 'Quotes an order.', argumentsSchema: order, outputSchema: { type: 'object' }, pricing: { base: 1, max: 2, perUnit: { steps: 0.001 } }, version: 1,
+        name: 'quote',
+        description: 'Quotes an order.',
+        argumentsSchema: order,
+        outputSchema: { type: 'object' },
+        pricing: { base: 1, max: 2, perUnit: { steps: 0.001 } },
+        version: 1,
       });
       expect(body.agents[0]).toMatchObject({ name: 'bare', argumentsSchema: null, outputSchema: null });
     });
@@ -57,8 +83,12 @@ describe('GET /api/agent/run', () => {
   });
 
   describe('400', () => {
-    it.each([['a field that cannot be included', '?include=secrets', '/include'], ['an empty include', '?include=', '/include'], ['include twice', '?include=version&include=pricing', '/include'], ['an unknown parameter', '?page=1', '/page']])(
-      'refuses %s', async (_what, query, at) => expectRefusal(await list(query), 400, 'invalid_request', { at }));
+    it.each([
+      ['a field that cannot be included', '?include=secrets', '/include'],
+      ['an empty include', '?include=', '/include'],
+      ['include twice', '?include=version&include=pricing', '/include'],
+      ['an unknown parameter', '?page=1', '/page'],
+    ])('refuses %s', async (_what, query, at) => expectRefusal(await list(query), 400, 'invalid_request', { at }));
   });
 
   describe('403', () => {
@@ -70,18 +100,31 @@ describe('GET /api/agent/run', () => {
 });
 
 describe('POST /api/agent/run', () => {
-  const run = (agentName: unknown, args?: unknown, headers?: Record<string, string>) => tenant.request('POST', '/api/agent/run', { agentName, args }, headers);
+  const run = (agentName: unknown, args?: unknown, headers?: Record<string, string>) =>
+    tenant.request('POST', '/api/agent/run', { agentName, args }, headers);
 
   describe('200', () => {
     it('answers with exactly the run result of the contract', async () => {
       const reply = await run('quote', { item: 'tea' });
       const { sessionId } = reply.body;
-      expect([reply.status, reply.body]).toEqual([200, { success: true, sessionId, agentExecutionId: anId, agent: 'quote', output: { line: 'tea!' }, messages: reply.body.messages }]);
+      expect([reply.status, reply.body]).toEqual([
+        200,
+        {
+          success: true,
+          sessionId,
+          agentExecutionId: anId,
+          agent: 'quote',
+          output: { line: 'tea!' },
+          messages: reply.body.messages,
+        },
+      ]);
       expect([sessionId.slice(0, 4), sessionId.slice(4)]).toEqual(['api-', anId]);
     });
 
     it('gives each message a role and parts of type and text', async () => {
-      const { body: { messages } } = await run('quote', { item: 'tea' });
+      const {
+        body: { messages },
+      } = await run('quote', { item: 'tea' });
       expect(Array.isArray(messages)).toBe(true);
       for (const message of messages) {
         expect(message).toEqual({ role: expect.any(String), parts: expect.any(Array) });
@@ -89,13 +132,22 @@ describe('POST /api/agent/run', () => {
       }
     });
 
-    it.each([['null', null], ['zero', 0], ['an empty string', ''], ['false', false], ['an object of objects', { a: { b: [1, 'two', null] } }], ['unicode', 'žluťoučký 🐎']])(
-      'gives %s to an agent whose schema takes any value', async (_what, args) => {
-        const reply = await run('echo', args);
-        expect([reply.status, reply.body.output]).toEqual([200, { echo: args }]);
-      });
+    it.each([
+      ['null', null],
+      ['zero', 0],
+      ['an empty string', ''],
+      ['false', false],
+      ['an object of objects', { a: { b: [1, 'two', null] } }],
+      ['unicode', 'žluťoučký 🐎'],
+    ])('gives %s to an agent whose schema takes any value', async (_what, args) => {
+      const reply = await run('echo', args);
+      expect([reply.status, reply.body.output]).toEqual([200, { echo: args }]);
+    });
 
-    it.each([['{}', {}], ['null', null]])('runs an agent without a schema with %s', async (_what, args) => {
+    it.each([
+      ['{}', {}],
+      ['null', null],
+    ])('runs an agent without a schema with %s', async (_what, args) => {
       expect((await run('bare', args)).body).toMatchObject({ success: true, output: { ran: true } });
     });
 
@@ -121,14 +173,26 @@ describe('POST /api/agent/run', () => {
       ['args over 256 KiB', { agentName: 'echo', args: 'x'.repeat(262_144 - 1) }, '/args'],
       ['a body that is an array', [], ''],
       ['a body that is null', 'null', ''],
-    ])('refuses %s', async (_what, body, at) => expectRefusal(await tenant.request('POST', '/api/agent/run', body), 400, 'invalid_request', { at }));
+    ])('refuses %s', async (_what, body, at) =>
+      expectRefusal(await tenant.request('POST', '/api/agent/run', body), 400, 'invalid_request', { at }),
+    );
 
     it('refuses a query parameter', async () => {
-      expectRefusal(await tenant.request('POST', '/api/agent/run?dryRun=true', { agentName: 'echo', args: {} }), 400, 'invalid_request', { at: '/dryRun' });
+      expectRefusal(
+        await tenant.request('POST', '/api/agent/run?dryRun=true', { agentName: 'echo', args: {} }),
+        400,
+        'invalid_request',
+        { at: '/dryRun' },
+      );
     });
 
     it('refuses an unknown member before it looks for the agent', async () => {
-      expectRefusal(await tenant.request('POST', '/api/agent/run', { agentName: 'nobody', args: {}, extra: 1 }), 400, 'invalid_request', { at: '/extra' });
+      expectRefusal(
+        await tenant.request('POST', '/api/agent/run', { agentName: 'nobody', args: {}, extra: 1 }),
+        400,
+        'invalid_request',
+        { at: '/extra' },
+      );
     });
 
     it('names every violation of the argument schema', async () => {
@@ -146,11 +210,19 @@ describe('POST /api/agent/run', () => {
       expect(pathsOf(await run('quote', args))).toHaveLength(20);
     });
 
-    it.each([['an object with a member', { a: 1 }], ['an array', []], ['a string', ''], ['zero', 0]])('refuses %s for an agent without a schema', async (_what, args) => {
+    it.each([
+      ['an object with a member', { a: 1 }],
+      ['an array', []],
+      ['a string', ''],
+      ['zero', 0],
+    ])('refuses %s for an agent without a schema', async (_what, args) => {
       expectRefusal(await run('bare', args), 400, 'invalid_args', { at: '/args' });
     });
 
-    it.each([['is not functional', 'chat'], ['needs interactive tools', 'form']])('refuses an agent that %s', async (_what, name) => {
+    it.each([
+      ['is not functional', 'chat'],
+      ['needs interactive tools', 'form'],
+    ])('refuses an agent that %s', async (_what, name) => {
       expectRefusal(await run(name, {}), 400, 'agent_not_runnable');
     });
 
@@ -169,13 +241,23 @@ describe('POST /api/agent/run', () => {
     });
 
     it('opens to the same token with the tier', async () => {
-      const professional = await stack.tenant({ tier: 'professional', credits: 10, agents: [expressionAgent('echo', '{}')] });
+      const professional = await stack.tenant({
+        tier: 'professional',
+        credits: 10,
+        agents: [expressionAgent('echo', '{}')],
+      });
       expect((await professional.request('POST', '/api/agent/run', { agentName: 'echo', args: {} })).status).toBe(200);
     });
   });
 
   describe('404', () => {
-    it.each([['unknown', `agent-${newId()}`], ['not published yet', 'draft'], ['retired', 'retired'], ['empty', ''], ['of another case', 'ECHO']])('answers an agent that is %s', async (_what, name) => {
+    it.each([
+      ['unknown', `agent-${newId()}`],
+      ['not published yet', 'draft'],
+      ['retired', 'retired'],
+      ['empty', ''],
+      ['of another case', 'ECHO'],
+    ])('answers an agent that is %s', async (_what, name) => {
       expectRefusal(await run(name, {}), 404, 'not_found');
     });
 

@@ -14,25 +14,44 @@ const asUser = async ({ administrator, organizationId }: Tenant) => {
   return stack.operator.asPrincipal(principal!);
 };
 const bearing = (token: string): string => `Bearer ${token}`;
-const ask = (authorization: string | undefined, { verb, path } = { verb: 'GET', path: '/api/memory/types' }): Promise<Reply> =>
+const ask = (
+  authorization: string | undefined,
+  { verb, path } = { verb: 'GET', path: '/api/memory/types' },
+): Promise<Reply> =>
   request(stack.baseUrl, verb, path, { headers: authorization === undefined ? {} : { Authorization: authorization } });
 
 beforeAll(async () => {
   stack = await startStack();
   tenant = await stack.tenant();
-  const { value: revoked } = await auth().createServerToken({ name: 'revoked', expiresAt: undefined }, await asUser(tenant));
+  const { value: revoked } = await auth().createServerToken(
+    { name: 'revoked', expiresAt: undefined },
+    await asUser(tenant),
+  );
   expect((await ask(bearing(revoked))).status).toBe(200);
   await auth().revokeServerToken({ idOrName: 'revoked' }, await asUser(tenant));
   const user = await asUser(tenant);
-  const { value: expired } = await auth().createServerToken({ name: 'short', expiresAt: new Date(Date.now() + 10_000).toISOString() }, user);
+  const { value: expired } = await auth().createServerToken(
+    { name: 'short', expiresAt: new Date(Date.now() + 10_000).toISOString() },
+    user,
+  );
   const gone = await stack.tenant();
   expect((await ask(bearing(gone.token))).status).toBe(200);
   await auth().deactivateOrganization({ id: gone.organizationId }, stack.operator.as());
   await eventually(async () => (await ask(bearing(expired))).status === 401);
   refused = {
-    missing: undefined, 'another scheme': `Basic ${Buffer.from('a:b').toString('base64')}`, 'a scheme alone': 'Bearer', 'a token alone': tenant.token, 'two tokens': `Bearer ${tenant.token} ${tenant.token}`,
-    malformed: 'Bearer nonsense', 'a wrong checksum': bearing(tenant.token.slice(0, -1) + (tenant.token.endsWith('0') ? '1' : '0')), unknown: bearing(makeToken()),
-    'cut short': bearing(tenant.token.slice(0, -1)), 'in another case': bearing(tenant.token.toUpperCase()), revoked: bearing(revoked), expired: bearing(expired), 'of a deactivated organization': bearing(gone.token),
+    missing: undefined,
+    'another scheme': `Basic ${Buffer.from('a:b').toString('base64')}`,
+    'a scheme alone': 'Bearer',
+    'a token alone': tenant.token,
+    'two tokens': `Bearer ${tenant.token} ${tenant.token}`,
+    malformed: 'Bearer nonsense',
+    'a wrong checksum': bearing(tenant.token.slice(0, -1) + (tenant.token.endsWith('0') ? '1' : '0')),
+    unknown: bearing(makeToken()),
+    'cut short': bearing(tenant.token.slice(0, -1)),
+    'in another case': bearing(tenant.token.toUpperCase()),
+    revoked: bearing(revoked),
+    expired: bearing(expired),
+    'of a deactivated organization': bearing(gone.token),
   };
 });
 afterAll(() => stack.stop());
@@ -50,7 +69,11 @@ describe('401', () => {
 
   it.each(ROUTES)('comes before any look at the body: $name', async ({ verb, path, takesBody }) => {
     const body = takesBody ? '{' : undefined;
-    expectRefusal(await request(stack.baseUrl, verb, `${path}?unknown=1`, { body, headers: { 'Content-Type': 'text/plain' } }), 401, 'unauthenticated');
+    expectRefusal(
+      await request(stack.baseUrl, verb, `${path}?unknown=1`, { body, headers: { 'Content-Type': 'text/plain' } }),
+      401,
+      'unauthenticated',
+    );
   });
 
   it('comes with HEAD, too', async () => {
@@ -70,16 +93,25 @@ describe('before a token is asked for', () => {
   it('two Authorization headers are 400, be they valid or not', async () => {
     const { host } = new URL(stack.baseUrl);
     for (const second of [tenant.token, 'nonsense']) {
-      const lines = ['GET /api/memory/types HTTP/1.1', `Host: ${host}`, 'Connection: close', `Authorization: Bearer ${tenant.token}`, `authorization: Bearer ${second}`];
+      const lines = [
+        'GET /api/memory/types HTTP/1.1',
+        `Host: ${host}`,
+        'Connection: close',
+        `Authorization: Bearer ${tenant.token}`,
+        `authorization: Bearer ${second}`,
+      ];
       expectRefusal(await exchange(stack.baseUrl, lines), 400, 'invalid_request');
     }
   });
 
-  it('health is answered', async () => expect((await ask(undefined, { verb: 'GET', path: '/health' })).status).toBe(200));
+  it('health is answered', async () =>
+    expect((await ask(undefined, { verb: 'GET', path: '/health' })).status).toBe(200));
 });
 
 describe('a valid token', () => {
-  it.each(['Bearer', 'bearer', 'BEARER'])('is taken after the scheme %s', async (scheme) => expect((await ask(`${scheme} ${tenant.token}`)).status).toBe(200));
+  it.each(['Bearer', 'bearer', 'BEARER'])('is taken after the scheme %s', async (scheme) =>
+    expect((await ask(`${scheme} ${tenant.token}`)).status).toBe(200),
+  );
 
   it('opens every route of its tier', async () => {
     const replies = await Promise.all(ROUTES.map((route) => ask(bearing(tenant.token), route)));
@@ -99,7 +131,11 @@ describe('a valid token', () => {
   it('is listed with the time of its use, never with its value', async () => {
     const { serverTokens } = await auth().listServerTokens({ pageSize: 100, afterId: '' }, await asUser(tenant));
     const used = serverTokens.find(({ name }) => name === 'tests')!;
-    expect([used.hint, Date.now() - Date.parse(used.lastUsedAt!) < 60_000, JSON.stringify(serverTokens).includes(tenant.token)]).toEqual([tenant.token.slice(0, 8), true, false]);
+    expect([
+      used.hint,
+      Date.now() - Date.parse(used.lastUsedAt!) < 60_000,
+      JSON.stringify(serverTokens).includes(tenant.token),
+    ]).toEqual([tenant.token.slice(0, 8), true, false]);
   });
 });
 
@@ -127,15 +163,24 @@ describe('the audit trail', () => {
   it('has the refusals of a known token, counted', async () => {
     const starter = await stack.tenant({ tier: 'starter' });
     await Promise.all(Array.from({ length: 3 }, () => starter.request('GET', '/api/agent/run')));
-    const { value: token } = await auth().createServerToken({ name: 'lost', expiresAt: undefined }, await asUser(starter));
+    const { value: token } = await auth().createServerToken(
+      { name: 'lost', expiresAt: undefined },
+      await asUser(starter),
+    );
     await auth().revokeServerToken({ idOrName: 'lost' }, await asUser(starter));
     await Promise.all(Array.from({ length: 2 }, () => ask(bearing(token))));
     await stack.runJob('auth', 'refusals');
     const found = await eventually(async () => {
-      const { entries } = await auth().listAuditEntries({ pageSize: 100, beforeId: '', action: '' }, stack.operator.as(starter.organizationId));
+      const { entries } = await auth().listAuditEntries(
+        { pageSize: 100, beforeId: '', action: '' },
+        stack.operator.as(starter.organizationId),
+      );
       const denied = entries.filter(({ outcome }) => outcome === 'denied');
       // one entry per minute, so there are more when the minute ends now
-      const counted = (code: string, name: string) => denied.filter((entry) => entry.code === code && entry.actorName === name).reduce((sum, { count }) => sum + count, 0);
+      const counted = (code: string, name: string) =>
+        denied
+          .filter((entry) => entry.code === code && entry.actorName === name)
+          .reduce((sum, { count }) => sum + count, 0);
       const counts = [counted('tier_required', 'tests'), counted('unauthenticated', 'lost')];
       return counts[0]! >= 3 && counts[1]! >= 2 && counts;
     });

@@ -19,18 +19,27 @@ const bearer = () => `Authorization: Bearer ${tenant.token}`;
 const bodyRoutes = ROUTES.filter(({ takesBody }) => takesBody);
 const varying = /^(date|x-request-id|ratelimit.*|keep-alive|connection)$/;
 const headersOf = ({ headers }: Reply) => Object.fromEntries([...headers].filter(([name]) => !varying.test(name)));
-const send = (line: string, lines: readonly string[] = [], body = '') => exchange(stack.baseUrl, [line, host(), bearer(), 'Connection: close', ...lines], body);
+const send = (line: string, lines: readonly string[] = [], body = '') =>
+  exchange(stack.baseUrl, [line, host(), bearer(), 'Connection: close', ...lines], body);
 
 describe('every route', () => {
   it.each(ROUTES)('answers OPTIONS without a token, with its verbs: $name', async ({ path, verb }) => {
     const { status, headers, text } = await request(stack.baseUrl, 'OPTIONS', path);
-    expect([status, text, headers.get('content-type'), headers.get('allow')?.split(', ')]).toEqual([204, '', null, expect.arrayContaining([verb, 'OPTIONS'])]);
+    expect([status, text, headers.get('content-type'), headers.get('allow')?.split(', ')]).toEqual([
+      204,
+      '',
+      null,
+      expect.arrayContaining([verb, 'OPTIONS']),
+    ]);
   });
 
-  it.each(ROUTES.filter(({ verb }) => verb === 'GET'))('answers HEAD as GET, without the body: $name', async ({ path }) => {
-    const [head, get] = [await tenant.request('HEAD', path), await tenant.request('GET', path)];
-    expect([head.status, head.text, headersOf(head)]).toEqual([get.status, '', headersOf(get)]);
-  });
+  it.each(ROUTES.filter(({ verb }) => verb === 'GET'))(
+    'answers HEAD as GET, without the body: $name',
+    async ({ path }) => {
+      const [head, get] = [await tenant.request('HEAD', path), await tenant.request('GET', path)];
+      expect([head.status, head.text, headersOf(head)]).toEqual([get.status, '', headersOf(get)]);
+    },
+  );
 
   it.each(ROUTES)('answers in UTF-8 JSON that nobody may keep or sniff: $name', async ({ path, verb }) => {
     const { headers } = await request(stack.baseUrl, verb, path);
@@ -39,7 +48,10 @@ describe('every route', () => {
   });
 
   it.each(ROUTES)('refuses another verb with those it has: $name', async ({ path }) => {
-    const { headers: { get: _ }, ...reply } = await request(stack.baseUrl, 'PROPFIND', path);
+    const {
+      headers: { get: _ },
+      ...reply
+    } = await request(stack.baseUrl, 'PROPFIND', path);
     const allow = (await request(stack.baseUrl, 'OPTIONS', path)).headers.get('allow')?.split(', ');
     expect([reply.status, reply.body.code, reply.body.allow]).toEqual([405, 'method_not_allowed', allow]);
   });
@@ -49,46 +61,92 @@ describe.each(bodyRoutes)('the body of $name', ({ path, verb }) => {
   const write = (body: string, headers?: Record<string, string>) => tenant.request(verb, path, body, headers);
 
   it.each<[string, string, string]>([
-    ['a name twice', '{"a":{"b":1,"b":1}}', '/a/b'], ['a name twice, once escaped', '{"b":1,"\\u0062":2}', '/b'], ['__proto__', '{"a":[{"__proto__":{}}]}', '/a/0/__proto__'],
-    ['NUL', '{"a":"\\u0000"}', '/a'], ['NUL in a name', '{"a\\u0000":1}', '/a\u0000'], ['a lone surrogate', '{"a":"\\ud800"}', '/a'], ['65 levels', '{"a":'.repeat(65) + '1' + '}'.repeat(65), '/a'.repeat(64)],
-    ['an integer beyond 2^53', '{"a":9007199254740992}', '/a'], ['1e16', '{"a":[0,1e16]}', '/a/1'], ['an integer of a hundred digits', `{"a":-1${'0'.repeat(99)}}`, '/a'], ['a number that overflows', '{"a":1e400}', '/a'],
-    ['an array', '[]', ''], ['null', 'null', ''], ['a string', '"{}"', ''],
+    ['a name twice', '{"a":{"b":1,"b":1}}', '/a/b'],
+    ['a name twice, once escaped', '{"b":1,"\\u0062":2}', '/b'],
+    ['__proto__', '{"a":[{"__proto__":{}}]}', '/a/0/__proto__'],
+    ['NUL', '{"a":"\\u0000"}', '/a'],
+    ['NUL in a name', '{"a\\u0000":1}', '/a\u0000'],
+    ['a lone surrogate', '{"a":"\\ud800"}', '/a'],
+    ['65 levels', '{"a":'.repeat(65) + '1' + '}'.repeat(65), '/a'.repeat(64)],
+    ['an integer beyond 2^53', '{"a":9007199254740992}', '/a'],
+    ['1e16', '{"a":[0,1e16]}', '/a/1'],
+    ['an integer of a hundred digits', `{"a":-1${'0'.repeat(99)}}`, '/a'],
+    ['a number that overflows', '{"a":1e400}', '/a'],
+    ['an array', '[]', ''],
+    ['null', 'null', ''],
+    ['a string', '"{}"', ''],
   ])('400: refuses %s', async (_what, body, at) => expectRefusal(await write(body), 400, 'invalid_request', { at }));
 
-  it.each(['', '{', '{"a":1}x', "{'a':1}", '{"a":01}', '{"a":NaN}', '\ufeff{}', '{"a":"\n"}'])('400: refuses what is not JSON: %j', async (body) => expectRefusal(await write(body), 400, 'malformed_json'));
+  it.each(['', '{', '{"a":1}x', "{'a':1}", '{"a":01}', '{"a":NaN}', '\ufeff{}', '{"a":"\n"}'])(
+    '400: refuses what is not JSON: %j',
+    async (body) => expectRefusal(await write(body), 400, 'malformed_json'),
+  );
 
   it('400: refuses what is not UTF-8', async () => {
     const socket = await openSocket(stack.baseUrl);
     const reply = readReply(socket);
-    socket.write(`${verb} ${path} HTTP/1.1\r\n${host()}\r\n${bearer()}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n`);
+    socket.write(
+      `${verb} ${path} HTTP/1.1\r\n${host()}\r\n${bearer()}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n`,
+    );
     socket.write(Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]));
     expectRefusal(await reply, 400, 'malformed_json');
   });
 
   it.each<[string, Record<string, string>]>([
-    ['text', { 'Content-Type': 'text/plain' }], ['a form', { 'Content-Type': 'application/x-www-form-urlencoded' }], ['another charset', { 'Content-Type': 'application/json; charset=latin1' }], ['an encoding', { 'Content-Encoding': 'gzip' }],
-  ])('415: refuses %s', async (_what, headers) => expectRefusal(await write('{}', headers), 415, 'unsupported_media_type'));
+    ['text', { 'Content-Type': 'text/plain' }],
+    ['a form', { 'Content-Type': 'application/x-www-form-urlencoded' }],
+    ['another charset', { 'Content-Type': 'application/json; charset=latin1' }],
+    ['an encoding', { 'Content-Encoding': 'gzip' }],
+  ])('415: refuses %s', async (_what, headers) =>
+    expectRefusal(await write('{}', headers), 415, 'unsupported_media_type'),
+  );
 
   it('413: refuses more than 1 MiB, declared or not', async () => {
     const tooLarge = ' '.repeat(1_048_575) + '{}';
     expectRefusal(await write(tooLarge), 413, 'body_too_large');
     const chunk = `${(65_536).toString(16)}\r\n${' '.repeat(65_536)}\r\n`;
-    expectRefusal(await send(`${verb} ${path} HTTP/1.1`, ['Content-Type: application/json', 'Transfer-Encoding: chunked'], `${chunk.repeat(16)}2\r\n{}\r\n0\r\n\r\n`), 413, 'body_too_large');
+    expectRefusal(
+      await send(
+        `${verb} ${path} HTTP/1.1`,
+        ['Content-Type: application/json', 'Transfer-Encoding: chunked'],
+        `${chunk.repeat(16)}2\r\n{}\r\n0\r\n\r\n`,
+      ),
+      413,
+      'body_too_large',
+    );
   });
 
-  it('takes 1 MiB', async () => expect((await write(' '.repeat(1_048_574) + '{}')).body.code).not.toBe('body_too_large'));
+  it('takes 1 MiB', async () =>
+    expect((await write(' '.repeat(1_048_574) + '{}')).body.code).not.toBe('body_too_large'));
 });
 
 describe('content coding', () => {
   it('compresses a large reply when asked, and only then', async () => {
-    await tenant.request('POST', '/api/memory/types', { type: 'Large', jsonSchema: { description: 'x'.repeat(5_000) } });
-    const [zipped, plain] = [await tenant.request('GET', '/api/memory/types', undefined, { 'Accept-Encoding': 'gzip' }), await tenant.request('GET', '/api/memory/types', undefined, { 'Accept-Encoding': 'identity' })];
-    expect([zipped.headers.get('content-encoding'), plain.headers.get('content-encoding'), zipped.text === plain.text]).toEqual(['gzip', null, true]);
-    expect([Number(zipped.headers.get('content-length')) < plain.text.length / 5, zipped.headers.get('vary')]).toEqual([true, expect.stringContaining('Accept-Encoding')]);
+    await tenant.request('POST', '/api/memory/types', {
+      type: 'Large',
+      jsonSchema: { description: 'x'.repeat(5_000) },
+    });
+    const [zipped, plain] = [
+      await tenant.request('GET', '/api/memory/types', undefined, { 'Accept-Encoding': 'gzip' }),
+      await tenant.request('GET', '/api/memory/types', undefined, { 'Accept-Encoding': 'identity' }),
+    ];
+    expect([
+      zipped.headers.get('content-encoding'),
+      plain.headers.get('content-encoding'),
+      zipped.text === plain.text,
+    ]).toEqual(['gzip', null, true]);
+    expect([Number(zipped.headers.get('content-length')) < plain.text.length / 5, zipped.headers.get('vary')]).toEqual([
+      true,
+      expect.stringContaining('Accept-Encoding'),
+    ]);
   });
 
   it.each(['gzip;q=0', 'br', '*;q=0'])('does not compress for %s', async (accepted) => {
-    expect((await tenant.request('GET', '/api/memory/types', undefined, { 'Accept-Encoding': accepted })).headers.get('content-encoding')).toBeNull();
+    expect(
+      (await tenant.request('GET', '/api/memory/types', undefined, { 'Accept-Encoding': accepted })).headers.get(
+        'content-encoding',
+      ),
+    ).toBeNull();
   });
 });
 
@@ -96,56 +154,114 @@ describe('X-Request-Id', () => {
   it.each(['a', 'trace_7.B-9', 'x'.repeat(64)])('comes back: %s', async (id) => {
     const reply = await request(stack.baseUrl, 'GET', '/nowhere', { headers: { 'X-Request-Id': id } });
     expect([reply.headers.get('x-request-id'), reply.body.requestId]).toEqual([id, id]);
-    expect((await tenant.request('GET', '/api/memory/types', undefined, { 'X-Request-Id': id })).headers.get('x-request-id')).toBe(id);
+    expect(
+      (await tenant.request('GET', '/api/memory/types', undefined, { 'X-Request-Id': id })).headers.get('x-request-id'),
+    ).toBe(id);
   });
 
   it.each(['a b', 'é', 'x'.repeat(65), '', 'a/b'])('is made anew when it is malformed: %j', async (id) => {
-    expect((await request(stack.baseUrl, 'GET', '/health', { headers: { 'X-Request-Id': id } })).headers.get('x-request-id')).toMatch(/^[\w.-]{1,64}$/);
+    expect(
+      (await request(stack.baseUrl, 'GET', '/health', { headers: { 'X-Request-Id': id } })).headers.get('x-request-id'),
+    ).toMatch(/^[\w.-]{1,64}$/);
   });
 });
 
 describe('CORS', () => {
-  const preflight = (origin: string) => request(stack.baseUrl, 'OPTIONS', '/api/agent/run', { headers: { Origin: origin, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'authorization' } });
+  const preflight = (origin: string) =>
+    request(stack.baseUrl, 'OPTIONS', '/api/agent/run', {
+      headers: {
+        Origin: origin,
+        'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': 'authorization',
+      },
+    });
 
   it('lets a configured origin ask and read', async () => {
     const { status, headers } = await preflight(ORIGIN);
-    expect([status, headers.get('access-control-allow-origin'), headers.get('access-control-allow-methods')]).toEqual([204, ORIGIN, expect.stringContaining('POST')]);
+    expect([status, headers.get('access-control-allow-origin'), headers.get('access-control-allow-methods')]).toEqual([
+      204,
+      ORIGIN,
+      expect.stringContaining('POST'),
+    ]);
     expect(headers.get('access-control-allow-headers')).toMatch(/authorization/i);
-    expect((await tenant.request('GET', '/api/memory/types', undefined, { Origin: ORIGIN })).headers.get('access-control-allow-origin')).toBe(ORIGIN);
+    expect(
+      (await tenant.request('GET', '/api/memory/types', undefined, { Origin: ORIGIN })).headers.get(
+        'access-control-allow-origin',
+      ),
+    ).toBe(ORIGIN);
   });
 
   it.each(['https://evil.example', 'null', `${ORIGIN}.evil.example`])('tells nothing to %s', async (origin) => {
-    expect([...(await preflight(origin)).headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
+    expect([...(await preflight(origin)).headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual(
+      [],
+    );
   });
 });
 
 describe('what is no request of this service', () => {
-  it.each(['/', '/api', '/api/', '/api/agent', '/api/agent/run/', '/api/memory/types/a/b', '/API/agent/run', '//api/agent/run', '/api/agent/..', '/%61pi/agent/run', '/constructor'])('404: %s, with a token or without', async (path) => {
+  it.each([
+    '/',
+    '/api',
+    '/api/',
+    '/api/agent',
+    '/api/agent/run/',
+    '/api/memory/types/a/b',
+    '/API/agent/run',
+    '//api/agent/run',
+    '/api/agent/..',
+    '/%61pi/agent/run',
+    '/constructor',
+  ])('404: %s, with a token or without', async (path) => {
     for (const headers of [[bearer()], []]) {
-      expectRefusal(await exchange(stack.baseUrl, [`GET ${path} HTTP/1.1`, host(), 'Connection: close', ...headers]), 404, 'not_found');
+      expectRefusal(
+        await exchange(stack.baseUrl, [`GET ${path} HTTP/1.1`, host(), 'Connection: close', ...headers]),
+        404,
+        'not_found',
+      );
     }
   });
 
-  it.each(['NONSENSE', 'GET /health HTTP/9.9', 'GET /hea lth HTTP/1.1', '\x00\x01\x02', 'FETCH /health HTTP/1.1'])('400: the request line %j', async (line) => {
-    expectRefusal(await exchange(stack.baseUrl, [line, host(), 'Connection: close']), 400, 'invalid_request');
-  });
+  it.each(['NONSENSE', 'GET /health HTTP/9.9', 'GET /hea lth HTTP/1.1', '\x00\x01\x02', 'FETCH /health HTTP/1.1'])(
+    '400: the request line %j',
+    async (line) => {
+      expectRefusal(await exchange(stack.baseUrl, [line, host(), 'Connection: close']), 400, 'invalid_request');
+    },
+  );
 
   it('400: a request without Host, or with a malformed one', async () => {
-    for (const lines of [[], ['Host: a b'], ['Host: a/b']]) expectRefusal(await exchange(stack.baseUrl, ['GET /health HTTP/1.1', 'Connection: close', ...lines]), 400, 'invalid_request');
+    for (const lines of [[], ['Host: a b'], ['Host: a/b']])
+      expectRefusal(
+        await exchange(stack.baseUrl, ['GET /health HTTP/1.1', 'Connection: close', ...lines]),
+        400,
+        'invalid_request',
+      );
   });
 
   it.each(['%ZZ', '%ff', '%00'])('404: the id %s, but 401 without a token', async (id) => {
     for (const path of [`/api/memory/types/${id}`, `/api/memory/objects/${id}`, `/api/agent/executions/${id}`]) {
       expectRefusal(await send(`GET ${path} HTTP/1.1`), 404, 'not_found');
-      expectRefusal(await exchange(stack.baseUrl, [`GET ${path} HTTP/1.1`, host(), 'Connection: close']), 401, 'unauthenticated');
+      expectRefusal(
+        await exchange(stack.baseUrl, [`GET ${path} HTTP/1.1`, host(), 'Connection: close']),
+        401,
+        'unauthenticated',
+      );
     }
   });
 
   it('400: both Content-Length and Transfer-Encoding', async () => {
-    expectRefusal(await send('POST /api/memory/types HTTP/1.1', ['Content-Type: application/json', 'Content-Length: 2', 'Transfer-Encoding: chunked'], '0\r\n\r\n'), 400, 'invalid_request');
+    expectRefusal(
+      await send(
+        'POST /api/memory/types HTTP/1.1',
+        ['Content-Type: application/json', 'Content-Length: 2', 'Transfer-Encoding: chunked'],
+        '0\r\n\r\n',
+      ),
+      400,
+      'invalid_request',
+    );
   });
 
-  it('431: headers over their limit', async () => expectRefusal(await send('GET /health HTTP/1.1', [`X-Large: ${'x'.repeat(40_000)}`]), 431, 'headers_too_large'));
+  it('431: headers over their limit', async () =>
+    expectRefusal(await send('GET /health HTTP/1.1', [`X-Large: ${'x'.repeat(40_000)}`]), 431, 'headers_too_large'));
 
   it('405 with Allow: CONNECT; 204 with the same Allow: OPTIONS *', async () => {
     const refused = await exchange(stack.baseUrl, ['CONNECT example.com:443 HTTP/1.1', 'Host: example.com:443']);
@@ -157,7 +273,9 @@ describe('what is no request of this service', () => {
   it('408: a body that does not come, and headers that do not end', async () => {
     const [slowBody, slowHeaders] = await Promise.all([openSocket(stack.baseUrl), openSocket(stack.baseUrl)]);
     const replies = [readReply(slowBody), readReply(slowHeaders)];
-    slowBody.write(`POST /api/memory/types HTTP/1.1\r\n${host()}\r\n${bearer()}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{`);
+    slowBody.write(
+      `POST /api/memory/types HTTP/1.1\r\n${host()}\r\n${bearer()}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{`,
+    );
     slowHeaders.write('GET /health HTTP/1.1\r\nHost:');
     for (const reply of await Promise.all(replies)) expectRefusal(reply, 408, 'request_timeout');
   });

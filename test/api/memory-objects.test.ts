@@ -4,7 +4,12 @@ import { anId, aTime, expectRefusal, pathsOf } from '../refusal.ts';
 import { startStack, type Stack, type Tenant } from '../stack.ts';
 
 const FIELDS = ['content', 'createdAt', 'id', 'key', 'revision', 'schemaVersion', 'type', 'typeId', 'updatedAt'];
-const jsonSchema = { type: 'object', required: ['price'], additionalProperties: false, properties: { price: { type: 'number' }, name: { type: 'string' }, tag: { enum: ['secret-tag'] } } };
+const jsonSchema = {
+  type: 'object',
+  required: ['price'],
+  additionalProperties: false,
+  properties: { price: { type: 'number' }, name: { type: 'string' }, tag: { enum: ['secret-tag'] } },
+};
 /** Content whose JSON text has exactly so many bytes. */
 const sized = (bytes: number): object => ({ text: 'x'.repeat(bytes - '{"text":""}'.length) });
 
@@ -21,59 +26,118 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 const create = (body: unknown, query = '') => tenant.request('POST', `/api/memory/objects${query}`, body);
-const newObject = async (content: object = { price: 1 }) => (await create({ typeId: strict.id, key: newId(), content })).body;
+const newObject = async (content: object = { price: 1 }) =>
+  (await create({ typeId: strict.id, key: newId(), content })).body;
 const get = (id: string, query = '') => tenant.request('GET', `/api/memory/objects/${id}${query}`);
 
 describe('POST /api/memory/objects', () => {
   describe('201', () => {
     it('answers with the whole object', async () => {
       const { status, body } = await create({ typeId: strict.id, key: 'a/b c', content: { price: 1.5 } });
-      expect([status, body]).toEqual([201, { id: anId, typeId: strict.id, type: 'Product', key: 'a/b c', content: { price: 1.5 }, schemaVersion: 1, revision: 1, createdAt: aTime, updatedAt: body.createdAt }]);
+      expect([status, body]).toEqual([
+        201,
+        {
+          id: anId,
+          typeId: strict.id,
+          type: 'Product',
+          key: 'a/b c',
+          content: { price: 1.5 },
+          schemaVersion: 1,
+          revision: 1,
+          createdAt: aTime,
+          updatedAt: body.createdAt,
+        },
+      ]);
       expect(Object.keys(body).sort()).toEqual(FIELDS);
     });
 
     it('tells its place, where the same object is read', async () => {
       const { headers, body } = await create({ typeId: strict.id, key: newId(), content: { price: 1 } });
-      expect(stack.baseUrls.map((baseUrl) => `${baseUrl}/api/memory/objects/${body.id}`)).toContain(headers.get('location'));
+      expect(stack.baseUrls.map((baseUrl) => `${baseUrl}/api/memory/objects/${body.id}`)).toContain(
+        headers.get('location'),
+      );
       const read = await get(body.id);
       expect([read.status, read.body]).toEqual([200, body]);
     });
 
-    it.each([['the name of the type', () => ({ type: 'Product' })], ['its name in another case', () => ({ type: 'pRODUCT' })], ['name and id', () => ({ type: 'product', typeId: strict.id })], ['the id in upper case', () => ({ typeId: strict.id.toUpperCase() })]])(
-      'takes %s', async (_what, named) => expect((await create({ ...named(), key: newId(), content: { price: 1 } })).body).toMatchObject({ typeId: strict.id, type: 'Product' }));
+    it.each([
+      ['the name of the type', () => ({ type: 'Product' })],
+      ['its name in another case', () => ({ type: 'pRODUCT' })],
+      ['name and id', () => ({ type: 'product', typeId: strict.id })],
+      ['the id in upper case', () => ({ typeId: strict.id.toUpperCase() })],
+    ])('takes %s', async (_what, named) =>
+      expect((await create({ ...named(), key: newId(), content: { price: 1 } })).body).toMatchObject({
+        typeId: strict.id,
+        type: 'Product',
+      }),
+    );
 
     it('ignores what only the service sets', async () => {
-      const { body } = await create({ typeId: strict.id, key: newId(), content: { price: 1 }, schemaVersion: 9, revision: 9, createdAt: 'x', updatedAt: 'y' });
+      const { body } = await create({
+        typeId: strict.id,
+        key: newId(),
+        content: { price: 1 },
+        schemaVersion: 9,
+        revision: 9,
+        createdAt: 'x',
+        updatedAt: 'y',
+      });
       expect(body).toMatchObject({ schemaVersion: 1, revision: 1, createdAt: aTime });
     });
 
-    it.each([['512 characters', '🐎'.repeat(512)], ['one character', '-'], ['spaces', ' a '], ['a name of JavaScript', 'constructor']])('takes a key of %s', async (_what, key) => {
+    it.each([
+      ['512 characters', '🐎'.repeat(512)],
+      ['one character', '-'],
+      ['spaces', ' a '],
+      ['a name of JavaScript', 'constructor'],
+    ])('takes a key of %s', async (_what, key) => {
       expect((await create({ typeId: open.id, key, content: {} })).body.key).toBe(key);
     });
 
-    it('takes content of 256 KiB', async () => expect((await create({ typeId: open.id, key: newId(), content: sized(262_144) })).status).toBe(201));
+    it('takes content of 256 KiB', async () =>
+      expect((await create({ typeId: open.id, key: newId(), content: sized(262_144) })).status).toBe(201));
 
     it('takes the same key under another type', async () => {
       const key = newId();
-      expect([(await create({ typeId: strict.id, key, content: { price: 1 } })).status, (await create({ typeId: open.id, key, content: {} })).status]).toEqual([201, 201]);
+      expect([
+        (await create({ typeId: strict.id, key, content: { price: 1 } })).status,
+        (await create({ typeId: open.id, key, content: {} })).status,
+      ]).toEqual([201, 201]);
     });
   });
 
   describe('400', () => {
     it.each<[string, () => object, string]>([
-      ['a body without a type', () => ({ key: 'k', content: {} }), '/typeId'], ['a body without key', () => ({ typeId: open.id, content: {} }), '/key'], ['a body without content', () => ({ typeId: open.id, key: 'k' }), '/content'],
-      ['a malformed typeId', () => ({ typeId: 'Product', key: 'k', content: {} }), '/typeId'], ['an id', () => ({ typeId: open.id, key: 'k', content: {}, id: newId() }), '/id'], ['an unknown member', () => ({ typeId: open.id, key: 'k', content: {}, ttl: 1 }), '/ttl'],
-      ['a type that is not that of typeId', () => ({ typeId: open.id, type: 'Product', key: 'k', content: {} }), '/type'],
-      ['an empty key', () => ({ typeId: open.id, key: '', content: {} }), '/key'], ['a key of 513 characters', () => ({ typeId: open.id, key: 'x'.repeat(513), content: {} }), '/key'], ['a key that is no string', () => ({ typeId: open.id, key: 1, content: {} }), '/key'],
+      ['a body without a type', () => ({ key: 'k', content: {} }), '/typeId'],
+      ['a body without key', () => ({ typeId: open.id, content: {} }), '/key'],
+      ['a body without content', () => ({ typeId: open.id, key: 'k' }), '/content'],
+      ['a malformed typeId', () => ({ typeId: 'Product', key: 'k', content: {} }), '/typeId'],
+      ['an id', () => ({ typeId: open.id, key: 'k', content: {}, id: newId() }), '/id'],
+      ['an unknown member', () => ({ typeId: open.id, key: 'k', content: {}, ttl: 1 }), '/ttl'],
+      [
+        'a type that is not that of typeId',
+        () => ({ typeId: open.id, type: 'Product', key: 'k', content: {} }),
+        '/type',
+      ],
+      ['an empty key', () => ({ typeId: open.id, key: '', content: {} }), '/key'],
+      ['a key of 513 characters', () => ({ typeId: open.id, key: 'x'.repeat(513), content: {} }), '/key'],
+      ['a key that is no string', () => ({ typeId: open.id, key: 1, content: {} }), '/key'],
       ['a key with a control character', () => ({ typeId: open.id, key: 'a\tb', content: {} }), '/key'],
-      ...[null, [], 'text', 1, true].map((content): [string, () => object, string] => [`content of ${JSON.stringify(content)}`, () => ({ typeId: open.id, key: 'k', content }), '/content']),
+      ...[null, [], 'text', 1, true].map((content): [string, () => object, string] => [
+        `content of ${JSON.stringify(content)}`,
+        () => ({ typeId: open.id, key: 'k', content }),
+        '/content',
+      ]),
       ['content over 256 KiB', () => ({ typeId: open.id, key: 'k', content: sized(262_145) }), '/content'],
     ])('refuses %s', async (_what, body, at) => expectRefusal(await create(body()), 400, 'invalid_request', { at }));
 
     it('names every violation of the schema, and no value of it', async () => {
       const reply = await create({ typeId: strict.id, key: 'k', content: { name: 7, tag: 'my-tag', other: 1 } });
       expectRefusal(reply, 400, 'invalid_content');
-      expect([pathsOf(reply).sort(), /secret-tag|my-tag/.test(reply.text)]).toEqual([['/content/name', '/content/other', '/content/price', '/content/tag'], false]);
+      expect([pathsOf(reply).sort(), /secret-tag|my-tag/.test(reply.text)]).toEqual([
+        ['/content/name', '/content/other', '/content/price', '/content/tag'],
+        false,
+      ]);
     });
 
     it('names at most twenty violations', async () => {
@@ -82,12 +146,17 @@ describe('POST /api/memory/objects', () => {
     });
 
     it.each(['upsert', 'dryRun'])('refuses ?%s=true', async (name) => {
-      expectRefusal(await create({ typeId: open.id, key: 'k', content: {} }, `?${name}=true`), 400, 'invalid_request', { at: `/${name}` });
+      expectRefusal(await create({ typeId: open.id, key: 'k', content: {} }, `?${name}=true`), 400, 'invalid_request', {
+        at: `/${name}`,
+      });
     });
   });
 
   describe('404', () => {
-    it.each([['id', () => ({ typeId: newId() })], ['name', () => ({ type: 'Nothing' })]])('answers a type of unknown %s', async (_what, named) => {
+    it.each([
+      ['id', () => ({ typeId: newId() })],
+      ['name', () => ({ type: 'Nothing' })],
+    ])('answers a type of unknown %s', async (_what, named) => {
       expectRefusal(await create({ ...named(), key: 'k', content: { price: 'wrong' } }), 404, 'not_found');
     });
   });
@@ -101,59 +170,128 @@ describe('POST /api/memory/objects', () => {
 
     it('lets one of many at once have a key, and counts one', async () => {
       const { body: type } = await tenant.request('POST', '/api/memory/types', { type: 'Raced', jsonSchema: {} });
-      const statuses = (await Promise.all(Array.from({ length: 8 }, () => create({ typeId: type.id, key: 'k', content: {} })))).map(({ status }) => status);
-      expect([statuses.toSorted(), (await tenant.request('GET', `/api/memory/objects?typeId=${type.id}`)).body.total]).toEqual([[201, ...Array<number>(7).fill(409)], 1]);
+      const statuses = (
+        await Promise.all(Array.from({ length: 8 }, () => create({ typeId: type.id, key: 'k', content: {} })))
+      ).map(({ status }) => status);
+      expect([
+        statuses.toSorted(),
+        (await tenant.request('GET', `/api/memory/objects?typeId=${type.id}`)).body.total,
+      ]).toEqual([[201, ...Array<number>(7).fill(409)], 1]);
     });
   });
 
   it('gives content back as the same JSON value, in its order', async () => {
-    const character = fc.integer({ min: 1, max: 0x10ffff }).filter((code) => code < 0xd800 || code > 0xdfff).map((code) => String.fromCodePoint(code));
-    const text = fc.oneof(fc.string({ unit: character, maxLength: 12 }), fc.constantFrom('', 'constructor', 'toString', '$ref', '\ud83d\udc0e', '\u2028', '"\\/'));
-    const number = fc.oneof(fc.maxSafeInteger(), fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value) >= 1e21));
+    const character = fc
+      .integer({ min: 1, max: 0x10ffff })
+      .filter((code) => code < 0xd800 || code > 0xdfff)
+      .map((code) => String.fromCodePoint(code));
+    const text = fc.oneof(
+      fc.string({ unit: character, maxLength: 12 }),
+      fc.constantFrom('', 'constructor', 'toString', '$ref', '\ud83d\udc0e', '\u2028', '"\\/'),
+    );
+    const number = fc.oneof(
+      fc.maxSafeInteger(),
+      fc
+        .double({ noNaN: true, noDefaultInfinity: true })
+        .filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value) >= 1e21),
+    );
     const { value } = fc.letrec((tie) => ({
-      value: fc.oneof({ maxDepth: 4, withCrossShrink: true }, fc.constantFrom(null, true, false), text, number, fc.array(tie('value'), { maxLength: 4 }), tie('object')),
-      object: fc.dictionary(text.filter((name) => name !== '__proto__'), tie('value'), { maxKeys: 5, noNullPrototype: true }),
+      value: fc.oneof(
+        { maxDepth: 4, withCrossShrink: true },
+        fc.constantFrom(null, true, false),
+        text,
+        number,
+        fc.array(tie('value'), { maxLength: 4 }),
+        tie('object'),
+      ),
+      object: fc.dictionary(
+        text.filter((name) => name !== '__proto__'),
+        tie('value'),
+        { maxKeys: 5, noNullPrototype: true },
+      ),
     }));
-    await fc.assert(fc.asyncProperty(fc.dictionary(text.filter((name) => name !== '__proto__'), value, { maxKeys: 6, noNullPrototype: true }), async (content) => {
-      const created = await create({ typeId: open.id, key: newId(), content });
-      const read = await get(created.body.id);
-      expect([created.status, JSON.stringify(created.body.content), JSON.stringify(read.body.content)]).toEqual([201, JSON.stringify(content), JSON.stringify(content)]);
-    }), { numRuns: 100 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.dictionary(
+          text.filter((name) => name !== '__proto__'),
+          value,
+          { maxKeys: 6, noNullPrototype: true },
+        ),
+        async (content) => {
+          const created = await create({ typeId: open.id, key: newId(), content });
+          const read = await get(created.body.id);
+          expect([created.status, JSON.stringify(created.body.content), JSON.stringify(read.body.content)]).toEqual([
+            201,
+            JSON.stringify(content),
+            JSON.stringify(content),
+          ]);
+        },
+      ),
+      { numRuns: 100 },
+    );
   });
 });
 
 describe('GET /api/memory/objects/{id}', () => {
-  it('400: refuses a query parameter', async () => expectRefusal(await get(newId(), '?include=x'), 400, 'invalid_request', { at: '/include' }));
+  it('400: refuses a query parameter', async () =>
+    expectRefusal(await get(newId(), '?include=x'), 400, 'invalid_request', { at: '/include' }));
 
-  it.each([['an unknown id', newId()], ['a malformed id', 'k'], ['the id of a type', 'type']])('404: answers %s', async (_what, id) => {
+  it.each([
+    ['an unknown id', newId()],
+    ['a malformed id', 'k'],
+    ['the id of a type', 'type'],
+  ])('404: answers %s', async (_what, id) => {
     expectRefusal(await get(id === 'type' ? strict.id : id), 404, 'not_found');
   });
 });
 
 describe('PATCH /api/memory/objects/{id}', () => {
-  const patch = (id: string, body: unknown, { query = '', headers = {} } = {}) => tenant.request('PATCH', `/api/memory/objects/${id}${query}`, body, headers);
+  const patch = (id: string, body: unknown, { query = '', headers = {} } = {}) =>
+    tenant.request('PATCH', `/api/memory/objects/${id}${query}`, body, headers);
 
   describe('200', () => {
     it('replaces the whole content and answers with the whole object', async () => {
       const before = await newObject({ price: 1, name: 'old' });
       const { status, body } = await patch(before.id, { content: { price: 2 } });
-      expect([status, body]).toEqual([200, { ...before, content: { price: 2 }, revision: 2, updatedAt: body.updatedAt }]);
+      expect([status, body]).toEqual([
+        200,
+        { ...before, content: { price: 2 }, revision: 2, updatedAt: body.updatedAt },
+      ]);
       expect([body.updatedAt >= before.updatedAt, (await get(before.id)).body]).toEqual([true, body]);
     });
 
     it('takes an object back as it was got, stale or not', async () => {
       const before = await newObject();
-      const { status, body } = await patch(before.id, { ...before, revision: 7, schemaVersion: 3, createdAt: 'x', updatedAt: 'y', content: { price: 3 } });
-      expect([status, body]).toEqual([200, { ...before, content: { price: 3 }, revision: 2, updatedAt: body.updatedAt }]);
+      const { status, body } = await patch(before.id, {
+        ...before,
+        revision: 7,
+        schemaVersion: 3,
+        createdAt: 'x',
+        updatedAt: 'y',
+        content: { price: 3 },
+      });
+      expect([status, body]).toEqual([
+        200,
+        { ...before, content: { price: 3 }, revision: 2, updatedAt: body.updatedAt },
+      ]);
     });
   });
 
   describe('400', () => {
     it.each<[string, object, string]>([
-      ['nothing to change', {}, ''], ['nothing but what is ignored', { revision: 1, schemaVersion: 1, createdAt: '', updatedAt: '' }, ''],
-      ['another id', { id: newId(), content: { price: 1 } }, '/id'], ['another typeId', { typeId: newId(), content: { price: 1 } }, '/typeId'], ['another type', { type: 'Anything', content: { price: 1 } }, '/type'], ['another key', { key: 'new', content: { price: 1 } }, '/key'],
-      ['content that is no object', { content: [] }, '/content'], ['content of null', { content: null }, '/content'], ['content over 256 KiB', { content: sized(262_145) }, '/content'], ['an unknown member', { value: 1 }, '/value'],
-    ])('refuses %s', async (_what, body, at) => expectRefusal(await patch((await newObject()).id, body), 400, 'invalid_request', { at }));
+      ['nothing to change', {}, ''],
+      ['nothing but what is ignored', { revision: 1, schemaVersion: 1, createdAt: '', updatedAt: '' }, ''],
+      ['another id', { id: newId(), content: { price: 1 } }, '/id'],
+      ['another typeId', { typeId: newId(), content: { price: 1 } }, '/typeId'],
+      ['another type', { type: 'Anything', content: { price: 1 } }, '/type'],
+      ['another key', { key: 'new', content: { price: 1 } }, '/key'],
+      ['content that is no object', { content: [] }, '/content'],
+      ['content of null', { content: null }, '/content'],
+      ['content over 256 KiB', { content: sized(262_145) }, '/content'],
+      ['an unknown member', { value: 1 }, '/value'],
+    ])('refuses %s', async (_what, body, at) =>
+      expectRefusal(await patch((await newObject()).id, body), 400, 'invalid_request', { at }),
+    );
 
     it('refuses content that breaks the schema, and keeps the old', async () => {
       const { id } = await newObject();
@@ -163,22 +301,37 @@ describe('PATCH /api/memory/objects/{id}', () => {
 
     it('refuses If-Match and query parameters', async () => {
       const { id } = await newObject();
-      expectRefusal(await patch(id, { content: { price: 2 } }, { headers: { 'If-Match': '"1"' } }), 400, 'not_supported', { at: '/If-Match' });
-      expectRefusal(await patch(id, { content: { price: 2 } }, { query: '?upsert=true' }), 400, 'invalid_request', { at: '/upsert' });
+      expectRefusal(
+        await patch(id, { content: { price: 2 } }, { headers: { 'If-Match': '"1"' } }),
+        400,
+        'not_supported',
+        { at: '/If-Match' },
+      );
+      expectRefusal(await patch(id, { content: { price: 2 } }, { query: '?upsert=true' }), 400, 'invalid_request', {
+        at: '/upsert',
+      });
     });
   });
 
-  it.each([['an unknown id', newId()], ['a malformed id', 'k']])('404: answers %s', async (_what, id) => expectRefusal(await patch(id, { content: { price: 1 } }), 404, 'not_found'));
+  it.each([
+    ['an unknown id', newId()],
+    ['a malformed id', 'k'],
+  ])('404: answers %s', async (_what, id) =>
+    expectRefusal(await patch(id, { content: { price: 1 } }), 404, 'not_found'),
+  );
 });
 
 describe('DELETE /api/memory/objects/{id}', () => {
-  const remove = (id: string, query = '', headers = {}) => tenant.request('DELETE', `/api/memory/objects/${id}${query}`, undefined, headers);
+  const remove = (id: string, query = '', headers = {}) =>
+    tenant.request('DELETE', `/api/memory/objects/${id}${query}`, undefined, headers);
 
   it('200: says what is gone, it is, and its key is free', async () => {
     const { id, key } = await newObject();
     const reply = await remove(id);
     expect([reply.status, reply.body]).toEqual([200, { success: true, id }]);
-    expect([(await get(id)).status, (await create({ typeId: strict.id, key, content: { price: 1 } })).status]).toEqual([404, 201]);
+    expect([(await get(id)).status, (await create({ typeId: strict.id, key, content: { price: 1 } })).status]).toEqual([
+      404, 201,
+    ]);
   });
 
   it('400: refuses If-Match and query parameters', async () => {

@@ -13,18 +13,24 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 let made = 0;
-const newType = async (given: object = {}) => (await tenant.request('POST', '/api/memory/types', { type: `Type${++made}`, jsonSchema, ...given })).body;
-const addObject = (typeId: string, key = 'k') => tenant.request('POST', '/api/memory/objects', { typeId, key, content: { price: 1 } });
+const newType = async (given: object = {}) =>
+  (await tenant.request('POST', '/api/memory/types', { type: `Type${++made}`, jsonSchema, ...given })).body;
+const addObject = (typeId: string, key = 'k') =>
+  tenant.request('POST', '/api/memory/objects', { typeId, key, content: { price: 1 } });
 const get = async (id: string) => (await tenant.request('GET', `/api/memory/types/${id}`)).body;
 
 describe('PUT /api/memory/types/{id}', () => {
-  const put = (id: string, body: unknown, { query = '', headers = {} } = {}): Promise<Reply> => tenant.request('PUT', `/api/memory/types/${id}${query}`, body, headers);
+  const put = (id: string, body: unknown, { query = '', headers = {} } = {}): Promise<Reply> =>
+    tenant.request('PUT', `/api/memory/types/${id}${query}`, body, headers);
 
   describe('200', () => {
     it('changes what the body names and answers with the whole type', async () => {
       const before = await newType({ description: 'old' });
       const { status, body } = await put(before.id, { displayName: 'New', visibility: 'private' });
-      expect([status, body]).toEqual([200, { ...before, displayName: 'New', visibility: 'private', updatedAt: body.updatedAt }]);
+      expect([status, body]).toEqual([
+        200,
+        { ...before, displayName: 'New', visibility: 'private', updatedAt: body.updatedAt },
+      ]);
       expect([body.updatedAt >= before.updatedAt, await get(before.id)]).toEqual([true, body]);
     });
 
@@ -36,7 +42,14 @@ describe('PUT /api/memory/types/{id}', () => {
 
     it('ignores version, state and times of a stale copy', async () => {
       const before = await newType();
-      const { body } = await put(before.id, { ...before, version: 9, state: 'deleting', createdAt: 'x', updatedAt: 'y', description: 'd' });
+      const { body } = await put(before.id, {
+        ...before,
+        version: 9,
+        state: 'deleting',
+        createdAt: 'x',
+        updatedAt: 'y',
+        description: 'd',
+      });
       expect(body).toEqual({ ...before, description: 'd', updatedAt: body.updatedAt });
     });
 
@@ -44,7 +57,11 @@ describe('PUT /api/memory/types/{id}', () => {
       const before = await newType();
       const { body: object } = await addObject(before.id);
       const renamed = `Renamed${++made}`;
-      expect((await put(before.id, { type: renamed })).body).toMatchObject({ id: before.id, type: renamed, version: 1 });
+      expect((await put(before.id, { type: renamed })).body).toMatchObject({
+        id: before.id,
+        type: renamed,
+        version: 1,
+      });
       expect((await tenant.request('GET', `/api/memory/objects/${object.id}`)).body.type).toBe(renamed);
       expect((await tenant.request('GET', `/api/memory/objects?type=${renamed}`)).body.total).toBe(1);
       expect((await tenant.request('POST', '/api/memory/types', { type: before.type, jsonSchema })).status).toBe(201);
@@ -58,7 +75,14 @@ describe('PUT /api/memory/types/{id}', () => {
     it('raises the version by one when the schema really changes, and only then', async () => {
       const { id } = await newType();
       const versions = [];
-      for (const body of [{ description: 'x' }, { jsonSchema: { properties: { name: { type: 'string' }, price: { type: 'number' } }, type: 'object' } }, { jsonSchema: {} }, { jsonSchema: {} }, { idSchema: null, embeddingSchema: null, relations: [], groupNames: [] }, { jsonSchema }]) {
+      for (const body of [
+        { description: 'x' },
+        { jsonSchema: { properties: { name: { type: 'string' }, price: { type: 'number' } }, type: 'object' } },
+        { jsonSchema: {} },
+        { jsonSchema: {} },
+        { idSchema: null, embeddingSchema: null, relations: [], groupNames: [] },
+        { jsonSchema },
+      ]) {
         versions.push((await put(id, body)).body.version);
       }
       expect(versions).toEqual([1, 1, 2, 2, 2, 3]);
@@ -68,7 +92,11 @@ describe('PUT /api/memory/types/{id}', () => {
       const { id } = await newType();
       await put(id, { jsonSchema: { required: ['name'] } });
       expectRefusal(await addObject(id), 400, 'invalid_content', { at: '/content/name' });
-      const { body } = await tenant.request('POST', '/api/memory/objects', { typeId: id, key: 'k', content: { name: 'n' } });
+      const { body } = await tenant.request('POST', '/api/memory/objects', {
+        typeId: id,
+        key: 'k',
+        content: { name: 'n' },
+      });
       expect(body.schemaVersion).toBe(2);
     });
 
@@ -85,24 +113,49 @@ describe('PUT /api/memory/types/{id}', () => {
       ({ id } = await newType());
     });
     it.each<[string, object, string]>([
-      ['nothing to change', {}, ''], ['nothing but what is ignored', { version: 1, state: 'active', createdAt: '', updatedAt: '' }, ''], ['another id', { id: newId(), description: 'x' }, '/id'], ['another id alone', { id: newId() }, '/id'],
-      ['an unknown member', { colour: 1 }, '/colour'], ['a member that the path sets', { pathId: newId() }, '/pathId'], ['a member that the gateway sets', { updateMask: { paths: [] } }, '/updateMask'],
-      ['a malformed name', { type: 'a b' }, '/type'], ['a null name', { type: null }, '/type'], ['a null description', { description: null }, '/description'], ['an unknown visibility', { visibility: 'all' }, '/visibility'],
-      ['an empty displayName', { displayName: '' }, '/displayName'], ['a null schema', { jsonSchema: null }, '/jsonSchema'],
+      ['nothing to change', {}, ''],
+      ['nothing but what is ignored', { version: 1, state: 'active', createdAt: '', updatedAt: '' }, ''],
+      ['another id', { id: newId(), description: 'x' }, '/id'],
+      ['another id alone', { id: newId() }, '/id'],
+      ['an unknown member', { colour: 1 }, '/colour'],
+      ['a member that the path sets', { pathId: newId() }, '/pathId'],
+      ['a member that the gateway sets', { updateMask: { paths: [] } }, '/updateMask'],
+      ['a malformed name', { type: 'a b' }, '/type'],
+      ['a null name', { type: null }, '/type'],
+      ['a null description', { description: null }, '/description'],
+      ['an unknown visibility', { visibility: 'all' }, '/visibility'],
+      ['an empty displayName', { displayName: '' }, '/displayName'],
+      ['a null schema', { jsonSchema: null }, '/jsonSchema'],
     ])('refuses %s', async (_what, body, at) => expectRefusal(await put(id, body), 400, 'invalid_request', { at }));
 
-    it('refuses an unsound schema', async () => expectRefusal(await put(id, { jsonSchema: { type: 'nothing' } }), 400, 'invalid_schema', { at: '/jsonSchema/type' }));
+    it('refuses an unsound schema', async () =>
+      expectRefusal(await put(id, { jsonSchema: { type: 'nothing' } }), 400, 'invalid_schema', {
+        at: '/jsonSchema/type',
+      }));
 
-    it.each<[string, object]>([['idSchema', { properties: ['/price'] }], ['embeddingSchema', { fields: ['/price'] }], ['groupNames', ['a']], ['relations', [{ name: 'r' }]], ['visibility', 'group' as never]])(
-      'says that %s is not there yet', async (member, value) => expectRefusal(await put(id, { [member]: value }), 400, 'not_supported', { at: `/${member}` }));
+    it.each<[string, object]>([
+      ['idSchema', { properties: ['/price'] }],
+      ['embeddingSchema', { fields: ['/price'] }],
+      ['groupNames', ['a']],
+      ['relations', [{ name: 'r' }]],
+      ['visibility', 'group' as never],
+    ])('says that %s is not there yet', async (member, value) =>
+      expectRefusal(await put(id, { [member]: value }), 400, 'not_supported', { at: `/${member}` }),
+    );
 
     it.each(['force', 'dryRun'])('refuses ?%s=true, also when it is false', async (name) => {
-      expectRefusal(await put(id, { description: 'x' }, { query: `?${name}=true` }), 400, 'invalid_request', { at: `/${name}` });
-      expectRefusal(await put(id, { description: 'x' }, { query: `?${name}=false` }), 400, 'invalid_request', { at: `/${name}` });
+      expectRefusal(await put(id, { description: 'x' }, { query: `?${name}=true` }), 400, 'invalid_request', {
+        at: `/${name}`,
+      });
+      expectRefusal(await put(id, { description: 'x' }, { query: `?${name}=false` }), 400, 'invalid_request', {
+        at: `/${name}`,
+      });
     });
 
     it('refuses If-Match: it would be ignored', async () => {
-      expectRefusal(await put(id, { description: 'x' }, { headers: { 'If-Match': '"1"' } }), 400, 'not_supported', { at: '/If-Match' });
+      expectRefusal(await put(id, { description: 'x' }, { headers: { 'If-Match': '"1"' } }), 400, 'not_supported', {
+        at: '/If-Match',
+      });
     });
 
     it('has changed nothing', async () => {
@@ -112,7 +165,10 @@ describe('PUT /api/memory/types/{id}', () => {
   });
 
   describe('404', () => {
-    it.each([['an unknown id', newId()], ['a malformed id', 'nothing']])('answers %s', async (_what, id) => expectRefusal(await put(id, { description: 'x' }), 404, 'not_found'));
+    it.each([
+      ['an unknown id', newId()],
+      ['a malformed id', 'nothing'],
+    ])('answers %s', async (_what, id) => expectRefusal(await put(id, { description: 'x' }), 404, 'not_found'));
   });
 
   describe('409', () => {
@@ -134,7 +190,8 @@ describe('PUT /api/memory/types/{id}', () => {
 });
 
 describe('DELETE /api/memory/types/{id}', () => {
-  const remove = (id: string, query = '', headers = {}) => tenant.request('DELETE', `/api/memory/types/${id}${query}`, undefined, headers);
+  const remove = (id: string, query = '', headers = {}) =>
+    tenant.request('DELETE', `/api/memory/types/${id}${query}`, undefined, headers);
 
   it('200: says what is gone, and it is', async () => {
     const { id, type } = await newType();
@@ -158,7 +215,9 @@ describe('DELETE /api/memory/types/{id}', () => {
   });
 
   it('400: refuses If-Match', async () => {
-    expectRefusal(await remove((await newType()).id, '', { 'If-Match': '*' }), 400, 'not_supported', { at: '/If-Match' });
+    expectRefusal(await remove((await newType()).id, '', { 'If-Match': '*' }), 400, 'not_supported', {
+      at: '/If-Match',
+    });
   });
 
   it('404: answers the second time, an unknown and a malformed id', async () => {
@@ -177,7 +236,10 @@ describe('DELETE /api/memory/types/{id}', () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await newType();
       const [created, removed] = await Promise.all([addObject(id), remove(id)]);
-      expect([[201, 409], [404, 200]]).toContainEqual([created.status, removed.status]);
+      expect([
+        [201, 409],
+        [404, 200],
+      ]).toContainEqual([created.status, removed.status]);
     }
   });
 });

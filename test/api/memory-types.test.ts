@@ -3,7 +3,22 @@ import { anId, aTime, expectRefusal } from '../refusal.ts';
 import { startStack, type Stack, type Tenant } from '../stack.ts';
 
 const jsonSchema = { type: 'object', properties: { price: { type: 'number' } } };
-const FIELDS = ['createdAt', 'description', 'displayName', 'embeddingSchema', 'groupNames', 'id', 'idSchema', 'jsonSchema', 'relations', 'state', 'type', 'updatedAt', 'version', 'visibility'];
+const FIELDS = [
+  'createdAt',
+  'description',
+  'displayName',
+  'embeddingSchema',
+  'groupNames',
+  'id',
+  'idSchema',
+  'jsonSchema',
+  'relations',
+  'state',
+  'type',
+  'updatedAt',
+  'version',
+  'visibility',
+];
 const nested = (levels: number): object => (levels === 1 ? {} : { not: nested(levels - 1) });
 /** A jsonSchema of exactly so many bytes. */
 const sized = (bytes: number): object => ({ description: 'x'.repeat(bytes - '{"description":""}'.length) });
@@ -25,15 +40,40 @@ describe('POST /api/memory/types', () => {
     it('makes the whole type out of a name and a schema', async () => {
       const type = fresh();
       const { status, body } = await create({ type, jsonSchema });
-      expect([status, body]).toEqual([201, {
-        id: anId, type, displayName: type, description: '', visibility: 'organization', version: 1, jsonSchema, idSchema: null, embeddingSchema: null,
-        groupNames: [], relations: [], state: 'active', createdAt: aTime, updatedAt: body.createdAt,
-      }]);
+      expect([status, body]).toEqual([
+        201,
+        {
+          id: anId,
+          type,
+          displayName: type,
+          description: '',
+          visibility: 'organization',
+          version: 1,
+          jsonSchema,
+          idSchema: null,
+          embeddingSchema: null,
+          groupNames: [],
+          relations: [],
+          state: 'active',
+          createdAt: aTime,
+          updatedAt: body.createdAt,
+        },
+      ]);
       expect(Object.keys(body).sort()).toEqual(FIELDS);
     });
 
     it('takes every field of the contract', async () => {
-      const given = { type: fresh(), displayName: 'Cenník č. 1', description: 'What things cost', visibility: 'private', jsonSchema, idSchema: null, embeddingSchema: null, groupNames: [], relations: [] };
+      const given = {
+        type: fresh(),
+        displayName: 'Cenník č. 1',
+        description: 'What things cost',
+        visibility: 'private',
+        jsonSchema,
+        idSchema: null,
+        embeddingSchema: null,
+        groupNames: [],
+        relations: [],
+      };
       expect((await create(given)).body).toMatchObject(given);
     });
 
@@ -44,50 +84,97 @@ describe('POST /api/memory/types', () => {
     });
 
     it('ignores what only the service sets', async () => {
-      const { status, body } = await create({ type: fresh(), jsonSchema, version: 7, state: 'deleting', createdAt: '2000-01-01T00:00:00.000Z', updatedAt: 'never' });
+      const { status, body } = await create({
+        type: fresh(),
+        jsonSchema,
+        version: 7,
+        state: 'deleting',
+        createdAt: '2000-01-01T00:00:00.000Z',
+        updatedAt: 'never',
+      });
       expect([status, body.version, body.state, body.createdAt > '2020']).toEqual([201, 1, 'active', true]);
     });
 
     it('keeps the schema as it came', async () => {
-      const schema = { $schema: 'http://json-schema.org/draft-07/schema#', title: '', properties: { z: {}, a: { default: null, examples: [1.5, 'é'] } }, 'x-note': { b: [], a: {} } };
-      expect(JSON.stringify((await create({ type: fresh(), jsonSchema: schema })).body.jsonSchema)).toBe(JSON.stringify(schema));
+      const schema = {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        title: '',
+        properties: { z: {}, a: { default: null, examples: [1.5, 'é'] } },
+        'x-note': { b: [], a: {} },
+      };
+      expect(JSON.stringify((await create({ type: fresh(), jsonSchema: schema })).body.jsonSchema)).toBe(
+        JSON.stringify(schema),
+      );
     });
 
-    it.each<[string, object]>([['a schema of 64 KiB', { jsonSchema: sized(65_536) }], ['a schema of 32 levels', { jsonSchema: nested(32) }], ['an empty schema', { jsonSchema: {} }], ['a displayName of 100 characters', { jsonSchema, displayName: '🐎'.repeat(100) }]])(
-      'takes %s', async (_what, given) => expect((await create({ type: fresh(), ...given })).status).toBe(201));
+    it.each<[string, object]>([
+      ['a schema of 64 KiB', { jsonSchema: sized(65_536) }],
+      ['a schema of 32 levels', { jsonSchema: nested(32) }],
+      ['an empty schema', { jsonSchema: {} }],
+      ['a displayName of 100 characters', { jsonSchema, displayName: '🐎'.repeat(100) }],
+    ])('takes %s', async (_what, given) => expect((await create({ type: fresh(), ...given })).status).toBe(201));
 
-    it.each([['one letter', 'a'], ['64 characters', `a${'b'.repeat(63)}`], ['dots, dashes and underscores', 'A.b-c_9']])('takes a name of %s', async (_what, type) => {
+    it.each([
+      ['one letter', 'a'],
+      ['64 characters', `a${'b'.repeat(63)}`],
+      ['dots, dashes and underscores', 'A.b-c_9'],
+    ])('takes a name of %s', async (_what, type) => {
       expect((await create({ type, jsonSchema })).body.type).toBe(type);
     });
   });
 
   describe('400', () => {
     it.each<[string, object, string]>([
-      ['a body without type', { jsonSchema }, '/type'], ['a body without jsonSchema', { type: 'T' }, '/jsonSchema'],
-      ...['', '1st', 'a b', 'é', 'a/b', '_a', `a${'b'.repeat(64)}`].map((type): [string, object, string] => [`the name "${type}"`, { type, jsonSchema }, '/type']),
+      ['a body without type', { jsonSchema }, '/type'],
+      ['a body without jsonSchema', { type: 'T' }, '/jsonSchema'],
+      ...['', '1st', 'a b', 'é', 'a/b', '_a', `a${'b'.repeat(64)}`].map((type): [string, object, string] => [
+        `the name "${type}"`,
+        { type, jsonSchema },
+        '/type',
+      ]),
       ['a name that is no string', { type: 1, jsonSchema }, '/type'],
-      ['an empty displayName', { type: 'T', jsonSchema, displayName: '' }, '/displayName'], ['a displayName of 101 characters', { type: 'T', jsonSchema, displayName: 'x'.repeat(101) }, '/displayName'],
-      ['a displayName with a line feed', { type: 'T', jsonSchema, displayName: 'a\nb' }, '/displayName'], ['a displayName of null', { type: 'T', jsonSchema, displayName: null }, '/displayName'],
-      ['a description that is no string', { type: 'T', jsonSchema, description: 1 }, '/description'], ['an unknown visibility', { type: 'T', jsonSchema, visibility: 'everyone' }, '/visibility'],
-      ['an id', { type: 'T', jsonSchema, id: newId() }, '/id'], ['an unknown member', { type: 'T', jsonSchema, colour: 'red' }, '/colour'],
-      ['groupNames that are no array', { type: 'T', jsonSchema, groupNames: null }, '/groupNames'], ['relations that are no array', { type: 'T', jsonSchema, relations: {} }, '/relations'],
-      ['a jsonSchema of null', { type: 'T', jsonSchema: null }, '/jsonSchema'], ['a jsonSchema that is a string', { type: 'T', jsonSchema: '{}' }, '/jsonSchema'], ['a jsonSchema of true', { type: 'T', jsonSchema: true }, '/jsonSchema'],
+      ['an empty displayName', { type: 'T', jsonSchema, displayName: '' }, '/displayName'],
+      ['a displayName of 101 characters', { type: 'T', jsonSchema, displayName: 'x'.repeat(101) }, '/displayName'],
+      ['a displayName with a line feed', { type: 'T', jsonSchema, displayName: 'a\nb' }, '/displayName'],
+      ['a displayName of null', { type: 'T', jsonSchema, displayName: null }, '/displayName'],
+      ['a description that is no string', { type: 'T', jsonSchema, description: 1 }, '/description'],
+      ['an unknown visibility', { type: 'T', jsonSchema, visibility: 'everyone' }, '/visibility'],
+      ['an id', { type: 'T', jsonSchema, id: newId() }, '/id'],
+      ['an unknown member', { type: 'T', jsonSchema, colour: 'red' }, '/colour'],
+      ['groupNames that are no array', { type: 'T', jsonSchema, groupNames: null }, '/groupNames'],
+      ['relations that are no array', { type: 'T', jsonSchema, relations: {} }, '/relations'],
+      ['a jsonSchema of null', { type: 'T', jsonSchema: null }, '/jsonSchema'],
+      ['a jsonSchema that is a string', { type: 'T', jsonSchema: '{}' }, '/jsonSchema'],
+      ['a jsonSchema of true', { type: 'T', jsonSchema: true }, '/jsonSchema'],
       ['a jsonSchema over 64 KiB', { type: 'T', jsonSchema: sized(65_537) }, '/jsonSchema'],
     ])('refuses %s', async (_what, body, at) => expectRefusal(await create(body), 400, 'invalid_request', { at }));
 
     it.each<[string, object, string]>([
-      ['of an unknown type', { type: 'strnig' }, '/jsonSchema/type'], ['of more than 32 levels', nested(33), '/jsonSchema'], ['that refers to another document', { $ref: 'https://example.com/s.json' }, '/jsonSchema/$ref'],
-      ['that refers to nothing', { $ref: '#/$defs/none' }, '/jsonSchema/$ref'], ['that refers to itself', { $ref: '#' }, '/jsonSchema'],
-      ['with a pattern that needs backtracking', { pattern: '(a)\\1' }, '/jsonSchema/pattern'], ['of an old draft', { $schema: 'http://json-schema.org/draft-04/schema#' }, '/jsonSchema/$schema'],
-    ])('refuses a schema %s', async (_what, schema, at) => expectRefusal(await create({ type: 'T', jsonSchema: schema }), 400, 'invalid_schema', { at }));
+      ['of an unknown type', { type: 'strnig' }, '/jsonSchema/type'],
+      ['of more than 32 levels', nested(33), '/jsonSchema'],
+      ['that refers to another document', { $ref: 'https://example.com/s.json' }, '/jsonSchema/$ref'],
+      ['that refers to nothing', { $ref: '#/$defs/none' }, '/jsonSchema/$ref'],
+      ['that refers to itself', { $ref: '#' }, '/jsonSchema'],
+      ['with a pattern that needs backtracking', { pattern: '(a)\\1' }, '/jsonSchema/pattern'],
+      ['of an old draft', { $schema: 'http://json-schema.org/draft-04/schema#' }, '/jsonSchema/$schema'],
+    ])('refuses a schema %s', async (_what, schema, at) =>
+      expectRefusal(await create({ type: 'T', jsonSchema: schema }), 400, 'invalid_schema', { at }),
+    );
 
     it.each<[string, object]>([
-      ['idSchema', { idSchema: { properties: ['/price'] } }], ['embeddingSchema', { embeddingSchema: { fields: ['/price'] } }], ['groupNames', { groupNames: ['sales'] }],
-      ['relations', { relations: [{ name: 'r', targetType: 'T', path: '/x', cardinality: 'one' }] }], ['visibility', { visibility: 'group' }],
-    ])('says that %s is not there yet', async (member, given) => expectRefusal(await create({ type: 'T', jsonSchema, ...given }), 400, 'not_supported', { at: `/${member}` }));
+      ['idSchema', { idSchema: { properties: ['/price'] } }],
+      ['embeddingSchema', { embeddingSchema: { fields: ['/price'] } }],
+      ['groupNames', { groupNames: ['sales'] }],
+      ['relations', { relations: [{ name: 'r', targetType: 'T', path: '/x', cardinality: 'one' }] }],
+      ['visibility', { visibility: 'group' }],
+    ])('says that %s is not there yet', async (member, given) =>
+      expectRefusal(await create({ type: 'T', jsonSchema, ...given }), 400, 'not_supported', { at: `/${member}` }),
+    );
 
     it.each(['upsert', 'force', 'dryRun', 'page'])('refuses the query parameter %s', async (name) => {
-      expectRefusal(await create({ type: 'T', jsonSchema }, `?${name}=true`), 400, 'invalid_request', { at: `/${name}` });
+      expectRefusal(await create({ type: 'T', jsonSchema }, `?${name}=true`), 400, 'invalid_request', {
+        at: `/${name}`,
+      });
     });
 
     it('names every fault of the body that it finds at once', async () => {
@@ -95,30 +182,46 @@ describe('POST /api/memory/types', () => {
     });
 
     it('makes nothing', async () => {
-      expect((await tenant.request('GET', '/api/memory/types')).body.items.filter(({ type }: { type: string }) => type === 'T')).toEqual([]);
+      expect(
+        (await tenant.request('GET', '/api/memory/types')).body.items.filter(
+          ({ type }: { type: string }) => type === 'T',
+        ),
+      ).toEqual([]);
     });
   });
 
   describe('403', () => {
     it('refuses the type that is one over the cap of the tier, naming it, until one is deleted', async () => {
       const starter = await stack.tenant({ tier: 'starter' });
-      const replies = await Promise.all(Array.from({ length: 24 }, (_, i) => starter.request('POST', '/api/memory/types', { type: `T${i}`, jsonSchema })));
+      const replies = await Promise.all(
+        Array.from({ length: 24 }, (_, i) =>
+          starter.request('POST', '/api/memory/types', { type: `T${i}`, jsonSchema }),
+        ),
+      );
       expect(replies.filter(({ status }) => status === 201)).toHaveLength(20);
-      for (const reply of replies.filter(({ status }) => status !== 201)) expectRefusal(reply, 403, 'tier_limit', { limit: 'memory_types' });
+      for (const reply of replies.filter(({ status }) => status !== 201))
+        expectRefusal(reply, 403, 'tier_limit', { limit: 'memory_types' });
       await starter.request('DELETE', `/api/memory/types/${replies.find(({ status }) => status === 201)!.body.id}`);
       expect((await starter.request('POST', '/api/memory/types', { type: 'Again', jsonSchema })).status).toBe(201);
     });
   });
 
   describe('409', () => {
-    it.each([['same', (name: string) => name], ['same but for its case', (name: string) => name.toUpperCase()]])('tells the id of the type that has the %s name', async (_what, spelled) => {
-      const { body: { id, type } } = await create({ type: fresh(), jsonSchema });
+    it.each([
+      ['same', (name: string) => name],
+      ['same but for its case', (name: string) => name.toUpperCase()],
+    ])('tells the id of the type that has the %s name', async (_what, spelled) => {
+      const {
+        body: { id, type },
+      } = await create({ type: fresh(), jsonSchema });
       expectRefusal(await create({ type: spelled(type), jsonSchema }), 409, 'already_exists', { id });
     });
 
     it('lets one of many at once have a name', async () => {
       const type = fresh();
-      const statuses = (await Promise.all(Array.from({ length: 8 }, () => create({ type, jsonSchema })))).map(({ status }) => status);
+      const statuses = (await Promise.all(Array.from({ length: 8 }, () => create({ type, jsonSchema })))).map(
+        ({ status }) => status,
+      );
       expect(statuses.toSorted()).toEqual([201, ...Array<number>(7).fill(409)]);
     });
   });
@@ -136,21 +239,37 @@ describe('GET /api/memory/types', () => {
   describe('200', () => {
     it('lists all of them without parameters, whole, newest first', async () => {
       const reply = await list();
-      expect([reply.status, Object.keys(reply.body), namesOf(reply)]).toEqual([200, ['items'], Array.from({ length: 25 }, (_, i) => `T${25 - i}`)]);
+      expect([reply.status, Object.keys(reply.body), namesOf(reply)]).toEqual([
+        200,
+        ['items'],
+        Array.from({ length: 25 }, (_, i) => `T${25 - i}`),
+      ]);
       expect(reply.body.items.every((item: object) => Object.keys(item).sort().join() === FIELDS.join())).toBe(true);
     });
 
-    it.each([['?pageSize=10', 10, 'T25'], ['?page=3&pageSize=10', 5, 'T5'], ['?page=2', 5, 'T5'], ['?pageSize=100', 25, 'T25'], ['?page=4&pageSize=10', 0, undefined], ['?page=1000&pageSize=100', 0, undefined]])(
-      'pages: %s', async (query, count, first) => {
-        const reply = await list(query);
-        expect([reply.status, reply.body.items.length, namesOf(reply)[0]]).toEqual([200, count, first]);
-      });
+    it.each([
+      ['?pageSize=10', 10, 'T25'],
+      ['?page=3&pageSize=10', 5, 'T5'],
+      ['?page=2', 5, 'T5'],
+      ['?pageSize=100', 25, 'T25'],
+      ['?page=4&pageSize=10', 0, undefined],
+      ['?page=1000&pageSize=100', 0, undefined],
+    ])('pages: %s', async (query, count, first) => {
+      const reply = await list(query);
+      expect([reply.status, reply.body.items.length, namesOf(reply)[0]]).toEqual([200, count, first]);
+    });
   });
 
   describe('400', () => {
     it.each([
-      ...['0', '-1', '1.5', 'x', '', '01', '+1', '1e1', '99999999999'].flatMap((value) => [[`?page=${value}`, '/page'], [`?pageSize=${value}`, '/pageSize']]),
-      ['?pageSize=101', '/pageSize'], ['?page=1&page=2', '/page'], ['?type=T1', '/type'], ['?cursor=abc', '/cursor'],
+      ...['0', '-1', '1.5', 'x', '', '01', '+1', '1e1', '99999999999'].flatMap((value) => [
+        [`?page=${value}`, '/page'],
+        [`?pageSize=${value}`, '/pageSize'],
+      ]),
+      ['?pageSize=101', '/pageSize'],
+      ['?page=1&page=2', '/page'],
+      ['?type=T1', '/type'],
+      ['?cursor=abc', '/cursor'],
     ])('refuses %s', async (query, at) => expectRefusal(await list(query), 400, 'invalid_request', { at }));
   });
 });
@@ -158,15 +277,27 @@ describe('GET /api/memory/types', () => {
 describe('GET /api/memory/types/{id}', () => {
   it('200: shows the whole type, whatever the case of the id', async () => {
     const { body } = await create({ type: fresh(), jsonSchema });
-    const replies = [await tenant.request('GET', `/api/memory/types/${body.id}`), await tenant.request('GET', `/api/memory/types/${body.id.toUpperCase()}`)];
-    expect(replies.map((reply) => [reply.status, reply.body])).toEqual([[200, body], [200, body]]);
+    const replies = [
+      await tenant.request('GET', `/api/memory/types/${body.id}`),
+      await tenant.request('GET', `/api/memory/types/${body.id.toUpperCase()}`),
+    ];
+    expect(replies.map((reply) => [reply.status, reply.body])).toEqual([
+      [200, body],
+      [200, body],
+    ]);
   });
 
   it('400: refuses a query parameter', async () => {
-    expectRefusal(await tenant.request('GET', `/api/memory/types/${newId()}?include=objects`), 400, 'invalid_request', { at: '/include' });
+    expectRefusal(await tenant.request('GET', `/api/memory/types/${newId()}?include=objects`), 400, 'invalid_request', {
+      at: '/include',
+    });
   });
 
-  it.each([['an unknown id', newId()], ['a malformed id', 'Type1'], ['a name of JavaScript', '__proto__']])('404: answers %s', async (_what, id) => {
+  it.each([
+    ['an unknown id', newId()],
+    ['a malformed id', 'Type1'],
+    ['a name of JavaScript', '__proto__'],
+  ])('404: answers %s', async (_what, id) => {
     expectRefusal(await tenant.request('GET', `/api/memory/types/${id}`), 404, 'not_found');
   });
 });

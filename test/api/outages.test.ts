@@ -10,7 +10,16 @@ import { freePorts } from '../addresses.ts';
 import { startPart } from '../part.ts';
 import { expectRefusal } from '../refusal.ts';
 import { ROUTES } from '../routes.ts';
-import { eventually, expressionAgent, request, startStack, untilAvailable, type Reply, type Stack, type Tenant } from '../stack.ts';
+import {
+  eventually,
+  expressionAgent,
+  request,
+  startStack,
+  untilAvailable,
+  type Reply,
+  type Stack,
+  type Tenant,
+} from '../stack.ts';
 
 let stack: Stack;
 let tenant: Tenant;
@@ -25,21 +34,39 @@ afterAll(async () => {
 });
 
 /** One more process of the same stack, which looks for these services where nobody listens. */
-async function startWithout(part: ProcessName, missing: readonly ProcessName[], given: Record<string, string> = {}): Promise<string> {
+async function startWithout(
+  part: ProcessName,
+  missing: readonly ProcessName[],
+  given: Record<string, string> = {},
+): Promise<string> {
   const [nowhere] = await freePorts(1);
   const lost = Object.fromEntries(missing.map((name) => [settingOf(name, 'ADDRESS'), `127.0.0.1:${nowhere}`]));
   const { address, child } = await startPart(stack, part, { ...lost, ...given });
   started.push(child);
   return address;
 }
-const askAt = (address: string, verb: string, path: string, body?: unknown, headers?: Record<string, string>) => request(`http://${address}`, verb, path, { token: tenant.token, body, headers });
-const body = { type: 'T', jsonSchema: {}, agentName: 'hello', args: {}, typeId: newId(), key: 'k', content: {}, description: 'x' };
+const askAt = (address: string, verb: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+  request(`http://${address}`, verb, path, { token: tenant.token, body, headers });
+const body = {
+  type: 'T',
+  jsonSchema: {},
+  agentName: 'hello',
+  args: {},
+  typeId: newId(),
+  key: 'k',
+  content: {},
+  description: 'x',
+};
 /** A body that the gateway lets pass. */
 const bodyOf = ({ verb, template }: { verb: string; template: string }) => {
   const pick = (...names: (keyof typeof body)[]) => Object.fromEntries(names.map((name) => [name, body[name]]));
   if (verb === 'PATCH') return pick('content');
   if (verb === 'PUT') return pick('description');
-  return template === '/api/agent/run' ? pick('agentName', 'args') : template === '/api/memory/types' ? pick('type', 'jsonSchema') : pick('typeId', 'key', 'content');
+  return template === '/api/agent/run'
+    ? pick('agentName', 'args')
+    : template === '/api/memory/types'
+      ? pick('type', 'jsonSchema')
+      : pick('typeId', 'key', 'content');
 };
 const expectUnavailable = (reply: Reply) => {
   expectRefusal(reply, 503, 'unavailable');
@@ -49,7 +76,9 @@ const expectUnavailable = (reply: Reply) => {
 describe('a service that is down', () => {
   it('503 with Retry-After: every route of that service', async () => {
     const gateway = await startWithout('gateway', ['memory', 'agents']);
-    const replies = await Promise.all(ROUTES.map((route) => askAt(gateway, route.verb, route.path, route.takesBody ? bodyOf(route) : undefined)));
+    const replies = await Promise.all(
+      ROUTES.map((route) => askAt(gateway, route.verb, route.path, route.takesBody ? bodyOf(route) : undefined)),
+    );
     for (const reply of replies) expectUnavailable(reply);
   });
 
@@ -65,10 +94,14 @@ describe('a service that is down', () => {
     const gateway = await startWithout('gateway', [], { AGENTS_ADDRESS });
     const operator = openOperator({ keyFolder: keyFolderOf(stack.folder), addresses: { AGENTS_ADDRESS } });
     const agents = operator.client(AgentsServiceService, 'agents');
-    await agents.applyAgent({ definition: JSON.stringify(expressionAgent('hello', '{}')) }, operator.as(tenant.organizationId));
+    await agents.applyAgent(
+      { definition: JSON.stringify(expressionAgent('hello', '{}')) },
+      operator.as(tenant.organizationId),
+    );
     await agents.publishAgent({ name: 'hello', version: undefined }, operator.as(tenant.organizationId));
     operator.close();
-    const run = () => askAt(gateway, 'POST', '/api/agent/run', { agentName: 'hello', args: {} }, { 'Idempotency-Key': 'kept-free' });
+    const run = () =>
+      askAt(gateway, 'POST', '/api/agent/run', { agentName: 'hello', args: {} }, { 'Idempotency-Key': 'kept-free' });
     for (const reply of [await run(), await run()]) expectUnavailable(reply);
     expect((await askAt(gateway, 'GET', '/api/agent/executions')).body).toEqual({ items: [] });
   });
@@ -78,27 +111,33 @@ describe('a service that is down', () => {
 const STOPPED = process.env.TEST_ENGINES ? [1, 2] : [1];
 
 describe('a service that has stopped in mid-call', () => {
-  it.each(STOPPED)('503 for a read, 504 outcome_unknown for a write, by each stopped replica; another one answers its own: %i stopped', async (count) => {
-    const create = () => tenant.requestOnce('POST', '/api/memory/types', { type: `Late-${newId()}`, jsonSchema: {} });
-    const read = () => tenant.requestOnce('GET', '/api/memory/types');
-    const doomed = stack.pidsOf('memory').slice(0, count);
-    const others = stack.baseUrls.length - count;
-    // every gateway has called every replica
-    for (const _turn of [1, 2, 3, 4]) expect((await untilAvailable(read)).status).toBe(200);
-    await Promise.all(doomed.map(pause));
-    const met = { stopped: 0, working: 0 };
-    try {
-      // the turns of the other replicas are answered long before
-      await eventually(async () => {
-        const [reads, writes] = await Promise.all([read, create].map((ask) => Promise.all(Array.from({ length: 4 }, ask)))) as [Reply[], Reply[]];
-        for (const reply of reads.filter(({ status }) => others === 0 || status !== 200)) expectUnavailable(reply);
-        for (const reply of writes.filter(({ status }) => others === 0 || status !== 201)) expectRefusal(reply, 504, 'outcome_unknown');
-        for (const { status } of [...reads, ...writes]) met[status < 300 ? 'working' : 'stopped'] += 1;
-        return met.stopped > 0 && (met.working > 0 || others === 0);
-      });
-    } finally {
-      for (const pid of doomed) process.kill(pid, 'SIGCONT');
-    }
-    for (const _turn of [1, 2, 3, 4]) expect((await untilAvailable(read)).status).toBe(200);
-  });
+  it.each(STOPPED)(
+    '503 for a read, 504 outcome_unknown for a write, by each stopped replica; another one answers its own: %i stopped',
+    async (count) => {
+      const create = () => tenant.requestOnce('POST', '/api/memory/types', { type: `Late-${newId()}`, jsonSchema: {} });
+      const read = () => tenant.requestOnce('GET', '/api/memory/types');
+      const doomed = stack.pidsOf('memory').slice(0, count);
+      const others = stack.baseUrls.length - count;
+      // every gateway has called every replica
+      for (const _turn of [1, 2, 3, 4]) expect((await untilAvailable(read)).status).toBe(200);
+      await Promise.all(doomed.map(pause));
+      const met = { stopped: 0, working: 0 };
+      try {
+        // the turns of the other replicas are answered long before
+        await eventually(async () => {
+          const [reads, writes] = (await Promise.all(
+            [read, create].map((ask) => Promise.all(Array.from({ length: 4 }, ask))),
+          )) as [Reply[], Reply[]];
+          for (const reply of reads.filter(({ status }) => others === 0 || status !== 200)) expectUnavailable(reply);
+          for (const reply of writes.filter(({ status }) => others === 0 || status !== 201))
+            expectRefusal(reply, 504, 'outcome_unknown');
+          for (const { status } of [...reads, ...writes]) met[status < 300 ? 'working' : 'stopped'] += 1;
+          return met.stopped > 0 && (met.working > 0 || others === 0);
+        });
+      } finally {
+        for (const pid of doomed) process.kill(pid, 'SIGCONT');
+      }
+      for (const _turn of [1, 2, 3, 4]) expect((await untilAvailable(read)).status).toBe(200);
+    },
+  );
 });

@@ -1,4 +1,10 @@
-import { startKafka, startMongo, startRedis, type PrivateServer, type RedisOptions } from '../../engines/src/private-server.ts';
+import {
+  startKafka,
+  startMongo,
+  startRedis,
+  type PrivateServer,
+  type RedisOptions,
+} from '../../engines/src/private-server.ts';
 import { KILL_AGENTS, KILL_SETTINGS } from '../kills/settings.ts';
 import { expectNothingLost, say } from '../kills/afterwards.ts';
 import { QUICK, startLoad, type Load } from '../kills/load.ts';
@@ -34,7 +40,9 @@ describe('an engine that fails under load, with two replicas of every service', 
     const [MongoDB, Redis, Kafka] = await Promise.all([startMongo(), startRedis(), startKafka()]);
     redis = Redis;
     engines = { MongoDB, Redis, Kafka };
-    stack = await startStack({ env: { ...KILL_SETTINGS, ...OUTLIVING, MONGODB_URL: MongoDB.url, REDIS_URL: Redis.url, KAFKA_BROKERS: Kafka.url } });
+    stack = await startStack({
+      env: { ...KILL_SETTINGS, ...OUTLIVING, MONGODB_URL: MongoDB.url, REDIS_URL: Redis.url, KAFKA_BROKERS: Kafka.url },
+    });
   });
   afterAll(async () => {
     await stack.stop();
@@ -53,12 +61,18 @@ describe('an engine that fails under load, with two replicas of every service', 
     say(what, counts);
     expect(load.sent.filter(({ status }) => ![200, 201, 503, 504].includes(status as number))).toEqual([]);
     expect(counts.slowestMs).toBeLessThan(ANSWERED_WITHIN_MS);
-    expect(Math.max(...load.sent.filter(({ what: asked }) => asked === 'POST /api/memory/objects').map(({ tookMs }) => tookMs))).toBeLessThan(CREATED_WITHIN_MS);
+    expect(
+      Math.max(
+        ...load.sent.filter(({ what: asked }) => asked === 'POST /api/memory/objects').map(({ tookMs }) => tookMs),
+      ),
+    ).toBeLessThan(CREATED_WITHIN_MS);
   }
 
   async function expectMeanwhile(name: EngineName, tenant: Tenant): Promise<void> {
     const replies = await Promise.all([
-      tenant.requestOnce('GET', '/api/memory/types'), tenant.requestOnce('GET', '/api/agent/run'), tenant.requestOnce('POST', '/api/agent/run', { agentName: QUICK, args: { n: 0 } }),
+      tenant.requestOnce('GET', '/api/memory/types'),
+      tenant.requestOnce('GET', '/api/agent/run'),
+      tenant.requestOnce('POST', '/api/agent/run', { agentName: QUICK, args: { n: 0 } }),
     ]);
     const [types, agents, run] = replies.map(({ status }) => status);
     expect({ types, agents, run }).toEqual(MEANWHILE[name]);
@@ -66,7 +80,11 @@ describe('an engine that fails under load, with two replicas of every service', 
   }
 
   /** `meanwhile` while the engine is away; a case that fails leaves it well, too. */
-  async function away(begin: () => Promise<void> | void, meanwhile: () => Promise<unknown>, end: () => Promise<void> | void): Promise<void> {
+  async function away(
+    begin: () => Promise<void> | void,
+    meanwhile: () => Promise<unknown>,
+    end: () => Promise<void> | void,
+  ): Promise<void> {
     try {
       await begin();
       await meanwhile();
@@ -76,7 +94,13 @@ describe('an engine that fails under load, with two replicas of every service', 
   }
 
   /** Away until everybody who needs it has been answered, and for so long; of Kafka nobody needs anything. */
-  const outage = (what: string, name: EngineName, begin: () => Promise<void> | void, end: () => Promise<void> | void, lastingMs = 0): Promise<void> =>
+  const outage = (
+    what: string,
+    name: EngineName,
+    begin: () => Promise<void> | void,
+    end: () => Promise<void> | void,
+    lastingMs = 0,
+  ): Promise<void> =>
     survives(`${what} of ${name}`, async (load, tenant) => {
       const over = Promise.withResolvers<void>();
       void load.during(over.promise);
@@ -91,23 +115,58 @@ describe('an engine that fails under load, with two replicas of every service', 
       await away(begin, meanwhile, end).finally(over.resolve);
     });
 
-  it.each(ENGINES)('kill -9 of %s: what needs it is refused or unknown, the rest goes on, and afterwards nothing acknowledged is missing and nobody is charged twice', (name) =>
-    outage('kill -9', name, () => engines[name].kill(), () => engines[name].restart()), CASE_MS);
+  it.each(ENGINES)(
+    'kill -9 of %s: what needs it is refused or unknown, the rest goes on, and afterwards nothing acknowledged is missing and nobody is charged twice',
+    (name) =>
+      outage(
+        'kill -9',
+        name,
+        () => engines[name].kill(),
+        () => engines[name].restart(),
+      ),
+    CASE_MS,
+  );
 
-  it.each(ENGINES)('%s paused, accepting connections and answering nobody: what needs it is refused or unknown, the rest goes on, and afterwards nothing acknowledged is missing and nobody is charged twice', (name) =>
-    outage('a pause', name, () => engines[name].pause(), () => engines[name].resume(), PAUSE_MS), CASE_MS);
+  it.each(ENGINES)(
+    '%s paused, accepting connections and answering nobody: what needs it is refused or unknown, the rest goes on, and afterwards nothing acknowledged is missing and nobody is charged twice',
+    (name) =>
+      outage(
+        'a pause',
+        name,
+        () => engines[name].pause(),
+        () => engines[name].resume(),
+        PAUSE_MS,
+      ),
+    CASE_MS,
+  );
 
   const NO_DELAY = { slowSyncMs: 0 };
-  it('a disk that takes 200 ms for every sync of Redis: the load is served all the same', () =>
-    survives('a disk that takes 200 ms under Redis', (load) => {
-      const slowed = async (): Promise<void> => load.during(redis.restart({ slowSyncMs: 200 }), 'all');
-      return away(slowed, () => load.untilAcknowledged(3 * ACKNOWLEDGED), () => load.during(redis.restart(NO_DELAY), 'all'));
-    }), CASE_MS);
+  it(
+    'a disk that takes 200 ms for every sync of Redis: the load is served all the same',
+    () =>
+      survives('a disk that takes 200 ms under Redis', (load) => {
+        const slowed = async (): Promise<void> => load.during(redis.restart({ slowSyncMs: 200 }), 'all');
+        return away(
+          slowed,
+          () => load.untilAcknowledged(3 * ACKNOWLEDGED),
+          () => load.during(redis.restart(NO_DELAY), 'all'),
+        );
+      }),
+    CASE_MS,
+  );
 
-  it('a disk that takes longer for a sync of Redis than anybody waits: runs are refused or unknown in time, and what was done late is neither lost nor charged twice', () =>
-    survives('a disk that takes 6 s under Redis', async (load) => {
-      const over = Promise.withResolvers<void>();
-      void load.during(over.promise);
-      await away(() => redis.restart({ slowSyncMs: 6_000 }), () => load.untilAllWait(), () => redis.restart(NO_DELAY)).finally(over.resolve);
-    }), CASE_MS);
+  it(
+    'a disk that takes longer for a sync of Redis than anybody waits: runs are refused or unknown in time, and what was done late is neither lost nor charged twice',
+    () =>
+      survives('a disk that takes 6 s under Redis', async (load) => {
+        const over = Promise.withResolvers<void>();
+        void load.during(over.promise);
+        await away(
+          () => redis.restart({ slowSyncMs: 6_000 }),
+          () => load.untilAllWait(),
+          () => redis.restart(NO_DELAY),
+        ).finally(over.resolve);
+      }),
+    CASE_MS,
+  );
 });

@@ -61,7 +61,15 @@ interface Asking {
 }
 
 /** Clients that create, update and delete objects and run an agent, with and without a key, until stopped; at several gateways in turn. */
-export async function startLoad({ baseUrl, token, clients }: { baseUrl: string | readonly string[]; token: string; clients: number }): Promise<Load> {
+export async function startLoad({
+  baseUrl,
+  token,
+  clients,
+}: {
+  baseUrl: string | readonly string[];
+  token: string;
+  clients: number;
+}): Promise<Load> {
   let turn = 0;
   const gateways = typeof baseUrl === 'string' ? [baseUrl] : baseUrl;
   const gateway = (): string => gateways[turn++ % gateways.length] as string;
@@ -69,15 +77,38 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string |
   const waiting: { count: number; resolve(): void }[] = [];
   const allWait: (() => void)[] = [];
   let [acknowledged, stopping, outage, held, holdAll] = [0, false, Promise.resolve(), 0, false];
-  const made = await untilAvailable(() => request(gateway(), 'POST', '/api/memory/types', { token, body: { type: `T${newId()}`, jsonSchema: { type: 'object' } } }));
+  const made = await untilAvailable(() =>
+    request(gateway(), 'POST', '/api/memory/types', {
+      token,
+      body: { type: `T${newId()}`, jsonSchema: { type: 'object' } },
+    }),
+  );
   if (made.status !== 201) throw new Error(`type: ${made.status} ${made.text}`);
   const typeId: string = made.body.id;
 
-  async function send(method: string, path: string, body?: object, headers: Record<string, string> = {}, { at = gateway(), waits = true }: Asking = {}): Promise<Sent> {
+  async function send(
+    method: string,
+    path: string,
+    body?: object,
+    headers: Record<string, string> = {},
+    { at = gateway(), waits = true }: Asking = {},
+  ): Promise<Sent> {
     const [requestId, from] = [newId(), performance.now()];
-    const reply = await request(at, method, path, { token, body, headers: { ...headers, 'X-Request-Id': requestId } }).catch(() => undefined);
+    const reply = await request(at, method, path, {
+      token,
+      body,
+      headers: { ...headers, 'X-Request-Id': requestId },
+    }).catch(() => undefined);
     const tookMs = performance.now() - from;
-    const change = { requestId, what: `${method} ${path}`, outcome: outcomeOf(reply), status: reply?.status, tookMs, body: reply?.body, headers: reply?.headers };
+    const change = {
+      requestId,
+      what: `${method} ${path}`,
+      outcome: outcomeOf(reply),
+      status: reply?.status,
+      tookMs,
+      body: reply?.body,
+      headers: reply?.headers,
+    };
     sent.push(change);
     if (change.outcome === 'done') {
       acknowledged += 1;
@@ -92,7 +123,12 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string |
     return change;
   }
 
-  async function change(object: Tracked, verb: string, next: object | undefined, sending: Promise<Sent>): Promise<void> {
+  async function change(
+    object: Tracked,
+    verb: string,
+    next: object | undefined,
+    sending: Promise<Sent>,
+  ): Promise<void> {
     const { outcome, body } = await sending;
     if (outcome === 'done') {
       object.possible = [next];
@@ -111,7 +147,13 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string |
   }
 
   const run = async (agentName: string, args: { n: number }, key?: string, asking?: Asking): Promise<SentRun> => {
-    const change = await send('POST', '/api/agent/run', { agentName, args }, key === undefined ? {} : { 'Idempotency-Key': key }, asking);
+    const change = await send(
+      'POST',
+      '/api/agent/run',
+      { agentName, args },
+      key === undefined ? {} : { 'Idempotency-Key': key },
+      asking,
+    );
     const record: SentRun = { ...change, agentName, args, key };
     runs.push(record);
     return record;
@@ -122,8 +164,15 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string |
       const content = (revision: number): object => ({ client: name, turn, revision, text: 'ünïcode \u2028 ✓' });
       const kept = await create(`${name}/${turn}/kept`, content(1));
       const dropped = stopping ? undefined : await create(`${name}/${turn}/dropped`, content(1));
-      if (kept.id !== undefined && !stopping) await change(kept, 'updated', content(2), send('PATCH', `/api/memory/objects/${kept.id}`, { content: content(2) }));
-      if (dropped?.id !== undefined && !stopping) await change(dropped, 'deleted', undefined, send('DELETE', `/api/memory/objects/${dropped.id}`));
+      if (kept.id !== undefined && !stopping)
+        await change(
+          kept,
+          'updated',
+          content(2),
+          send('PATCH', `/api/memory/objects/${kept.id}`, { content: content(2) }),
+        );
+      if (dropped?.id !== undefined && !stopping)
+        await change(dropped, 'deleted', undefined, send('DELETE', `/api/memory/objects/${dropped.id}`));
       if (!stopping) await run(QUICK, { n: turn });
       if (!stopping) await run(QUICK, { n: turn }, newId());
     }
@@ -132,19 +181,29 @@ export async function startLoad({ baseUrl, token, clients }: { baseUrl: string |
   const running = Promise.all(Array.from({ length: clients }, (_, index) => client(index))).then(() => undefined);
   running.catch(() => undefined);
   return {
-    typeId, sent, runs, objects,
+    typeId,
+    sent,
+    runs,
+    objects,
     run: (agentName, args, key, at) => run(agentName, args, key, { at }),
     async askUntil(isOver) {
       const again = async (ask: () => Promise<unknown>): Promise<void> => {
         do await ask();
         while (!isOver());
       };
-      await Promise.all(gateways.map((at) => ({ at, waits: false })).flatMap((asking) => [
-        again(() => create(`asked/${newId()}`, { text: 'asked' }, asking)), again(() => run(QUICK, { n: 1 }, newId(), asking)),
-      ]));
+      await Promise.all(
+        gateways
+          .map((at) => ({ at, waits: false }))
+          .flatMap((asking) => [
+            again(() => create(`asked/${newId()}`, { text: 'asked' }, asking)),
+            again(() => run(QUICK, { n: 1 }, newId(), asking)),
+          ]),
+      );
     },
-    untilAcknowledged: (more) => Promise.race([running, new Promise<void>((resolve) => waiting.push({ count: acknowledged + more, resolve }))]),
-    untilAllWait: () => Promise.race([running, new Promise<void>((resolve) => (held === clients ? resolve() : allWait.push(resolve)))]),
+    untilAcknowledged: (more) =>
+      Promise.race([running, new Promise<void>((resolve) => waiting.push({ count: acknowledged + more, resolve }))]),
+    untilAllWait: () =>
+      Promise.race([running, new Promise<void>((resolve) => (held === clients ? resolve() : allWait.push(resolve)))]),
     during(ends, whose = 'failed') {
       holdAll = whose === 'all';
       return (outage = ends.finally(() => (holdAll = false)));

@@ -1,7 +1,16 @@
 import { PROCESSES } from 'platform/processes.ts';
 import { isGone } from '../../engines/src/process-state.ts';
 import { gatewayToFirstAgents, type Part } from '../part.ts';
-import { childrenOf, commandOf, eventually, request, startStack, untilAvailable, type Stack, type Tenant } from '../stack.ts';
+import {
+  childrenOf,
+  commandOf,
+  eventually,
+  request,
+  startStack,
+  untilAvailable,
+  type Stack,
+  type Tenant,
+} from '../stack.ts';
 import { descendantsOf } from './family.ts';
 import { ENDLESS, KILL_AGENTS, KILL_SETTINGS } from './settings.ts';
 
@@ -39,11 +48,18 @@ describe('no child survives its parent', () => {
   /** Process ids of the runners, of which one will never end by itself. */
   async function startEndlessRun(): Promise<number[]> {
     const before = new Set(await runningNow());
-    void untilAvailable(() => request(`http://${beside.address}`, 'POST', '/api/agent/run', { token: tenant.token, body: { agentName: ENDLESS, args: { n: 0 } } })).catch(() => undefined);
+    void untilAvailable(() =>
+      request(`http://${beside.address}`, 'POST', '/api/agent/run', {
+        token: tenant.token,
+        body: { agentName: ENDLESS, args: { n: 0 } },
+      }),
+    ).catch(() => undefined);
     await eventually(async () => (await runningNow()).some((id) => !before.has(id)));
     return childrenOf(stack.pidOf('agents'));
   }
 
   const runningNow = async (): Promise<string[]> =>
-    (await tenant.request('GET', `/api/agent/executions?agent=${ENDLESS}&status=running`)).body.items.map(({ id }: { id: string }) => id);
+    (await tenant.request('GET', `/api/agent/executions?agent=${ENDLESS}&status=running`)).body.items.map(
+      ({ id }: { id: string }) => id,
+    );
 });

@@ -10,7 +10,9 @@ const limits = { wallMs: 300_000, maxSteps: 1_000_000_000 };
 
 export const KILL_AGENTS = [
   expressionAgent(QUICK, '{"n": n + 1}'),
-  expressionAgent(SLOW, '($count := function($left) { $left = 0 ? 0 : $count($left - 1) }; {"left": $count(n)})', { limits }),
+  expressionAgent(SLOW, '($count := function($left) { $left = 0 ? 0 : $count($left - 1) }; {"left": $count(n)})', {
+    limits,
+  }),
   expressionAgent(ENDLESS, '($forever := function($turn) { $forever($turn + 1) }; $forever(n))', { limits }),
 ];
 

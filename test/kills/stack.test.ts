@@ -26,24 +26,28 @@ describe('kill -9 of the whole stack, of every replica, under load, started agai
   it.each([
     { whom: 'all six processes at once', doomed: familyOf },
     { whom: 'the launcher, whose children follow by themselves', doomed: (launcher: number) => [launcher] },
-  ])('$whom: nothing acknowledged is missing, nobody is charged twice, no reservation is left, every event is stored once', async ({ whom, doomed }) => {
-    const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
-    const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
-    await load.untilAcknowledged(ACKNOWLEDGED);
-    const slow = Promise.all([load.run(SLOW, SLOW_ARGS), load.run(SLOW, SLOW_ARGS, newId())]);
-    await load.untilAcknowledged(CLIENTS);
+  ])(
+    '$whom: nothing acknowledged is missing, nobody is charged twice, no reservation is left, every event is stored once',
+    async ({ whom, doomed }) => {
+      const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+      const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
+      await load.untilAcknowledged(ACKNOWLEDGED);
+      const slow = Promise.all([load.run(SLOW, SLOW_ARGS), load.run(SLOW, SLOW_ARGS, newId())]);
+      await load.untilAcknowledged(CLIENTS);
 
-    const launchers = stack.launchers.map(({ pid }) => pid as number);
-    const family = launchers.flatMap(familyOf);
-    for (const pid of launchers.flatMap(doomed)) process.kill(pid, 'SIGKILL');
-    const stopped = load.stop();
-    await eventually(() => family.every(isGone));
-    await Promise.all([stopped, slow]);
+      const launchers = stack.launchers.map(({ pid }) => pid as number);
+      const family = launchers.flatMap(familyOf);
+      for (const pid of launchers.flatMap(doomed)) process.kill(pid, 'SIGKILL');
+      const stopped = load.stop();
+      await eventually(() => family.every(isGone));
+      await Promise.all([stopped, slow]);
 
-    if (stack !== first) stack.operator.close();
-    stack = await startStack({ env: KILL_SETTINGS, folder: first.folder });
-    say(`kill -9 of ${whom}`, await expectNothingLost(stack, tenant, load));
-    for (const each of survived) say('the organization that survived a kill before', await expectNothingLost(stack, each.tenant, each.load));
-    survived.push({ tenant, load });
-  });
+      if (stack !== first) stack.operator.close();
+      stack = await startStack({ env: KILL_SETTINGS, folder: first.folder });
+      say(`kill -9 of ${whom}`, await expectNothingLost(stack, tenant, load));
+      for (const each of survived)
+        say('the organization that survived a kill before', await expectNothingLost(stack, each.tenant, each.load));
+      survived.push({ tenant, load });
+    },
+  );
 });

@@ -18,8 +18,13 @@ const EACH = 6;
 /** Shorter than the skew, longer than any pause of the machine: only a wrong clock could end them. The jobs run all the time. */
 const SETTINGS = {
   ...PATIENT,
-  LEASE_MS: '120000', RUN_LEASE_MS: '120000', RESERVATION_TTL_MS: '150000',
-  REAPER_INTERVAL_MS: '500', SWEEP_INTERVAL_MS: '500', RETENTION_INTERVAL_MS: '500', AUDIT_RETENTION_INTERVAL_MS: '1000',
+  LEASE_MS: '120000',
+  RUN_LEASE_MS: '120000',
+  RESERVATION_TTL_MS: '150000',
+  REAPER_INTERVAL_MS: '500',
+  SWEEP_INTERVAL_MS: '500',
+  RETENTION_INTERVAL_MS: '500',
+  AUDIT_RETENTION_INTERVAL_MS: '1000',
 };
 /** Authenticate has 3 s, and is asked no more in the last 200 ms: a refusal that took longer than this is a machine's that stalled. A wrong clock refuses at once. */
 const STALL_MS = 2_500;
@@ -35,7 +40,10 @@ describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing
   let stack: Stack;
   beforeAll(async () => {
     mongo = await startMongo();
-    const skewed = { NODE_OPTIONS: `--import=${join(import.meta.dirname, 'skewed-clock.ts')}`, CLOCK_SKEW_MS: String(minutes * MINUTE_MS) };
+    const skewed = {
+      NODE_OPTIONS: `--import=${join(import.meta.dirname, 'skewed-clock.ts')}`,
+      CLOCK_SKEW_MS: String(minutes * MINUTE_MS),
+    };
     stack = await startStack({ env: { ...SETTINGS, MONGODB_URL: mongo.url }, replicaEnv: skewed });
   });
   afterAll(async () => {
@@ -45,11 +53,14 @@ describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing
 
   /** Statuses by every gateway; one request after the other, as a gateway asks auth once for all that come together, and its replicas in turn. */
   async function everywhere(token: string): Promise<ReadonlySet<number>> {
-    const statuses = await Promise.all(stack.baseUrls.map(async (baseUrl) => {
-      const told: number[] = [];
-      for (let turn = 0; turn < EACH; turn++) told.push((await untilAvailable(() => request(baseUrl, 'GET', '/api/memory/types', { token }))).status);
-      return told;
-    }));
+    const statuses = await Promise.all(
+      stack.baseUrls.map(async (baseUrl) => {
+        const told: number[] = [];
+        for (let turn = 0; turn < EACH; turn++)
+          told.push((await untilAvailable(() => request(baseUrl, 'GET', '/api/memory/types', { token }))).status);
+        return told;
+      }),
+    );
     return new Set(statuses.flat());
   }
 
@@ -57,62 +68,116 @@ describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing
     // a launcher writes it after its last words
     const markers = [join(stack.folder, 'replica', 'seeded'), join(stack.folder, 'seeded')];
     await eventually(() => markers.every((marker) => existsSync(marker) && statSync(marker).size > 0));
-    const [replica, first] = markers.map((marker) => Date.parse(readFileSync(marker, 'utf8').trim())) as [number, number];
+    const [replica, first] = markers.map((marker) => Date.parse(readFileSync(marker, 'utf8').trim())) as [
+      number,
+      number,
+    ];
     expect(Math.abs(replica - first - minutes * MINUTE_MS)).toBeLessThan(2 * MINUTE_MS);
   });
 
-  it('under load no request is refused, no run and no lease is taken from the living, and nothing is charged twice', async () => {
-    const loads = await Promise.all(stack.baseUrls.map(async (baseUrl) => {
-      const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
-      return { tenant, load: await startLoad({ baseUrl, token: tenant.token, clients: CLIENTS }) };
-    }));
-    await Promise.all(loads.map(async ({ load }) => {
-      const slow = Promise.all([load.run(SLOW, SLOW_ARGS), load.run(SLOW, SLOW_ARGS, newId())]);
-      await load.untilAcknowledged(ACKNOWLEDGED);
-      await Promise.all([slow, load.stop()]);
-    }));
-    for (const { tenant, load } of loads) {
-      const [stalled, wrong] = [load.sent.filter(isStalled), load.sent.filter((sent) => sent.outcome !== 'done' && !isStalled(sent))];
-      expect(wrong).toEqual([]);
-      expect(stalled.length).toBeLessThanOrEqual(STALLED_AT_MOST * load.sent.length);
-      say(`${minutes} minutes apart`, await expectNothingLost(stack, tenant, load));
-    }
-    expect((await leases()).filter(({ epoch }) => epoch !== 1)).toEqual([]);
-  }, LONG_MS);
+  it(
+    'under load no request is refused, no run and no lease is taken from the living, and nothing is charged twice',
+    async () => {
+      const loads = await Promise.all(
+        stack.baseUrls.map(async (baseUrl) => {
+          const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+          return { tenant, load: await startLoad({ baseUrl, token: tenant.token, clients: CLIENTS }) };
+        }),
+      );
+      await Promise.all(
+        loads.map(async ({ load }) => {
+          const slow = Promise.all([load.run(SLOW, SLOW_ARGS), load.run(SLOW, SLOW_ARGS, newId())]);
+          await load.untilAcknowledged(ACKNOWLEDGED);
+          await Promise.all([slow, load.stop()]);
+        }),
+      );
+      for (const { tenant, load } of loads) {
+        const [stalled, wrong] = [
+          load.sent.filter(isStalled),
+          load.sent.filter((sent) => sent.outcome !== 'done' && !isStalled(sent)),
+        ];
+        expect(wrong).toEqual([]);
+        expect(stalled.length).toBeLessThanOrEqual(STALLED_AT_MOST * load.sent.length);
+        say(`${minutes} minutes apart`, await expectNothingLost(stack, tenant, load));
+      }
+      expect((await leases()).filter(({ epoch }) => epoch !== 1)).toEqual([]);
+    },
+    LONG_MS,
+  );
 
-  it('a token that lives for two minutes more is accepted everywhere, and one that has expired is refused everywhere', async () => {
-    const tenant = await stack.tenant();
-    for (const auth of stack.operator.clients(AuthServiceService, 'auth')) {
-      expect(await everywhere(await tokenFor(auth, stack.operator, tenant, 2 * MINUTE_MS))).toEqual(new Set([200]));
-      const brief = await tokenFor(auth, stack.operator, tenant, 10_000);
-      await eventually(async () => [...(await everywhere(brief))].join() === '401');
-    }
-  }, LONG_MS);
+  it(
+    'a token that lives for two minutes more is accepted everywhere, and one that has expired is refused everywhere',
+    async () => {
+      const tenant = await stack.tenant();
+      for (const auth of stack.operator.clients(AuthServiceService, 'auth')) {
+        expect(await everywhere(await tokenFor(auth, stack.operator, tenant, 2 * MINUTE_MS))).toEqual(new Set([200]));
+        const brief = await tokenFor(auth, stack.operator, tenant, 10_000);
+        await eventually(async () => [...(await everywhere(brief))].join() === '401');
+      }
+    },
+    LONG_MS,
+  );
 
-  it('what is made says when it was made, by whichever replica: so the newest comes first', async () => {
-    const tenant = await stack.tenant({ credits: 100, agents: KILL_AGENTS });
-    const { body: { id: typeId } } = await tenant.request('POST', '/api/memory/types', { type: 'T', jsonSchema: {} });
-    const times: string[] = [];
-    for (let turn = 0; turn < 2 * EACH; turn++) {
-      const { body: made } = await tenant.request('POST', '/api/memory/objects', { typeId, key: `${turn}`, content: {} });
-      const { body: changed } = await tenant.request('PATCH', `/api/memory/objects/${made.id}`, { content: { turn } });
-      const run = await tenant.request('POST', '/api/agent/run', { agentName: QUICK, args: { n: 1 } });
-      const { body: execution } = await tenant.request('GET', `/api/agent/executions/${run.body.agentExecutionId}`);
-      times.push(made.createdAt, changed.updatedAt, execution.createdAt, execution.startedAt, execution.finishedAt, timeIn(made.id), timeIn(execution.id));
-    }
-    expect(times.filter((time) => !isNear(time))).toEqual([]);
-  }, LONG_MS);
+  it(
+    'what is made says when it was made, by whichever replica: so the newest comes first',
+    async () => {
+      const tenant = await stack.tenant({ credits: 100, agents: KILL_AGENTS });
+      const {
+        body: { id: typeId },
+      } = await tenant.request('POST', '/api/memory/types', { type: 'T', jsonSchema: {} });
+      const times: string[] = [];
+      for (let turn = 0; turn < 2 * EACH; turn++) {
+        const { body: made } = await tenant.request('POST', '/api/memory/objects', {
+          typeId,
+          key: `${turn}`,
+          content: {},
+        });
+        const { body: changed } = await tenant.request('PATCH', `/api/memory/objects/${made.id}`, {
+          content: { turn },
+        });
+        const run = await tenant.request('POST', '/api/agent/run', { agentName: QUICK, args: { n: 1 } });
+        const { body: execution } = await tenant.request('GET', `/api/agent/executions/${run.body.agentExecutionId}`);
+        times.push(
+          made.createdAt,
+          changed.updatedAt,
+          execution.createdAt,
+          execution.startedAt,
+          execution.finishedAt,
+          timeIn(made.id),
+          timeIn(execution.id),
+        );
+      }
+      expect(times.filter((time) => !isNear(time))).toEqual([]);
+    },
+    LONG_MS,
+  );
 
   async function leases(): Promise<{ _id: string; epoch: number }[]> {
     const client = new MongoClient(stack.env.MONGODB_URL as string);
-    const found = await Promise.all(['auth', 'agents', 'memory', 'credits'].map((name) => client.db(`${stack.env.MONGODB_DATABASE}_${name}`).collection<{ _id: string; epoch: number }>('leases').find().toArray()));
+    const found = await Promise.all(
+      ['auth', 'agents', 'memory', 'credits'].map((name) =>
+        client
+          .db(`${stack.env.MONGODB_DATABASE}_${name}`)
+          .collection<{ _id: string; epoch: number }>('leases')
+          .find()
+          .toArray(),
+      ),
+    );
     await client.close();
     return found.flat();
   }
 });
 
-async function tokenFor(auth: ServiceClient<AuthServiceService>, operator: Operator, { organizationId, administrator }: Tenant, livesMs: number): Promise<string> {
+async function tokenFor(
+  auth: ServiceClient<AuthServiceService>,
+  operator: Operator,
+  { organizationId, administrator }: Tenant,
+  livesMs: number,
+): Promise<string> {
   const { principal } = await auth.assumeUser({ email: administrator }, operator.as(organizationId));
-  const { value } = await auth.createServerToken({ name: newId(), expiresAt: new Date(Date.now() + livesMs).toISOString() }, operator.asPrincipal(principal as never));
+  const { value } = await auth.createServerToken(
+    { name: newId(), expiresAt: new Date(Date.now() + livesMs).toISOString() },
+    operator.asPrincipal(principal as never),
+  );
   return value;
 }

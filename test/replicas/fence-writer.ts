@@ -44,15 +44,24 @@ export async function openMemory(url: string, database: string): Promise<Memory>
   let hotRows: HotRows;
   let open: OpenStore;
   const deps = await openDeps({
-    config: readConfig(config, {}), clock: systemClock,
+    config: readConfig(config, {}),
+    clock: systemClock,
     async openStore(collections: readonly Collection<never>[]) {
-      open = await openMongoStore({ url, database, poolMax: 40, timeoutMs: 60_000, log, onAbort: () => void aborts++ }, [...collections, OUTBOX, LEASES]);
-      return { ...open, openHotRows: async () => (hotRows = await openHotRows(open, { owner: newId(), leaseMs: 120_000, log })) };
+      open = await openMongoStore(
+        { url, database, poolMax: 40, timeoutMs: 60_000, log, onAbort: () => void aborts++ },
+        [...collections, OUTBOX, LEASES],
+      );
+      return {
+        ...open,
+        openHotRows: async () => (hotRows = await openHotRows(open, { owner: newId(), leaseMs: 120_000, log })),
+      };
     },
     openBus: async () => undefined,
   } as unknown as Parameters<typeof openDeps>[0]);
   return {
-    deps, open: open!, aborts: () => aborts,
+    deps,
+    open: open!,
+    aborts: () => aborts,
     async close() {
       await hotRows.close();
       await open.close();
@@ -60,8 +69,14 @@ export async function openMemory(url: string, database: string): Promise<Memory>
   };
 }
 
-export const contextOf = (organizationId: string): CallContext =>
-  ({ principal: serverToken(organizationId), caller: 'gateway', requestId: newId(), signal: new AbortController().signal, deadline: Date.now() + 600_000, log });
+export const contextOf = (organizationId: string): CallContext => ({
+  principal: serverToken(organizationId),
+  caller: 'gateway',
+  requestId: newId(),
+  signal: new AbortController().signal,
+  deadline: Date.now() + 600_000,
+  log,
+});
 
 const PICKS: Record<Rows, (own: HotRows) => HotRows> = {
   slots: (own) => own,
@@ -69,14 +84,23 @@ const PICKS: Record<Rows, (own: HotRows) => HotRows> = {
 };
 
 /** Each writer makes its objects one after the other. */
-export async function write({ deps, aborts }: Memory, { organizationId, typeId, rows, writers, objects }: Order): Promise<Written> {
+export async function write(
+  { deps, aborts }: Memory,
+  { organizationId, typeId, rows, writers, objects }: Order,
+): Promise<Written> {
   const using = { ...deps, hotRows: PICKS[rows](deps.hotRows) };
   const before = aborts();
-  await Promise.all(Array.from({ length: writers }, async () => {
-    for (let turn = 0; turn < objects; turn++) {
-      await createMemoryObject(using, CreateMemoryObjectRequest.fromPartial({ typeId, key: newId(), content: '{"price":1}' }), contextOf(organizationId));
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: writers }, async () => {
+      for (let turn = 0; turn < objects; turn++) {
+        await createMemoryObject(
+          using,
+          CreateMemoryObjectRequest.fromPartial({ typeId, key: newId(), content: '{"price":1}' }),
+          contextOf(organizationId),
+        );
+      }
+    }),
+  );
   return { objects: writers * objects, aborts: aborts() - before };
 }
 

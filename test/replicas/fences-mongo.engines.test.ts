@@ -24,10 +24,12 @@ describe(`writers of one memory type, ${WRITERS} in a process`, () => {
     processes = await Promise.all([startProcess(), startProcess()]);
   });
   afterAll(async () => {
-    await Promise.all(processes.map(async (child) => {
-      child.disconnect();
-      await once(child, 'exit');
-    }));
+    await Promise.all(
+      processes.map(async (child) => {
+        child.disconnect();
+        await once(child, 'exit');
+      }),
+    );
     await memory.close();
   });
 
@@ -40,20 +42,34 @@ describe(`writers of one memory type, ${WRITERS} in a process`, () => {
   /** So many aborts for a write, of the processes that write a fresh type together; every count is exact. */
   async function abortsPerWrite(count: number, rows: Rows): Promise<number> {
     const organizationId = newId();
-    const { memoryType } = await createMemoryType(memory.deps, CreateMemoryTypeRequest.fromPartial({ type: 'Written', jsonSchema: '{}' }), contextOf(organizationId));
+    const { memoryType } = await createMemoryType(
+      memory.deps,
+      CreateMemoryTypeRequest.fromPartial({ type: 'Written', jsonSchema: '{}' }),
+      contextOf(organizationId),
+    );
     const order: Order = { organizationId, typeId: memoryType!.id, rows, writers: WRITERS, objects: OBJECTS_EACH };
-    const written = await Promise.all(processes.slice(0, count).map(async (child) => {
-      child.send(order);
-      return (await answerOf(child)) as Written;
-    }));
-    const [objects, aborts] = (['objects', 'aborts'] as const).map((part) => written.reduce((sum, each) => sum + each[part], 0)) as [number, number];
+    const written = await Promise.all(
+      processes.slice(0, count).map(async (child) => {
+        child.send(order);
+        return (await answerOf(child)) as Written;
+      }),
+    );
+    const [objects, aborts] = (['objects', 'aborts'] as const).map((part) =>
+      written.reduce((sum, each) => sum + each[part], 0),
+    ) as [number, number];
     const { store } = memory.open;
     const sum = (counts: readonly number[]): number => counts.reduce((total, each) => total + each, 0);
     const fences = await store.find(organizationId, FENCES, {});
     const usage = await store.find(organizationId, USAGE, {});
-    expect({ objects: await store.count(organizationId, OBJECTS, {}), fences: sum(fences.map((fence) => fence.count)), moves: sum(fences.map(({ moves }) => moves)), usage: sum(usage.map((row) => row.objects)) })
-      .toEqual({ objects, fences: objects, moves: objects, usage: objects });
-    process.stdout.write(`${count} processes x ${WRITERS} writers, ${rows}: ${objects} objects, ${aborts} aborts, ${(aborts / objects).toFixed(2)} a write\n`);
+    expect({
+      objects: await store.count(organizationId, OBJECTS, {}),
+      fences: sum(fences.map((fence) => fence.count)),
+      moves: sum(fences.map(({ moves }) => moves)),
+      usage: sum(usage.map((row) => row.objects)),
+    }).toEqual({ objects, fences: objects, moves: objects, usage: objects });
+    process.stdout.write(
+      `${count} processes x ${WRITERS} writers, ${rows}: ${objects} objects, ${aborts} aborts, ${(aborts / objects).toFixed(2)} a write\n`,
+    );
     return aborts / objects;
   }
 
@@ -67,6 +83,9 @@ describe(`writers of one memory type, ${WRITERS} in a process`, () => {
 
 /** What the process says next. */
 async function answerOf(child: ChildProcess): Promise<unknown> {
-  const [[said]] = await Promise.race([Promise.all([once(child, 'message')]), once(child, 'exit').then(() => Promise.reject(new Error('a process of writers ended')))]);
+  const [[said]] = await Promise.race([
+    Promise.all([once(child, 'message')]),
+    once(child, 'exit').then(() => Promise.reject(new Error('a process of writers ended'))),
+  ]);
   return said;
 }

@@ -36,11 +36,22 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
     mongo = await startMongo();
     // the relays' own rounds are far apart: what is published is published by a round of the test, or a poke
     // and no lease of a run ends while one of them settles it, for another to take
-    stack = await startStack({ env: { ...KILL_SETTINGS, ...PATIENT, RUN_LEASE_MS: '5000', RESERVATION_TTL_MS: '15000', RELAY_INTERVAL_MS: '60000', MONGODB_URL: mongo.url } });
+    stack = await startStack({
+      env: {
+        ...KILL_SETTINGS,
+        ...PATIENT,
+        RUN_LEASE_MS: '5000',
+        RESERVATION_TTL_MS: '15000',
+        RELAY_INTERVAL_MS: '60000',
+        MONGODB_URL: mongo.url,
+      },
+    });
     const two = async (open: () => Promise<Unleased>) => [await open(), await open()];
     unleased = {
-      agents: await two(() => openUnleased(agents, stack)), auth: await two(() => openUnleased(auth, stack)),
-      credits: await two(() => openUnleased(credits, stack)), memory: await two(() => openUnleased(memory, stack)),
+      agents: await two(() => openUnleased(agents, stack)),
+      auth: await two(() => openUnleased(auth, stack)),
+      credits: await two(() => openUnleased(credits, stack)),
+      memory: await two(() => openUnleased(memory, stack)),
     };
   });
   afterAll(async () => {
@@ -51,63 +62,92 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
 
   /** A round of the job on every replica at once; what each of them says to have done, those with a lease together. */
   const everywhere = (service: keyof typeof unleased, job: string): Promise<number[]> =>
-    Promise.all([stack.runJob(service, job).then(({ count }) => count), ...unleased[service].map((one) => one.run(job))]);
+    Promise.all([
+      stack.runJob(service, job).then(({ count }) => count),
+      ...unleased[service].map((one) => one.run(job)),
+    ]);
   const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
 
   /** Reservations that nobody settles, after the last request of the load: only the sweepers can expire them. */
   async function reserveAsAgents(organizationId: string): Promise<void> {
     const keys = keyFolderOf(stack.folder);
-    const identity = openIdentity({ name: 'agents', keyFile: keyFileOf(keys, 'agents'), peersFile: peersFileOf(keys), clock: systemClock });
-    const { call, close } = openConnection({ address: stack.env.CREDITS_ADDRESS as string, audience: 'credits', identity });
-    const reserve = () => clientOf(CreditsServiceService, call).reserve({ id: newId(), amountMicros: 1, ttlMs: 2_000, maxOpen: 0 }, { principal: serverToken(organizationId), requestId: newId() });
+    const identity = openIdentity({
+      name: 'agents',
+      keyFile: keyFileOf(keys, 'agents'),
+      peersFile: peersFileOf(keys),
+      clock: systemClock,
+    });
+    const { call, close } = openConnection({
+      address: stack.env.CREDITS_ADDRESS as string,
+      audience: 'credits',
+      identity,
+    });
+    const reserve = () =>
+      clientOf(CreditsServiceService, call).reserve(
+        { id: newId(), amountMicros: 1, ttlMs: 2_000, maxOpen: 0 },
+        { principal: serverToken(organizationId), requestId: newId() },
+      );
     await Promise.all(Array.from({ length: ABANDONED }, reserve));
     close();
   }
 
-  it('end each lost run once, expire each reservation once, and publish every event: none lost, none doubled', async () => {
-    const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
-    const load = await startLoad({ baseUrl: stack.baseUrl, token: tenant.token, clients: CLIENTS });
-    let [loading, relayed] = [true, 0];
-    const relaying = (async () => {
-      while (loading) for (const service of ['agents', 'memory', 'credits', 'auth'] as const) relayed += sum(await everywhere(service, 'relay'));
-    })();
-    relaying.catch(() => undefined);
-    await load.untilAcknowledged(ACKNOWLEDGED);
-    loading = false;
-    await relaying;
-    await load.stop();
+  it(
+    'end each lost run once, expire each reservation once, and publish every event: none lost, none doubled',
+    async () => {
+      const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+      const load = await startLoad({ baseUrl: stack.baseUrl, token: tenant.token, clients: CLIENTS });
+      let [loading, relayed] = [true, 0];
+      const relaying = (async () => {
+        while (loading)
+          for (const service of ['agents', 'memory', 'credits', 'auth'] as const)
+            relayed += sum(await everywhere(service, 'relay'));
+      })();
+      relaying.catch(() => undefined);
+      await load.untilAcknowledged(ACKNOWLEDGED);
+      loading = false;
+      await relaying;
+      await load.stop();
 
-    const slow = Array.from({ length: SLOW_RUNS }, () => load.run(SLOW, ARGS, newId()));
-    await eventually(async () => (await executionsOf(stack, tenant)).filter(isActive).length === SLOW_RUNS);
-    let reaped = 0;
-    const agentPids = stack.pidsOf('agents');
-    await Promise.all(agentPids.map(pause));
-    try {
-      await eventually(async () => (reaped += sum(await Promise.all(unleased.agents.map((one) => one.run('reaper'))))) >= SLOW_RUNS);
-    } finally {
-      for (const pid of agentPids) process.kill(pid, 'SIGCONT');
-    }
-    // they come back as losers: what they write now is refused
-    await Promise.all(slow);
-    // a reaper that stalls between taking a run over and its end is overtaken: both count it, one ends it
-    expect(reaped).toBeGreaterThanOrEqual(SLOW_RUNS);
-    expect((await executionsOf(stack, tenant)).filter(({ status }) => status === 'interrupted')).toHaveLength(SLOW_RUNS);
+      const slow = Array.from({ length: SLOW_RUNS }, () => load.run(SLOW, ARGS, newId()));
+      await eventually(async () => (await executionsOf(stack, tenant)).filter(isActive).length === SLOW_RUNS);
+      let reaped = 0;
+      const agentPids = stack.pidsOf('agents');
+      await Promise.all(agentPids.map(pause));
+      try {
+        await eventually(
+          async () => (reaped += sum(await Promise.all(unleased.agents.map((one) => one.run('reaper'))))) >= SLOW_RUNS,
+        );
+      } finally {
+        for (const pid of agentPids) process.kill(pid, 'SIGCONT');
+      }
+      // they come back as losers: what they write now is refused
+      await Promise.all(slow);
+      // a reaper that stalls between taking a run over and its end is overtaken: both count it, one ends it
+      expect(reaped).toBeGreaterThanOrEqual(SLOW_RUNS);
+      expect((await executionsOf(stack, tenant)).filter(({ status }) => status === 'interrupted')).toHaveLength(
+        SLOW_RUNS,
+      );
 
-    await reserveAsAgents(tenant.organizationId);
-    const expiries = async () => (await ledgerOf(stack, tenant)).rows.filter(({ kind }) => kind === 'EXPIRE').map(({ id }) => id);
-    const before = await expiries();
-    let expired = 0;
-    await eventually(async () => {
-      expired += sum(await everywhere('credits', 'sweeper'));
-      return (await ledgerOf(stack, tenant)).account.openReservations === 0;
-    });
-    const after = await expiries();
-    expect(new Set(after).size).toBe(after.length);
-    expect(expired).toBe(after.length - before.length);
-    expect(expired).toBeGreaterThan(0);
+      await reserveAsAgents(tenant.organizationId);
+      const expiries = async () =>
+        (await ledgerOf(stack, tenant)).rows.filter(({ kind }) => kind === 'EXPIRE').map(({ id }) => id);
+      const before = await expiries();
+      let expired = 0;
+      await eventually(async () => {
+        expired += sum(await everywhere('credits', 'sweeper'));
+        return (await ledgerOf(stack, tenant)).account.openReservations === 0;
+      });
+      const after = await expiries();
+      expect(new Set(after).size).toBe(after.length);
+      expect(expired).toBe(after.length - before.length);
+      expect(expired).toBeGreaterThan(0);
 
-    process.stdout.write(`${reaped} runs reaped, ${expired} reservations expired, ${relayed} events relayed under load\n`);
-    for (const service of ['agents', 'memory', 'credits', 'auth'] as const) await everywhere(service, 'relay');
-    say('jobs at the same moment', await expectNothingLost(stack, tenant, load));
-  }, LONG_MS);
+      process.stdout.write(
+        `${reaped} runs reaped, ${expired} reservations expired, ${relayed} events relayed under load\n`,
+      );
+      for (const service of ['agents', 'memory', 'credits', 'auth'] as const) await everywhere(service, 'relay');
+      say('jobs at the same moment', await expectNothingLost(stack, tenant, load));
+    },
+    LONG_MS,
+  );
 });

@@ -46,13 +46,23 @@ describe('the keys of every process, rotated on two replicas at the same moment'
     void load.during(back.promise);
     const printed = stack.outputs().map(({ length }) => length);
     for (const pid of NAMES.flatMap((name) => stack.pidsOf(name))) process.kill(pid, 'SIGTERM');
-    await eventually(() => stack.outputs().every((output, replica) => NAMES.every((name) => output.slice(printed[replica]).includes(`${name} is back`)))).finally(back.resolve);
+    await eventually(() =>
+      stack
+        .outputs()
+        .every((output, replica) => NAMES.every((name) => output.slice(printed[replica]).includes(`${name} is back`))),
+    ).finally(back.resolve);
   }
 
   async function askAuthWith(folder: string): Promise<unknown> {
-    const identity = openIdentity({ name: 'gateway', keyFile: keyFileOf(folder, 'gateway'), peersFile: peersFileOf(folders[0] as string) });
+    const identity = openIdentity({
+      name: 'gateway',
+      keyFile: keyFileOf(folder, 'gateway'),
+      peersFile: peersFileOf(folders[0] as string),
+    });
     const { call, close } = openConnection({ address: stack.env.AUTH_LISTEN as string, audience: 'auth', identity });
-    return clientOf(AuthServiceService, call).authenticate({ attempts: [] }, { principal: servicePrincipal('gateway'), requestId: newId() }).finally(close);
+    return clientOf(AuthServiceService, call)
+      .authenticate({ attempts: [] }, { principal: servicePrincipal('gateway'), requestId: newId() })
+      .finally(close);
   }
 
   it('under load: no process takes another for a stranger, nothing is lost or done twice, and the old keys are worth nothing afterwards', async () => {
@@ -65,7 +75,8 @@ describe('the keys of every process, rotated on two replicas at the same moment'
     publish((name) => [...(after[name] as string[]), ...(before[name] as string[])]);
     await restartAll(load);
     await load.untilAcknowledged(ACKNOWLEDGED);
-    for (const folder of folders) for (const name of NAMES) copyFileSync(keyFileOf(made.new.path, name), keyFileOf(folder, name));
+    for (const folder of folders)
+      for (const name of NAMES) copyFileSync(keyFileOf(made.new.path, name), keyFileOf(folder, name));
     await restartAll(load);
     await load.untilAcknowledged(ACKNOWLEDGED);
     publish((name) => after[name] as string[]);

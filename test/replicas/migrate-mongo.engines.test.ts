@@ -14,7 +14,11 @@ interface Person {
   initials: string[];
 }
 const OLD = collection<Person>('people', { scope: 'organization' });
-const NEW = collection<Person & { upper: string; short: string; note?: number }>('people', { scope: 'organization', shape: 2, upgrades: { 1: ({ name, initials }: Person) => ({ upper: name.toUpperCase(), short: initials.join('') }) } });
+const NEW = collection<Person & { upper: string; short: string; note?: number }>('people', {
+  scope: 'organization',
+  shape: 2,
+  upgrades: { 1: ({ name, initials }: Person) => ({ upper: name.toUpperCase(), short: initials.join('') }) },
+});
 
 const PEOPLE = 120;
 const REPLICAS = 4;
@@ -26,15 +30,31 @@ describe('replicas that migrate at the same moment, and no lease keeps them apar
   let newer: OpenStore[];
   beforeAll(async () => {
     const database = `migrate-${newId()}`;
-    const open = (people: unknown) => openMongoStore({ url: process.env.MONGODB_URL as string, database, poolMax: 5, timeoutMs: 60_000, log: makeLog('test', 'silent') }, [people as Collection<never>]);
+    const open = (people: unknown) =>
+      openMongoStore(
+        {
+          url: process.env.MONGODB_URL as string,
+          database,
+          poolMax: 5,
+          timeoutMs: 60_000,
+          log: makeLog('test', 'silent'),
+        },
+        [people as Collection<never>],
+      );
     older = await open(OLD);
     newer = await Promise.all(Array.from({ length: REPLICAS }, () => open(NEW)));
-    await older.store.apply('A', Array.from({ length: PEOPLE }, (_, n) => insert(OLD, { _id: `p${n}`, organizationId: 'A', name: `p${n}`, initials: ['p'] })));
+    await older.store.apply(
+      'A',
+      Array.from({ length: PEOPLE }, (_, n) =>
+        insert(OLD, { _id: `p${n}`, organizationId: 'A', name: `p${n}`, initials: ['p'] }),
+      ),
+    );
   });
   afterAll(async () => {
     for (const store of [older, ...newer]) await store.close();
   });
-  const together = async (): Promise<number> => (await Promise.all(newer.map(({ migrate }) => migrate(never)))).reduce((sum, count) => sum + count, 0);
+  const together = async (): Promise<number> =>
+    (await Promise.all(newer.map(({ migrate }) => migrate(never)))).reduce((sum, count) => sum + count, 0);
   const inDatabase = () => newer[0]!.store.count('A', NEW, { upper: { gt: '' } });
 
   it('migrate each document once between them', async () => {
@@ -45,22 +65,40 @@ describe('replicas that migrate at the same moment, and no lease keeps them apar
 
   it('lose nothing that an older replica writes meanwhile', async () => {
     const renaming = (async () => {
-      for (let n = 0; n < PEOPLE; n += 3) await older.store.apply('A', [update(OLD, { _id: `p${n}` }, { set: { name: `new${n}` } })]);
+      for (let n = 0; n < PEOPLE; n += 3)
+        await older.store.apply('A', [update(OLD, { _id: `p${n}` }, { set: { name: `new${n}` } })]);
     })();
-    const adding = Promise.all(Array.from({ length: PEOPLE }, async (_, n) => {
-      for (let round = 1; round <= INITIALS; round++) await older.store.apply('A', [update(OLD, { _id: `p${n}` }, { set: { initials: Array.from({ length: round }, () => 'q') } })]);
-    }));
-    const noting = Promise.all(Array.from({ length: PEOPLE }, async (_, n) => {
-      for (let round = 1; round <= INITIALS; round++) await newer[1]!.store.apply('A', [update(NEW, { _id: `p${n}` }, { set: { note: round } })]);
-    }));
+    const adding = Promise.all(
+      Array.from({ length: PEOPLE }, async (_, n) => {
+        for (let round = 1; round <= INITIALS; round++)
+          await older.store.apply('A', [
+            update(OLD, { _id: `p${n}` }, { set: { initials: Array.from({ length: round }, () => 'q') } }),
+          ]);
+      }),
+    );
+    const noting = Promise.all(
+      Array.from({ length: PEOPLE }, async (_, n) => {
+        for (let round = 1; round <= INITIALS; round++)
+          await newer[1]!.store.apply('A', [update(NEW, { _id: `p${n}` }, { set: { note: round } })]);
+      }),
+    );
     let written = false;
     const writing = Promise.all([renaming, adding, noting]);
-    void writing.finally(() => { written = true; }).catch(() => undefined);
+    void writing
+      .finally(() => {
+        written = true;
+      })
+      .catch(() => undefined);
     while (!written) await together();
     await writing;
     await together();
     const people = await newer[0]!.store.find('A', NEW, {});
-    expect(people.filter(({ _id, name, upper }) => upper !== name.toUpperCase() || name.startsWith('new') !== (Number(_id.slice(1)) % 3 === 0))).toEqual([]);
+    expect(
+      people.filter(
+        ({ _id, name, upper }) =>
+          upper !== name.toUpperCase() || name.startsWith('new') !== (Number(_id.slice(1)) % 3 === 0),
+      ),
+    ).toEqual([]);
     expect(people.filter(({ short, note }) => short !== 'q'.repeat(INITIALS) || note !== INITIALS)).toEqual([]);
     expect(await newer[0]!.store.count('A', NEW, { upper: { in: people.map(({ upper }) => upper) } })).toBe(PEOPLE);
   }, 300_000);
@@ -76,7 +114,14 @@ describe('a service of which two replicas of the next release start beside one o
   /** @returns the store of one of its replicas */
   async function release(people: unknown, replicas: number): Promise<ServiceStore> {
     let opened: ServiceStore;
-    const program: Program<Record<string, never>, ServiceStore> = { name: 'memory', config: {}, calls: [], openDeps: async ({ openStore }) => (opened = await openStore([people as Collection<never>])), services: () => [], jobs: () => [] };
+    const program: Program<Record<string, never>, ServiceStore> = {
+      name: 'memory',
+      config: {},
+      calls: [],
+      openDeps: async ({ openStore }) => (opened = await openStore([people as Collection<never>])),
+      services: () => [],
+      jobs: () => [],
+    };
     running.push(await startProgram(program, env, undefined, replicas));
     return opened!;
   }
@@ -84,7 +129,10 @@ describe('a service of which two replicas of the next release start beside one o
   it('migrates at the start, under a lease, and again what the older one writes afterwards', async () => {
     const older = await release(OLD, 1);
     const person = (n: number) => insert(OLD, { _id: `p${n}`, organizationId: 'A', name: `p${n}`, initials: ['p'] });
-    await older.store.apply('A', Array.from({ length: PEOPLE }, (_, n) => person(n)));
+    await older.store.apply(
+      'A',
+      Array.from({ length: PEOPLE }, (_, n) => person(n)),
+    );
     const newer = await release(NEW, 2);
     const inDatabase = () => newer.store.count('A', NEW, { short: 'p' });
     await eventually(async () => (await inDatabase()) === PEOPLE);

@@ -22,7 +22,11 @@ describe('two launchers that start and seed at the same moment', () => {
   it('make one organization, one user, one token that works, one grant and one version of each agent', async () => {
     const shown = stack.outputs().flatMap((output) => output.match(TOKEN) ?? []);
     expect({ launchers: stack.outputs().length, tokens: shown.length }).toEqual({ launchers: 2, tokens: 1 });
-    const statuses = await Promise.all(stack.baseUrls.map(async (baseUrl) => (await request(baseUrl, 'GET', '/api/agent/run', { token: shown[0] })).status));
+    const statuses = await Promise.all(
+      stack.baseUrls.map(
+        async (baseUrl) => (await request(baseUrl, 'GET', '/api/agent/run', { token: shown[0] })).status,
+      ),
+    );
     expect(statuses).toEqual([200, 200]);
 
     const { operator } = stack;
@@ -34,14 +38,24 @@ describe('two launchers that start and seed at the same moment', () => {
     const { users } = await auth.listUsers({ pageSize: 100, afterEmail: '' }, as);
     expect(users.map(({ email }) => email)).toEqual(['admin@demo.example']);
     const { principal } = await auth.assumeUser({ email: 'admin@demo.example' }, as);
-    const { serverTokens } = await auth.listServerTokens({ pageSize: 100, afterId: '' }, operator.asPrincipal(principal as never));
+    const { serverTokens } = await auth.listServerTokens(
+      { pageSize: 100, afterId: '' },
+      operator.asPrincipal(principal as never),
+    );
     expect(serverTokens.map(({ name, revokedAt }) => [name, revokedAt])).toEqual([['first start', undefined]]);
 
     const ledger = await ledgerOf(stack, { organizationId, token: '' });
     expectToAddUp(ledger);
-    expect(ledger.rows.map(({ kind, grantedDeltaMicros }) => [kind, grantedDeltaMicros])).toEqual([['GRANT', 1_000_000_000]]);
+    expect(ledger.rows.map(({ kind, grantedDeltaMicros }) => [kind, grantedDeltaMicros])).toEqual([
+      ['GRANT', 1_000_000_000],
+    ]);
     const { agents } = await operator.client(AgentsServiceService, 'agents').listAgents({}, as);
     expect(agents.length).toBeGreaterThan(0);
-    expect(agents.filter(({ state, latestVersion, publishedVersion }) => state !== 'published' || latestVersion !== 1 || publishedVersion !== 1)).toEqual([]);
+    expect(
+      agents.filter(
+        ({ state, latestVersion, publishedVersion }) =>
+          state !== 'published' || latestVersion !== 1 || publishedVersion !== 1,
+      ),
+    ).toEqual([]);
   });
 });

@@ -24,25 +24,42 @@ export interface Unleased {
   close(): Promise<void>;
 }
 
-export async function openUnleased<D extends Declaration, Deps>(program: Program<D, Deps>, stack: Stack): Promise<Unleased> {
+export async function openUnleased<D extends Declaration, Deps>(
+  program: Program<D, Deps>,
+  stack: Stack,
+): Promise<Unleased> {
   const { name } = program;
-  const config = readConfig(declarationOf(program), stack.env) as unknown as ConfigOf<D> & EngineConfig & { LEASE_MS: number };
+  const config = readConfig(declarationOf(program), stack.env) as unknown as ConfigOf<D> &
+    EngineConfig & { LEASE_MS: number };
   const log = makeLog(name, 'silent');
   const keys = keyFolderOf(stack.folder);
-  const identity = openIdentity({ name, keyFile: keyFileOf(keys, name), peersFile: peersFileOf(keys), clock: systemClock });
+  const identity = openIdentity({
+    name,
+    keyFile: keyFileOf(keys, name),
+    peersFile: peersFileOf(keys),
+    clock: systemClock,
+  });
   const opening = { settings: config, service: name, log };
   const connections: Connection[] = [];
   let store: OpenStore | undefined;
   let bus: EventBus | undefined;
   const deps = await program.openDeps({
-    config, log, clock: systemClock, instanceId: newId(), storeFile: '',
+    config,
+    log,
+    clock: systemClock,
+    instanceId: newId(),
+    storeFile: '',
     async openStore(collections: readonly Collection<never>[]) {
       store = await openStoreEngine(opening, '', [...collections, OUTBOX, LEASES]);
       return { ...store, openHotRows: async () => singleRow };
     },
     openBus: async (publishes: readonly Topic[]) => (bus = await openBusEngine(opening, '', publishes)),
     connect<C extends ServiceDefinition>(definition: C, audience: ProcessName) {
-      const connection = openConnection({ address: stack.env[settingOf(audience, 'ADDRESS')] as string, audience, identity });
+      const connection = openConnection({
+        address: stack.env[settingOf(audience, 'ADDRESS')] as string,
+        audience,
+        identity,
+      });
       connections.push(connection);
       return clientOf(definition, connection.call);
     },

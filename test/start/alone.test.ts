@@ -11,7 +11,8 @@ import { eventually, REPOSITORY, request } from '../stack.ts';
 import { begin, endOf, expectGone, outcomeOf, type Begun, type Outcome } from './outcome.ts';
 
 const PARTS = Object.keys(PROCESSES) as ProcessName[];
-const mainOf = (part: ProcessName): string => join(REPOSITORY, part === 'gateway' ? 'gateway' : `services/${part}`, 'src/main.ts');
+const mainOf = (part: ProcessName): string =>
+  join(REPOSITORY, part === 'gateway' ? 'gateway' : `services/${part}`, 'src/main.ts');
 
 describe('a process that is started alone, as Kubernetes starts it', () => {
   const folder = temporaryFolder();
@@ -25,8 +26,10 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
     folder.remove();
   });
 
-  const service = (file: string, args: readonly string[], cwd: string, given: Record<string, string> = {}): Begun => begin(file, args, { cwd, env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env, ...given } });
-  const alone = (part: ProcessName, args: readonly string[] = []): Promise<Outcome> => outcomeOf(process.execPath, [mainOf(part), ...args], { env, cwd: folder.path });
+  const service = (file: string, args: readonly string[], cwd: string, given: Record<string, string> = {}): Begun =>
+    begin(file, args, { cwd, env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env, ...given } });
+  const alone = (part: ProcessName, args: readonly string[] = []): Promise<Outcome> =>
+    outcomeOf(process.execPath, [mainOf(part), ...args], { env, cwd: folder.path });
   const untilReady = ({ child, output }: Begun): Promise<true> =>
     eventually(() => {
       if (child.exitCode !== null) throw new Error(output());
@@ -36,9 +39,14 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
 
   it('without a key, each says in one sentence how to make it, exit code 1', async () => {
     const outcomes = await Promise.all(PARTS.map((part) => alone(part)));
-    expect(outcomes).toEqual(PARTS.map((part) => ({
-      code: 1, signal: null, stdout: '', stderr: `${part}: The key of ${part} is missing: there is no ${folder.path}/keys/${part}.key; "npm run admin -- keys create" makes it\n`,
-    })));
+    expect(outcomes).toEqual(
+      PARTS.map((part) => ({
+        code: 1,
+        signal: null,
+        stdout: '',
+        stderr: `${part}: The key of ${part} is missing: there is no ${folder.path}/keys/${part}.key; "npm run admin -- keys create" makes it\n`,
+      })),
+    );
   });
 
   it('with keys of "keys create", all five find each other, serve, and stop on SIGTERM with exit code 0', async () => {
@@ -48,15 +56,22 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
     const started = PARTS.map((part) => service(process.execPath, [mainOf(part)], '/'));
     await Promise.all(started.map(untilReady));
     for (const part of PARTS.filter((name) => name !== 'gateway')) expect((await jobsOf(part)).jobs).not.toEqual([]);
-    await operator.client(AuthServiceService, 'auth').createOrganization({ name: 'acme', tier: 'starter' }, operator.as());
+    await operator
+      .client(AuthServiceService, 'auth')
+      .createOrganization({ name: 'acme', tier: 'starter' }, operator.as());
     const baseUrl = `http://${env.GATEWAY_LISTEN}`;
-    expect([(await request(baseUrl, 'GET', '/health')).status, (await request(baseUrl, 'GET', '/api/memory/types')).status]).toEqual([200, 401]);
+    expect([
+      (await request(baseUrl, 'GET', '/health')).status,
+      (await request(baseUrl, 'GET', '/api/memory/types')).status,
+    ]).toEqual([200, 401]);
     for (const { child } of started) child.kill('SIGTERM');
     expect(await Promise.all(started.map(({ child }) => endOf(child)))).toEqual(PARTS.map(() => [0, null]));
   });
 
   it('npm start -w services/memory does the same; a relative DATA_DIR begins where npm was called', async () => {
-    const memory = service('npm', ['start', '-w', 'services/memory'], REPOSITORY, { DATA_DIR: relative(REPOSITORY, folder.path) });
+    const memory = service('npm', ['start', '-w', 'services/memory'], REPOSITORY, {
+      DATA_DIR: relative(REPOSITORY, folder.path),
+    });
     await untilReady(memory);
     expect((await jobsOf('memory')).jobs).not.toEqual([]);
     const family = descendantsOf(memory.child.pid as number);
@@ -66,9 +81,16 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
   });
 
   it('refuses an unknown argument and a wrong setting in one sentence each', async () => {
-    expect(await alone('memory', ['--port=1'])).toMatchObject({ code: 1, stderr: 'memory: Unknown argument --port=1; --help lists what can be set\n' });
-    expect(await outcomeOf(process.execPath, [mainOf('credits')], { env: { ...env, LEASE_MS: '1', DRAIN_MS: 'x' } })).toMatchObject({
-      code: 1, stderr: 'credits: DRAIN_MS must be an integer from 0 to 600000, not "x"\ncredits: LEASE_MS must be an integer from 1000 to 300000, not "1"\n',
+    expect(await alone('memory', ['--port=1'])).toMatchObject({
+      code: 1,
+      stderr: 'memory: Unknown argument --port=1; --help lists what can be set\n',
+    });
+    expect(
+      await outcomeOf(process.execPath, [mainOf('credits')], { env: { ...env, LEASE_MS: '1', DRAIN_MS: 'x' } }),
+    ).toMatchObject({
+      code: 1,
+      stderr:
+        'credits: DRAIN_MS must be an integer from 0 to 600000, not "x"\ncredits: LEASE_MS must be an integer from 1000 to 300000, not "1"\n',
     });
   });
 });

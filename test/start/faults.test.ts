@@ -10,7 +10,8 @@ import { REPOSITORY } from '../stack.ts';
 import { outcomeOf, type Outcome } from './outcome.ts';
 
 const LAUNCHER = join(REPOSITORY, 'launcher/src/main.ts');
-const start = (env: Record<string, string>, args: readonly string[] = [], cwd?: string): Promise<Outcome> => outcomeOf(process.execPath, [LAUNCHER, ...args], { env, cwd });
+const start = (env: Record<string, string>, args: readonly string[] = [], cwd?: string): Promise<Outcome> =>
+  outcomeOf(process.execPath, [LAUNCHER, ...args], { env, cwd });
 
 describe('a start that cannot be: one clear sentence, exit code 1', () => {
   const folder = temporaryFolder();
@@ -38,16 +39,22 @@ describe('a start that cannot be: one clear sentence, exit code 1', () => {
   };
 
   it('an unknown argument', async () => {
-    expect(await faults({}, ['--port', '9000'])).toEqual(['The start failed: Unknown argument --port; npm start -- --help lists what can be set']);
+    expect(await faults({}, ['--port', '9000'])).toEqual([
+      'The start failed: Unknown argument --port; npm start -- --help lists what can be set',
+    ]);
   });
 
   it('an unwritable folder', async () => {
     const paths = [join(folder.path, 'plain-file/data'), join(folder.path, 'plain-file'), '/proc/data'];
-    expect(await Promise.all(paths.map((path) => faults({ DATA_DIR: path })))).toEqual(paths.map((path) => [expect.stringContaining(`The start failed: cannot write in the folder ${path}: `)]));
+    expect(await Promise.all(paths.map((path) => faults({ DATA_DIR: path })))).toEqual(
+      paths.map((path) => [expect.stringContaining(`The start failed: cannot write in the folder ${path}: `)]),
+    );
   });
 
   it('a folder in use by another start', async () => {
-    expect(await faults({ DATA_DIR: join(folder.path, 'used') })).toEqual([`The start failed: The data folder ${join(folder.path, 'used')} is in use by another start`]);
+    expect(await faults({ DATA_DIR: join(folder.path, 'used') })).toEqual([
+      `The start failed: The data folder ${join(folder.path, 'used')} is in use by another start`,
+    ]);
   });
 
   it('ports in use: which one, of what, and the setting for another', async () => {
@@ -58,7 +65,15 @@ describe('a start that cannot be: one clear sentence, exit code 1', () => {
   });
 
   it('wrong settings of several processes: all of them together, each once', async () => {
-    expect(await faults({ LOG_LEVEL: 'loud', LEASE_MS: 'long', RUNNERS: '0', AUTH_LISTEN: '8080', GATEWAY_LISTEN: '127.0.0.1:80800' })).toEqual([
+    expect(
+      await faults({
+        LOG_LEVEL: 'loud',
+        LEASE_MS: 'long',
+        RUNNERS: '0',
+        AUTH_LISTEN: '8080',
+        GATEWAY_LISTEN: '127.0.0.1:80800',
+      }),
+    ).toEqual([
       'gateway, agents, memory, credits, auth: LOG_LEVEL must be one of silent, error, warn, info, debug, not "loud"',
       'gateway: GATEWAY_LISTEN must be host:port with a port from 0 to 65535, for example 127.0.0.1:9000, not "127.0.0.1:80800"',
       'agents, memory, credits, auth: LEASE_MS must be an integer from 1000 to 300000, not "long"',
@@ -70,16 +85,28 @@ describe('a start that cannot be: one clear sentence, exit code 1', () => {
   it.each([
     ['MongoDB', 'MONGODB_URL', (place: string) => `mongodb://app:hidden@${place}/?replicaSet=rs0`, 'cannot be reached'],
     ['Kafka', 'KAFKA_BROKERS', (place: string) => place, 'cannot be used'],
-  ])('%s where nothing listens: where it was looked for, said once for all services, and no credentials', async (server, setting, url, what) => {
-    const place = `127.0.0.1:${(await freePorts(1))[0]}`;
-    expect(await faults({ [setting]: url(place) })).toEqual([expect.stringMatching(new RegExp(`^agents, memory, credits, auth: ${server} at ${place} ${what}: [^@]*ECONNREFUSED ${place}$`))]);
-  });
+  ])(
+    '%s where nothing listens: where it was looked for, said once for all services, and no credentials',
+    async (server, setting, url, what) => {
+      const place = `127.0.0.1:${(await freePorts(1))[0]}`;
+      expect(await faults({ [setting]: url(place) })).toEqual([
+        expect.stringMatching(
+          new RegExp(`^agents, memory, credits, auth: ${server} at ${place} ${what}: [^@]*ECONNREFUSED ${place}$`),
+        ),
+      ]);
+    },
+  );
 
   it('a service on a port that the others cannot know', async () => {
-    expect(await faults({ AUTH_LISTEN: '127.0.0.1:0', AUTH_ADDRESS: '' })).toEqual(['The start failed: AUTH_LISTEN must name a port, not "127.0.0.1:0": the other processes find auth by it']);
+    expect(await faults({ AUTH_LISTEN: '127.0.0.1:0', AUTH_ADDRESS: '' })).toEqual([
+      'The start failed: AUTH_LISTEN must name a port, not "127.0.0.1:0": the other processes find auth by it',
+    ]);
   });
 
-  it.each([['npm was called', { INIT_CWD: folder.path }, '/'], ['it was called without npm', {}, folder.path]])('a relative DATA_DIR begins where %s', async (how, given, cwd) => {
+  it.each([
+    ['npm was called', { INIT_CWD: folder.path }, '/'],
+    ['it was called without npm', {}, folder.path],
+  ])('a relative DATA_DIR begins where %s', async (how, given, cwd) => {
     const name = how.replaceAll(' ', '-');
     expect((await start({ ...addresses, LOG_LEVEL: 'loud', DATA_DIR: name, ...given }, [], cwd)).code).toBe(1);
     expect(existsSync(join(folder.path, name, 'keys'))).toBe(true);
@@ -90,7 +117,17 @@ describe('npm start -- --help', () => {
   it('lists the settings of every process, what they have in common once, and starts nothing', async () => {
     const { code, stdout, stderr } = await start({}, ['--help']);
     expect([code, stderr]).toEqual([0, '']);
-    for (const part of Object.keys(PROCESSES)) expect(stdout).toMatch(new RegExp(`^${part}:$[^]*^  ${part.toUpperCase()}_LISTEN \\(default "127.0.0.1:\\d+"\\)\n {6}\\w`, 'm'));
-    expect(stdout.match(/^ {2}(DATA_DIR|LOG_LEVEL|DRAIN_MS|RUNNERS|LEASE_MS|CREDITS_ADDRESS) /gm)?.sort()).toEqual(['  CREDITS_ADDRESS ', '  DATA_DIR ', '  DRAIN_MS ', '  LEASE_MS ', '  LOG_LEVEL ', '  RUNNERS ']);
+    for (const part of Object.keys(PROCESSES))
+      expect(stdout).toMatch(
+        new RegExp(`^${part}:$[^]*^  ${part.toUpperCase()}_LISTEN \\(default "127.0.0.1:\\d+"\\)\n {6}\\w`, 'm'),
+      );
+    expect(stdout.match(/^ {2}(DATA_DIR|LOG_LEVEL|DRAIN_MS|RUNNERS|LEASE_MS|CREDITS_ADDRESS) /gm)?.sort()).toEqual([
+      '  CREDITS_ADDRESS ',
+      '  DATA_DIR ',
+      '  DRAIN_MS ',
+      '  LEASE_MS ',
+      '  LOG_LEVEL ',
+      '  RUNNERS ',
+    ]);
   });
 });

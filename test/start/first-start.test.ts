@@ -14,7 +14,11 @@ import { descendantsOf } from '../kills/family.ts';
 import { eventually, expressionAgent, launch, REPOSITORY, request, untilPrinted } from '../stack.ts';
 import { begin, endOf, expectGone, type Begun } from './outcome.ts';
 
-const SLOW = expressionAgent('slow', '($count := function($left) { $left = 0 ? 0 : $count($left - 1) }; {"left": $count(n)})', { limits: { wallMs: 60_000, maxSteps: 1_000_000_000 } });
+const SLOW = expressionAgent(
+  'slow',
+  '($count := function($left) { $left = 0 ? 0 : $count($left - 1) }; {"left": $count(n)})',
+  { limits: { wallMs: 60_000, maxSteps: 1_000_000_000 } },
+);
 const READY = 'Ctrl-C stops it';
 
 describe('the first start, and the second', () => {
@@ -42,13 +46,19 @@ describe('the first start, and the second', () => {
     folder.remove();
   });
 
-  const demo = async () => (await operator.client(AuthServiceService, 'auth').getOrganization({ idOrName: 'demo' }, operator.as())).organization as { id: string; tier: string };
+  const demo = async () =>
+    (await operator.client(AuthServiceService, 'auth').getOrganization({ idOrName: 'demo' }, operator.as()))
+      .organization as { id: string; tier: string };
   const executions = async () => (await request(baseUrl, 'GET', '/api/agent/executions', { token })).body.items;
 
   it('prints a progress line per part with its address, then the base URL and the token, once beside the curl', () => {
     const lines = first.output().split('\n');
     for (const part of Object.keys(PROCESSES)) {
-      expect(lines.filter((line) => new RegExp(`^  ${part} +${env[`${part.toUpperCase()}_LISTEN`]} +\\d+\\.\\d s$`).test(line))).toHaveLength(1);
+      expect(
+        lines.filter((line) =>
+          new RegExp(`^  ${part} +${env[`${part.toUpperCase()}_LISTEN`]} +\\d+\\.\\d s$`).test(line),
+        ),
+      ).toHaveLength(1);
     }
     expect(lines.filter((line) => /^Ready after \d+\.\d s: /.test(line))).toEqual([expect.stringContaining(baseUrl)]);
     expect(first.output().split(token)).toHaveLength(3);
@@ -59,33 +69,64 @@ describe('the first start, and the second', () => {
     const auth = operator.client(AuthServiceService, 'auth');
     const { users } = await auth.listUsers({ pageSize: 10, afterEmail: '' }, operator.as(id));
     const { principal } = await auth.assumeUser({ email: 'admin@demo.example' }, operator.as(id));
-    const { serverTokens } = await auth.listServerTokens({ pageSize: 10, afterId: '' }, operator.asPrincipal(principal as never));
+    const { serverTokens } = await auth.listServerTokens(
+      { pageSize: 10, afterId: '' },
+      operator.asPrincipal(principal as never),
+    );
     const { account } = await operator.client(CreditsServiceService, 'credits').getBalance({}, operator.as(id));
     const { agents } = await operator.client(AgentsServiceService, 'agents').listAgents({}, operator.as(id));
-    expect({ tier, users: users.map(({ email, roles }) => ({ email, roles })), tokens: serverTokens.map(({ hint }) => hint), available: account?.availableMicros, agents: agents.map(({ name, state }) => [name, state]) }).toEqual({
-      tier: 'enterprise', users: [{ email: 'admin@demo.example', roles: ['admin', 'security_admin'] }], tokens: [token.slice(0, 8)], available: 1_000_000_000,
-      agents: [['echo', 'published'], ['invoice-total', 'published'], ['word-count', 'published']],
+    expect({
+      tier,
+      users: users.map(({ email, roles }) => ({ email, roles })),
+      tokens: serverTokens.map(({ hint }) => hint),
+      available: account?.availableMicros,
+      agents: agents.map(({ name, state }) => [name, state]),
+    }).toEqual({
+      tier: 'enterprise',
+      users: [{ email: 'admin@demo.example', roles: ['admin', 'security_admin'] }],
+      tokens: [token.slice(0, 8)],
+      available: 1_000_000_000,
+      agents: [
+        ['echo', 'published'],
+        ['invoice-total', 'published'],
+        ['word-count', 'published'],
+      ],
     });
   });
 
   it('prints a curl that runs an agent when a shell executes it', () => {
     const command = /^ {2}curl .*\\\n.*$/m.exec(first.output())?.[0] as string;
     const shell = inShell(command);
-    expect({ status: shell.status, reply: JSON.parse(shell.stdout) }).toMatchObject({ status: 0, reply: { success: true, agent: 'invoice-total', output: { total: 28, count: 2 } } });
+    expect({ status: shell.status, reply: JSON.parse(shell.stdout) }).toMatchObject({
+      status: 0,
+      reply: { success: true, agent: 'invoice-total', output: { total: 28, count: 2 } },
+    });
   });
 
   it('drains on SIGINT, also when it comes twice: the run in flight is answered, all processes are gone, exit code 0', async () => {
     const { id } = await demo();
-    await operator.client(AgentsServiceService, 'agents').applyAgent({ definition: JSON.stringify(SLOW) }, operator.as(id));
-    await operator.client(AgentsServiceService, 'agents').publishAgent({ name: 'slow', version: undefined }, operator.as(id));
-    const running = request(baseUrl, 'POST', '/api/agent/run', { token, body: { agentName: 'slow', args: { n: 300_000 } } });
+    await operator
+      .client(AgentsServiceService, 'agents')
+      .applyAgent({ definition: JSON.stringify(SLOW) }, operator.as(id));
+    await operator
+      .client(AgentsServiceService, 'agents')
+      .publishAgent({ name: 'slow', version: undefined }, operator.as(id));
+    const running = request(baseUrl, 'POST', '/api/agent/run', {
+      token,
+      body: { agentName: 'slow', args: { n: 300_000 } },
+    });
     await eventually(async () => (await executions()).some(({ status }: { status: string }) => status === 'running'));
     const family = descendantsOf(first.launcher.pid as number);
     expect(family.length).toBeGreaterThan(Object.keys(PROCESSES).length);
 
     const printed = once(first.launcher, 'close');
     first.launcher.kill('SIGINT');
-    await eventually(() => request(baseUrl, 'GET', '/health').then(() => false, () => true));
+    await eventually(() =>
+      request(baseUrl, 'GET', '/health').then(
+        () => false,
+        () => true,
+      ),
+    );
     first.launcher.kill('SIGINT');
     expect(await running).toMatchObject({ status: 200, body: { output: { left: 0 } } });
     expect(await printed).toEqual([0, null]);
@@ -94,15 +135,28 @@ describe('the first start, and the second', () => {
   });
 
   it('keeps all data over a second start, which prints no secret, makes nothing again and stops when npm is told to', async () => {
-    const again = (second = begin('npm', ['start'], { cwd: REPOSITORY, env: { ...process.env, NODE_OPTIONS: '', ...env } }));
+    const again = (second = begin('npm', ['start'], {
+      cwd: REPOSITORY,
+      env: { ...process.env, NODE_OPTIONS: '', ...env },
+    }));
     await untilPrinted(again.child, again.output, READY);
     expect(again.output()).not.toContain('aks_');
-    expect((await executions()).map(({ agent, status }: { agent: string; status: string }) => [agent, status])).toEqual([['slow', 'succeeded'], ['invoice-total', 'succeeded']]);
+    expect((await executions()).map(({ agent, status }: { agent: string; status: string }) => [agent, status])).toEqual(
+      [
+        ['slow', 'succeeded'],
+        ['invoice-total', 'succeeded'],
+      ],
+    );
     const { id } = await demo();
-    const { rows } = await operator.client(CreditsServiceService, 'credits').listLedgerRows({ pageSize: 100, beforeSequence: 0 }, operator.as(id));
+    const { rows } = await operator
+      .client(CreditsServiceService, 'credits')
+      .listLedgerRows({ pageSize: 100, beforeSequence: 0 }, operator.as(id));
     expect(rows.filter(({ kind }) => kind === 'GRANT')).toHaveLength(1);
     const command = /^Another token: {2}(.*)$/m.exec(again.output())?.[1]?.replace('<name>', "'another one'") as string;
-    expect(inShell(command)).toMatchObject({ status: 0, stdout: expect.stringMatching(/^name +another one$[^]*^value +aks_\w+$/m) });
+    expect(inShell(command)).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^name +another one$[^]*^value +aks_\w+$/m),
+    });
 
     const family = descendantsOf(again.child.pid as number);
     const printed = once(again.child, 'close');
@@ -113,16 +167,33 @@ describe('the first start, and the second', () => {
 
   it("keeps the token's value out of every file and of every log line", () => {
     expect(existsSync(join(folder.path, 'events.db'))).toBe(true);
-    const files = readdirSync(folder.path, { recursive: true, encoding: 'utf8' }).map((name) => join(folder.path, name)).filter((file) => statSync(file).isFile());
+    const files = readdirSync(folder.path, { recursive: true, encoding: 'utf8' })
+      .map((name) => join(folder.path, name))
+      .filter((file) => statSync(file).isFile());
     expect(files.length).toBeGreaterThan(10);
     // its random part alone would be as good as the whole
     const secret = token.slice('aks_'.length, -6);
     expect(files.filter((file) => readFileSync(file).includes(secret))).toEqual([]);
-    expect(first.output().split('\n').filter((line) => line.startsWith('{'))).not.toEqual([]);
-    expect(first.output().split('\n').filter((line) => line.includes(secret)).map((line) => line.slice(0, 18))).toEqual(['Server token, show', '  curl -s http://1']);
+    expect(
+      first
+        .output()
+        .split('\n')
+        .filter((line) => line.startsWith('{')),
+    ).not.toEqual([]);
+    expect(
+      first
+        .output()
+        .split('\n')
+        .filter((line) => line.includes(secret))
+        .map((line) => line.slice(0, 18)),
+    ).toEqual(['Server token, show', '  curl -s http://1']);
   });
 });
 
 /** What a person gets who pastes a command. */
 const inShell = (command: string) =>
-  spawnSync('sh', ['-c', command], { encoding: 'utf8', cwd: REPOSITORY, env: { ...process.env, NODE_OPTIONS: '', PATH: `${process.env.PATH}:${join(REPOSITORY, 'test/stand-ins')}` } });
+  spawnSync('sh', ['-c', command], {
+    encoding: 'utf8',
+    cwd: REPOSITORY,
+    env: { ...process.env, NODE_OPTIONS: '', PATH: `${process.env.PATH}:${join(REPOSITORY, 'test/stand-ins')}` },
+  });

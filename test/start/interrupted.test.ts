@@ -22,7 +22,10 @@ describe('a start that is interrupted, again and again on the same folder', () =
   const look = (output: string): void => void shown.push(...(/aks_\w+/.exec(output) ?? []));
   afterAll(() => folder.remove());
 
-  const environment = async (): Promise<Record<string, string>> => ({ ...(await freeAddresses()), DATA_DIR: folder.path });
+  const environment = async (): Promise<Record<string, string>> => ({
+    ...(await freeAddresses()),
+    DATA_DIR: folder.path,
+  });
   const startUntil = async (reached: (start: Start) => boolean): Promise<Start> => {
     const start = launch(await environment());
     await eventually(() => {
@@ -31,10 +34,17 @@ describe('a start that is interrupted, again and again on the same folder', () =
     });
     return start;
   };
-  const childrenAre = (count: number) => ({ launcher }: Start) => childrenOf(launcher.pid as number).length >= count;
-  const partsAreReady = (count: number) => ({ output }: Start) => output().split(' s\n').length > count;
+  const childrenAre =
+    (count: number) =>
+    ({ launcher }: Start) =>
+      childrenOf(launcher.pid as number).length >= count;
+  const partsAreReady =
+    (count: number) =>
+    ({ output }: Start) =>
+      output().split(' s\n').length > count;
   /** True when a service's table has rows: how far the seed has come, at least. A service that starts wants its file for itself; the seed begins later. */
-  const seeded = (service: string, table: string) => (start: Start) => partsAreReady(5)(start) && rowsIn(join(folder.path, `${service}.db`), table) > 0;
+  const seeded = (service: string, table: string) => (start: Start) =>
+    partsAreReady(5)(start) && rowsIn(join(folder.path, `${service}.db`), table) > 0;
 
   it.each<[string, (start: Start) => boolean]>([
     ['when its process has begun', () => true],
@@ -71,7 +81,10 @@ describe('a start that is interrupted, again and again on the same folder', () =
     const starts = environments.map((env) => ({ env, ...launch(env) }));
     const refused = await Promise.race(starts.map(async (start) => (await once(start.launcher, 'close'), start)));
     const winner = starts.find((start) => start !== refused) as (typeof starts)[number];
-    expect([refused.launcher.exitCode, refused.output()]).toEqual([1, `The start failed: The data folder ${folder.path} is in use by another start\n`]);
+    expect([refused.launcher.exitCode, refused.output()]).toEqual([
+      1,
+      `The start failed: The data folder ${folder.path} is in use by another start\n`,
+    ]);
     await untilPrinted(winner.launcher, winner.output, 'Ctrl-C stops it');
 
     const operator = openOperator({ keyFolder: keyFolderOf(folder.path), addresses: winner.env });
@@ -81,16 +94,35 @@ describe('a start that is interrupted, again and again on the same folder', () =
     const on = () => operator.as(organizations[0]?.id);
     const { users } = await auth.listUsers({ pageSize: 10, afterEmail: '' }, on());
     const { principal } = await auth.assumeUser({ email: 'admin@demo.example' }, on());
-    const { serverTokens } = await auth.listServerTokens({ pageSize: 10, afterId: '' }, operator.asPrincipal(principal as never));
-    const { rows } = await operator.client(CreditsServiceService, 'credits').listLedgerRows({ pageSize: 10, beforeSequence: 0 }, on());
-    const published = (await agents.listAgents({}, on())).agents.filter(({ publishedVersion, latestVersion }) => publishedVersion === 1 && latestVersion === 1);
-    expect({ organizations: organizations.map(({ name }) => name), users: users.map(({ email }) => email), rows: rows.map(({ kind, grantedDeltaMicros }) => [kind, grantedDeltaMicros]), published: published.length })
-      .toEqual({ organizations: ['demo'], users: ['admin@demo.example'], rows: [['GRANT', 1_000_000_000]], published: 3 });
+    const { serverTokens } = await auth.listServerTokens(
+      { pageSize: 10, afterId: '' },
+      operator.asPrincipal(principal as never),
+    );
+    const { rows } = await operator
+      .client(CreditsServiceService, 'credits')
+      .listLedgerRows({ pageSize: 10, beforeSequence: 0 }, on());
+    const published = (await agents.listAgents({}, on())).agents.filter(
+      ({ publishedVersion, latestVersion }) => publishedVersion === 1 && latestVersion === 1,
+    );
+    expect({
+      organizations: organizations.map(({ name }) => name),
+      users: users.map(({ email }) => email),
+      rows: rows.map(({ kind, grantedDeltaMicros }) => [kind, grantedDeltaMicros]),
+      published: published.length,
+    }).toEqual({
+      organizations: ['demo'],
+      users: ['admin@demo.example'],
+      rows: [['GRANT', 1_000_000_000]],
+      published: 3,
+    });
     const live = serverTokens.filter(({ revokedAt }) => revokedAt === undefined);
     expect(live.map(({ name }) => name)).toEqual(['first start']);
 
     look(winner.output());
-    expect((await request(`http://${winner.env.GATEWAY_LISTEN}`, 'GET', '/api/agent/run', { token: shown.at(-1) as string })).status).toBe(200);
+    expect(
+      (await request(`http://${winner.env.GATEWAY_LISTEN}`, 'GET', '/api/agent/run', { token: shown.at(-1) as string }))
+        .status,
+    ).toBe(200);
     operator.close();
     winner.launcher.kill('SIGINT');
     expect(await endOf(winner.launcher)).toEqual([0, null]);

@@ -14,7 +14,9 @@ const SUCCESSOR = 'second@demo.example';
 describe('a replica that starts on engines which others have used for long, with an empty folder of its own', () => {
   let stack: Stack;
   const folder = temporaryFolder();
-  beforeAll(async () => { stack = await startStack({ replicas: 1 }); });
+  beforeAll(async () => {
+    stack = await startStack({ replicas: 1 });
+  });
   afterAll(async () => {
     await stack.stop();
     folder.remove();
@@ -40,7 +42,9 @@ describe('a replica that starts on engines which others have used for long, with
 
   it('shows nothing and brings nothing back that was revoked, removed, retired or updated meanwhile', async () => {
     const { operator } = stack;
-    const { organizations: [demo] } = await state();
+    const {
+      organizations: [demo],
+    } = await state();
     const as = operator.as(demo?.id);
     const auth = operator.client(AuthServiceService, 'auth');
     await auth.createUser({ email: SUCCESSOR, name: 'Successor', roles: ['admin', 'security_admin'], groups: [] }, as);
@@ -55,16 +59,31 @@ describe('a replica that starts on engines which others have used for long, with
 
     const before = await state();
     expect({
-      users: before.users.map(({ email }) => email), live: before.serverTokens.filter(({ revokedAt }) => revokedAt === undefined), grants: before.rows.length,
+      users: before.users.map(({ email }) => email),
+      live: before.serverTokens.filter(({ revokedAt }) => revokedAt === undefined),
+      grants: before.rows.length,
       agents: before.agents.map(({ name, state, publishedVersion }) => [name, state, publishedVersion]),
-    }).toEqual({ users: [SUCCESSOR], live: [], grants: 1, agents: [['echo', 'retired', undefined], ['invoice-total', 'published', 1], ['word-count', 'published', 2]] });
+    }).toEqual({
+      users: [SUCCESSOR],
+      live: [],
+      grants: 1,
+      agents: [
+        ['echo', 'retired', undefined],
+        ['invoice-total', 'published', 1],
+        ['word-count', 'published', 2],
+      ],
+    });
 
-    for (const later of [2 * HOUR_MS, 200 * 24 * HOUR_MS]) expect(await seed(operator, folder.path, true, after(later))).toBeUndefined();
+    for (const later of [2 * HOUR_MS, 200 * 24 * HOUR_MS])
+      expect(await seed(operator, folder.path, true, after(later))).toBeUndefined();
     expect(await state()).toEqual(before);
   });
 
   it('within the hour ends what an interrupted first start began', async () => {
-    expect(await seed(stack.operator, folder.path, true, after(HOUR_MS / 2))).toMatchObject({ organization: 'demo', agents: ['echo', 'invoice-total', 'word-count'] });
+    expect(await seed(stack.operator, folder.path, true, after(HOUR_MS / 2))).toMatchObject({
+      organization: 'demo',
+      agents: ['echo', 'invoice-total', 'word-count'],
+    });
     expect((await state()).users.map(({ email }) => email)).toEqual(['admin@demo.example', SUCCESSOR]);
   });
 });

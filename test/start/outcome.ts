@@ -19,10 +19,18 @@ export interface Invocation {
 }
 
 /** Runs a command to its end; it inherits none of jest's own settings. */
-export const outcomeOf = (file: string, args: readonly string[], { env = {}, cwd }: Invocation = {}): Promise<Outcome> =>
+export const outcomeOf = (
+  file: string,
+  args: readonly string[],
+  { env = {}, cwd }: Invocation = {},
+): Promise<Outcome> =>
   new Promise((resolve) => {
-    const child = execFile(file, args, { env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env }, cwd, maxBuffer: 1 << 26 }, (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode, signal: child.signalCode, stdout, stderr }));
+    const child = execFile(
+      file,
+      args,
+      { env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env }, cwd, maxBuffer: 1 << 26 },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode, signal: child.signalCode, stdout, stderr }),
+    );
   });
 
 /** A process that goes on, and what it has printed so far on both streams. */
@@ -33,7 +41,8 @@ export interface Begun {
 export function begin(file: string, args: readonly string[], options: SpawnOptions): Begun {
   const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   return { child, output: () => printed };
 }
 

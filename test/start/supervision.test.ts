@@ -32,7 +32,10 @@ describe('a part that dies', () => {
     process.kill(pid, 'SIGKILL');
     const intruder = await eventually(async () => {
       const server = createServer().listen(Number(port), host);
-      return Promise.race([once(server, 'listening').then(() => server), once(server, 'error').then(() => false as const)]).catch(() => false as const);
+      return Promise.race([
+        once(server, 'listening').then(() => server),
+        once(server, 'error').then(() => false as const),
+      ]).catch(() => false as const);
     });
     const fault = `memory: The address ${host}:${port} is in use by another program; MEMORY_LISTEN sets another\n`;
     await eventually(() => stack.output().split(fault).length > 2);
@@ -45,4 +48,7 @@ describe('a part that dies', () => {
 });
 
 /** Seconds that the launcher said it would wait before each new start of a part. */
-const waits = (stack: Stack, part: string): number[] => [...stack.output().matchAll(new RegExp(`^${part} ended .* starting it again in ([\\d.]+) s$`, 'gm'))].map(([, seconds]) => Number(seconds));
+const waits = (stack: Stack, part: string): number[] =>
+  [...stack.output().matchAll(new RegExp(`^${part} ended .* starting it again in ([\\d.]+) s$`, 'gm'))].map(
+    ([, seconds]) => Number(seconds),
+  );

@@ -15,7 +15,9 @@ const NOT_DONE = false;
 describe('a first start on shared engines that is not told whether its creations were done', () => {
   let stack: Stack;
   const folder = temporaryFolder();
-  beforeAll(async () => { stack = await startStack({ replicas: 1 }); });
+  beforeAll(async () => {
+    stack = await startStack({ replicas: 1 });
+  });
   afterAll(async () => {
     await stack.stop();
     folder.remove();
@@ -30,23 +32,31 @@ describe('a first start on shared engines that is not told whether its creations
     const { principal } = await auth().assumeUser({ email: 'admin@demo.example' }, stack.operator.as(organization?.id));
     return stack.operator.asPrincipal(principal as never);
   }
-  const live = async () => (await auth().listServerTokens({ pageSize: 1000, afterId: '' }, await asAdministrator())).serverTokens.filter(({ revokedAt }) => revokedAt === undefined);
+  const live = async () =>
+    (await auth().listServerTokens({ pageSize: 1000, afterId: '' }, await asAdministrator())).serverTokens.filter(
+      ({ revokedAt }) => revokedAt === undefined,
+    );
 
   /** An operator to whom these answers of auth are lost, each once and in this order; what was asked may have been done. */
-  function losing(losses: (readonly [method: Creation, done: boolean])[], afterRevoking: () => Promise<void> = async () => undefined): Operator {
+  function losing(
+    losses: (readonly [method: Creation, done: boolean])[],
+    afterRevoking: () => Promise<void> = async () => undefined,
+  ): Operator {
     const wrapped = <D extends ServiceDefinition>(definition: D, process: Parameters<Operator['client']>[1]) => {
       const client = stack.operator.client(definition, process);
       return new Proxy(client, {
-        get: (target, method: string) => async (...call: [never, never]) => {
-          if (losses[0]?.[0] !== method) {
-            const answer = await target[method]!(...call);
-            if (method === 'revokeServerToken') await afterRevoking();
-            return answer;
-          }
-          const [, done] = losses.shift()!;
-          if (done) await target[method]!(...call).catch(() => undefined);
-          throw new ServiceError('OUTCOME_UNKNOWN');
-        },
+        get:
+          (target, method: string) =>
+          async (...call: [never, never]) => {
+            if (losses[0]?.[0] !== method) {
+              const answer = await target[method]!(...call);
+              if (method === 'revokeServerToken') await afterRevoking();
+              return answer;
+            }
+            const [, done] = losses.shift()!;
+            if (done) await target[method]!(...call).catch(() => undefined);
+            throw new ServiceError('OUTCOME_UNKNOWN');
+          },
       });
     };
     return { ...stack.operator, client: wrapped };
@@ -61,10 +71,17 @@ describe('a first start on shared engines that is not told whether its creations
     expect(losses).toEqual([]);
     return { token: seeded?.token, said };
   }
-  const statusWith = async (token: string | undefined) => (await request(stack.baseUrl, 'GET', '/api/memory/types', { token })).status;
+  const statusWith = async (token: string | undefined) =>
+    (await request(stack.baseUrl, 'GET', '/api/memory/types', { token })).status;
 
   it('asks again, whatever it was, and shows a token that works: the only one', async () => {
-    const { token, said } = await start([['createOrganization', DONE], ['createUser', DONE], ['createServerToken', DONE], ['createServerToken', DONE], ['createServerToken', NOT_DONE]]);
+    const { token, said } = await start([
+      ['createOrganization', DONE],
+      ['createUser', DONE],
+      ['createServerToken', DONE],
+      ['createServerToken', DONE],
+      ['createServerToken', NOT_DONE],
+    ]);
     expect(said).toEqual(Array(5).fill('  It cannot be told whether this was done; asking again'));
     expect(await statusWith(token)).toBe(200);
     expect((await live()).map(({ name }) => name)).toEqual(['first start']);

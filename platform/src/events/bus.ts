@@ -28,7 +28,12 @@ export interface CloudEvent {
 
 const DAY_MS = 24 * 3_600_000;
 /** Every topic, and how long its events are kept, at least, in milliseconds. */
-export const RETENTION_MS = { 'agent.execution.v1': 7 * DAY_MS, 'audit.v1': 30 * DAY_MS, 'credits.ledger.v1': 90 * DAY_MS, 'memory.change.v1': 7 * DAY_MS } as const;
+export const RETENTION_MS = {
+  'agent.execution.v1': 7 * DAY_MS,
+  'audit.v1': 30 * DAY_MS,
+  'credits.ledger.v1': 90 * DAY_MS,
+  'memory.change.v1': 7 * DAY_MS,
+} as const;
 export type Topic = keyof typeof RETENTION_MS;
 export const TOPICS = Object.keys(RETENTION_MS) as Topic[];
 /** Dead letters are there to be looked at and replayed. */

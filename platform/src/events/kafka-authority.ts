@@ -28,7 +28,10 @@ export async function verifyRights(kafka: Kafka, log: Log, rights: Rights): Prom
     asked.catch(() => undefined);
     if (error instanceof StartError) throw error;
     // what does not answer now says nothing of rights, and is waited for where it is used
-    log.warn({ error }, 'Kafka was not heard about the rights of this service: one that is missing shows when it is needed');
+    log.warn(
+      { error },
+      'Kafka was not heard about the rights of this service: one that is missing shows when it is needed',
+    );
   } finally {
     void cluster.disconnect().catch(() => undefined);
   }
@@ -39,30 +42,52 @@ async function ask(cluster: Cluster, { writes, reads = [] }: Rights): Promise<vo
   await cluster.refreshMetadata();
   const broker = await cluster.findBroker({ nodeId: String(cluster.getNodeIds()[0]) });
   for (const { topic, groupId } of reads) {
-    const type = await refusalOf(broker.offsetCommit({ groupId, groupGenerationId: -1, memberId: '', topics: [{ topic, partitions: [{ partition: NO_PARTITION, offset: '0' }] }] }));
-    if (type === 'GROUP_AUTHORIZATION_FAILED') throw new StartError(`Kafka does not let this service READ as the consumer group ${groupId}`);
-    if (type === 'TOPIC_AUTHORIZATION_FAILED') throw new StartError(`Kafka does not let this service READ the topic ${topic}`);
+    const type = await refusalOf(
+      broker.offsetCommit({
+        groupId,
+        groupGenerationId: -1,
+        memberId: '',
+        topics: [{ topic, partitions: [{ partition: NO_PARTITION, offset: '0' }] }],
+      }),
+    );
+    if (type === 'GROUP_AUTHORIZATION_FAILED')
+      throw new StartError(`Kafka does not let this service READ as the consumer group ${groupId}`);
+    if (type === 'TOPIC_AUTHORIZATION_FAILED')
+      throw new StartError(`Kafka does not let this service READ the topic ${topic}`);
   }
   for (const topic of writes) {
-    const type = await refusalOf(broker.produce({ topicData: [{ topic, partitions: [{ partition: NO_PARTITION, firstSequence: 0, messages: [] }] }] }));
-    if (type === 'TOPIC_AUTHORIZATION_FAILED') throw new StartError(`Kafka does not let this service WRITE to the topic ${topic}`);
+    const type = await refusalOf(
+      broker.produce({
+        topicData: [{ topic, partitions: [{ partition: NO_PARTITION, firstSequence: 0, messages: [] }] }],
+      }),
+    );
+    if (type === 'TOPIC_AUTHORIZATION_FAILED')
+      throw new StartError(`Kafka does not let this service WRITE to the topic ${topic}`);
   }
 }
 
 /** kafkajs hands its connections out to partition assigners alone. */
 function connectionsOf(kafka: Kafka): Cluster {
   const handed: Cluster[] = [];
-  kafka.consumer({ groupId: 'rights', partitionAssigners: [({ cluster }) => {
-    handed.push(cluster);
-    return undefined as never;
-  }] });
+  kafka.consumer({
+    groupId: 'rights',
+    partitionAssigners: [
+      ({ cluster }) => {
+        handed.push(cluster);
+        return undefined as never;
+      },
+    ],
+  });
   return handed[0]!;
 }
 
 /** @throws what is no answer of the broker */
 const refusalOf = (request: Promise<unknown>): Promise<string | undefined> =>
-  request.then(() => undefined, (error: unknown) => {
-    const { type } = rootOf(error);
-    if (type === undefined) throw error;
-    return type;
-  });
+  request.then(
+    () => undefined,
+    (error: unknown) => {
+      const { type } = rootOf(error);
+      if (type === undefined) throw error;
+      return type;
+    },
+  );

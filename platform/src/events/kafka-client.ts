@@ -30,7 +30,9 @@ const CONNECT_MS = 2_000;
 export function kafkaClient({ brokers, clientId, timeoutMs, log, security }: KafkaOptions): Kafka {
   withoutNegativeTimeouts();
   return new Kafka({
-    brokers, clientId, ...security,
+    brokers,
+    clientId,
+    ...security,
     connectionTimeout: Math.min(CONNECT_MS, timeoutMs),
     authenticationTimeout: timeoutMs,
     requestTimeout: timeoutMs,
@@ -41,8 +43,11 @@ export function kafkaClient({ brokers, clientId, timeoutMs, log, security }: Kaf
 }
 
 // What kafkajs gives up on rejects or crashes, and is logged where that is met; what it logs as an error it is about to try again.
-const quiet = (log: Log): KafkaConfig['logCreator'] => () => ({ namespace, log: { message, error, broker, groupId } }) =>
-  log.debug({ from: namespace, broker, groupId, error: error === undefined ? undefined : String(error) }, message);
+const quiet =
+  (log: Log): KafkaConfig['logCreator'] =>
+  () =>
+  ({ namespace, log: { message, error, broker, groupId } }) =>
+    log.debug({ from: namespace, broker, groupId, error: error === undefined ? undefined : String(error) }, message);
 
 let filtered = false;
 /** kafkajs hands negative delays to setTimeout, which takes them for 1 ms; Node 24 warns of each, and nobody can do anything about it. */
@@ -62,4 +67,7 @@ export function rootOf(error: unknown): Error & { type?: string } {
 }
 
 export const unavailable = (cause: unknown): ServiceError =>
-  new ServiceError('UNAVAILABLE', `Kafka does not take events (${rootOf(cause).message})`, { headers: { 'Retry-After': '1' }, cause });
+  new ServiceError('UNAVAILABLE', `Kafka does not take events (${rootOf(cause).message})`, {
+    headers: { 'Retry-After': '1' },
+    cause,
+  });

@@ -31,10 +31,25 @@ const FETCH_WAIT_MS = 500;
  * One consumer from its connection to its end: resolves when the signal aborts; rejects when it crashed or fell silent, as
  * kafkajs consumers do after rebalances and restarts of a broker. The caller then begins with a new one.
  */
-export async function consume({ kafka, topic, groupId, timeoutMs, sessionTimeoutMs, concurrency, signal, joined, handle }: Consumption): Promise<void> {
+export async function consume({
+  kafka,
+  topic,
+  groupId,
+  timeoutMs,
+  sessionTimeoutMs,
+  concurrency,
+  signal,
+  joined,
+  handle,
+}: Consumption): Promise<void> {
   const consumer = kafka.consumer({
-    groupId, sessionTimeout: sessionTimeoutMs, rebalanceTimeout: REBALANCE_SESSIONS * sessionTimeoutMs, heartbeatInterval: sessionTimeoutMs / 10,
-    maxWaitTimeInMs: FETCH_WAIT_MS, allowAutoTopicCreation: false, retry: { restartOnFailure: async () => false },
+    groupId,
+    sessionTimeout: sessionTimeoutMs,
+    rebalanceTimeout: REBALANCE_SESSIONS * sessionTimeoutMs,
+    heartbeatInterval: sessionTimeoutMs / 10,
+    maxWaitTimeInMs: FETCH_WAIT_MS,
+    allowAutoTopicCreation: false,
+    retry: { restartOnFailure: async () => false },
   });
   const over = Promise.withResolvers<void>();
   over.promise.catch(() => undefined);
@@ -44,12 +59,16 @@ export async function consume({ kafka, topic, groupId, timeoutMs, sessionTimeout
 
   const { HEARTBEAT, FETCH, GROUP_JOIN, CRASH } = consumer.events;
   let aliveAt = performance.now();
-  for (const sign of [HEARTBEAT, FETCH, GROUP_JOIN] as const) consumer.on(sign as typeof FETCH, () => { aliveAt = performance.now(); });
+  for (const sign of [HEARTBEAT, FETCH, GROUP_JOIN] as const)
+    consumer.on(sign as typeof FETCH, () => {
+      aliveAt = performance.now();
+    });
   consumer.on(GROUP_JOIN, ({ payload }) => joined?.(payload.memberAssignment[topic] ?? []));
   consumer.on(CRASH, ({ payload }) => over.reject(payload.error));
   const watchdog = setInterval(() => {
     const silentMs = performance.now() - aliveAt;
-    if (silentMs > SILENT_SESSIONS * sessionTimeoutMs) over.reject(new Error(`no sign of life for ${Math.round(silentMs)} ms`));
+    if (silentMs > SILENT_SESSIONS * sessionTimeoutMs)
+      over.reject(new Error(`no sign of life for ${Math.round(silentMs)} ms`));
   }, sessionTimeoutMs / 3);
 
   let ended = false;
@@ -58,13 +77,25 @@ export async function consume({ kafka, topic, groupId, timeoutMs, sessionTimeout
     await consumer.connect();
     await consumer.subscribe({ topic, fromBeginning: true });
     await consumer.run({
-      autoCommit: false, eachBatchAutoResolve: false, partitionsConsumedConcurrently: concurrency,
-      async eachBatch({ batch: { partition, messages }, heartbeat, commitOffsetsIfNecessary, resolveOffset, isRunning, isStale }) {
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: concurrency,
+      async eachBatch({
+        batch: { partition, messages },
+        heartbeat,
+        commitOffsetsIfNecessary,
+        resolveOffset,
+        isRunning,
+        isStale,
+      }) {
         async function done(message: KafkaMessage): Promise<boolean> {
           const beat = setInterval(() => void heartbeat().catch(() => undefined), sessionTimeoutMs / 3);
           const handled = await handle({ ...message, topic, partition }, heartbeat).finally(() => clearInterval(beat));
           // straight to the coordinator: consumer.commitOffsets does nothing once the consumer is stopping
-          if (handled) await commitOffsetsIfNecessary({ topics: [{ topic, partitions: [{ partition, offset: String(BigInt(message.offset) + 1n) }] }] });
+          if (handled)
+            await commitOffsetsIfNecessary({
+              topics: [{ topic, partitions: [{ partition, offset: String(BigInt(message.offset) + 1n) }] }],
+            });
           return handled;
         }
         for (const message of messages) {

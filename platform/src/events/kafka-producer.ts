@@ -23,11 +23,15 @@ export function openSender(kafka: Kafka, timeoutMs: number): Sender {
   let line: Line | undefined;
 
   async function connect(): Promise<Producer> {
-    const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner, allowAutoTopicCreation: false });
+    const producer = kafka.producer({
+      createPartitioner: Partitioners.DefaultPartitioner,
+      allowAutoTopicCreation: false,
+    });
     await producer.connect();
     return producer;
   }
-  const close = ({ producer }: Line): Promise<void> => producer.then((open) => open.disconnect()).catch(() => undefined);
+  const close = ({ producer }: Line): Promise<void> =>
+    producer.then((open) => open.disconnect()).catch(() => undefined);
 
   async function deliver(on: Line, topic: string, messages: Message[]): Promise<void> {
     on.inFlight++;
@@ -60,7 +64,7 @@ export function openSender(kafka: Kafka, timeoutMs: number): Sender {
   async function sendHalves(topic: string, messages: Message[]): Promise<Message[]> {
     if (messages.length === 1) return messages;
     const middle = Math.ceil(messages.length / 2);
-    return [...await send(topic, messages.slice(0, middle)), ...await send(topic, messages.slice(middle))];
+    return [...(await send(topic, messages.slice(0, middle))), ...(await send(topic, messages.slice(middle)))];
   }
 
   return {

@@ -13,7 +13,9 @@ interface Replay extends Omit<Consumption, 'signal' | 'handle' | 'joined'> {
 /** See EventBus.replay. `topic` is that of the dead letters, `groupId` the group that keeps how far they were replayed. */
 export async function replayDeadLetters({ group, handler, ...consumption }: Replay): Promise<number> {
   const { kafka, topic, groupId } = consumption;
-  const { next, end } = await span(kafka, topic, groupId).catch((cause: unknown) => { throw unavailable(cause); });
+  const { next, end } = await span(kafka, topic, groupId).catch((cause: unknown) => {
+    throw unavailable(cause);
+  });
   if (next >= end) return 0;
 
   let count = 0;
@@ -48,11 +50,18 @@ export async function replayDeadLetters({ group, handler, ...consumption }: Repl
 }
 
 /** Offsets: the next to be replayed, and the one after the last that is there now. */
-async function span(kafka: Consumption['kafka'], topic: string, groupId: string): Promise<{ next: bigint; end: bigint }> {
+async function span(
+  kafka: Consumption['kafka'],
+  topic: string,
+  groupId: string,
+): Promise<{ next: bigint; end: bigint }> {
   const admin = kafka.admin();
   try {
     await admin.connect();
-    const [[stored], [kept]] = await Promise.all([admin.fetchTopicOffsets(topic), admin.fetchOffsets({ groupId, topics: [topic] })]);
+    const [[stored], [kept]] = await Promise.all([
+      admin.fetchTopicOffsets(topic),
+      admin.fetchOffsets({ groupId, topics: [topic] }),
+    ]);
     const [low, committed] = [BigInt(stored!.low), BigInt(kept!.partitions[0]!.offset)];
     return { next: committed > low ? committed : low, end: BigInt(stored!.high) };
   } finally {

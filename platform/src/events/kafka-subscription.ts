@@ -25,7 +25,9 @@ export function startMember(member: Member): Subscription {
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      await consume({ ...member, signal, handle }).catch((error: unknown) => log.warn({ error }, 'the event consumer ended; a new one follows'));
+      await consume({ ...member, signal, handle }).catch((error: unknown) =>
+        log.warn({ error }, 'the event consumer ended; a new one follows'),
+      );
       if (!signal.aborted) await delay(RESTART_MS, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -49,7 +51,13 @@ export function startMember(member: Member): Subscription {
   }
 
   async function bury({ key, value, partition, offset }: Received, error: unknown): Promise<void> {
-    const headers = { group: groupId, error: String(error).slice(0, ERROR_LENGTH), topic, partition: String(partition), offset };
+    const headers = {
+      group: groupId,
+      error: String(error).slice(0, ERROR_LENGTH),
+      topic,
+      partition: String(partition),
+      offset,
+    };
     const tooLarge = await sender.send(deadLetters, [{ key, value, headers }]);
     if (tooLarge.length > 0) throw new Error(`${deadLetters} does not take a message of ${value?.length} bytes`);
   }

@@ -44,27 +44,70 @@ export async function prepareTopics(admin: Admin, options: KafkaOptions): Promis
   }
 }
 
-async function makeAndVerify(admin: Admin, declared: readonly DeclaredTopic[], { replication, timeoutMs }: KafkaOptions): Promise<void> {
+async function makeAndVerify(
+  admin: Admin,
+  declared: readonly DeclaredTopic[],
+  { replication, timeoutMs }: KafkaOptions,
+): Promise<void> {
   await admin.connect();
   const present = new Set(await admin.listTopics());
   const missing = declared.filter(({ topic }) => !present.has(topic));
   if (missing.length > 0) {
     // one that another process makes at this moment is no error
-    await permitted('CREATE', missing, admin.createTopics({ timeout: timeoutMs, waitForLeaders: false, topics: missing.map((plan) => ({
-      topic: plan.topic, numPartitions: plan.partitions, replicationFactor: replication,
-      configEntries: [{ name: 'retention.ms', value: String(plan.retentionMs) }, { name: 'max.message.bytes', value: String(MESSAGE_BYTES) }, ...(replication >= 3 ? [{ name: 'min.insync.replicas', value: '2' }] : [])],
-    })) }));
+    await permitted(
+      'CREATE',
+      missing,
+      admin.createTopics({
+        timeout: timeoutMs,
+        waitForLeaders: false,
+        topics: missing.map((plan) => ({
+          topic: plan.topic,
+          numPartitions: plan.partitions,
+          replicationFactor: replication,
+          configEntries: [
+            { name: 'retention.ms', value: String(plan.retentionMs) },
+            { name: 'max.message.bytes', value: String(MESSAGE_BYTES) },
+            ...(replication >= 3 ? [{ name: 'min.insync.replicas', value: '2' }] : []),
+          ],
+        })),
+      }),
+    );
   }
-  const partitionsOf = await permitted('DESCRIBE', declared, partitionCounts(admin, declared.map(({ topic }) => topic)));
-  const { resources } = await permitted('DESCRIBE_CONFIGS of', declared, admin.describeConfigs({ includeSynonyms: false, resources: declared.map(({ topic }) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: ['retention.ms', 'max.message.bytes'] })) }));
+  const partitionsOf = await permitted(
+    'DESCRIBE',
+    declared,
+    partitionCounts(
+      admin,
+      declared.map(({ topic }) => topic),
+    ),
+  );
+  const { resources } = await permitted(
+    'DESCRIBE_CONFIGS of',
+    declared,
+    admin.describeConfigs({
+      includeSynonyms: false,
+      resources: declared.map(({ topic }) => ({
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name: topic,
+        configNames: ['retention.ms', 'max.message.bytes'],
+      })),
+    }),
+  );
   for (const { topic, partitions, retentionMs } of declared) {
     const found = partitionsOf.get(topic);
-    if (found !== partitions) throw new StartError(`The Kafka topic ${topic} has ${found} partitions, and ${partitions} are declared (KAFKA_PARTITIONS)`);
+    if (found !== partitions)
+      throw new StartError(
+        `The Kafka topic ${topic} has ${found} partitions, and ${partitions} are declared (KAFKA_PARTITIONS)`,
+      );
     const entries = resources.find(({ resourceName }) => resourceName === topic)?.configEntries;
     const valueOf = (name: string) => entries?.find(({ configName }) => configName === name)?.configValue;
     const [kept, taken] = [valueOf('retention.ms'), valueOf('max.message.bytes')];
-    if (Number(kept) !== retentionMs) throw new StartError(`The Kafka topic ${topic} has retention.ms=${kept}, and ${retentionMs} is declared`);
-    if (!(Number(taken) >= MIN_MESSAGE_BYTES)) throw new StartError(`The Kafka topic ${topic} has max.message.bytes=${taken}, and at least ${MIN_MESSAGE_BYTES} are needed`);
+    if (Number(kept) !== retentionMs)
+      throw new StartError(`The Kafka topic ${topic} has retention.ms=${kept}, and ${retentionMs} is declared`);
+    if (!(Number(taken) >= MIN_MESSAGE_BYTES))
+      throw new StartError(
+        `The Kafka topic ${topic} has max.message.bytes=${taken}, and at least ${MIN_MESSAGE_BYTES} are needed`,
+      );
   }
 }
 
@@ -73,7 +116,9 @@ const permitted = <T>(right: string, on: readonly DeclaredTopic[], work: Promise
   work.catch((error: unknown) => {
     const { type, errors } = rootOf(error) as { type?: string; errors?: { type?: string }[] };
     if (!/_AUTHORIZATION_FAILED$/.test(type ?? errors?.[0]?.type ?? '')) throw error;
-    throw new StartError(`Kafka does not let this service ${right} its topics (${on.map(({ topic }) => topic).join(', ')})`);
+    throw new StartError(
+      `Kafka does not let this service ${right} its topics (${on.map(({ topic }) => topic).join(', ')})`,
+    );
   });
 
 /** Waits for topics that were made just now: the brokers hear of them one by one. */
@@ -84,7 +129,11 @@ async function partitionCounts(admin: Admin, topics: string[]): Promise<Map<stri
       const { topics: found } = await admin.fetchTopicMetadata({ topics });
       return new Map(found.map(({ name, partitions }) => [name, partitions.length]));
     } catch (error) {
-      if (!['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE'].includes(rootOf(error).type ?? '') || performance.now() > deadline) throw error;
+      if (
+        !['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE'].includes(rootOf(error).type ?? '') ||
+        performance.now() > deadline
+      )
+        throw error;
     }
     await delay(POLL_MS);
   }
@@ -93,9 +142,12 @@ async function partitionCounts(admin: Admin, topics: string[]): Promise<Map<stri
 function explain(error: unknown): string {
   const root = rootOf(error) as ReturnType<typeof rootOf> & { code?: string; errors?: Error[] };
   const message = (root.errors?.[0] ?? root).message.replace(/\s+/g, ' ');
-  if (root.type === 'UNSUPPORTED_SASL_MECHANISM') return 'it does not take the mechanism that KAFKA_SASL_MECHANISM names';
+  if (root.type === 'UNSUPPORTED_SASL_MECHANISM')
+    return 'it does not take the mechanism that KAFKA_SASL_MECHANISM names';
   if (root.name === 'KafkaJSSASLAuthenticationError') return 'it refuses the user name or password (KAFKA_USERNAME)';
-  if (/CERT|UNABLE_TO/.test(root.code ?? '')) return `its certificate is not trusted (${message.replace(/^Connection error: |; if the root CA.*/g, '')}); KAFKA_TLS_CA_FILE names the authority`;
-  if (/^Closed connection$|disconnected before secure TLS/.test(message)) return 'it closes the connection, as one does that asks for other KAFKA_TLS or KAFKA_SASL_MECHANISM';
+  if (/CERT|UNABLE_TO/.test(root.code ?? ''))
+    return `its certificate is not trusted (${message.replace(/^Connection error: |; if the root CA.*/g, '')}); KAFKA_TLS_CA_FILE names the authority`;
+  if (/^Closed connection$|disconnected before secure TLS/.test(message))
+    return 'it closes the connection, as one does that asks for other KAFKA_TLS or KAFKA_SASL_MECHANISM';
   return /not connected|timed out|no answer/i.test(message) ? 'it does not answer' : message;
 }

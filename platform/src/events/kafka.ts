@@ -22,29 +22,57 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
   await verifyRights(kafka, log, { writes: publishes.map((topic) => topicName(prefix, topic)) });
   const sender = openSender(kafka, timeoutMs);
   const members = new Set<Subscription>();
-  const placeOf = (topic: Topic, group: string) => ({ topic: topicName(prefix, topic), groupId: groupName(prefix, topic, group) });
-  const replayedOf = (topic: Topic, group: string) => ({ topic: deadLetterName(prefix, topic), groupId: `${groupName(prefix, topic, group)}.dlq` });
+  const placeOf = (topic: Topic, group: string) => ({
+    topic: topicName(prefix, topic),
+    groupId: groupName(prefix, topic, group),
+  });
+  const replayedOf = (topic: Topic, group: string) => ({
+    topic: deadLetterName(prefix, topic),
+    groupId: `${groupName(prefix, topic, group)}.dlq`,
+  });
   const consumption = { kafka, timeoutMs, sessionTimeoutMs };
 
   return {
     async publish(topic, events) {
       if (events.length === 0) return;
       if (!publishes.includes(topic)) throw new Error(`${topic} is not declared as published here`);
-      const messages = events.map((event) => ({ key: event.partitionkey, value: JSON.stringify(event), headers: { 'content-type': CONTENT_TYPE } }));
+      const messages = events.map((event) => ({
+        key: event.partitionkey,
+        value: JSON.stringify(event),
+        headers: { 'content-type': CONTENT_TYPE },
+      }));
       const tooLarge = await sender.send(topicName(prefix, topic), messages);
       if (tooLarge.length === 0) return;
       const bytes = Math.max(...tooLarge.map(({ value }) => Buffer.byteLength(value as string)));
-      throw new EventsTooLarge(`An event of ${bytes} bytes is larger than Kafka takes on ${topicName(prefix, topic)} (its max.message.bytes)`, events.filter((_, i) => tooLarge.includes(messages[i]!)).map(({ id }) => id));
+      throw new EventsTooLarge(
+        `An event of ${bytes} bytes is larger than Kafka takes on ${topicName(prefix, topic)} (its max.message.bytes)`,
+        events.filter((_, i) => tooLarge.includes(messages[i]!)).map(({ id }) => id),
+      );
     },
     async subscribe(topic, group, handler, settings) {
       const [read, deadLetters] = [placeOf(topic, group), replayedOf(topic, group)];
       await verifyRights(kafka, log, { reads: [read, deadLetters], writes: [deadLetters.topic] });
-      const member = startMember({ ...consumption, ...settings, ...read, log, sender, handler, concurrency: partitions, deadLetters: deadLetters.topic });
+      const member = startMember({
+        ...consumption,
+        ...settings,
+        ...read,
+        log,
+        sender,
+        handler,
+        concurrency: partitions,
+        deadLetters: deadLetters.topic,
+      });
       members.add(member);
       return member;
     },
     replay(topic, group, handler) {
-      return replayDeadLetters({ ...consumption, ...replayedOf(topic, group), concurrency: 1, group: placeOf(topic, group).groupId, handler });
+      return replayDeadLetters({
+        ...consumption,
+        ...replayedOf(topic, group),
+        concurrency: 1,
+        group: placeOf(topic, group).groupId,
+        handler,
+      });
     },
     async close() {
       await Promise.all([...members].map((member) => member.stop()));

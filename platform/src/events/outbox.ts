@@ -47,19 +47,51 @@ export interface AuditFacts {
 }
 
 /** An audit entry: an event on topic audit.v1 that is its own subject. */
-export function auditOp({ source, organizationId, action, outcome, actor, target, code, count = 1, requestId, time }: AuditFacts): Op {
+export function auditOp({
+  source,
+  organizationId,
+  action,
+  outcome,
+  actor,
+  target,
+  code,
+  count = 1,
+  requestId,
+  time,
+}: AuditFacts): Op {
   const id = newId();
   const data = { action, outcome, actor, target: target ?? null, code: code ?? null, count, requestId };
-  return rowOf(id, { topic: 'audit.v1', source, type: 'audit.entry.v1', organizationId, subject: `entries/${id}`, sequence: 1, time, data });
+  return rowOf(id, {
+    topic: 'audit.v1',
+    source,
+    type: 'audit.entry.v1',
+    organizationId,
+    subject: `entries/${id}`,
+    sequence: 1,
+    time,
+    data,
+  });
 }
 
 function rowOf(id: string, { topic, source, type, organizationId, subject, sequence, time, data }: NewEvent): Op {
   const event: CloudEvent = {
-    specversion: '1.0', id, source, type, subject, time, datacontenttype: 'application/json',
-    organizationid: organizationId, partitionkey: organizationId, sequence, data,
+    specversion: '1.0',
+    id,
+    source,
+    type,
+    subject,
+    time,
+    datacontenttype: 'application/json',
+    organizationid: organizationId,
+    partitionkey: organizationId,
+    sequence,
+    data,
   };
   const text = JSON.stringify(event);
   // one that no broker takes would wait for ever
-  assert.ok(Buffer.byteLength(text) <= MAX_EVENT_BYTES, `an event of type ${type} is larger than ${MAX_EVENT_BYTES} bytes`);
+  assert.ok(
+    Buffer.byteLength(text) <= MAX_EVENT_BYTES,
+    `an event of type ${type} is larger than ${MAX_EVENT_BYTES} bytes`,
+  );
   return insert(OUTBOX, { _id: id, organizationId, topic, event: text });
 }

@@ -37,22 +37,35 @@ export function relayJob(deps: RelayDeps): Job {
 }
 
 /** @param left those found too large in the round before: each is logged once by a process */
-async function drain({ platformStore, bus, log }: RelayDeps, topic: Topic, left: Map<Topic, ReadonlySet<string>>, signal: AbortSignal): Promise<number> {
+async function drain(
+  { platformStore, bus, log }: RelayDeps,
+  topic: Topic,
+  left: Map<Topic, ReadonlySet<string>>,
+  signal: AbortSignal,
+): Promise<number> {
   let count = 0;
   const tooLarge = new Set<string>();
   /** Up to this one, rows that are left are too large. */
   let passed = '';
   while (!signal.aborted) {
-    const rows = await platformStore.find(OUTBOX, { topic, ...(passed !== '' && { _id: { gt: passed } }) }, { limit: BATCH });
+    const rows = await platformStore.find(
+      OUTBOX,
+      { topic, ...(passed !== '' && { _id: { gt: passed } }) },
+      { limit: BATCH },
+    );
     if (rows.length === 0) break;
     let taken = rows;
     try {
-      await bus.publish(topic, rows.map((row) => JSON.parse(row.event) as CloudEvent));
+      await bus.publish(
+        topic,
+        rows.map((row) => JSON.parse(row.event) as CloudEvent),
+      );
     } catch (error) {
       if (!(error instanceof EventsTooLarge)) throw error;
       for (const id of error.ids) tooLarge.add(id);
       const unheard = error.ids.filter((id) => !left.get(topic)?.has(id));
-      if (unheard.length > 0) log.error({ error, topic, events: unheard }, 'events that are too large stay in the outbox');
+      if (unheard.length > 0)
+        log.error({ error, topic, events: unheard }, 'events that are too large stay in the outbox');
       taken = rows.filter(({ _id }) => !error.ids.includes(_id));
       passed = rows.at(-1)!._id;
     }

@@ -29,14 +29,18 @@ export function eventLog({ db, read, write }: SharedConnection) {
     SELECT seq, at FROM event WHERE topic = :topic AND seq <= (SELECT coalesce(min(seq), 9e18) FROM progress WHERE topic = :topic) ORDER BY seq LIMIT :limit) WHERE at < :before)`);
   const join = db.prepare('INSERT INTO progress (topic, "group") VALUES (?, ?) ON CONFLICT DO NOTHING');
   const free = `topic = :topic AND "group" = :group AND (until <= :now OR epoch = :held)`;
-  const waiting = db.prepare(`SELECT 1 FROM progress WHERE ${free} AND EXISTS (SELECT 1 FROM event WHERE event.topic = progress.topic AND event.seq > progress.seq)`);
+  const waiting = db.prepare(
+    `SELECT 1 FROM progress WHERE ${free} AND EXISTS (SELECT 1 FROM event WHERE event.topic = progress.topic AND event.seq > progress.seq)`,
+  );
   const take = db.prepare(`UPDATE progress SET epoch = epoch + 1, until = :until WHERE ${free} RETURNING epoch, seq`);
   const after = db.prepare('SELECT seq, event FROM event WHERE topic = ? AND seq > ? ORDER BY seq LIMIT ?');
   const extend = db.prepare('UPDATE progress SET until = ? WHERE topic = ? AND "group" = ? AND epoch = ?');
   const commit = db.prepare('UPDATE progress SET seq = ?, until = ? WHERE topic = ? AND "group" = ? AND epoch = ?');
   const bury = db.prepare('INSERT INTO dead_letter (topic, "group", event, error, at) VALUES (?, ?, ?, ?, ?)');
 
-  const letters = db.prepare('SELECT rowid AS seq, event FROM dead_letter WHERE topic = ? AND "group" = ? AND rowid > ? ORDER BY rowid LIMIT 1');
+  const letters = db.prepare(
+    'SELECT rowid AS seq, event FROM dead_letter WHERE topic = ? AND "group" = ? AND rowid > ? ORDER BY rowid LIMIT 1',
+  );
   const discard = db.prepare('DELETE FROM dead_letter WHERE rowid = ?');
 
   return {
@@ -54,7 +58,13 @@ export function eventLog({ db, read, write }: SharedConnection) {
     waiting: (topic: Topic, group: string, heldEpoch: number, now: number): Promise<boolean> =>
       read(() => waiting.get({ topic, group, held: heldEpoch, now }) !== undefined),
     /** Undefined when another member holds the lease. */
-    async take(topic: Topic, group: string, heldEpoch: number, now: number, until: number): Promise<TopicLease | undefined> {
+    async take(
+      topic: Topic,
+      group: string,
+      heldEpoch: number,
+      now: number,
+      until: number,
+    ): Promise<TopicLease | undefined> {
       const row = await write(() => take.get({ topic, group, held: heldEpoch, now, until }));
       return row && { topic, group, epoch: Number(row.epoch), seq: Number(row.seq) };
     },
@@ -67,7 +77,13 @@ export function eventLog({ db, read, write }: SharedConnection) {
     commit: ({ topic, group, epoch }: TopicLease, seq: number, until: number): Promise<boolean> =>
       write(() => commit.run(seq, until, topic, group, epoch).changes === 1),
     /** Moves the group past the event, which goes to the dead letters. `at` is ISO-8601 UTC. */
-    bury: ({ topic, group, epoch }: TopicLease, { seq, event }: LoggedEvent, error: string, at: string, until: number): Promise<boolean> =>
+    bury: (
+      { topic, group, epoch }: TopicLease,
+      { seq, event }: LoggedEvent,
+      error: string,
+      at: string,
+      until: number,
+    ): Promise<boolean> =>
       write(() => {
         const kept = commit.run(seq, until, topic, group, epoch).changes === 1;
         if (kept) bury.run(topic, group, event, error, at);

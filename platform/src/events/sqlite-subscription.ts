@@ -42,7 +42,10 @@ export function startMember(member: Member): Subscription {
     const lease = await events.take(topic, group, epoch, Date.now(), until());
     if (!lease) return false;
     held = lease;
-    const renewal = setInterval(() => void events.extend(lease, until()).catch((error: unknown) => log.warn({ error }, 'lease not renewed')), leaseMs / 3).unref();
+    const renewal = setInterval(
+      () => void events.extend(lease, until()).catch((error: unknown) => log.warn({ error }, 'lease not renewed')),
+      leaseMs / 3,
+    ).unref();
     try {
       for (const logged of await events.after(topic, lease.seq, BATCH)) {
         if (stopping.signal.aborted || !(await consume(lease, logged))) break;
@@ -61,7 +64,8 @@ export function startMember(member: Member): Subscription {
         await member.handler(event);
       } catch (error) {
         log.warn({ error, eventId: event.id, attempt }, 'event handler failed');
-        if (attempt >= member.maxAttempts) return events.bury(lease, logged, String(error), isoTime(Date.now()), until());
+        if (attempt >= member.maxAttempts)
+          return events.bury(lease, logged, String(error), isoTime(Date.now()), until());
         await delay(member.retryDelayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
         if (stopping.signal.aborted || !(await events.extend(lease, until()))) return false;
         continue;

@@ -10,7 +10,10 @@ import { startMember } from './sqlite-subscription.ts';
  * consumes it at a time; a member that dies is replaced after leaseMs. Events of other processes are seen within pollMs.
  * @throws StartError when the file cannot be opened
  */
-export async function openSqliteBus(file: string, { pollMs = 100, leaseMs = 10_000, log = makeLog('events', 'warn') } = {}): Promise<EventBus> {
+export async function openSqliteBus(
+  file: string,
+  { pollMs = 100, leaseMs = 10_000, log = makeLog('events', 'warn') } = {},
+): Promise<EventBus> {
   const connection = await openShared(file, SCHEMA);
   const events = eventLog(connection);
   const bell = new Bell();

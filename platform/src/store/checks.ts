@@ -16,7 +16,8 @@ function checkInsert(collection: Collection<never>, document: Fields): void {
   checkDocument(document);
   checkNotOwn(document);
   for (const field of ['_id', ...(collection.scope === 'organization' ? ['organizationId'] : [])]) {
-    if (typeof document[field] !== 'string' || document[field] === '') throw new TypeError(`${collection.name}: ${field} must be text`);
+    if (typeof document[field] !== 'string' || document[field] === '')
+      throw new TypeError(`${collection.name}: ${field} must be text`);
   }
   for (const field of uniqueFields(collection)) checkUnique(collection, field, document[field]);
 }
@@ -29,8 +30,10 @@ function checkChanges(collection: Collection<never>, { set = {}, increment = {} 
     if (!Number.isFinite(by)) throw new TypeError(`${field} is incremented by a finite number`);
     if (field in set) throw new TypeError(`${field} is both set and incremented`);
   }
-  for (const field of ['_id', 'organizationId']) if (field in set || field in increment) throw new TypeError(`${field} cannot change`);
-  for (const field of uniqueFields(collection)) if (field in set) checkUnique(collection, field, (set as Fields)[field]);
+  for (const field of ['_id', 'organizationId'])
+    if (field in set || field in increment) throw new TypeError(`${field} cannot change`);
+  for (const field of uniqueFields(collection))
+    if (field in set) checkUnique(collection, field, (set as Fields)[field]);
 }
 
 function checkNotOwn(fields: Fields): void {
@@ -41,5 +44,6 @@ const uniqueFields = ({ indexes, platformIndexes }: Collection<never>): readonly
   [...indexes, ...platformIndexes].filter((index) => index.unique).flatMap((index) => index.fields);
 
 function checkUnique(collection: Collection<never>, field: string, value: unknown): void {
-  if (!['string', 'number', 'boolean'].includes(typeof value)) throw new TypeError(`${collection.name}: the unique field ${field} must be text, a number or a boolean`);
+  if (!['string', 'number', 'boolean'].includes(typeof value))
+    throw new TypeError(`${collection.name}: the unique field ${field} must be text, a number or a boolean`);
 }

@@ -16,13 +16,20 @@ interface Entry {
 }
 
 /** A fault of the engine (disk full, I/O): its transaction was rolled back, so nothing was done. */
-export const unavailable = (cause: unknown): ServiceError => new ServiceError('UNAVAILABLE', 'The document store is not available', { cause });
+export const unavailable = (cause: unknown): ServiceError =>
+  new ServiceError('UNAVAILABLE', 'The document store is not available', { cause });
 export const isEngineFault = (error: unknown): boolean => (error as { errcode?: number }).errcode !== undefined;
 
 /** The writes of one event-loop turn in one transaction: one fsync for all of them, a savepoint for each. */
 export function groupCommit(db: DatabaseSync): GroupCommit {
   let waiting: Entry[] = [];
-  const [begin, savepoint, undo, keep, commit] = ['BEGIN IMMEDIATE', 'SAVEPOINT one', 'ROLLBACK TO one', 'RELEASE one', 'COMMIT'].map((sql) => db.prepare(sql)) as StatementTuple;
+  const [begin, savepoint, undo, keep, commit] = [
+    'BEGIN IMMEDIATE',
+    'SAVEPOINT one',
+    'ROLLBACK TO one',
+    'RELEASE one',
+    'COMMIT',
+  ].map((sql) => db.prepare(sql)) as StatementTuple;
 
   function attempt(entry: Entry): void {
     savepoint.run();

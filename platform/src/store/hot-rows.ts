@@ -28,7 +28,10 @@ export const singleRow: HotRows = { rows: 1, take: (_, __, work) => work(0), clo
  * Leases a slot of rows to this process; while there is none for it, it shares one and asks again every `leaseMs`.
  * @param owner unique per process
  */
-export async function openHotRows({ hotRows: rows, platformStore }: Pick<OpenStore, 'hotRows' | 'platformStore'>, { owner, leaseMs, log }: { owner: string; leaseMs: number; log: Log }): Promise<HotRows> {
+export async function openHotRows(
+  { hotRows: rows, platformStore }: Pick<OpenStore, 'hotRows' | 'platformStore'>,
+  { owner, leaseMs, log }: { owner: string; leaseMs: number; log: Log },
+): Promise<HotRows> {
   if (rows === 1) return singleRow;
   const slots = Math.ceil(rows / SLOT_ROWS);
   const shared = Math.floor(Math.random() * slots);
@@ -61,9 +64,11 @@ export async function openHotRows({ hotRows: rows, platformStore }: Pick<OpenSto
 
   function ask(): void {
     if (closed) return;
-    asking = lease().catch((error: unknown) => log.debug({ error }, 'no slot of rows could be leased')).then((held) => {
-      if (!held) askLater();
-    });
+    asking = lease()
+      .catch((error: unknown) => log.debug({ error }, 'no slot of rows could be leased'))
+      .then((held) => {
+        if (!held) askLater();
+      });
   }
 
   function askLater(): void {
@@ -88,7 +93,8 @@ export async function openHotRows({ hotRows: rows, platformStore }: Pick<OpenSto
 }
 
 const nameOf = (slot: number): string => `hot-rows:${slot}`;
-const slotOf = (slot: number, rows: number): number[] => Array.from({ length: Math.min(SLOT_ROWS, rows - slot * SLOT_ROWS) }, (_, i) => slot * SLOT_ROWS + i);
+const slotOf = (slot: number, rows: number): number[] =>
+  Array.from({ length: Math.min(SLOT_ROWS, rows - slot * SLOT_ROWS) }, (_, i) => slot * SLOT_ROWS + i);
 
 /** A free list for each key: whoever finds none of the rows free waits for the next that is given back. */
 export function freeRows(own: readonly number[]): HotRows['take'] {

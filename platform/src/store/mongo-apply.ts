@@ -37,7 +37,10 @@ async function alone({ client, timeoutMs, attemptsOf }: Applying, step: Step): P
 }
 
 /** The driver repeats aborted transactions and lost commits for two minutes; time is up earlier here. */
-async function together({ client, db, timeoutMs, attemptsOf, onAbort }: Applying, steps: readonly Step[]): Promise<void> {
+async function together(
+  { client, db, timeoutMs, attemptsOf, onAbort }: Applying,
+  steps: readonly Step[],
+): Promise<void> {
   const session = client.startSession();
   const attempts = attemptsOf(session);
   let tries = 0;
@@ -60,7 +63,10 @@ async function together({ client, db, timeoutMs, attemptsOf, onAbort }: Applying
     unheardBefore = attempts.unheard;
     committing = true;
   });
-  void running.then(() => session.endSession(), () => (attempts.unheard > 0 ? endOrphan(session, db) : session.endSession()));
+  void running.then(
+    () => session.endSession(),
+    () => (attempts.unheard > 0 ? endOrphan(session, db) : session.endSession()),
+  );
   try {
     await bounded(running, timeoutMs);
   } catch (error) {

@@ -11,7 +11,10 @@ export interface Attempts {
 const REFUSALS: readonly unknown[] = [10107, 13435, 13436, 13, 18];
 
 const refuses = (failure: Error): boolean =>
-  failure instanceof MongoServerError && (REFUSALS.includes(failure.code) || failure.hasErrorLabel('NoWritesPerformed') || failure.hasErrorLabel('SystemOverloadedError'));
+  failure instanceof MongoServerError &&
+  (REFUSALS.includes(failure.code) ||
+    failure.hasErrorLabel('NoWritesPerformed') ||
+    failure.hasErrorLabel('SystemOverloadedError'));
 
 /** Node's own answer on a socket that the other side has ended: nothing of the command left. The system's EPIPE names its call. */
 const neverLeft = (failure: Error): boolean => 'code' in failure && failure.code === 'EPIPE' && !('syscall' in failure);

@@ -1,4 +1,10 @@
-import { MongoClient, MongoServerError, MongoServerSelectionError, type Document, type TopologyDescription } from 'mongodb';
+import {
+  MongoClient,
+  MongoServerError,
+  MongoServerSelectionError,
+  type Document,
+  type TopologyDescription,
+} from 'mongodb';
 import { StartError } from '../start-error.ts';
 import { bounded, TimedOut } from './mongo-faults.ts';
 
@@ -43,7 +49,9 @@ function clientFor({ url, poolMax, timeoutMs }: Omit<MongoSettings, 'database'>)
     });
   } catch (error) {
     // Messages on options name no credentials; others may quote the URL.
-    const why = /option/i.test((error as Error).message) ? (error as Error).message : 'it is no mongodb://host:port/?replicaSet=name';
+    const why = /option/i.test((error as Error).message)
+      ? (error as Error).message
+      : 'it is no mongodb://host:port/?replicaSet=name';
     throw new StartError(`MONGODB_URL cannot be used: ${why}`);
   }
 }
@@ -80,7 +88,9 @@ export async function checked<T>(target: Target, work: () => Promise<T>, limitMs
 
 function checkServer(where: string, hello: Document): void {
   if (hello.setName === undefined && hello.msg !== 'isdbgrid') {
-    throw new StartError(`MongoDB at ${where} is a standalone server, and transactions need a replica set or a sharded cluster (one server is enough: start it with --replSet)`);
+    throw new StartError(
+      `MongoDB at ${where} is a standalone server, and transactions need a replica set or a sharded cluster (one server is enough: start it with --replSet)`,
+    );
   }
 }
 
@@ -96,10 +106,13 @@ function sentence(target: Target, error: unknown): string {
 function unreached({ where, topology }: Target): string {
   const servers = [...(topology?.servers.values() ?? [])];
   // The driver forgets a server that is not of the set.
-  if (servers.length === 0 && topology?.setName) return `MongoDB at ${where} is no member of the replica set ${topology.setName} that MONGODB_URL names`;
+  if (servers.length === 0 && topology?.setName)
+    return `MongoDB at ${where} is no member of the replica set ${topology.setName} that MONGODB_URL names`;
   const fault = servers.flatMap(({ error }) => error ?? [])[0];
   if (fault === undefined) return `MongoDB at ${where} does not answer`;
   // The driver takes nothing older than what the store needs: 4.4 makes collections inside transactions.
   const old = /maximum wire version (\d+).*(at least .*)/.exec(fault.message);
-  return old === null ? `MongoDB at ${where} cannot be reached: ${fault.message}` : `MongoDB at ${where} is too old: it speaks wire version ${old[1]}, needed is ${old[2]}`;
+  return old === null
+    ? `MongoDB at ${where} cannot be reached: ${fault.message}`
+    : `MongoDB at ${where} is too old: it speaks wire version ${old[1]}, needed is ${old[2]}`;
 }

@@ -32,13 +32,24 @@ export function refusalOf(error: unknown, collection: Collection<never>): Error 
   if (error.code !== DUPLICATE_KEY) return undefined;
   // Bulk writes do not hand on keyPattern, so the name of the index tells.
   const name = /index: (.*?) dup key/.exec(error.message)?.[1];
-  return new DuplicateKey(collection.name, indexesOf(collection).find((index) => index.name === name)?.fields ?? ['_id']);
+  return new DuplicateKey(
+    collection.name,
+    indexesOf(collection).find((index) => index.name === name)?.fields ?? ['_id'],
+  );
 }
 
-const SOCKET_FAULTS: readonly unknown[] = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END', 'ERR_SOCKET_CLOSED'];
+const SOCKET_FAULTS: readonly unknown[] = [
+  'EPIPE',
+  'ECONNRESET',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+  'ERR_SOCKET_CLOSED',
+];
 /** A write to a socket that has just been closed reaches us as Node tells it: as the system's error, or as its own, which has a code only. */
 const isSocketFault = (error: unknown): boolean =>
-  typeof error === 'object' && error !== null && (('errno' in error && 'syscall' in error) || ('code' in error && SOCKET_FAULTS.includes(error.code)));
+  typeof error === 'object' &&
+  error !== null &&
+  (('errno' in error && 'syscall' in error) || ('code' in error && SOCKET_FAULTS.includes(error.code)));
 
 /** The one place where errors of the driver become ours. `done`: whether what was asked may have been done. */
 export function faultOf(error: unknown, done: 'no' | 'perhaps'): unknown {
@@ -46,8 +57,12 @@ export function faultOf(error: unknown, done: 'no' | 'perhaps'): unknown {
   if (!(error instanceof MongoError) && !(error instanceof TimedOut) && !isSocketFault(error)) return error;
   if (error instanceof MongoServerError && HOPELESS.includes(error.code)) return error;
   if (done === 'perhaps') return new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
-  return new ServiceError('UNAVAILABLE', 'The document store is not available', { headers: { 'Retry-After': '1' }, cause: error });
+  return new ServiceError('UNAVAILABLE', 'The document store is not available', {
+    headers: { 'Retry-After': '1' },
+    cause: error,
+  });
 }
 
 /** @throws TimedOut; the work itself goes on */
-export const bounded = <T>(work: Promise<T>, timeoutMs: number): Promise<T> => inTime(work, timeoutMs, () => new TimedOut(timeoutMs));
+export const bounded = <T>(work: Promise<T>, timeoutMs: number): Promise<T> =>
+  inTime(work, timeoutMs, () => new TimedOut(timeoutMs));

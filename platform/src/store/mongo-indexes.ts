@@ -15,11 +15,19 @@ const OTHERWISE: readonly unknown[] = [85, 86];
  * stay: a replica of an older release may need them.
  * @throws StartError that names the index, or when they take longer than `limitMs`
  */
-export async function prepareCollections(db: Db, collections: readonly Collection<never>[], limitMs: number): Promise<void> {
+export async function prepareCollections(
+  db: Db,
+  collections: readonly Collection<never>[],
+  limitMs: number,
+): Promise<void> {
   try {
     await bounded(Promise.all(collections.map((collection) => prepareCollection(db, collection))), limitMs);
   } catch (error) {
-    throw error instanceof TimedOut ? new StartError(`MongoDB still makes the indexes of the database ${db.databaseName}: start again later`, { cause: error }) : error;
+    throw error instanceof TimedOut
+      ? new StartError(`MongoDB still makes the indexes of the database ${db.databaseName}: start again later`, {
+          cause: error,
+        })
+      : error;
   }
 }
 
@@ -35,21 +43,33 @@ async function prepareCollection(db: Db, collection: Collection<never>): Promise
 async function makeIndex(db: Db, table: string, index: EngineIndex): Promise<void> {
   const key = index.columns.map((column): [string, 1] => [column, 1]);
   try {
-    await meanwhile(() => db.collection(table).createIndex(key, { name: index.name, ...(index.unique && { unique: true }) }));
+    await meanwhile(() =>
+      db.collection(table).createIndex(key, { name: index.name, ...(index.unique && { unique: true }) }),
+    );
   } catch (error) {
     if (!(error instanceof MongoServerError)) throw error;
     if (OTHERWISE.includes(error.code)) throw differs(db, index, error);
-    if (error.code === DUPLICATE_KEY) throw new StartError(`MongoDB cannot make the index "${index.name}" in the database ${db.databaseName}: documents there have equal values`, { cause: error });
+    if (error.code === DUPLICATE_KEY)
+      throw new StartError(
+        `MongoDB cannot make the index "${index.name}" in the database ${db.databaseName}: documents there have equal values`,
+        { cause: error },
+      );
     throw error;
   }
 }
 
 const same = ({ columns, unique }: EngineIndex, other: IndexDescriptionInfo): boolean =>
   Object.entries(other.key).join() === columns.map((column) => [column, 1]).join() &&
-  (other.unique ?? false) === unique && other.partialFilterExpression === undefined && !other.sparse && !other.hidden;
+  (other.unique ?? false) === unique &&
+  other.partialFilterExpression === undefined &&
+  !other.sparse &&
+  !other.hidden;
 
 const differs = (db: Db, { name }: EngineIndex, cause?: unknown): StartError =>
-  new StartError(`MongoDB has an index in place of "${name}" in the database ${db.databaseName} that is defined otherwise: drop it and start again`, { cause });
+  new StartError(
+    `MongoDB has an index in place of "${name}" in the database ${db.databaseName} that is defined otherwise: drop it and start again`,
+    { cause },
+  );
 
 /** Two processes that start at once make the same things, and an index may take longer than an answer: all succeed. */
 async function meanwhile(make: () => Promise<unknown>, tries = 5): Promise<void> {

@@ -12,7 +12,8 @@ const PAUSE_MS = 500;
  */
 export async function endOrphan(session: ClientSession, db: Db): Promise<void> {
   const giveUpAt = performance.now() + LIFETIME_MS;
-  while (!(await supersede(session, db)) && performance.now() < giveUpAt) await delay(PAUSE_MS, undefined, { ref: false });
+  while (!(await supersede(session, db)) && performance.now() < giveUpAt)
+    await delay(PAUSE_MS, undefined, { ref: false });
   await session.endSession();
 }
 

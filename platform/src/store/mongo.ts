@@ -25,7 +25,10 @@ const PREPARE_MS = 60_000;
  * The document store on MongoDB: a database of a replica set or a sharded cluster.
  * @throws StartError when it cannot be reached or used, or an index there is not as declared
  */
-export async function openMongoStore({ log, onAbort = () => undefined, ...settings }: MongoOptions, collections: readonly Collection<never>[]): Promise<OpenStore> {
+export async function openMongoStore(
+  { log, onAbort = () => undefined, ...settings }: MongoOptions,
+  collections: readonly Collection<never>[],
+): Promise<OpenStore> {
   checkNames(collections);
   const { client, target } = await connectMongo(settings);
   try {
@@ -58,7 +61,9 @@ async function probe(client: MongoClient, db: Db, collections: readonly Collecti
 
 /** Whoever meets another, for example the probe of a replica, was allowed to write. */
 function unlessMet(error: unknown): void {
-  const met = error instanceof MongoServerError && (error.code === DUPLICATE_KEY || error.hasErrorLabel('TransientTransactionError'));
+  const met =
+    error instanceof MongoServerError &&
+    (error.code === DUPLICATE_KEY || error.hasErrorLabel('TransientTransactionError'));
   if (!met) throw error;
 }
 
@@ -81,12 +86,15 @@ function engineOn(client: MongoClient, db: Db, timeoutMs: number, onAbort: () =>
   }
 
   const read = <T>(work: () => Promise<T>): Promise<T> =>
-    tracked(bounded(work(), timeoutMs).catch((error: unknown) => {
-      throw faultOf(error, 'no');
-    }));
+    tracked(
+      bounded(work(), timeoutMs).catch((error: unknown) => {
+        throw faultOf(error, 'no');
+      }),
+    );
 
   return {
-    hotRows: HOT_ROWS, exclusive: false,
+    hotRows: HOT_ROWS,
+    exclusive: false,
     async find(collection, filter, options) {
       const { where, ...order } = mongoFind(filter, options);
       return read(() => db.collection<Stored>(collection.name).find(where, order).toArray());

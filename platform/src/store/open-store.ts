@@ -17,7 +17,9 @@ export interface Engine extends Pick<OpenStore, 'hotRows' | 'exclusive' | 'close
 
 /** @throws TypeError when two different collections have one name */
 export function checkNames(collections: readonly Collection<never>[]): void {
-  for (const one of collections) if (collections.some((other) => other.name === one.name && other !== one)) throw new TypeError(`two collections are named ${one.name}`);
+  for (const one of collections)
+    if (collections.some((other) => other.name === one.name && other !== one))
+      throw new TypeError(`two collections are named ${one.name}`);
 }
 
 /** The store over an engine that was opened with these collections. */
@@ -30,7 +32,11 @@ export function storeOver(engine: Engine, collections: readonly Collection<never
     if (!names.has(name)) throw new TypeError(`the store was not opened with the collection ${name}`);
   }
 
-  async function find<D>(collection: { readonly name: string }, filter: Filter, options: FindOptions<D> = {}): Promise<D[]> {
+  async function find<D>(
+    collection: { readonly name: string },
+    filter: Filter,
+    options: FindOptions<D> = {},
+  ): Promise<D[]> {
     checkOpen(collection);
     const found = await engine.find(collection as Collection<never>, filter, options);
     return found.map((document) => asKnown(collection as Collection<never>, document as never) as D);
@@ -57,13 +63,18 @@ export function storeOver(engine: Engine, collections: readonly Collection<never
     now: () => engine.now(),
   };
   const store: Store = {
-    findOne: async (organizationId, collection, filter) => (await find<never>(collection, within(organizationId, collection, filter), { limit: 1 }))[0],
-    find: async (organizationId, collection, filter, options) => find(collection, within(organizationId, collection, filter), options),
+    findOne: async (organizationId, collection, filter) =>
+      (await find<never>(collection, within(organizationId, collection, filter), { limit: 1 }))[0],
+    find: async (organizationId, collection, filter, options) =>
+      find(collection, within(organizationId, collection, filter), options),
     count: async (organizationId, collection, filter) => count(collection, within(organizationId, collection, filter)),
     apply: async (organizationId, ops) => apply(ops.map((op) => confined(organizationId, op))),
   };
   return {
-    store, platformStore, hotRows: engine.hotRows, exclusive: engine.exclusive,
+    store,
+    platformStore,
+    hotRows: engine.hotRows,
+    exclusive: engine.exclusive,
     migrate: (signal) => migrate(engine, collections, signal),
     async close() {
       if (closed) return;

@@ -1,5 +1,14 @@
 import type { Engine } from './open-store.ts';
-import { ExpectationFailed, update, type Changes, type Collection, type Document, type Expectation, type Op, type Scalar } from './store.ts';
+import {
+  ExpectationFailed,
+  update,
+  type Changes,
+  type Collection,
+  type Document,
+  type Expectation,
+  type Op,
+  type Scalar,
+} from './store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 /** `shape` and `writes` are the store's own; an engine that other processes write to counts the updates of a document. */
@@ -50,7 +59,11 @@ async function upgradeNamed(engine: Engine, updates: readonly Update[]): Promise
   const found: unknown[] = [];
   for (const { collection, where } of updates) {
     const { _id, organizationId } = where as { _id: string; organizationId?: string };
-    const [document] = (await engine.find(collection, { _id, ...(organizationId !== undefined && { organizationId }) }, { limit: 1 })) as Stored[];
+    const [document] = (await engine.find(
+      collection,
+      { _id, ...(organizationId !== undefined && { organizationId }) },
+      { limit: 1 },
+    )) as Stored[];
     found.push(document && [document.shape, document.writes]);
     if (document && (document.shape ?? 1) < collection.shape) await migrateOne(engine, collection, document);
   }
@@ -73,11 +86,15 @@ function upgraded({ shape: known, upgrades }: Collection<never>, document: Field
  * Writes the documents of an older shape in the present one, each only if it is still as it was read; the others come
  * in a later round. Resolves to the number written.
  */
-export async function migrate(engine: Engine, collections: readonly Collection<never>[], signal: AbortSignal): Promise<number> {
+export async function migrate(
+  engine: Engine,
+  collections: readonly Collection<never>[],
+  signal: AbortSignal,
+): Promise<number> {
   let count = 0;
   for (const collection of collections.filter(({ shape }) => shape > 1)) {
     for (const older of [{ shape: null }, { shape: { lt: collection.shape } }]) {
-      for (let after: Scalar[] | undefined; !signal.aborted; ) {
+      for (let after: Scalar[] | undefined; !signal.aborted;) {
         const batch = (await engine.find(collection, older, { limit: BATCH, ...(after && { after }) })) as Stored[];
         for (const document of batch) count += await migrateOne(engine, collection, document);
         if (batch.length < BATCH) break;

@@ -14,7 +14,7 @@ export function statementCache(db: DatabaseSync): Prepare {
     let statement = statements.get(sql);
     if (statement === undefined) {
       if (statements.size >= 500) statements.clear();
-      statements.set(sql, statement = db.prepare(sql));
+      statements.set(sql, (statement = db.prepare(sql)));
     }
     return statement;
   };
@@ -42,11 +42,16 @@ export function compile(prepare: Prepare, op: Op, index: number): () => void {
     const found = prepare(`SELECT rowid, doc FROM "${name}" WHERE ${where.text}`).get(...where.values);
     if (found === undefined) return missed();
     const text = JSON.stringify(changed(JSON.parse(found.doc as string), changes));
-    unique(op.collection, () => prepare(`UPDATE "${name}" SET doc = ? WHERE rowid = ?`).run(text, found.rowid as number));
+    unique(op.collection, () =>
+      prepare(`UPDATE "${name}" SET doc = ? WHERE rowid = ?`).run(text, found.rowid as number),
+    );
   };
 }
 
-function changed(document: Record<string, unknown>, { set, increment = {} }: Changes<Document>): Record<string, unknown> {
+function changed(
+  document: Record<string, unknown>,
+  { set, increment = {} }: Changes<Document>,
+): Record<string, unknown> {
   const result: Record<string, unknown> = { ...document, ...set };
   for (const [field, by] of Object.entries(increment)) {
     const from = result[field] === undefined ? 0 : result[field];

@@ -51,8 +51,10 @@ function engineOn(writer: DatabaseSync, reader: DatabaseSync, closeFiles: () => 
   }
 
   return {
-    hotRows: 1, exclusive: true,
-    find: async (collection, filter, options) => rows(collection, 'doc', findSql(filter, options)).map((row) => JSON.parse(row.doc as string)),
+    hotRows: 1,
+    exclusive: true,
+    find: async (collection, filter, options) =>
+      rows(collection, 'doc', findSql(filter, options)).map((row) => JSON.parse(row.doc as string)),
     async count(collection, filter) {
       const where = whereSql(filter);
       return rows(collection, 'count(*) AS n', { ...where, text: `WHERE ${where.text}` })[0]!.n as number;

@@ -39,7 +39,12 @@ export type Condition =
   | Scalar
   | { readonly in: readonly (string | number | boolean)[] }
   | { readonly ne: Scalar }
-  | { readonly gt?: string | number; readonly gte?: string | number; readonly lt?: string | number; readonly lte?: string | number };
+  | {
+      readonly gt?: string | number;
+      readonly gte?: string | number;
+      readonly lt?: string | number;
+      readonly lte?: string | number;
+    };
 export type Filter<D> = { readonly [K in keyof D & string]?: Condition };
 /** Names one document; further conditions are what the writer expects of it. */
 export type Expectation<D> = Filter<D> & { readonly _id: string };
@@ -57,28 +62,67 @@ export interface Changes<D> {
   increment?: { readonly [K in keyof D & string]?: number };
 }
 
- 
 type AnyCollection = Collection<never>;
 export type Op =
   | { readonly kind: 'insert'; readonly collection: AnyCollection; readonly document: Document }
-  | { readonly kind: 'update'; readonly collection: AnyCollection; readonly where: Expectation<Document>; readonly changes: Changes<Document>; readonly optional: boolean }
-  | { readonly kind: 'remove'; readonly collection: AnyCollection; readonly where: Expectation<Document>; readonly optional: boolean };
+  | {
+      readonly kind: 'update';
+      readonly collection: AnyCollection;
+      readonly where: Expectation<Document>;
+      readonly changes: Changes<Document>;
+      readonly optional: boolean;
+    }
+  | {
+      readonly kind: 'remove';
+      readonly collection: AnyCollection;
+      readonly where: Expectation<Document>;
+      readonly optional: boolean;
+    };
 
 /** Inserts; a document with this `_id` or unique fields is DuplicateKey. */
-export const insert = <D extends Document>(collection: Collection<D>, document: D): Op =>
-  ({ kind: 'insert', collection: collection as unknown as AnyCollection, document });
+export const insert = <D extends Document>(collection: Collection<D>, document: D): Op => ({
+  kind: 'insert',
+  collection: collection as unknown as AnyCollection,
+  document,
+});
 /** Changes exactly one document, or fails the batch with ExpectationFailed (`optional`: does nothing instead). */
-export const update = <D extends Document>(collection: Collection<D>, where: Expectation<D>, changes: Changes<D>, { optional = false } = {}): Op =>
-  ({ kind: 'update', collection: collection as unknown as AnyCollection, where: where, changes: changes, optional });
+export const update = <D extends Document>(
+  collection: Collection<D>,
+  where: Expectation<D>,
+  changes: Changes<D>,
+  { optional = false } = {},
+): Op => ({
+  kind: 'update',
+  collection: collection as unknown as AnyCollection,
+  where: where,
+  changes: changes,
+  optional,
+});
 /** Removes exactly one document, or fails the batch with ExpectationFailed (`optional`: does nothing instead). */
-export const remove = <D extends Document>(collection: Collection<D>, where: Expectation<D>, { optional = false } = {}): Op =>
-  ({ kind: 'remove', collection: collection as unknown as AnyCollection, where: where, optional });
+export const remove = <D extends Document>(
+  collection: Collection<D>,
+  where: Expectation<D>,
+  { optional = false } = {},
+): Op => ({ kind: 'remove', collection: collection as unknown as AnyCollection, where: where, optional });
 
 /** What a service uses for its organizations' documents: the organization is the first argument of every method. */
 export interface Store {
-  findOne<D extends OrganizationDocument>(organizationId: string, collection: Collection<D>, filter: Filter<D>): Promise<D | undefined>;
-  find<D extends OrganizationDocument>(organizationId: string, collection: Collection<D>, filter: Filter<D>, options?: FindOptions<D>): Promise<D[]>;
-  count<D extends OrganizationDocument>(organizationId: string, collection: Collection<D>, filter: Filter<D>): Promise<number>;
+  findOne<D extends OrganizationDocument>(
+    organizationId: string,
+    collection: Collection<D>,
+    filter: Filter<D>,
+  ): Promise<D | undefined>;
+  find<D extends OrganizationDocument>(
+    organizationId: string,
+    collection: Collection<D>,
+    filter: Filter<D>,
+    options?: FindOptions<D>,
+  ): Promise<D[]>;
+  count<D extends OrganizationDocument>(
+    organizationId: string,
+    collection: Collection<D>,
+    filter: Filter<D>,
+  ): Promise<number>;
   /** One atomic batch: all of it durable, or none. Inserts must carry this organizationId. Ops on platform collections (outbox) may ride along. */
   apply(organizationId: string, ops: readonly Op[]): Promise<void>;
 }
@@ -164,7 +208,8 @@ export function checkFilter(filter: Readonly<Record<string, unknown>>): void {
       if (operator === 'in') {
         if (!Array.isArray(value)) throw new TypeError(`${field}: in takes an array`);
         for (const item of value) checkScalar(field, item ?? undefined);
-      } else if (operator !== 'ne' && typeof value !== 'string' && typeof value !== 'number') throw new TypeError(`${field}: ${operator} takes text or a number`);
+      } else if (operator !== 'ne' && typeof value !== 'string' && typeof value !== 'number')
+        throw new TypeError(`${field}: ${operator} takes text or a number`);
       else checkScalar(field, value);
     }
   }
@@ -174,9 +219,16 @@ export function checkFilter(filter: Readonly<Record<string, unknown>>): void {
  * The whole order of a find: the sort fields, then `_id` in the direction of the last of them. Both engines call it.
  * @throws TypeError on a bad field name, limit, skip or keyset
  */
-export function orderOf<D>({ sort = [], after, skip = 0, limit = 1 }: FindOptions<D>): readonly (readonly [field: string, direction: 'asc' | 'desc'])[] {
-  for (const [field, direction] of sort) if (!NAME.test(field) || !/^(asc|desc)$/.test(direction)) throw new TypeError(`bad sort: ${field} ${direction}`);
-  if (!Number.isSafeInteger(skip) || skip < 0 || !Number.isSafeInteger(limit) || limit < 1) throw new TypeError(`bad skip ${skip} or limit ${limit}`);
+export function orderOf<D>({
+  sort = [],
+  after,
+  skip = 0,
+  limit = 1,
+}: FindOptions<D>): readonly (readonly [field: string, direction: 'asc' | 'desc'])[] {
+  for (const [field, direction] of sort)
+    if (!NAME.test(field) || !/^(asc|desc)$/.test(direction)) throw new TypeError(`bad sort: ${field} ${direction}`);
+  if (!Number.isSafeInteger(skip) || skip < 0 || !Number.isSafeInteger(limit) || limit < 1)
+    throw new TypeError(`bad skip ${skip} or limit ${limit}`);
   const last = sort.at(-1);
   const order = last?.[0] === '_id' ? sort : [...sort, ['_id', last?.[1] ?? 'asc'] as const];
   if (after !== undefined) {
@@ -187,7 +239,11 @@ export function orderOf<D>({ sort = [], after, skip = 0, limit = 1 }: FindOption
 }
 
 function checkScalar(field: string, value: unknown): void {
-  const ok = value === null || typeof value === 'string' || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value));
+  const ok =
+    value === null ||
+    typeof value === 'string' ||
+    typeof value === 'boolean' ||
+    (typeof value === 'number' && Number.isFinite(value));
   if (!ok) throw new TypeError(`filter value of ${field} must be a string, a finite number, a boolean or null`);
 }
 
@@ -205,7 +261,8 @@ function checkValue(field: string, value: unknown, depth: number): void {
   if (depth < 8 && Array.isArray(value)) return value.forEach((item) => checkValue(field, item, depth + 1));
   if (depth < 8 && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype) {
     for (const [key, item] of Object.entries(value)) {
-      if (!NAME.test(key) || key === '_bsontype') throw new TypeError(`bad key ${key} in ${field}; user JSON is stored as text`);
+      if (!NAME.test(key) || key === '_bsontype')
+        throw new TypeError(`bad key ${key} in ${field}; user JSON is stored as text`);
       checkValue(field, item, depth + 1);
     }
     return;

@@ -11,7 +11,8 @@ function checkOrganization(organizationId: string): void {
 export function within(organizationId: string, collection: Scoped, filter: Filter): Filter {
   checkOrganization(organizationId);
   if (collection.scope !== 'organization') throw new TypeError(`${collection.name} does not belong to organizations`);
-  if ('organizationId' in filter && filter.organizationId !== organizationId) throw new TypeError('the filter names another organization');
+  if ('organizationId' in filter && filter.organizationId !== organizationId)
+    throw new TypeError('the filter names another organization');
   return { ...filter, organizationId };
 }
 
@@ -20,6 +21,7 @@ export function confined(organizationId: string, op: Op): Op {
   checkOrganization(organizationId);
   if (op.collection.scope !== 'organization') return op;
   if (op.kind !== 'insert') return { ...op, where: within(organizationId, op.collection, op.where) as typeof op.where };
-  if ((op.document as Document & { organizationId?: unknown }).organizationId !== organizationId) throw new TypeError(`${op.collection.name}: the document is not of this organization`);
+  if ((op.document as Document & { organizationId?: unknown }).organizationId !== organizationId)
+    throw new TypeError(`${op.collection.name}: the document is not of this organization`);
   return op;
 }

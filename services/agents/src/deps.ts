@@ -34,8 +34,17 @@ export interface Deps {
   log: Log;
 }
 
-export async function openDeps({ config, clock, log, instanceId, openStore, openBus, connect }: Start<Config>): Promise<Deps> {
-  if (config.RESERVATION_TTL_MS <= config.RUN_LEASE_MS) throw new StartError('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
+export async function openDeps({
+  config,
+  clock,
+  log,
+  instanceId,
+  openStore,
+  openBus,
+  connect,
+}: Start<Config>): Promise<Deps> {
+  if (config.RESERVATION_TTL_MS <= config.RUN_LEASE_MS)
+    throw new StartError('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
   const { store, platformStore } = await openStore([agents, agentVersions, executions, executionPayloads, runKeys]);
   const definitions = openDefinitions(store);
   return {
@@ -44,9 +53,18 @@ export async function openDeps({ config, clock, log, instanceId, openStore, open
     executions: openExecutions(store, async () => (await platformStore.now()) + config.RUN_LEASE_MS),
     credits: connect(CreditsServiceService, 'credits'),
     releases: openReleases({ ttlMs: config.RESERVATION_TTL_MS, log }),
-    runners: startRunnerPool({ size: config.RUNNERS, queueLimit: config.RUN_QUEUE_LIMIT, log, recycleAfter: config.RUNNER_RECYCLE_AFTER }),
+    runners: startRunnerPool({
+      size: config.RUNNERS,
+      queueLimit: config.RUN_QUEUE_LIMIT,
+      log,
+      recycleAfter: config.RUNNER_RECYCLE_AFTER,
+    }),
     refusals: makeRefusals(),
-    platformStore, clock, config, instanceId, log,
+    platformStore,
+    clock,
+    config,
+    instanceId,
+    log,
     bus: await openBus(['agent.execution.v1', 'audit.v1']),
   };
 }

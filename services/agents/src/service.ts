@@ -38,7 +38,12 @@ export const program: Program<typeof config, Deps> = {
       listAgentVersions: (request, context) => listAgentVersions(deps, request, context),
     }),
   ],
-  jobs: (deps) => [relayJob({ ...deps, intervalMs: deps.config.RELAY_INTERVAL_MS }), reaper(deps), retention(deps), refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS })],
+  jobs: (deps) => [
+    relayJob({ ...deps, intervalMs: deps.config.RELAY_INTERVAL_MS }),
+    reaper(deps),
+    retention(deps),
+    refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS }),
+  ],
   // Running evaluations end as interrupted, cost nothing and are answered while the server drains.
   interrupt: ({ runners }) => runners.stop(),
   async close(deps) {

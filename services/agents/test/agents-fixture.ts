@@ -17,7 +17,11 @@ export interface Agents {
   /** Of a process that serves now. */
   deps(): Deps;
   /** Calls as the gateway for a server token of the organization. */
-  call<M extends keyof Client>(method: M, request: Parameters<Client[M]>[0], given?: Partial<Parameters<Client[M]>[1]>): ReturnType<Client[M]>;
+  call<M extends keyof Client>(
+    method: M,
+    request: Parameters<Client[M]>[0],
+    given?: Partial<Parameters<Client[M]>[1]>,
+  ): ReturnType<Client[M]>;
   /** Calls as the operator. */
   operate<M extends keyof Client>(method: M, request: Parameters<Client[M]>[0]): ReturnType<Client[M]>;
   run(agentName: string, args: unknown, idempotencyKey?: string): ReturnType<Client['runAgent']>;
@@ -28,37 +32,70 @@ export interface Agents {
   organizationId: string;
 }
 
-export const definitionOf = (name: string, source: string, more: Record<string, unknown> = {}): Record<string, unknown> =>
-  ({ apiVersion: 'agents/v1', kind: 'FunctionalAgent', name, argumentsSchema: {}, runtime: { type: 'expression', language: 'jsonata', source }, ...more });
+export const definitionOf = (
+  name: string,
+  source: string,
+  more: Record<string, unknown> = {},
+): Record<string, unknown> => ({
+  apiVersion: 'agents/v1',
+  kind: 'FunctionalAgent',
+  name,
+  argumentsSchema: {},
+  runtime: { type: 'expression', language: 'jsonata', source },
+  ...more,
+});
 
 /** An expression that works until its limits end it. */
 export const ENDLESS = '($spin := function($n) { $spin($n + 1) }; $spin(0))';
 
-const QUIET = { REAPER_INTERVAL_MS: '3600000', RETENTION_INTERVAL_MS: '86400000', REFUSALS_INTERVAL_MS: '3600000', RELAY_INTERVAL_MS: '3600000', RUNNERS: '1' };
+const QUIET = {
+  REAPER_INTERVAL_MS: '3600000',
+  RETENTION_INTERVAL_MS: '86400000',
+  REFUSALS_INTERVAL_MS: '3600000',
+  RELAY_INTERVAL_MS: '3600000',
+  RUNNERS: '1',
+};
 
 /** The real service over real gRPC on a store of its own (two replicas of it on shared engines); credits alone is a double. Its relay stands still, so that the outbox can be read. */
-export async function startAgents({ credits = 1_000, env = {} }: { credits?: number; env?: Record<string, string> } = {}): Promise<Agents> {
+export async function startAgents({
+  credits = 1_000,
+  env = {},
+}: { credits?: number; env?: Record<string, string> } = {}): Promise<Agents> {
   const double = creditsDouble(credits * 1e6);
   const organizationId = newId();
   const engines = programEngines();
   let deps: Deps;
-  const service = await startProgram({
-    ...program,
-    openDeps: async (start) => (deps = { ...(await program.openDeps(start)), credits: double.client }),
-    jobs: (given) => program.jobs({ ...given, bus: { ...given.bus, publish: () => Promise.reject(new Error('the bus is down')) } }),
-  }, { ...QUIET, ...engines.env, ...env }, undefined, engines.replicas);
+  const service = await startProgram(
+    {
+      ...program,
+      openDeps: async (start) => (deps = { ...(await program.openDeps(start)), credits: double.client }),
+      jobs: (given) =>
+        program.jobs({ ...given, bus: { ...given.bus, publish: () => Promise.reject(new Error('the bus is down')) } }),
+    },
+    { ...QUIET, ...engines.env, ...env },
+    undefined,
+    engines.replicas,
+  );
   const token = serverToken(organizationId, { name: 'ci token' });
   const agents: Agents = {
-    service, credits: double, organizationId,
+    service,
+    credits: double,
+    organizationId,
     deps: () => deps,
-    call: (method, request, given) => service.client(AgentsServiceService, 'gateway')[method](request as never, service.as(token, given)) as never,
-    operate: (method, request) => service.client(AgentsServiceService, OPERATOR)[method](request as never, service.as(operator(organizationId))) as never,
-    run: (agentName, args, idempotencyKey) => agents.call('runAgent', { agentName, args: JSON.stringify(args), idempotencyKey } satisfies RunAgentRequest),
+    call: (method, request, given) =>
+      service.client(AgentsServiceService, 'gateway')[method](request as never, service.as(token, given)) as never,
+    operate: (method, request) =>
+      service
+        .client(AgentsServiceService, OPERATOR)
+        [method](request as never, service.as(operator(organizationId))) as never,
+    run: (agentName, args, idempotencyKey) =>
+      agents.call('runAgent', { agentName, args: JSON.stringify(args), idempotencyKey } satisfies RunAgentRequest),
     async publish(definition) {
       await agents.operate('applyAgent', { definition: JSON.stringify(definition) });
       await agents.operate('publishAgent', { name: definition.name as string });
     },
-    events: async () => (await deps.platformStore.find(OUTBOX, { organizationId })).map(({ event }) => JSON.parse(event) as CloudEvent),
+    events: async () =>
+      (await deps.platformStore.find(OUTBOX, { organizationId })).map(({ event }) => JSON.parse(event) as CloudEvent),
   };
   return agents;
 }

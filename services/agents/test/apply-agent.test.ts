@@ -5,35 +5,64 @@ import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
 
 describe('ApplyAgent', () => {
   let agents: Agents;
-  beforeAll(async () => { agents = await startAgents(); });
+  beforeAll(async () => {
+    agents = await startAgents();
+  });
   afterAll(() => agents.service.stop());
   const apply = (definition: unknown) => agents.operate('applyAgent', { definition: JSON.stringify(definition) });
 
   it('stores a first version as a draft, with its operator in the audit trail', async () => {
     const name = 'first';
-    expect(await apply(definitionOf(name, '1'))).toMatchObject({ version: 1, changed: true, agent: { name, state: 'draft', latestVersion: 1, publishedVersion: undefined } });
-    const audit = (await agents.events()).filter(({ type, data }) => type === 'audit.entry.v1' && (data.target as { id: string }).id === name);
-    expect(audit).toMatchObject([{ source: '/agents', data: { action: 'agent.apply', outcome: 'success', actor: { kind: 'operator', id: 'test' }, target: { type: 'agent', id: name } } }]);
+    expect(await apply(definitionOf(name, '1'))).toMatchObject({
+      version: 1,
+      changed: true,
+      agent: { name, state: 'draft', latestVersion: 1, publishedVersion: undefined },
+    });
+    const audit = (await agents.events()).filter(
+      ({ type, data }) => type === 'audit.entry.v1' && (data.target as { id: string }).id === name,
+    );
+    expect(audit).toMatchObject([
+      {
+        source: '/agents',
+        data: {
+          action: 'agent.apply',
+          outcome: 'success',
+          actor: { kind: 'operator', id: 'test' },
+          target: { type: 'agent', id: name },
+        },
+      },
+    ]);
   });
 
   it('answers the same document, in whatever order of members, with the version that is there', async () => {
     const definition = definitionOf('same', '1');
     await apply(definition);
-    expect(await apply(Object.fromEntries(Object.entries(definition).reverse()))).toMatchObject({ version: 1, changed: false });
+    expect(await apply(Object.fromEntries(Object.entries(definition).reverse()))).toMatchObject({
+      version: 1,
+      changed: false,
+    });
   });
 
   it('makes a further version of a changed document and leaves the published one in place', async () => {
     await agents.publish(definitionOf('grows', '1'));
-    expect(await apply(definitionOf('grows', '2'))).toMatchObject({ version: 2, changed: true, agent: { state: 'published', latestVersion: 2, publishedVersion: 1 } });
+    expect(await apply(definitionOf('grows', '2'))).toMatchObject({
+      version: 2,
+      changed: true,
+      agent: { state: 'published', latestVersion: 2, publishedVersion: 1 },
+    });
     expect((await agents.run('grows', {})).output).toBe('1');
   });
 
   it('numbers versions without gap or repeat when documents are applied at once', async () => {
-    const results = await Promise.allSettled(Array.from({ length: 8 }, (_, n) => apply(definitionOf('raced', String(n)))));
+    const results = await Promise.allSettled(
+      Array.from({ length: 8 }, (_, n) => apply(definitionOf('raced', String(n)))),
+    );
     const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.reason] : []));
     expect(new Set(refused).size === 0 || refused.every((reason) => reason === 'CONFLICT')).toBe(true);
     const { versions } = await agents.operate('listAgentVersions', { name: 'raced' });
-    expect(versions.map(({ version }) => version)).toEqual(Array.from({ length: 8 - refused.length }, (_, n) => 8 - refused.length - n));
+    expect(versions.map(({ version }) => version)).toEqual(
+      Array.from({ length: 8 - refused.length }, (_, n) => 8 - refused.length - n),
+    );
   });
 
   it.each([
@@ -42,8 +71,16 @@ describe('ApplyAgent', () => {
     ['a bad name', { name: '1st' }, '/name'],
     ['another runtime', { runtime: { type: 'script', language: 'jsonata', source: '1' } }, '/runtime/type'],
     ['an unsound argumentsSchema', { argumentsSchema: { type: 'strange' } }, '/argumentsSchema/type'],
-    ['an outputSchema with a foreign reference', { outputSchema: { $ref: 'https://example.com/schema' } }, '/outputSchema/$ref'],
-    ['an expression that does not parse', { runtime: { type: 'expression', language: 'jsonata', source: '1 +' } }, '/runtime/source'],
+    [
+      'an outputSchema with a foreign reference',
+      { outputSchema: { $ref: 'https://example.com/schema' } },
+      '/outputSchema/$ref',
+    ],
+    [
+      'an expression that does not parse',
+      { runtime: { type: 'expression', language: 'jsonata', source: '1 +' } },
+      '/runtime/source',
+    ],
     ['a time over the limit', { limits: { wallMs: 300_001 } }, '/limits/wallMs'],
     ['a negative price', { pricing: { base: -1 } }, '/pricing/base'],
     ['a price of seven decimals', { pricing: { base: 0.0000001 } }, '/pricing/base'],
@@ -51,7 +88,12 @@ describe('ApplyAgent', () => {
     ['a metered price without max', { pricing: { base: 1, perUnit: { steps: 1 } } }, '/pricing'],
   ])('refuses %s and names it', async (_what, more, path) => {
     const error = await apply(definitionOf('refused', '1', more)).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ name: 'ServiceError', details: expect.arrayContaining([expect.objectContaining({ path: expect.stringMatching(new RegExp(`^${path.replaceAll('$', '\\$')}`)) })]) });
+    expect(error).toMatchObject({
+      name: 'ServiceError',
+      details: expect.arrayContaining([
+        expect.objectContaining({ path: expect.stringMatching(new RegExp(`^${path.replaceAll('$', '\\$')}`)) }),
+      ]),
+    });
   });
 
   it('refuses what is not JSON', async () => {
@@ -60,7 +102,9 @@ describe('ApplyAgent', () => {
 
   it('keeps organizations apart: the same name elsewhere is another agent', async () => {
     await apply(definitionOf('shared', '1'));
-    const elsewhere = await agents.service.client(AgentsServiceService, OPERATOR).applyAgent({ definition: JSON.stringify(definitionOf('shared', '2')) }, agents.service.as(operator(newId())));
+    const elsewhere = await agents.service
+      .client(AgentsServiceService, OPERATOR)
+      .applyAgent({ definition: JSON.stringify(definitionOf('shared', '2')) }, agents.service.as(operator(newId())));
     expect(elsewhere).toMatchObject({ version: 1, changed: true });
   });
 });

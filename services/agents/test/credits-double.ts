@@ -26,7 +26,11 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
   }
   const found = (id: string): Reservation => {
     if (down) throw new ServiceError('UNAVAILABLE');
-    const reservation = reservations.get(id) ?? { state: 'RESERVATION_STATE_UNSPECIFIED', amountMicros: 0, until: Infinity };
+    const reservation = reservations.get(id) ?? {
+      state: 'RESERVATION_STATE_UNSPECIFIED',
+      amountMicros: 0,
+      until: Infinity,
+    };
     expired(reservation);
     return reservation;
   };
@@ -34,7 +38,11 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
   const client: Deps['credits'] = {
     async reserve({ id, amountMicros, ttlMs, maxOpen }) {
       const known = found(id);
-      const answer = (outcome: 'RESERVED' | 'INSUFFICIENT' | 'TOO_MANY_OPEN' | 'ENDED', state = known.state) => ({ outcome, state, availableMicros: account.available });
+      const answer = (outcome: 'RESERVED' | 'INSUFFICIENT' | 'TOO_MANY_OPEN' | 'ENDED', state = known.state) => ({
+        outcome,
+        state,
+        availableMicros: account.available,
+      });
       if (known.state === 'OPEN') return answer('RESERVED');
       if (known.state !== 'RESERVATION_STATE_UNSPECIFIED') return answer('ENDED');
       if (maxOpen > 0 && account.open >= maxOpen) return answer('TOO_MANY_OPEN');
@@ -64,7 +72,8 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
     async release({ id }) {
       const reservation = found(id);
       if (reservation.state === 'OPEN') close(reservation, 'RELEASED', 0);
-      else if (reservation.state === 'RESERVATION_STATE_UNSPECIFIED') reservations.set(id, { ...reservation, state: 'RELEASED' });
+      else if (reservation.state === 'RESERVATION_STATE_UNSPECIFIED')
+        reservations.set(id, { ...reservation, state: 'RELEASED' });
       return { state: reservation.state };
     },
   };
@@ -74,7 +83,9 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
     stateOf: (id: string) => reservations.get(id)?.state,
     /** Expires what is due, as the sweeper of credits does. */
     sweep: () => reservations.forEach(expired),
-    setDown: (value: boolean) => { down = value; },
+    setDown: (value: boolean) => {
+      down = value;
+    },
   };
 }
 export type CreditsDouble = ReturnType<typeof creditsDouble>;

@@ -15,8 +15,20 @@ describe('GetAgentExecution', () => {
     const { agentExecution } = await agents.call('getAgentExecution', { id: run.agentExecutionId });
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     expect(agentExecution).toMatchObject({
-      id: run.agentExecutionId, sessionId: run.sessionId, agent: 'echo', agentVersion: 1, status: 'succeeded', args: '{"b":1,"a":[null]}', output: run.output, error: undefined,
-      messages: run.messages, actor: { kind: 'server_token', id: expect.any(String), name: 'ci token' }, charge: 1, createdAt: time, startedAt: time, finishedAt: time,
+      id: run.agentExecutionId,
+      sessionId: run.sessionId,
+      agent: 'echo',
+      agentVersion: 1,
+      status: 'succeeded',
+      args: '{"b":1,"a":[null]}',
+      output: run.output,
+      error: undefined,
+      messages: run.messages,
+      actor: { kind: 'server_token', id: expect.any(String), name: 'ci token' },
+      charge: 1,
+      createdAt: time,
+      startedAt: time,
+      finishedAt: time,
     });
     expect(JSON.parse(agentExecution?.usage ?? '')).toEqual({ steps: expect.any(Number) });
   });
@@ -24,8 +36,15 @@ describe('GetAgentExecution', () => {
   it('answers 404 alike for unknown, malformed and foreign ids', async () => {
     const { agentExecutionId } = await agents.run('echo', {});
     const failure = (id: string, organizationId = agents.organizationId) =>
-      agents.call('getAgentExecution', { id }, { principal: serverToken(organizationId) }).catch(({ reason, message, facts, details }) => JSON.stringify({ reason, message, facts, details }));
-    const failures = await Promise.all([failure(newId()), failure('x'), failure(''), failure(agentExecutionId, newId())]);
+      agents
+        .call('getAgentExecution', { id }, { principal: serverToken(organizationId) })
+        .catch(({ reason, message, facts, details }) => JSON.stringify({ reason, message, facts, details }));
+    const failures = await Promise.all([
+      failure(newId()),
+      failure('x'),
+      failure(''),
+      failure(agentExecutionId, newId()),
+    ]);
     expect(failures[0]).toContain('NOT_FOUND');
     expect(new Set(failures).size).toBe(1);
   });

@@ -13,11 +13,21 @@ describe('ListAgentExecutions', () => {
     await agents.run('fails', {}).catch(() => undefined);
   });
   afterAll(() => agents.service.stop());
-  const list = (request: Parameters<typeof agents.call<'listAgentExecutions'>>[1]) => agents.call('listAgentExecutions', request);
+  const list = (request: Parameters<typeof agents.call<'listAgentExecutions'>>[1]) =>
+    agents.call('listAgentExecutions', request);
 
   it('lists the newest first, without args, output and messages', async () => {
-    const { items: [newest, ...rest], nextCursor } = await list({});
-    expect(newest).toMatchObject({ agent: 'fails', agentVersion: 1, status: 'failed', actor: { kind: 'server_token', name: 'ci token' }, charge: 0 });
+    const {
+      items: [newest, ...rest],
+      nextCursor,
+    } = await list({});
+    expect(newest).toMatchObject({
+      agent: 'fails',
+      agentVersion: 1,
+      status: 'failed',
+      actor: { kind: 'server_token', name: 'ci token' },
+      charge: 0,
+    });
     expect(JSON.parse(newest?.error ?? '')).toMatchObject({ code: 'agent_failed' });
     expect(rest.map(({ id }) => id)).toEqual(ids);
     expect(rest[0]).not.toHaveProperty('args');
@@ -42,7 +52,13 @@ describe('ListAgentExecutions', () => {
     expect(seen).toEqual(ids);
   });
 
-  it.each([[{ status: 'done' }, '/status'], [{ pageSize: 0 }, '/pageSize'], [{ pageSize: 101 }, '/pageSize'], [{ cursor: 'xyz' }, '/cursor'], [{ cursor: '' }, '/cursor']])('refuses %j', async (request, path) => {
+  it.each([
+    [{ status: 'done' }, '/status'],
+    [{ pageSize: 0 }, '/pageSize'],
+    [{ pageSize: 101 }, '/pageSize'],
+    [{ cursor: 'xyz' }, '/cursor'],
+    [{ cursor: '' }, '/cursor'],
+  ])('refuses %j', async (request, path) => {
     await expect(list(request)).rejects.toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path }] });
   });
 

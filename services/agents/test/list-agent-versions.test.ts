@@ -11,11 +11,19 @@ describe('ListAgentVersions', () => {
 
   it('lists versions newest first, each as its author wrote it', async () => {
     const { versions } = await agents.operate('listAgentVersions', { name: 'b' });
-    expect(versions).toMatchObject([{ version: 2, createdBy: 'test' }, { version: 1, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
-    expect(versions.map(({ definition }) => JSON.parse(definition))).toEqual([definitionOf('b', '2'), definitionOf('b', '1')]);
+    expect(versions).toMatchObject([
+      { version: 2, createdBy: 'test' },
+      { version: 1, hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    ]);
+    expect(versions.map(({ definition }) => JSON.parse(definition))).toEqual([
+      definitionOf('b', '2'),
+      definitionOf('b', '1'),
+    ]);
   });
 
   it('answers 404 for the versions of an unknown name', async () => {
-    await expect(agents.operate('listAgentVersions', { name: 'missing' })).rejects.toMatchObject({ reason: 'NOT_FOUND' });
+    await expect(agents.operate('listAgentVersions', { name: 'missing' })).rejects.toMatchObject({
+      reason: 'NOT_FOUND',
+    });
   });
 });

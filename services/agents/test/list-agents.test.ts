@@ -11,6 +11,9 @@ describe('ListAgents', () => {
   afterAll(() => agents.service.stop());
 
   it('lists agents in every state by name', async () => {
-    expect((await agents.operate('listAgents', {})).agents).toMatchObject([{ name: 'a', state: 'draft' }, { name: 'b', state: 'published', latestVersion: 2, publishedVersion: 1 }]);
+    expect((await agents.operate('listAgents', {})).agents).toMatchObject([
+      { name: 'a', state: 'draft' },
+      { name: 'b', state: 'published', latestVersion: 2, publishedVersion: 1 },
+    ]);
   });
 });

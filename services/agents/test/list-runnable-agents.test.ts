@@ -6,7 +6,13 @@ describe('ListRunnableAgents', () => {
   let agents: Agents;
   beforeAll(async () => {
     agents = await startAgents();
-    await agents.publish(definitionOf('zeta', '1', { description: 'Last', argumentsSchema: { type: 'object' }, pricing: { base: 0.5, max: 2, perUnit: { steps: 0.001 } } }));
+    await agents.publish(
+      definitionOf('zeta', '1', {
+        description: 'Last',
+        argumentsSchema: { type: 'object' },
+        pricing: { base: 0.5, max: 2, perUnit: { steps: 0.001 } },
+      }),
+    );
     await agents.publish(definitionOf('alpha', '1'));
     await agents.publish(definitionOf('talks', '1', { kind: 'ConversationalAgent' }));
     await agents.publish(definitionOf('clicks', '1', { interactiveTools: ['browser'] }));
@@ -19,14 +25,27 @@ describe('ListRunnableAgents', () => {
   });
 
   it('adds the fields that include names', async () => {
-    const { agents: [alpha, zeta] } = await agents.call('listRunnableAgents', { include: 'description,argumentsSchema,outputSchema,pricing,version' });
-    expect(zeta).toMatchObject({ name: 'zeta', description: 'Last', argumentsSchema: '{"type":"object"}', outputSchema: 'null', version: 1 });
+    const {
+      agents: [alpha, zeta],
+    } = await agents.call('listRunnableAgents', {
+      include: 'description,argumentsSchema,outputSchema,pricing,version',
+    });
+    expect(zeta).toMatchObject({
+      name: 'zeta',
+      description: 'Last',
+      argumentsSchema: '{"type":"object"}',
+      outputSchema: 'null',
+      version: 1,
+    });
     expect(JSON.parse(zeta?.pricing ?? '')).toEqual({ base: 0.5, max: 2, perUnit: { steps: 0.001 } });
     expect(JSON.parse(alpha?.pricing ?? '')).toEqual({ base: 1, max: 1, perUnit: { steps: 0 } });
   });
 
   it.each(['name', 'description,secret', '', 'toString'])('refuses include=%s', async (include) => {
-    await expect(agents.call('listRunnableAgents', { include })).rejects.toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path: '/include' }] });
+    await expect(agents.call('listRunnableAgents', { include })).rejects.toMatchObject({
+      reason: 'INVALID_REQUEST',
+      details: [{ path: '/include' }],
+    });
   });
 
   it('shows nothing of another organization', async () => {
@@ -35,6 +54,8 @@ describe('ListRunnableAgents', () => {
 
   it('asks a user for the admin role', async () => {
     const user = { ...serverToken(agents.organizationId), kind: 'USER' as const };
-    await expect(agents.call('listRunnableAgents', {}, { principal: user })).rejects.toMatchObject({ reason: 'ADMIN_REQUIRED' });
+    await expect(agents.call('listRunnableAgents', {}, { principal: user })).rejects.toMatchObject({
+      reason: 'ADMIN_REQUIRED',
+    });
   });
 });

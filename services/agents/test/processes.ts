@@ -29,7 +29,14 @@ export type Probe = (step: Step, side: 'before' | 'after') => Promise<void> | vo
 /** Several processes of the service on one real store and pool, with a clock that tests move. */
 export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 100 } = {}) {
   const folder = temporaryFolder();
-  const opened = await openSqliteStore(join(folder.path, 'agents.db'), [agents, agentVersions, executions, executionPayloads, runKeys, OUTBOX]);
+  const opened = await openSqliteStore(join(folder.path, 'agents.db'), [
+    agents,
+    agentVersions,
+    executions,
+    executionPayloads,
+    runKeys,
+    OUTBOX,
+  ]);
   const log = makeLog('agents', 'silent');
   const runners = startRunnerPool({ size: 1, queueLimit: 100, log, recycleAfter: 1_000 });
   const time = { offset: 0 };
@@ -40,33 +47,66 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
   const platformStore = { ...opened.platformStore, now: async () => now() };
   const releases = openReleases({ ttlMs, log });
   const token = serverToken(organizationId);
-  const context = (signal = new AbortController().signal) => ({ principal: token, caller: 'gateway', requestId: newId(), signal, deadline: Date.now() + 60_000, log });
+  const context = (signal = new AbortController().signal) => ({
+    principal: token,
+    caller: 'gateway',
+    requestId: newId(),
+    signal,
+    deadline: Date.now() + 60_000,
+    log,
+  });
 
   function process(probe: Probe = () => undefined): Omit<Deps, 'bus'> {
-    const around = <A extends unknown[], R>(step: Step, call: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
-      await probe(step, 'before');
-      const result = await call(...args);
-      await probe(step, 'after');
-      return result;
-    };
+    const around =
+      <A extends unknown[], R>(step: Step, call: (...args: A) => Promise<R>) =>
+      async (...args: A): Promise<R> => {
+        await probe(step, 'before');
+        const result = await call(...args);
+        await probe(step, 'after');
+        return result;
+      };
     const definitions = openDefinitions(opened.store);
     const records = openExecutions(opened.store, async () => now() + leaseMs);
     return {
-      definitions, loadVersion: makeVersionLoader(definitions), refusals: makeRefusals(), platformStore, config, log, releases,
-      clock: { now }, instanceId: newId(),
-      executions: { ...records, record: around('record', records.record), finish: around('finish', records.finish), settled: around('settled', records.settled), beat: around('beat', records.beat) },
-      credits: { ...account.client, reserve: around('reserve', account.client.reserve), settle: around('settle', account.client.settle), extend: around('extend', account.client.extend) },
+      definitions,
+      loadVersion: makeVersionLoader(definitions),
+      refusals: makeRefusals(),
+      platformStore,
+      config,
+      log,
+      releases,
+      clock: { now },
+      instanceId: newId(),
+      executions: {
+        ...records,
+        record: around('record', records.record),
+        finish: around('finish', records.finish),
+        settled: around('settled', records.settled),
+        beat: around('beat', records.beat),
+      },
+      credits: {
+        ...account.client,
+        reserve: around('reserve', account.client.reserve),
+        settle: around('settle', account.client.settle),
+        extend: around('extend', account.client.extend),
+      },
       runners: { ...runners, queued: 0, evaluate: around('evaluate', (evaluation) => runners.evaluate(evaluation)) },
     };
   }
   const healthy = process();
 
   return {
-    organizationId, account: account.account, process, healthy,
-    advance: (ms: number) => { time.offset += ms; },
+    organizationId,
+    account: account.account,
+    process,
+    healthy,
+    advance: (ms: number) => {
+      time.offset += ms;
+    },
     sweep: account.sweep,
     stateOf: account.stateOf,
-    run: (deps: Omit<Deps, 'bus'>, agentName: string, idempotencyKey?: string): Promise<RunAgentResponse> => runAgent(deps, { agentName, args: '{}', idempotencyKey }, context()),
+    run: (deps: Omit<Deps, 'bus'>, agentName: string, idempotencyKey?: string): Promise<RunAgentResponse> =>
+      runAgent(deps, { agentName, args: '{}', idempotencyKey }, context()),
     reap: (deps = healthy) => reaper(deps).run(new AbortController().signal),
     records: () => platformStore.find(executions, {}),
     payloads: () => platformStore.count(executionPayloads, {}),

@@ -11,7 +11,9 @@ type ProcessDeps = Omit<Deps, 'bus'>;
 
 describe('what was set aside for a run that did not start', () => {
   const TTL_MS = 120_000;
-  const away = async (): Promise<never> => { throw new ServiceError('UNAVAILABLE'); };
+  const away = async (): Promise<never> => {
+    throw new ServiceError('UNAVAILABLE');
+  };
   let world: World;
   beforeEach(async () => {
     world = await openWorld({ ttlMs: TTL_MS });
@@ -22,7 +24,14 @@ describe('what was set aside for a run that did not start', () => {
   /** The first releases fail. */
   function deaf(deps: ProcessDeps, failures: number): ProcessDeps & { attempts: () => number } {
     let attempts = 0;
-    return { ...deps, attempts: () => attempts, credits: { ...deps.credits, release: (...args) => (++attempts <= failures ? away() : deps.credits.release(...args)) } };
+    return {
+      ...deps,
+      attempts: () => attempts,
+      credits: {
+        ...deps.credits,
+        release: (...args) => (++attempts <= failures ? away() : deps.credits.release(...args)),
+      },
+    };
   }
 
   it('is given back though the first releases failed and the reservation was made only after them, long before it expires', async () => {
@@ -35,7 +44,9 @@ describe('what was set aside for a run that did not start', () => {
         throw new ServiceError('UNAVAILABLE');
       },
       async release(...args) {
-        return pause.credits.release(...args).finally(() => { if (pause.attempts() === 2) late?.(); });
+        return pause.credits.release(...args).finally(() => {
+          if (pause.attempts() === 2) late?.();
+        });
       },
     };
     await expect(world.run({ ...pause, credits }, 'fixed', 'key')).rejects.toMatchObject({ reason: 'UNAVAILABLE' });
@@ -45,7 +56,9 @@ describe('what was set aside for a run that did not start', () => {
   });
 
   it('is given back though its record could not be taken back and the first release failed', async () => {
-    const full = world.process((step, side) => { if (step === 'evaluate' && side === 'before') throw new ServiceError('QUEUE_FULL'); });
+    const full = world.process((step, side) => {
+      if (step === 'evaluate' && side === 'before') throw new ServiceError('QUEUE_FULL');
+    });
     const deps = deaf({ ...full, executions: { ...full.executions, withdraw: away } }, 1);
     await expect(world.run(deps, 'fixed', 'key')).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
     await until(() => world.account.open === 0);

@@ -25,7 +25,9 @@ describe('retention', () => {
   it('keeps an execution that is not settled', async () => {
     const world = await openWorld();
     await world.publish(definitionOf('echo', '1'));
-    const unsettled = world.process((step, side) => { if (step === 'settle' && side === 'before') throw new Error('credits are down'); });
+    const unsettled = world.process((step, side) => {
+      if (step === 'settle' && side === 'before') throw new Error('credits are down');
+    });
     await world.run(unsettled, 'echo');
     world.advance(400 * DAY_MS);
     await retention(world.healthy).run(new AbortController().signal);

@@ -2,16 +2,22 @@ import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
 
 describe('RetireAgent', () => {
   let agents: Agents;
-  beforeAll(async () => { agents = await startAgents(); });
+  beforeAll(async () => {
+    agents = await startAgents();
+  });
   afterAll(() => agents.service.stop());
 
   it('takes the agent away from the API, keeps its executions, and can be undone by publishing', async () => {
     await agents.publish(definitionOf('leaves', '1'));
     const { agentExecutionId } = await agents.run('leaves', {});
-    expect(await agents.operate('retireAgent', { name: 'leaves' })).toMatchObject({ agent: { state: 'retired', publishedVersion: undefined } });
+    expect(await agents.operate('retireAgent', { name: 'leaves' })).toMatchObject({
+      agent: { state: 'retired', publishedVersion: undefined },
+    });
     await expect(agents.run('leaves', {})).rejects.toMatchObject({ reason: 'NOT_FOUND' });
     expect((await agents.call('listRunnableAgents', {})).agents).toEqual([]);
-    expect((await agents.call('getAgentExecution', { id: agentExecutionId })).agentExecution).toMatchObject({ status: 'succeeded' });
+    expect((await agents.call('getAgentExecution', { id: agentExecutionId })).agentExecution).toMatchObject({
+      status: 'succeeded',
+    });
     await agents.operate('publishAgent', { name: 'leaves' });
     expect((await agents.run('leaves', {})).success).toBe(true);
   });

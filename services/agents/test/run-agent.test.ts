@@ -8,12 +8,28 @@ describe('RunAgent', () => {
   let agents: Agents;
   beforeAll(async () => {
     agents = await startAgents({ env: { RUNS_AT_ONCE: '2' } });
-    const itemsSchema = { type: 'object', required: ['items'], properties: { items: { type: 'array', items: { type: 'number' } } }, additionalProperties: false };
-    await agents.publish(definitionOf('sum', '{"total": $sum(items)}', { argumentsSchema: itemsSchema, outputSchema: { type: 'object', properties: { total: { type: 'number' } } } }));
+    const itemsSchema = {
+      type: 'object',
+      required: ['items'],
+      properties: { items: { type: 'array', items: { type: 'number' } } },
+      additionalProperties: false,
+    };
+    await agents.publish(
+      definitionOf('sum', '{"total": $sum(items)}', {
+        argumentsSchema: itemsSchema,
+        outputSchema: { type: 'object', properties: { total: { type: 'number' } } },
+      }),
+    );
     await agents.publish(definitionOf('echo', '$'));
     await agents.publish(definitionOf('metered', '1 + 1', { pricing: { base: 2, max: 5, perUnit: { steps: 0.01 } } }));
-    await agents.publish(definitionOf('fails', '$error("no such customer")', { pricing: { base: 2, max: 5, perUnit: { steps: 0.01 } } }));
-    await agents.publish(definitionOf('wrong', '{"total": "much"}', { outputSchema: { type: 'object', properties: { total: { type: 'number' } } } }));
+    await agents.publish(
+      definitionOf('fails', '$error("no such customer")', { pricing: { base: 2, max: 5, perUnit: { steps: 0.01 } } }),
+    );
+    await agents.publish(
+      definitionOf('wrong', '{"total": "much"}', {
+        outputSchema: { type: 'object', properties: { total: { type: 'number' } } },
+      }),
+    );
     await agents.publish(definitionOf('endless', ENDLESS, { limits: { wallMs: 300, maxSteps: 1_000_000_000 } }));
     await agents.publish(definitionOf('long', ENDLESS, { limits: { wallMs: 30_000, maxSteps: 1_000_000_000 } }));
     await agents.publish(definitionOf('free', '1', { pricing: { base: 0 } }));
@@ -27,14 +43,26 @@ describe('RunAgent', () => {
   afterAll(() => agents.service.stop());
   const spent = () => agents.credits.account.spent / 1e6;
   const executionOf = async (id: string) => (await agents.call('getAgentExecution', { id })).agentExecution;
-  const failureOf = (promise: Promise<unknown>) => promise.then(() => { throw new Error('it succeeded'); }, (error: { reason: string; message: string; facts: Record<string, string>; headers: object; details: object[] }) => error);
+  const failureOf = (promise: Promise<unknown>) =>
+    promise.then(
+      () => {
+        throw new Error('it succeeded');
+      },
+      (error: { reason: string; message: string; facts: Record<string, string>; headers: object; details: object[] }) =>
+        error,
+    );
 
   it("answers the contract's shape, charges the fixed price and leaves nothing reserved", async () => {
     const before = spent();
     const answer = await agents.run('sum', { items: [1, 2, 3.5] });
     expect(answer).toEqual({
-      success: true, sessionId: expect.stringMatching(`^api-${UUID}$`), agentExecutionId: expect.stringMatching(`^${UUID}$`), agent: 'sum',
-      output: '{"total":6.5}', messages: expect.any(Array), idempotencyReplayed: undefined,
+      success: true,
+      sessionId: expect.stringMatching(`^api-${UUID}$`),
+      agentExecutionId: expect.stringMatching(`^${UUID}$`),
+      agent: 'sum',
+      output: '{"total":6.5}',
+      messages: expect.any(Array),
+      idempotencyReplayed: undefined,
     });
     expect(spent() - before).toBe(1);
     expect(agents.credits.account).toMatchObject({ reserved: 0, open: 0 });
@@ -57,18 +85,28 @@ describe('RunAgent', () => {
   });
 
   describe('400', () => {
-    it.each([[{ args: '{}' }, '/agentName'], [{ agentName: 'echo' }, '/args'], [{ agentName: 'echo', args: JSON.stringify('x'.repeat(262_143)) }, '/args'], [{ agentName: 'echo', args: '{' }, '/args']])('names the faulty member of the body', async (request, path) => {
+    it.each([
+      [{ args: '{}' }, '/agentName'],
+      [{ agentName: 'echo' }, '/args'],
+      [{ agentName: 'echo', args: JSON.stringify('x'.repeat(262_143)) }, '/args'],
+      [{ agentName: 'echo', args: '{' }, '/args'],
+    ])('names the faulty member of the body', async (request, path) => {
       const failure = await failureOf(agents.call('runAgent', request));
       expect(failure.details).toMatchObject([{ path }]);
     });
     it('names every violation of the argument schema', async () => {
       const failure = await failureOf(agents.run('sum', { items: ['a', 'b'], more: 1 }));
       expect(failure).toMatchObject({ reason: 'INVALID_ARGS' });
-      expect(failure.details.map((detail) => (detail as { path: string }).path).sort()).toEqual(['/args/items/0', '/args/items/1', '/args/more']);
+      expect(failure.details.map((detail) => (detail as { path: string }).path).sort()).toEqual([
+        '/args/items/0',
+        '/args/items/1',
+        '/args/more',
+      ]);
     });
     it('takes only {} and null for an agent without a schema', async () => {
       expect((await agents.run('bare', {})).success && (await agents.run('bare', null)).success).toBe(true);
-      for (const args of [0, '', [], { a: 1 }]) expect(await failureOf(agents.run('bare', args))).toMatchObject({ reason: 'INVALID_ARGS' });
+      for (const args of [0, '', [], { a: 1 }])
+        expect(await failureOf(agents.run('bare', args))).toMatchObject({ reason: 'INVALID_ARGS' });
     });
     it.each(['talks', 'clicks'])('refuses to run %s', async (name) => {
       expect(await failureOf(agents.run(name, {}))).toMatchObject({ reason: 'AGENT_NOT_RUNNABLE' });
@@ -79,15 +117,28 @@ describe('RunAgent', () => {
   });
 
   it('answers 404 alike for unknown, unpublished and foreign agents', async () => {
-    const foreign = failureOf(agents.call('runAgent', { agentName: 'echo', args: '{}' }, { principal: serverToken(newId()) }));
-    const failures = await Promise.all([failureOf(agents.run('missing', {})), failureOf(agents.run('draft', {})), foreign]);
-    expect(new Set(failures.map(({ reason, message, facts, details }) => JSON.stringify({ reason, message, facts, details }))).size).toBe(1);
+    const foreign = failureOf(
+      agents.call('runAgent', { agentName: 'echo', args: '{}' }, { principal: serverToken(newId()) }),
+    );
+    const failures = await Promise.all([
+      failureOf(agents.run('missing', {})),
+      failureOf(agents.run('draft', {})),
+      foreign,
+    ]);
+    expect(
+      new Set(
+        failures.map(({ reason, message, facts, details }) => JSON.stringify({ reason, message, facts, details })),
+      ).size,
+    ).toBe(1);
     expect(failures[0]?.reason).toBe('NOT_FOUND');
   });
 
   it('answers 402 with what is needed and available, and leaves no execution, no claim and no reservation', async () => {
     const failure = await failureOf(agents.run('dear', {}, 'dear-1'));
-    expect(failure).toMatchObject({ reason: 'INSUFFICIENT_CREDITS', facts: { needed: 5_000, available: agents.credits.account.available / 1e6 } });
+    expect(failure).toMatchObject({
+      reason: 'INSUFFICIENT_CREDITS',
+      facts: { needed: 5_000, available: agents.credits.account.available / 1e6 },
+    });
     expect((await agents.call('listAgentExecutions', { agent: 'dear' })).items).toEqual([]);
     expect(agents.credits.account.reserved).toBe(0);
     expect((await agents.run('echo', {}, 'dear-1')).idempotencyReplayed).toBeUndefined();
@@ -95,29 +146,45 @@ describe('RunAgent', () => {
 
   it('answers 429 over the runs at once of one organization, also at price 0, and 499-ends a run whose client went away', async () => {
     const aborter = new AbortController();
-    const running = [0, 1].map(() => failureOf(agents.call('runAgent', { agentName: 'long', args: '{}' }, { signal: aborter.signal })));
+    const running = [0, 1].map(() =>
+      failureOf(agents.call('runAgent', { agentName: 'long', args: '{}' }, { signal: aborter.signal })),
+    );
     await until(() => agents.credits.account.open === 2);
-    expect(await failureOf(agents.run('free', {}))).toMatchObject({ reason: 'TOO_MANY_RUNS', headers: { 'Retry-After': '1' } });
+    expect(await failureOf(agents.run('free', {}))).toMatchObject({
+      reason: 'TOO_MANY_RUNS',
+      headers: { 'Retry-After': '1' },
+    });
     aborter.abort();
     await Promise.all(running);
     await until(() => agents.credits.account.open === 0);
-    await until(async () => (await agents.call('listAgentExecutions', { agent: 'long', status: 'cancelled' })).items.length === 2);
+    await until(
+      async () => (await agents.call('listAgentExecutions', { agent: 'long', status: 'cancelled' })).items.length === 2,
+    );
     expect((await agents.run('free', {})).success).toBe(true);
   });
 
   it('counts refusals alike once in the audit trail', async () => {
     await agents.service.runJob('refusals');
     const entries = (await agents.events()).filter(({ data }) => data.action === 'request.refused');
-    expect(entries.map(({ data }) => data)).toEqual(expect.arrayContaining([
-      expect.objectContaining({ outcome: 'denied', code: 'insufficient_credits', actor: expect.objectContaining({ name: 'ci token' }) }),
-      expect.objectContaining({ outcome: 'denied', code: 'too_many_runs' }),
-    ]));
+    expect(entries.map(({ data }) => data)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          outcome: 'denied',
+          code: 'insufficient_credits',
+          actor: expect.objectContaining({ name: 'ci token' }),
+        }),
+        expect.objectContaining({ outcome: 'denied', code: 'too_many_runs' }),
+      ]),
+    );
   });
 
   it("records the agent's own failure, charges what it metered, and answers with both ids", async () => {
     const before = spent();
     const failure = await failureOf(agents.run('fails', {}));
-    expect(failure).toMatchObject({ reason: 'AGENT_FAILED', facts: { success: false, sessionId: expect.stringMatching(/^api-/), agentExecutionId: expect.any(String) } });
+    expect(failure).toMatchObject({
+      reason: 'AGENT_FAILED',
+      facts: { success: false, sessionId: expect.stringMatching(/^api-/), agentExecutionId: expect.any(String) },
+    });
     const execution = await executionOf(failure.facts.agentExecutionId ?? '');
     expect(execution).toMatchObject({ status: 'failed', output: undefined });
     expect(JSON.parse(execution?.error ?? '')).toMatchObject({ code: 'agent_failed' });
@@ -141,7 +208,9 @@ describe('RunAgent', () => {
   it('shows a run that lasts as running', async () => {
     const aborter = new AbortController();
     const running = failureOf(agents.call('runAgent', { agentName: 'long', args: '{}' }, { signal: aborter.signal }));
-    await until(async () => (await agents.call('listAgentExecutions', { agent: 'long', status: 'running' })).items.length === 1);
+    await until(
+      async () => (await agents.call('listAgentExecutions', { agent: 'long', status: 'running' })).items.length === 1,
+    );
     aborter.abort();
     await running;
     await until(() => agents.credits.account.open === 0);
@@ -150,7 +219,11 @@ describe('RunAgent', () => {
   it('is a plain 503 without record when credits are down', async () => {
     agents.credits.setDown(true);
     const count = (await agents.call('listAgentExecutions', { pageSize: 100 })).items.length;
-    expect(await failureOf(agents.run('echo', {}, 'while-down'))).toMatchObject({ reason: 'UNAVAILABLE', facts: {}, headers: { 'Retry-After': '1' } });
+    expect(await failureOf(agents.run('echo', {}, 'while-down'))).toMatchObject({
+      reason: 'UNAVAILABLE',
+      facts: {},
+      headers: { 'Retry-After': '1' },
+    });
     agents.credits.setDown(false);
     expect((await agents.call('listAgentExecutions', { pageSize: 100 })).items).toHaveLength(count);
     expect((await agents.run('echo', {}, 'while-down')).success).toBe(true);
@@ -158,10 +231,22 @@ describe('RunAgent', () => {
 
   it('tells the world in order: started, finished, audit entry', async () => {
     const { agentExecutionId, sessionId } = await agents.run('echo', {});
-    const events = (await agents.events()).filter(({ subject, data }) => subject === `executions/${agentExecutionId}` || (data.target as { id?: string } | null)?.id === agentExecutionId);
+    const events = (await agents.events()).filter(
+      ({ subject, data }) =>
+        subject === `executions/${agentExecutionId}` ||
+        (data.target as { id?: string } | null)?.id === agentExecutionId,
+    );
     expect(events).toMatchObject([
-      { type: 'agent.execution.started.v1', sequence: 1, data: { id: agentExecutionId, sessionId, agent: 'echo', version: 1, status: 'running' } },
-      { type: 'agent.execution.finished.v1', sequence: 2, data: { status: 'succeeded', charge: 1, actor: { kind: 'server_token', name: 'ci token' } } },
+      {
+        type: 'agent.execution.started.v1',
+        sequence: 1,
+        data: { id: agentExecutionId, sessionId, agent: 'echo', version: 1, status: 'running' },
+      },
+      {
+        type: 'agent.execution.finished.v1',
+        sequence: 2,
+        data: { status: 'succeeded', charge: 1, actor: { kind: 'server_token', name: 'ci token' } },
+      },
       { type: 'audit.entry.v1', data: { action: 'agent.run', outcome: 'success' } },
     ]);
   });

@@ -9,12 +9,19 @@ describe('RunAgent with an idempotency key', () => {
     await agents.publish(definitionOf('slow', ENDLESS, { limits: { wallMs: 5_000, maxSteps: 1_000_000_000 } }));
   });
   afterAll(() => agents.service.stop());
-  const failureOf = (promise: Promise<unknown>) => promise.then(() => { throw new Error('it succeeded'); }, (error: { reason: string; facts: object; headers: object }) => error);
+  const failureOf = (promise: Promise<unknown>) =>
+    promise.then(
+      () => {
+        throw new Error('it succeeded');
+      },
+      (error: { reason: string; facts: object; headers: object }) => error,
+    );
 
   it('answers the first success again, for equal JSON, runs and charges once, also after a restart', async () => {
     const first = await agents.call('runAgent', { agentName: 'echo', args: '{"a":1,"b":[1.0]}', idempotencyKey: 'k1' });
     const { spent } = agents.credits.account;
-    const again = () => agents.call('runAgent', { agentName: 'echo', args: '{ "b": [1], "a": 1 }', idempotencyKey: 'k1' });
+    const again = () =>
+      agents.call('runAgent', { agentName: 'echo', args: '{ "b": [1], "a": 1 }', idempotencyKey: 'k1' });
     expect(await again()).toEqual({ ...first, idempotencyReplayed: 'true' });
     await agents.service.restart();
     expect(await again()).toEqual({ ...first, idempotencyReplayed: 'true' });
@@ -24,7 +31,11 @@ describe('RunAgent with an idempotency key', () => {
   it('answers the first failure again, with its ids', async () => {
     const first = await failureOf(agents.run('fails', {}, 'k2'));
     const again = await failureOf(agents.run('fails', {}, 'k2'));
-    expect(again).toMatchObject({ reason: first.reason, facts: first.facts, headers: { 'Idempotency-Replayed': 'true' } });
+    expect(again).toMatchObject({
+      reason: first.reason,
+      facts: first.facts,
+      headers: { 'Idempotency-Replayed': 'true' },
+    });
   });
 
   it('refuses the key for another body', async () => {
@@ -40,7 +51,8 @@ describe('RunAgent with an idempotency key', () => {
 
   it('runs one of many requests with one key at once, tells the others its id, and outlives its client', async () => {
     const aborter = new AbortController();
-    const call = () => agents.call('runAgent', { agentName: 'slow', args: '{}', idempotencyKey: 'k5' }, { signal: aborter.signal });
+    const call = () =>
+      agents.call('runAgent', { agentName: 'slow', args: '{}', idempotencyKey: 'k5' }, { signal: aborter.signal });
     const outcomes = Array.from({ length: 8 }, () => failureOf(call()));
     await until(() => agents.credits.account.open === 1);
     const inProgress = await failureOf(agents.run('slow', {}, 'k5'));
@@ -49,8 +61,15 @@ describe('RunAgent with an idempotency key', () => {
     await until(() => agents.credits.account.open === 0);
     const { items } = await agents.call('listAgentExecutions', { agent: 'slow' });
     expect(items).toMatchObject([{ status: 'timed_out' }]);
-    expect(inProgress).toMatchObject({ reason: 'RUN_IN_PROGRESS', facts: { agentExecutionId: items[0]?.id }, headers: { 'Retry-After': '1' } });
-    expect(await failureOf(agents.run('slow', {}, 'k5'))).toMatchObject({ reason: 'RUN_TIMEOUT', facts: { agentExecutionId: items[0]?.id } });
+    expect(inProgress).toMatchObject({
+      reason: 'RUN_IN_PROGRESS',
+      facts: { agentExecutionId: items[0]?.id },
+      headers: { 'Retry-After': '1' },
+    });
+    expect(await failureOf(agents.run('slow', {}, 'k5'))).toMatchObject({
+      reason: 'RUN_TIMEOUT',
+      facts: { agentExecutionId: items[0]?.id },
+    });
   });
 
   it('ends as interrupted when the process drains, for nothing, and frees the key', async () => {
@@ -60,7 +79,9 @@ describe('RunAgent with an idempotency key', () => {
     await until(() => agents.credits.account.open === 1);
     await agents.service.restart();
     expect(['INTERNAL', 'UNAVAILABLE', 'OUTCOME_UNKNOWN', 'CLIENT_GONE']).toContain((await cut).reason);
-    expect((await agents.call('listAgentExecutions', { agent: 'drained' })).items).toMatchObject([{ status: 'interrupted', charge: 0 }]);
+    expect((await agents.call('listAgentExecutions', { agent: 'drained' })).items).toMatchObject([
+      { status: 'interrupted', charge: 0 },
+    ]);
     expect(agents.credits.account).toMatchObject({ spent, open: 0, reserved: 0 });
     await agents.publish(definitionOf('drained', '1'));
     expect((await agents.run('drained', {}, 'k6')).idempotencyReplayed).toBeUndefined();

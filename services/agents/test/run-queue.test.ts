@@ -10,8 +10,10 @@ describe('a run that waits for a runner', () => {
 
   it('is queued, however long it waits, and running from the moment that a runner takes it', async () => {
     const [one, other] = [new AbortController(), new AbortController()];
-    const idOf = async (status: string) => (await agents.call('listAgentExecutions', { agent: 'long', status })).items[0]?.id;
-    const run = (aborter: AbortController) => agents.call('runAgent', { agentName: 'long', args: '{}' }, { signal: aborter.signal }).catch(() => undefined);
+    const idOf = async (status: string) =>
+      (await agents.call('listAgentExecutions', { agent: 'long', status })).items[0]?.id;
+    const run = (aborter: AbortController) =>
+      agents.call('runAgent', { agentName: 'long', args: '{}' }, { signal: aborter.signal }).catch(() => undefined);
     const recordOf = async (id: string) => (await agents.deps().executions.find(agents.organizationId, id))!;
 
     const first = run(one);
@@ -32,6 +34,8 @@ describe('a run that waits for a runner', () => {
   });
 
   it('is refused at start where a reservation would not outlive the lease of its run', async () => {
-    await expect(startAgents({ env: { RUN_LEASE_MS: '5000', RESERVATION_TTL_MS: '5000' } })).rejects.toThrow('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
+    await expect(startAgents({ env: { RUN_LEASE_MS: '5000', RESERVATION_TTL_MS: '5000' } })).rejects.toThrow(
+      'RESERVATION_TTL_MS must be longer than RUN_LEASE_MS',
+    );
   });
 });

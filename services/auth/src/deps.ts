@@ -35,14 +35,25 @@ export interface Deps {
   log: Log;
 }
 
-const COLLECTIONS = [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, AUDIT_ENTRIES] as unknown as readonly Collection<never>[];
+const COLLECTIONS = [
+  ORGANIZATIONS,
+  USERS,
+  MEMBERSHIPS,
+  SERVER_TOKENS,
+  AUDIT_ENTRIES,
+] as unknown as readonly Collection<never>[];
 
 export async function openDeps({ config, clock, log, openStore, openBus }: Start<Config>): Promise<Deps> {
   const { store, platformStore } = await openStore(COLLECTIONS);
   const bus = await openBus(['audit.v1']);
   const auditTrail = openAuditTrail(store, platformStore);
   return {
-    config, clock, log, platformStore, bus, auditTrail,
+    config,
+    clock,
+    log,
+    platformStore,
+    bus,
+    auditTrail,
     organizations: openOrganizations(platformStore),
     users: openUsers(store, platformStore),
     serverTokens: openServerTokens(store),

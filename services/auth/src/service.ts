@@ -56,7 +56,12 @@ export const program: Program<typeof config, Deps> = {
     }),
   ],
   jobs: (deps) => [
-    relayJob({ platformStore: deps.platformStore, bus: deps.bus, log: deps.log, intervalMs: deps.config.RELAY_INTERVAL_MS }),
+    relayJob({
+      platformStore: deps.platformStore,
+      bus: deps.bus,
+      log: deps.log,
+      intervalMs: deps.config.RELAY_INTERVAL_MS,
+    }),
     flushLastUsedJob(deps),
     refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSAL_FLUSH_MS }),
     auditRetentionJob(deps),

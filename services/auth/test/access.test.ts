@@ -4,8 +4,17 @@ import { refusalOf } from '../src/server-tokens/access.ts';
 import { TIERS } from '../src/tiers.ts';
 
 const policy = (given: Partial<MethodPolicy>): MethodPolicy => ({
-  principals: ['SERVER_TOKEN', 'USER'], callers: [], role: '', capability: '', public: false, deadlineMs: 0, repeatable: false,
-  outlivesClientWith: '', ignoredMembers: [], maxBodyBytes: 0, ...given,
+  principals: ['SERVER_TOKEN', 'USER'],
+  callers: [],
+  role: '',
+  capability: '',
+  public: false,
+  deadlineMs: 0,
+  repeatable: false,
+  outlivesClientWith: '',
+  ignoredMembers: [],
+  maxBodyBytes: 0,
+  ...given,
 });
 
 describe('access to a method', () => {
@@ -16,7 +25,13 @@ describe('access to a method', () => {
     ['a user with admin may', { role: 'admin' }, 'USER', ['admin'], undefined],
     ['admin is not security_admin', { role: 'security_admin' }, 'USER', ['admin'], 'FORBIDDEN'],
     ['the tier speaks before the role', { role: 'admin', capability: 'agents' }, 'USER', [], 'TIER_REQUIRED'],
-    ['the tier speaks before the kind', { principals: ['OPERATOR'], capability: 'agents' }, 'SERVER_TOKEN', [], 'TIER_REQUIRED'],
+    [
+      'the tier speaks before the kind',
+      { principals: ['OPERATOR'], capability: 'agents' },
+      'SERVER_TOKEN',
+      [],
+      'TIER_REQUIRED',
+    ],
     ['a kind that is not listed may not', { principals: ['USER'] }, 'SERVER_TOKEN', [], 'FORBIDDEN'],
     ['nobody may where none is listed', { principals: [] }, 'USER', ['admin'], 'FORBIDDEN'],
   ])('%s', (_, given, kind, roles, expected) => {

@@ -3,7 +3,9 @@ import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('ActivateOrganization', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
   const activate = (id: string) => fixture.auth.activateOrganization({ id }, fixture.asOperator());
 

@@ -3,25 +3,45 @@ import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('AssumeUser', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
 
   it('answers the user as it is now, marked with the operator, and leaves an audit entry', async () => {
     const organizationId = await fixture.createOrganization('starter');
     const user = await fixture.createUser(organizationId, ['admin'], 'ada@example.com', ['red']);
     expect(await fixture.assume(organizationId, 'ADA@example.com')).toEqual({
-      kind: 'USER', organizationId, subject: user.id, name: 'ada@example.com', roles: ['admin'], groups: ['red'],
-      tier: 'starter', limits: { memory_types: 20, memory_objects: 10_000, server_tokens: 5 }, via: 'test',
+      kind: 'USER',
+      organizationId,
+      subject: user.id,
+      name: 'ada@example.com',
+      roles: ['admin'],
+      groups: ['red'],
+      tier: 'starter',
+      limits: { memory_types: 20, memory_objects: 10_000, server_tokens: 5 },
+      via: 'test',
     });
     const [entry] = await fixture.auditTrail(organizationId, (actions) => actions.includes('user.assume'));
-    expect(entry).toMatchObject({ action: 'user.assume', actorKind: 'operator', actorName: 'test', targetType: 'user', targetId: user.id });
+    expect(entry).toMatchObject({
+      action: 'user.assume',
+      actorKind: 'operator',
+      actorName: 'test',
+      targetType: 'user',
+      targetId: user.id,
+    });
   });
 
   it('names the operator as "via" in what is done as the user', async () => {
     const { organizationId, user, asAdmin } = await fixture.withSecurityAdmin();
     await fixture.auth.createServerToken({ name: 'one' }, asAdmin());
     const [entry] = await fixture.auditTrail(organizationId, (actions) => actions.includes('server_token.create'));
-    expect(entry).toMatchObject({ action: 'server_token.create', actorKind: 'user', actorId: user.id, actorVia: 'test' });
+    expect(entry).toMatchObject({
+      action: 'server_token.create',
+      actorKind: 'user',
+      actorId: user.id,
+      actorVia: 'test',
+    });
   });
 
   it('answers NOT_FOUND for who is not in this organization', async () => {

@@ -23,30 +23,65 @@ afterAll(async () => {
 });
 
 /** An event as a service's outbox holds it. */
-function auditEvent(organizationId: string, given: { target?: { type: string; id: string }; code?: string; count?: number }): CloudEvent {
-  const op = auditOp({ source: '/memory', organizationId, action: 'memory_type.create', outcome: 'success', actor: { kind: 'user', id: 'u1', name: 'ada', via: '' }, requestId: 'r1', time: isoTime(Date.now()), ...given });
+function auditEvent(
+  organizationId: string,
+  given: { target?: { type: string; id: string }; code?: string; count?: number },
+): CloudEvent {
+  const op = auditOp({
+    source: '/memory',
+    organizationId,
+    action: 'memory_type.create',
+    outcome: 'success',
+    actor: { kind: 'user', id: 'u1', name: 'ada', via: '' },
+    requestId: 'r1',
+    time: isoTime(Date.now()),
+    ...given,
+  });
   if (op.kind !== 'insert') throw new Error('an event is an insert');
   return JSON.parse((op.document as unknown as { event: string }).event) as CloudEvent;
 }
 
 describe("the audit trail's consumer", () => {
   it('stores each event once, whatever the order and however often it comes', async () => {
-    const delivery = fc.array(fc.record({ repeats: fc.integer({ min: 1, max: 3 }), targeted: fc.boolean(), rank: fc.nat() }), { minLength: 1, maxLength: 20 });
-    await fc.assert(fc.asyncProperty(delivery, async (plan) => {
-      const organizationId = newId();
-      const events = plan.map(({ targeted }, index) => auditEvent(organizationId, targeted ? { target: { type: 'memory_type', id: `m${index}` } } : { code: 'forbidden', count: index + 1 }));
-      const deliveries = events.flatMap((event, index) => Array.from({ length: plan[index]!.repeats }, (_, n) => ({ event, rank: (plan[index]!.rank * (n + 7)) % 101 })));
-      deliveries.sort((a, b) => a.rank - b.rank);
-      await Promise.all(deliveries.map(({ event }) => storeAuditEvent({ auditTrail }, event)));
-      const trail = await auditTrail.list(organizationId, '', '', 100);
-      expect(trail.map(({ _id }) => _id)).toEqual(events.map(({ id }) => id).reverse());
-      expect(trail.map(({ targetId, code, count }) => ({ targetId, code, count })).reverse())
-        .toEqual(plan.map(({ targeted }, index) => (targeted ? { targetId: `m${index}`, code: null, count: 1 } : { targetId: null, code: 'forbidden', count: index + 1 })));
-    }), { numRuns: 50 });
+    const delivery = fc.array(
+      fc.record({ repeats: fc.integer({ min: 1, max: 3 }), targeted: fc.boolean(), rank: fc.nat() }),
+      { minLength: 1, maxLength: 20 },
+    );
+    await fc.assert(
+      fc.asyncProperty(delivery, async (plan) => {
+        const organizationId = newId();
+        const events = plan.map(({ targeted }, index) =>
+          auditEvent(
+            organizationId,
+            targeted ? { target: { type: 'memory_type', id: `m${index}` } } : { code: 'forbidden', count: index + 1 },
+          ),
+        );
+        const deliveries = events.flatMap((event, index) =>
+          Array.from({ length: plan[index]!.repeats }, (_, n) => ({
+            event,
+            rank: (plan[index]!.rank * (n + 7)) % 101,
+          })),
+        );
+        deliveries.sort((a, b) => a.rank - b.rank);
+        await Promise.all(deliveries.map(({ event }) => storeAuditEvent({ auditTrail }, event)));
+        const trail = await auditTrail.list(organizationId, '', '', 100);
+        expect(trail.map(({ _id }) => _id)).toEqual(events.map(({ id }) => id).reverse());
+        expect(trail.map(({ targetId, code, count }) => ({ targetId, code, count })).reverse()).toEqual(
+          plan.map(({ targeted }, index) =>
+            targeted
+              ? { targetId: `m${index}`, code: null, count: 1 }
+              : { targetId: null, code: 'forbidden', count: index + 1 },
+          ),
+        );
+      }),
+      { numRuns: 50 },
+    );
   });
 
   it('does not take an event that lacks a fact for stored', async () => {
     const event = auditEvent(newId(), {});
-    await expect(storeAuditEvent({ auditTrail }, { ...event, data: { ...event.data, action: undefined } })).rejects.toThrow(TypeError);
+    await expect(
+      storeAuditEvent({ auditTrail }, { ...event, data: { ...event.data, action: undefined } }),
+    ).rejects.toThrow(TypeError);
   });
 });

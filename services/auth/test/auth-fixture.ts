@@ -11,7 +11,12 @@ export const RUN_AGENT = '/agents.v1.AgentsService/RunAgent';
 /** Time stands still unless a test moves it; it starts now, as assertions between processes expire. */
 export const testClock = () => {
   let ms = Date.now();
-  return { now: () => ms, advance: (byMs: number) => { ms += byMs; } };
+  return {
+    now: () => ms,
+    advance: (byMs: number) => {
+      ms += byMs;
+    },
+  };
 };
 
 export type AuthFixture = Awaited<ReturnType<typeof startAuth>>;
@@ -19,18 +24,33 @@ export type AuthFixture = Awaited<ReturnType<typeof startAuth>>;
 /** The real auth service: real gRPC, real SQLite files. Jobs run when a test says so. */
 export async function startAuth(env: Record<string, string> = {}) {
   const clock = testClock();
-  const running = await startProgram(program, { REFUSAL_FLUSH_MS: '60000', LAST_USED_FLUSH_MS: '10000', ...env }, clock);
+  const running = await startProgram(
+    program,
+    { REFUSAL_FLUSH_MS: '60000', LAST_USED_FLUSH_MS: '10000', ...env },
+    clock,
+  );
   let auth = running.client(AuthServiceService, OPERATOR);
   let gateway = running.client(AuthServiceService, 'gateway');
   let names = 0;
   const service = principalWith({ kind: 'SERVICE', subject: 'gateway', name: 'gateway' });
 
   async function createOrganization(tier = 'enterprise'): Promise<string> {
-    const { organization } = await auth.createOrganization({ name: `Organization ${++names}`, tier }, running.as(operator()));
+    const { organization } = await auth.createOrganization(
+      { name: `Organization ${++names}`, tier },
+      running.as(operator()),
+    );
     return organization!.id;
   }
-  async function createUser(organizationId: string, roles: string[], email = `user${++names}@example.com`, groups: string[] = []) {
-    const { user } = await auth.createUser({ email, name: 'A user', roles, groups }, running.as(operator(organizationId)));
+  async function createUser(
+    organizationId: string,
+    roles: string[],
+    email = `user${++names}@example.com`,
+    groups: string[] = [],
+  ) {
+    const { user } = await auth.createUser(
+      { email, name: 'A user', roles, groups },
+      running.as(operator(organizationId)),
+    );
     return user!;
   }
   async function assume(organizationId: string, email: string): Promise<Principal> {
@@ -39,8 +59,14 @@ export async function startAuth(env: Record<string, string> = {}) {
   }
 
   return {
-    running, clock, createOrganization, createUser, assume,
-    get auth() { return auth; },
+    running,
+    clock,
+    createOrganization,
+    createUser,
+    assume,
+    get auth() {
+      return auth;
+    },
     as: running.as,
     asOperator: (organizationId = '') => running.as(operator(organizationId)),
 
@@ -53,7 +79,9 @@ export async function startAuth(env: Record<string, string> = {}) {
     },
 
     async authenticate(...attempts: Partial<Attempt>[]): Promise<Decision[]> {
-      const request = { attempts: attempts.map((attempt) => ({ bearer: '', method: LIST_TYPES, requestId: newId(), ...attempt })) };
+      const request = {
+        attempts: attempts.map((attempt) => ({ bearer: '', method: LIST_TYPES, requestId: newId(), ...attempt })),
+      };
       return (await gateway.authenticate(request, running.as(service))).decisions;
     },
 
@@ -62,7 +90,9 @@ export async function startAuth(env: Record<string, string> = {}) {
       await running.runJob('refusals');
       await running.runJob('relay');
       return until(
-        async () => (await auth.listAuditEntries({ pageSize: 0, beforeId: '', action: '' }, running.as(operator(organizationId)))).entries,
+        async () =>
+          (await auth.listAuditEntries({ pageSize: 0, beforeId: '', action: '' }, running.as(operator(organizationId))))
+            .entries,
         (entries) => enough(entries.map(({ action }) => action)),
       );
     },
@@ -87,7 +117,10 @@ export async function until<T>(read: () => Promise<T>, wanted: (value: T) => boo
 
 /** The error of a call that must be refused. */
 export async function refusalOf(call: Promise<unknown>, reason: KnownReason): Promise<ServiceError> {
-  const error = await call.then(() => undefined, (thrown: unknown) => thrown);
+  const error = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
   expect(error).toBeInstanceOf(ServiceError);
   expect((error as ServiceError).reason).toBe(reason);
   return error as ServiceError;

@@ -18,14 +18,31 @@ afterAll(() => folder.remove());
 it('reads nothing for malformed tokens, and once for any number of well-formed ones', async () => {
   const { platformStore, close } = await openSqliteStore(join(folder.path, 'auth.db'), [ORGANIZATIONS, SERVER_TOKENS]);
   const reads: string[] = [];
-  const counted: PlatformStore = { ...platformStore, find: (collection, filter, options) => { reads.push(collection.name); return platformStore.find(collection, filter, options); } };
-  const deps = {
-    clock: testClock(), organizations: openOrganizations(counted), tokenLookup: openTokenLookup(counted),
-    lastUsed: makeLastUsed(), refusals: makeRefusals(), policies: methodPolicies(),
+  const counted: PlatformStore = {
+    ...platformStore,
+    find: (collection, filter, options) => {
+      reads.push(collection.name);
+      return platformStore.find(collection, filter, options);
+    },
   };
-  const ask = (bearers: string[]) => authenticate(deps, { attempts: bearers.map((bearer) => ({ bearer, method: LIST_TYPES, requestId: '' })) });
+  const deps = {
+    clock: testClock(),
+    organizations: openOrganizations(counted),
+    tokenLookup: openTokenLookup(counted),
+    lastUsed: makeLastUsed(),
+    refusals: makeRefusals(),
+    policies: methodPolicies(),
+  };
+  const ask = (bearers: string[]) =>
+    authenticate(deps, { attempts: bearers.map((bearer) => ({ bearer, method: LIST_TYPES, requestId: '' })) });
   const wellFormed = makeToken();
-  await ask(['', 'nonsense', ...[...wellFormed].map((character, place) => wellFormed.slice(0, place) + (character === 'x' ? 'y' : 'x') + wellFormed.slice(place + 1))]);
+  await ask([
+    '',
+    'nonsense',
+    ...[...wellFormed].map(
+      (character, place) => wellFormed.slice(0, place) + (character === 'x' ? 'y' : 'x') + wellFormed.slice(place + 1),
+    ),
+  ]);
   expect(reads).toEqual([]);
   await ask(Array.from({ length: 500 }, makeToken));
   expect(reads).toEqual(['server_tokens']);

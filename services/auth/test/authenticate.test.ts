@@ -7,64 +7,122 @@ import { LIST_TYPES, RUN_AGENT, refusalOf, startAuth, type AuthFixture } from '.
 
 describe('Authenticate', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
 
   it('answers the principal of a token: its organization, name, tier and limits, without roles', async () => {
     const { organizationId, asAdmin } = await fixture.withSecurityAdmin('starter');
     const { serverToken, value: bearer } = await fixture.auth.createServerToken({ name: 'CI' }, asAdmin());
-    expect(await fixture.authenticate({ bearer })).toEqual([{
-      refusal: undefined,
-      principal: { kind: 'SERVER_TOKEN', organizationId, subject: serverToken!.id, name: 'CI', roles: [], groups: [], tier: 'starter', limits: { memory_types: 20, memory_objects: 10_000, server_tokens: 5 }, via: '' },
-    }]);
+    expect(await fixture.authenticate({ bearer })).toEqual([
+      {
+        refusal: undefined,
+        principal: {
+          kind: 'SERVER_TOKEN',
+          organizationId,
+          subject: serverToken!.id,
+          name: 'CI',
+          roles: [],
+          groups: [],
+          tier: 'starter',
+          limits: { memory_types: 20, memory_objects: 10_000, server_tokens: 5 },
+          via: '',
+        },
+      },
+    ]);
   });
 
   it('decides every attempt of a batch for itself, in its order', async () => {
     const [one, two] = [await fixture.withSecurityAdmin('starter'), await fixture.withSecurityAdmin()];
     const { value: first } = await fixture.auth.createServerToken({ name: 'first' }, one.asAdmin());
     const { value: second } = await fixture.auth.createServerToken({ name: 'second' }, two.asAdmin());
-    const decisions = await fixture.authenticate({ bearer: second, method: RUN_AGENT }, { bearer: 'nonsense' }, { bearer: first, method: RUN_AGENT }, { bearer: first }, { bearer: makeToken() });
-    expect(decisions.map(({ principal, refusal }) => principal?.name ?? refusal!.reason)).toEqual(['second', 'UNAUTHENTICATED', 'TIER_REQUIRED', 'first', 'UNAUTHENTICATED']);
+    const decisions = await fixture.authenticate(
+      { bearer: second, method: RUN_AGENT },
+      { bearer: 'nonsense' },
+      { bearer: first, method: RUN_AGENT },
+      { bearer: first },
+      { bearer: makeToken() },
+    );
+    expect(decisions.map(({ principal, refusal }) => principal?.name ?? refusal!.reason)).toEqual([
+      'second',
+      'UNAUTHENTICATED',
+      'TIER_REQUIRED',
+      'first',
+      'UNAUTHENTICATED',
+    ]);
     expect(await fixture.authenticate()).toEqual([]);
   });
 
   it('refuses a missing, malformed, unknown, revoked or expired token and one of a deactivated organization alike', async () => {
     const [here, gone] = [await fixture.withSecurityAdmin(), await fixture.withSecurityAdmin()];
     const { value: revoked } = await fixture.auth.createServerToken({ name: 'revoked' }, here.asAdmin());
-    const { value: expired } = await fixture.auth.createServerToken({ name: 'expired', expiresAt: isoTime(fixture.clock.now() + 1_000) }, here.asAdmin());
+    const { value: expired } = await fixture.auth.createServerToken(
+      { name: 'expired', expiresAt: isoTime(fixture.clock.now() + 1_000) },
+      here.asAdmin(),
+    );
     const { value: deactivated } = await fixture.auth.createServerToken({ name: 'deactivated' }, gone.asAdmin());
     const bearers = [revoked, expired, deactivated];
-    for (const { principal } of await fixture.authenticate(...bearers.map((bearer) => ({ bearer })))) expect(principal).toBeDefined();
+    for (const { principal } of await fixture.authenticate(...bearers.map((bearer) => ({ bearer }))))
+      expect(principal).toBeDefined();
     await fixture.auth.revokeServerToken({ idOrName: 'revoked' }, here.asAdmin());
     await fixture.auth.deactivateOrganization({ id: gone.organizationId }, fixture.asOperator());
     fixture.clock.advance(1_000);
     const malformed = [...revoked.slice(0, -1), revoked.endsWith('0') ? '1' : '0'].join('');
-    const decisions = await fixture.authenticate(...['', 'nonsense', malformed, makeToken(), ...bearers].map((bearer) => ({ bearer })));
-    expect(decisions).toEqual(Array(7).fill({
-      principal: undefined, refusal: { reason: 'UNAUTHENTICATED', message: 'Missing or invalid token', details: [], facts: '', headers: { 'WWW-Authenticate': 'Bearer' } },
-    }));
+    const decisions = await fixture.authenticate(
+      ...['', 'nonsense', malformed, makeToken(), ...bearers].map((bearer) => ({ bearer })),
+    );
+    expect(decisions).toEqual(
+      Array(7).fill({
+        principal: undefined,
+        refusal: {
+          reason: 'UNAUTHENTICATED',
+          message: 'Missing or invalid token',
+          details: [],
+          facts: '',
+          headers: { 'WWW-Authenticate': 'Bearer' },
+        },
+      }),
+    );
   });
 
-  it.each([['starter', /^\/memory/], ['professional', /^\/(memory|agents)/], ['enterprise', /^\/(memory|agents)/]])('opens to a token of tier %s exactly the REST methods of its capabilities', async (tier, open) => {
+  it.each([
+    ['starter', /^\/memory/],
+    ['professional', /^\/(memory|agents)/],
+    ['enterprise', /^\/(memory|agents)/],
+  ])('opens to a token of tier %s exactly the REST methods of its capabilities', async (tier, open) => {
     const { asAdmin } = await fixture.withSecurityAdmin(tier);
     const { value: bearer } = await fixture.auth.createServerToken({ name: 'all' }, asAdmin());
     const methods = [...methodPolicies()].filter(([, { capability }]) => capability !== '').map(([method]) => method);
     expect(methods).toEqual(expect.arrayContaining([LIST_TYPES, RUN_AGENT]));
     const decisions = await fixture.authenticate(...methods.map((method) => ({ bearer, method })));
-    decisions.forEach(({ principal, refusal }, index) => expect([methods[index], principal ? 'open' : refusal!.reason]).toEqual([methods[index], open.test(methods[index]!) ? 'open' : 'TIER_REQUIRED']));
+    decisions.forEach(({ principal, refusal }, index) =>
+      expect([methods[index], principal ? 'open' : refusal!.reason]).toEqual([
+        methods[index],
+        open.test(methods[index]!) ? 'open' : 'TIER_REQUIRED',
+      ]),
+    );
   });
 
   it('opens none of the methods of operators and users to a token, nor one that the contract does not have', async () => {
     const { asAdmin } = await fixture.withSecurityAdmin();
     const { value: bearer } = await fixture.auth.createServerToken({ name: 'none' }, asAdmin());
-    const closed = [...methodPolicies()].filter(([, { principals }]) => !principals.includes('SERVER_TOKEN')).map(([method]) => method);
+    const closed = [...methodPolicies()]
+      .filter(([, { principals }]) => !principals.includes('SERVER_TOKEN'))
+      .map(([method]) => method);
     expect(closed).toContain('/auth.v1.AuthService/CreateServerToken');
-    for (const { refusal } of await fixture.authenticate(...[...closed, '', '/no.Such/Method'].map((method) => ({ bearer, method })))) expect(refusal!.reason).toBe('FORBIDDEN');
+    for (const { refusal } of await fixture.authenticate(
+      ...[...closed, '', '/no.Such/Method'].map((method) => ({ bearer, method })),
+    ))
+      expect(refusal!.reason).toBe('FORBIDDEN');
   });
 
   it('can be asked by the gateway alone', async () => {
     const asMemory = fixture.as(principalWith({ kind: 'SERVICE', subject: 'memory', name: 'memory' }));
-    await refusalOf(fixture.running.client(AuthServiceService, 'memory').authenticate({ attempts: [] }, asMemory), 'FORBIDDEN');
+    await refusalOf(
+      fixture.running.client(AuthServiceService, 'memory').authenticate({ attempts: [] }, asMemory),
+      'FORBIDDEN',
+    );
     await refusalOf(fixture.auth.authenticate({ attempts: [] }, fixture.asOperator()), 'FORBIDDEN');
   });
 });

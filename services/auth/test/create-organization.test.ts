@@ -2,15 +2,22 @@ import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('CreateOrganization', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
-  const create = (name: string, tier = 'starter') => fixture.auth.createOrganization({ name, tier }, fixture.asOperator());
+  const create = (name: string, tier = 'starter') =>
+    fixture.auth.createOrganization({ name, tier }, fixture.asOperator());
 
   it('answers the organization, active, with an id of its own', async () => {
     const { organization } = await create('Acme Ünited', 'professional');
     expect(organization).toEqual({
-      id: expect.stringMatching(/^[0-9a-f-]{36}$/), name: 'Acme Ünited', tier: 'professional', state: 'active',
-      createdAt: new Date(fixture.clock.now()).toISOString(), updatedAt: new Date(fixture.clock.now()).toISOString(),
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      name: 'Acme Ünited',
+      tier: 'professional',
+      state: 'active',
+      createdAt: new Date(fixture.clock.now()).toISOString(),
+      updatedAt: new Date(fixture.clock.now()).toISOString(),
     });
   });
 
@@ -30,6 +37,8 @@ describe('CreateOrganization', () => {
   });
 
   it.each(['', 'gold', '__proto__'])('refuses the tier %j, naming those there are', async (tier) => {
-    expect((await refusalOf(create('Nowhere', tier), 'INVALID_REQUEST')).details).toEqual([{ path: '/tier', message: 'must be one of starter, professional, enterprise' }]);
+    expect((await refusalOf(create('Nowhere', tier), 'INVALID_REQUEST')).details).toEqual([
+      { path: '/tier', message: 'must be one of starter, professional, enterprise' },
+    ]);
   });
 });

@@ -6,14 +6,25 @@ import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('CreateServerToken', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
   const inMs = (ms: number) => isoTime(fixture.clock.now() + ms);
 
   it('answers the value once, and what a list may show', async () => {
     const { user, asAdmin } = await fixture.withSecurityAdmin();
     const { serverToken: token, value } = await fixture.auth.createServerToken({ name: 'CI pipeline' }, asAdmin());
-    expect(token).toEqual({ id: token!.id, name: 'CI pipeline', hint: value.slice(0, 8), createdAt: inMs(0), createdBy: user.email, lastUsedAt: undefined, expiresAt: undefined, revokedAt: undefined });
+    expect(token).toEqual({
+      id: token!.id,
+      name: 'CI pipeline',
+      hint: value.slice(0, 8),
+      createdAt: inMs(0),
+      createdBy: user.email,
+      lastUsedAt: undefined,
+      expiresAt: undefined,
+      revokedAt: undefined,
+    });
     const listed = await fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, asAdmin());
     expect(listed.serverTokens).toEqual([token]);
     expect(JSON.stringify(listed)).not.toContain(value.slice(8));
@@ -21,36 +32,54 @@ describe('CreateServerToken', () => {
 
   it('makes every one of thirty tokens that are asked for at once', async () => {
     const { asAdmin } = await fixture.withSecurityAdmin();
-    const made = await Promise.all(Array.from({ length: 30 }, (_, i) => fixture.auth.createServerToken({ name: `token ${i}` }, asAdmin())));
+    const made = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => fixture.auth.createServerToken({ name: `token ${i}` }, asAdmin())),
+    );
     expect(new Set(made.map(({ value }) => value)).size).toBe(30);
   });
 
-  it.each([[[], false], [[], true], [['admin'], false]])('is refused to a user with the roles %j (more asserted: %j), and the refusal is in the audit trail', async (roles, forged) => {
-    const organizationId = await fixture.createOrganization();
-    const { email } = await fixture.createUser(organizationId, roles);
-    const own = await fixture.assume(organizationId, email);
-    const asserted = forged ? { ...own, roles: ['admin', 'security_admin'] } : own;
-    const error = await refusalOf(fixture.auth.createServerToken({ name: 'x' }, fixture.as(asserted)), 'FORBIDDEN');
-    expect(error.message).toBe('Security administrator required');
-    const entries = await fixture.auditTrail(organizationId, (actions) => actions.includes('request.refused'));
-    expect(entries[0]).toMatchObject({ action: 'request.refused', outcome: 'denied', code: 'forbidden', actorKind: 'user' });
-  });
+  it.each([
+    [[], false],
+    [[], true],
+    [['admin'], false],
+  ])(
+    'is refused to a user with the roles %j (more asserted: %j), and the refusal is in the audit trail',
+    async (roles, forged) => {
+      const organizationId = await fixture.createOrganization();
+      const { email } = await fixture.createUser(organizationId, roles);
+      const own = await fixture.assume(organizationId, email);
+      const asserted = forged ? { ...own, roles: ['admin', 'security_admin'] } : own;
+      const error = await refusalOf(fixture.auth.createServerToken({ name: 'x' }, fixture.as(asserted)), 'FORBIDDEN');
+      expect(error.message).toBe('Security administrator required');
+      const entries = await fixture.auditTrail(organizationId, (actions) => actions.includes('request.refused'));
+      expect(entries[0]).toMatchObject({
+        action: 'request.refused',
+        outcome: 'denied',
+        code: 'forbidden',
+        actorKind: 'user',
+      });
+    },
+  );
 
   it('is refused to a server token, an operator, the gateway and a user of another organization', async () => {
     const { organizationId, principal } = await fixture.withSecurityAdmin();
-    const create = (options: ReturnType<typeof fixture.as>, auth = fixture.auth) => auth.createServerToken({ name: 'x' }, options);
+    const create = (options: ReturnType<typeof fixture.as>, auth = fixture.auth) =>
+      auth.createServerToken({ name: 'x' }, options);
     const fromGateway = fixture.running.client(AuthServiceService, 'gateway');
     await refusalOf(create(fixture.as(serverToken(organizationId)), fromGateway), 'FORBIDDEN');
     await refusalOf(create(fixture.as(principal), fromGateway), 'FORBIDDEN');
     await refusalOf(create(fixture.asOperator(organizationId)), 'FORBIDDEN');
-    for (const other of [await fixture.createOrganization(), newId()]) await refusalOf(create(fixture.as({ ...principal, organizationId: other })), 'FORBIDDEN');
+    for (const other of [await fixture.createOrganization(), newId()])
+      await refusalOf(create(fixture.as({ ...principal, organizationId: other })), 'FORBIDDEN');
   });
 
   it('keeps names unique among the tokens that are not revoked or expired', async () => {
     const { asAdmin } = await fixture.withSecurityAdmin();
     const create = (expiresAt?: string) => fixture.auth.createServerToken({ name: 'Name', expiresAt }, asAdmin());
     const { serverToken: first } = await create();
-    expect((await refusalOf(fixture.auth.createServerToken({ name: 'nAME' }, asAdmin()), 'ALREADY_EXISTS')).facts).toEqual({ id: first!.id });
+    expect(
+      (await refusalOf(fixture.auth.createServerToken({ name: 'nAME' }, asAdmin()), 'ALREADY_EXISTS')).facts,
+    ).toEqual({ id: first!.id });
     await fixture.auth.revokeServerToken({ idOrName: 'name' }, asAdmin());
     const { serverToken: second } = await create(inMs(1_000));
     await refusalOf(create(), 'ALREADY_EXISTS');
@@ -67,7 +96,8 @@ describe('CreateServerToken', () => {
     const results = await Promise.allSettled(Array.from({ length: 12 }, (_, n) => create(`token ${n}`)));
     const made = results.filter(({ status }) => status === 'fulfilled').length;
     expect(made).toBeLessThanOrEqual(3);
-    for (const result of results) if (result.status === 'rejected') expect(['TIER_LIMIT', 'CONFLICT']).toContain(result.reason.reason);
+    for (const result of results)
+      if (result.status === 'rejected') expect(['TIER_LIMIT', 'CONFLICT']).toContain(result.reason.reason);
     for (let n = made; n < 3; n++) await create(`filler ${n}`);
     expect((await refusalOf(create('one more'), 'TIER_LIMIT')).facts).toEqual({ limit: 'server_tokens' });
     await fixture.auth.revokeServerToken({ idOrName: 'revoked' }, asAdmin());
@@ -81,13 +111,26 @@ describe('CreateServerToken', () => {
     const { asAdmin } = await fixture.withSecurityAdmin();
     const id = newId();
     expect((await fixture.auth.createServerToken({ name: 'mine', id }, asAdmin())).serverToken!.id).toBe(id);
-    expect((await refusalOf(fixture.auth.createServerToken({ name: 'mine', id: newId() }, asAdmin()), 'ALREADY_EXISTS')).facts).toEqual({ id });
+    expect(
+      (await refusalOf(fixture.auth.createServerToken({ name: 'mine', id: newId() }, asAdmin()), 'ALREADY_EXISTS'))
+        .facts,
+    ).toEqual({ id });
     await fixture.auth.revokeServerToken({ idOrName: id }, asAdmin());
-    expect((await refusalOf(fixture.auth.createServerToken({ name: 'mine', id }, asAdmin()), 'ALREADY_EXISTS')).facts).toEqual({ id });
+    expect(
+      (await refusalOf(fixture.auth.createServerToken({ name: 'mine', id }, asAdmin()), 'ALREADY_EXISTS')).facts,
+    ).toEqual({ id });
   });
 
-  it.each([['/name', { name: '' }], ['/name', { name: 'a\u0007' }], ['/expiresAt', { name: 'x', expiresAt: 'soon' }], ['/expiresAt', { name: 'x', expiresAt: '2001-01-01T00:00:00Z' }], ['/id', { name: 'x', id: 'mine' }]])('names %s when it refuses %j', async (path, request) => {
+  it.each([
+    ['/name', { name: '' }],
+    ['/name', { name: 'a\u0007' }],
+    ['/expiresAt', { name: 'x', expiresAt: 'soon' }],
+    ['/expiresAt', { name: 'x', expiresAt: '2001-01-01T00:00:00Z' }],
+    ['/id', { name: 'x', id: 'mine' }],
+  ])('names %s when it refuses %j', async (path, request) => {
     const { asAdmin } = await fixture.withSecurityAdmin();
-    expect((await refusalOf(fixture.auth.createServerToken(request, asAdmin()), 'INVALID_REQUEST')).details[0]!.path).toBe(path);
+    expect(
+      (await refusalOf(fixture.auth.createServerToken(request, asAdmin()), 'INVALID_REQUEST')).details[0]!.path,
+    ).toBe(path);
   });
 });

@@ -3,11 +3,13 @@ import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('DeactivateOrganization', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
   const deactivate = (id: string) => fixture.auth.deactivateOrganization({ id }, fixture.asOperator());
 
-  it('refuses the tokens of the organization from the next request on, and no other organization\'s', async () => {
+  it("refuses the tokens of the organization from the next request on, and no other organization's", async () => {
     const [gone, staying] = [await fixture.withSecurityAdmin(), await fixture.withSecurityAdmin()];
     const { value } = await fixture.auth.createServerToken({ name: 'one' }, gone.asAdmin());
     const { value: other } = await fixture.auth.createServerToken({ name: 'one' }, staying.asAdmin());
@@ -27,7 +29,13 @@ describe('DeactivateOrganization', () => {
     expect(await deactivate(id)).toEqual(first);
     const entries = await fixture.auditTrail(id, (actions) => actions.length >= 2);
     expect(entries.map(({ action }) => action)).toEqual(['organization.deactivate', 'organization.create']);
-    expect(entries[0]).toMatchObject({ outcome: 'success', actorKind: 'operator', actorName: 'test', targetType: 'organization', targetId: id });
+    expect(entries[0]).toMatchObject({
+      outcome: 'success',
+      actorKind: 'operator',
+      actorName: 'test',
+      targetType: 'organization',
+      targetId: id,
+    });
   });
 
   it('answers NOT_FOUND for an unknown id', () => refusalOf(deactivate(newId()), 'NOT_FOUND'));

@@ -30,23 +30,50 @@ describe('the job dead-letters', () => {
 
   function auditEvent(action: string | undefined): CloudEvent {
     const id = newId();
-    const data = { action, outcome: 'success', actor: { kind: 'user', id: 'u1', name: 'ada', via: '' }, target: null, code: null, count: 1, requestId: 'r1' };
-    return { specversion: '1.0', id, source: '/memory', type: 'audit.entry.v1', subject: `entries/${id}`, time: isoTime(Date.now()), datacontenttype: 'application/json', organizationid: organizationId, partitionkey: organizationId, sequence: 1, data };
+    const data = {
+      action,
+      outcome: 'success',
+      actor: { kind: 'user', id: 'u1', name: 'ada', via: '' },
+      target: null,
+      code: null,
+      count: 1,
+      requestId: 'r1',
+    };
+    return {
+      specversion: '1.0',
+      id,
+      source: '/memory',
+      type: 'audit.entry.v1',
+      subject: `entries/${id}`,
+      time: isoTime(Date.now()),
+      datacontenttype: 'application/json',
+      organizationid: organizationId,
+      partitionkey: organizationId,
+      sequence: 1,
+      data,
+    };
   }
   /** The consumer gives up on these. */
   async function bury(...events: CloudEvent[]): Promise<void> {
     const all = Promise.withResolvers<void>();
     let failures = 0;
-    const member = await bus.subscribe('audit.v1', AUDIT_GROUP, async () => {
-      if (++failures === events.length) all.resolve();
-      throw new Error('the store was away');
-    }, { maxAttempts: 1, retryDelayMs: 1 });
+    const member = await bus.subscribe(
+      'audit.v1',
+      AUDIT_GROUP,
+      async () => {
+        if (++failures === events.length) all.resolve();
+        throw new Error('the store was away');
+      },
+      { maxAttempts: 1, retryDelayMs: 1 },
+    );
     await bus.publish('audit.v1', events);
     await all.promise;
     await member.stop();
   }
-  const run = (signal = new AbortController().signal): Promise<number> => deadLettersJob({ bus, auditTrail }).run(signal);
-  const stored = async (): Promise<string[]> => (await auditTrail.list(organizationId, '', '', 100)).map(({ action }) => action).reverse();
+  const run = (signal = new AbortController().signal): Promise<number> =>
+    deadLettersJob({ bus, auditTrail }).run(signal);
+  const stored = async (): Promise<string[]> =>
+    (await auditTrail.list(organizationId, '', '', 100)).map(({ action }) => action).reverse();
 
   it('stores what the consumer gave up on, once, and says how many', async () => {
     await bury(auditEvent('one'), auditEvent('two'));
@@ -59,7 +86,8 @@ describe('the job dead-letters', () => {
   it('names the event that fails again, and keeps it and the later ones', async () => {
     const broken = auditEvent(undefined);
     await bury(auditEvent('three'), broken, auditEvent('four'));
-    for (let round = 0; round < 2; round++) await expect(run()).rejects.toThrow(`The audit event ${broken.id} failed again (TypeError`);
+    for (let round = 0; round < 2; round++)
+      await expect(run()).rejects.toThrow(`The audit event ${broken.id} failed again (TypeError`);
     expect(await stored()).toEqual(['one', 'two', 'three']);
   });
 

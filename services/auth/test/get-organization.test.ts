@@ -3,13 +3,19 @@ import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('GetOrganization', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
   const get = (idOrName: string) => fixture.auth.getOrganization({ idOrName }, fixture.asOperator());
 
   it('finds it by id and by name regardless of case', async () => {
-    const { organization } = await fixture.auth.createOrganization({ name: 'Findable', tier: 'starter' }, fixture.asOperator());
-    for (const idOrName of [organization!.id, 'Findable', 'FINDABLE']) expect((await get(idOrName)).organization).toEqual(organization);
+    const { organization } = await fixture.auth.createOrganization(
+      { name: 'Findable', tier: 'starter' },
+      fixture.asOperator(),
+    );
+    for (const idOrName of [organization!.id, 'Findable', 'FINDABLE'])
+      expect((await get(idOrName)).organization).toEqual(organization);
   });
 
   it.each(['', 'nobody', newId()])('answers NOT_FOUND for %j', (idOrName) => refusalOf(get(idOrName), 'NOT_FOUND'));

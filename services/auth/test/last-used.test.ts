@@ -5,7 +5,9 @@ import { startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('the last use of a server token', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
 
   async function withToken() {
@@ -13,7 +15,8 @@ describe('the last use of a server token', () => {
     const { value: bearer } = await fixture.auth.createServerToken({ name: 'used' }, asAdmin());
     return {
       use: () => fixture.authenticate({ bearer }),
-      lastUsedAt: async () => (await fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, asAdmin())).serverTokens[0]!.lastUsedAt,
+      lastUsedAt: async () =>
+        (await fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, asAdmin())).serverTokens[0]!.lastUsedAt,
       now: () => isoTime(fixture.clock.now()),
     };
   }
@@ -48,7 +51,12 @@ describe('the last use of a server token', () => {
   it('is remembered on when it could not be written', async () => {
     const lastUsed = makeLastUsed();
     lastUsed.note({ tokenId: 'a', at: isoTime(2) });
-    const refusing = { markUses: async () => { lastUsed.note({ tokenId: 'a', at: isoTime(3) }); throw new Error('disk full'); } };
+    const refusing = {
+      markUses: async () => {
+        lastUsed.note({ tokenId: 'a', at: isoTime(3) });
+        throw new Error('disk full');
+      },
+    };
     await expect(flushLastUsed({ lastUsed, tokenLookup: refusing as never })).rejects.toThrow('disk full');
     expect(lastUsed.drain()).toEqual([{ tokenId: 'a', at: isoTime(3) }]);
     expect(lastUsed.drain()).toEqual([]);

@@ -4,7 +4,9 @@ const DAY_MS = 86_400_000;
 
 describe('ListAuditEntries', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
 
   it('gives the entries of the organization alone, newest first, by action and a page at a time', async () => {
@@ -12,8 +14,17 @@ describe('ListAuditEntries', () => {
     await fixture.withSecurityAdmin();
     for (const name of ['one', 'two', 'three']) await fixture.auth.createServerToken({ name }, here.asAdmin());
     const all = await fixture.auditTrail(here.organizationId, (actions) => actions.length >= 6);
-    expect(all.map(({ action }) => action)).toEqual(['server_token.create', 'server_token.create', 'server_token.create', 'user.assume', 'user.create', 'organization.create']);
-    const list = async (pageSize: number, beforeId: string, action: string) => (await fixture.auth.listAuditEntries({ pageSize, beforeId, action }, fixture.asOperator(here.organizationId))).entries;
+    expect(all.map(({ action }) => action)).toEqual([
+      'server_token.create',
+      'server_token.create',
+      'server_token.create',
+      'user.assume',
+      'user.create',
+      'organization.create',
+    ]);
+    const list = async (pageSize: number, beforeId: string, action: string) =>
+      (await fixture.auth.listAuditEntries({ pageSize, beforeId, action }, fixture.asOperator(here.organizationId)))
+        .entries;
     expect(await list(2, '', '')).toEqual(all.slice(0, 2));
     expect(await list(2, all[1]!.id, '')).toEqual(all.slice(2, 4));
     expect(await list(2, all[1]!.id, 'server_token.create')).toEqual(all.slice(2, 3));

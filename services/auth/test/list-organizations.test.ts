@@ -2,12 +2,18 @@ import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('ListOrganizations', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
-  const list = async (pageSize: number, afterName: string) => (await fixture.auth.listOrganizations({ pageSize, afterName }, fixture.asOperator())).organizations.map(({ name }) => name);
+  const list = async (pageSize: number, afterName: string) =>
+    (await fixture.auth.listOrganizations({ pageSize, afterName }, fixture.asOperator())).organizations.map(
+      ({ name }) => name,
+    );
 
   it('gives every organization once, by name regardless of case, a page at a time', async () => {
-    for (const name of ['delta', 'Alpha', 'charlie', 'Bravo']) await fixture.auth.createOrganization({ name, tier: 'starter' }, fixture.asOperator());
+    for (const name of ['delta', 'Alpha', 'charlie', 'Bravo'])
+      await fixture.auth.createOrganization({ name, tier: 'starter' }, fixture.asOperator());
     expect(await list(0, '')).toEqual(['Alpha', 'Bravo', 'charlie', 'delta']);
     const first = await list(3, '');
     expect(first).toEqual(['Alpha', 'Bravo', 'charlie']);

@@ -2,7 +2,9 @@ import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('ListServerTokens', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
 
   it('gives the tokens of the organization alone, newest first, revoked ones too, a page at a time', async () => {
@@ -10,9 +12,14 @@ describe('ListServerTokens', () => {
     await fixture.auth.createServerToken({ name: 'foreign' }, there.asAdmin());
     for (const name of ['one', 'two', 'three']) await fixture.auth.createServerToken({ name }, here.asAdmin());
     await fixture.auth.revokeServerToken({ idOrName: 'two' }, here.asAdmin());
-    const list = async (pageSize: number, afterId: string) => (await fixture.auth.listServerTokens({ pageSize, afterId }, here.asAdmin())).serverTokens;
+    const list = async (pageSize: number, afterId: string) =>
+      (await fixture.auth.listServerTokens({ pageSize, afterId }, here.asAdmin())).serverTokens;
     const all = await list(0, '');
-    expect(all.map(({ name, revokedAt }) => [name, revokedAt !== undefined])).toEqual([['three', false], ['two', true], ['one', false]]);
+    expect(all.map(({ name, revokedAt }) => [name, revokedAt !== undefined])).toEqual([
+      ['three', false],
+      ['two', true],
+      ['one', false],
+    ]);
     expect(await list(2, '')).toEqual(all.slice(0, 2));
     expect(await list(2, all[1]!.id)).toEqual(all.slice(2));
     await refusalOf(list(1_001, ''), 'INVALID_REQUEST');
@@ -21,6 +28,12 @@ describe('ListServerTokens', () => {
   it('is refused to a user without the role', async () => {
     const organizationId = await fixture.createOrganization();
     const { email } = await fixture.createUser(organizationId, ['admin']);
-    await refusalOf(fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, fixture.as(await fixture.assume(organizationId, email))), 'FORBIDDEN');
+    await refusalOf(
+      fixture.auth.listServerTokens(
+        { pageSize: 0, afterId: '' },
+        fixture.as(await fixture.assume(organizationId, email)),
+      ),
+      'FORBIDDEN',
+    );
   });
 });

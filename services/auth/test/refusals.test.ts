@@ -4,14 +4,21 @@ import { RUN_AGENT, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('refusals in the audit trail', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
 
   async function withToken(tier: string) {
     const { organizationId, asAdmin } = await fixture.withSecurityAdmin(tier);
     const { serverToken, value: bearer } = await fixture.auth.createServerToken({ name: 'refused' }, asAdmin());
     const refused = async (count: number) =>
-      (await fixture.auditTrail(organizationId, (actions) => actions.filter((action) => action === 'request.refused').length >= count)).filter(({ action }) => action === 'request.refused');
+      (
+        await fixture.auditTrail(
+          organizationId,
+          (actions) => actions.filter((action) => action === 'request.refused').length >= count,
+        )
+      ).filter(({ action }) => action === 'request.refused');
     return { organizationId, asAdmin, id: serverToken!.id, bearer, refused };
   }
 
@@ -22,10 +29,28 @@ describe('refusals in the audit trail', () => {
     await Promise.all(Array.from({ length: 20 }, () => fixture.authenticate({ bearer })));
     const entries = await refused(2);
     expect(entries).toHaveLength(2);
-    expect(entries).toEqual(expect.arrayContaining([
-      expect.objectContaining({ code: 'tier_required', count: 30, outcome: 'denied', actorKind: 'server_token', actorId: id, actorName: 'refused', targetType: 'method', targetId: RUN_AGENT }),
-      expect.objectContaining({ code: 'unauthenticated', count: 20, outcome: 'denied', actorId: id, targetType: undefined, targetId: undefined }),
-    ]));
+    expect(entries).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          code: 'tier_required',
+          count: 30,
+          outcome: 'denied',
+          actorKind: 'server_token',
+          actorId: id,
+          actorName: 'refused',
+          targetType: 'method',
+          targetId: RUN_AGENT,
+        }),
+        expect.objectContaining({
+          code: 'unauthenticated',
+          count: 20,
+          outcome: 'denied',
+          actorId: id,
+          targetType: undefined,
+          targetId: undefined,
+        }),
+      ]),
+    );
   });
 
   it('are written when the process stops', async () => {
@@ -49,9 +74,19 @@ describe('counted refusals', () => {
 
   it('are apart by organization, actor, action, code and minute, and alike otherwise', () => {
     const refusals = makeRefusals();
-    const others = [{ organizationId: 'o2' }, { actor: { ...actor, id: 't2' } }, { action: 'agent.run' }, { code: 'rate_limited' }, { time: '2030-01-01T00:01:00.000Z' }];
-    for (const other of [{}, ...others, { requestId: 'r2', time: '2030-01-01T00:00:59.999Z' }]) refusals.note({ ...refusal, ...other });
-    expect(refusals.drain()).toEqual([{ ...refusal, action: 'request.refused', count: 2 }, ...others.map((other) => ({ ...refusal, action: 'request.refused', count: 1, ...other }))]);
+    const others = [
+      { organizationId: 'o2' },
+      { actor: { ...actor, id: 't2' } },
+      { action: 'agent.run' },
+      { code: 'rate_limited' },
+      { time: '2030-01-01T00:01:00.000Z' },
+    ];
+    for (const other of [{}, ...others, { requestId: 'r2', time: '2030-01-01T00:00:59.999Z' }])
+      refusals.note({ ...refusal, ...other });
+    expect(refusals.drain()).toEqual([
+      { ...refusal, action: 'request.refused', count: 2 },
+      ...others.map((other) => ({ ...refusal, action: 'request.refused', count: 1, ...other })),
+    ]);
   });
 
   it('can be noted again after a drain, with their count', () => {

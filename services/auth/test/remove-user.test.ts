@@ -2,9 +2,12 @@ import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('RemoveUser', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
-  const removeUser = (organizationId: string, email: string) => fixture.auth.removeUser({ email }, fixture.asOperator(organizationId));
+  const removeUser = (organizationId: string, email: string) =>
+    fixture.auth.removeUser({ email }, fixture.asOperator(organizationId));
 
   it('ends the membership at once and leaves the one in another organization', async () => {
     const { organizationId, user, asAdmin } = await fixture.withSecurityAdmin();

@@ -3,7 +3,9 @@ import { RUN_AGENT, refusalOf, startAuth, type AuthFixture } from './auth-fixtur
 
 describe('SetOrganizationTier', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
   const setTier = (id: string, tier: string) => fixture.auth.setOrganizationTier({ id, tier }, fixture.asOperator());
 
@@ -13,7 +15,10 @@ describe('SetOrganizationTier', () => {
     const run = async () => (await fixture.authenticate({ bearer, method: RUN_AGENT }))[0]!;
     expect((await run()).refusal!.reason).toBe('TIER_REQUIRED');
     expect((await setTier(organizationId, 'professional')).organization!.tier).toBe('professional');
-    expect((await run()).principal).toMatchObject({ tier: 'professional', limits: { memory_types: 200, memory_objects: 1_000_000, server_tokens: 50 } });
+    expect((await run()).principal).toMatchObject({
+      tier: 'professional',
+      limits: { memory_types: 200, memory_objects: 1_000_000, server_tokens: 50 },
+    });
     await setTier(organizationId, 'starter');
     expect((await run()).refusal!.reason).toBe('TIER_REQUIRED');
   });

@@ -2,9 +2,12 @@ import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('SetUserRoles', () => {
   let fixture: AuthFixture;
-  beforeAll(async () => { fixture = await startAuth(); });
+  beforeAll(async () => {
+    fixture = await startAuth();
+  });
   afterAll(() => fixture.stop());
-  const setRoles = (organizationId: string, email: string, roles: string[]) => fixture.auth.setUserRoles({ email, roles }, fixture.asOperator(organizationId));
+  const setRoles = (organizationId: string, email: string, roles: string[]) =>
+    fixture.auth.setUserRoles({ email, roles }, fixture.asOperator(organizationId));
 
   it('holds from the next call on: a principal made before it does not keep what was taken', async () => {
     const { organizationId, user, asAdmin } = await fixture.withSecurityAdmin();
@@ -17,7 +20,10 @@ describe('SetUserRoles', () => {
   it('loses neither of two changes at once', async () => {
     const organizationId = await fixture.createOrganization();
     const { email } = await fixture.createUser(organizationId, []);
-    await Promise.all([setRoles(organizationId, email, ['admin']), fixture.auth.setUserGroups({ email, groups: ['red'] }, fixture.asOperator(organizationId))]);
+    await Promise.all([
+      setRoles(organizationId, email, ['admin']),
+      fixture.auth.setUserGroups({ email, groups: ['red'] }, fixture.asOperator(organizationId)),
+    ]);
     expect(await fixture.assume(organizationId, email)).toMatchObject({ roles: ['admin'], groups: ['red'] });
   });
 

@@ -16,29 +16,82 @@ const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
 const time = '2030-01-01T00:00:00.000Z';
-const organization: Organization = { _id: 'o1', name: 'One', nameKey: 'one', tier: 'starter', state: 'active', tokenEpoch: 0, createdAt: time, updatedAt: time };
-const membership: Membership = { _id: 'm1', organizationId: 'o1', userId: 'u1', email: 'ada@example.com', name: 'Ada', roles: ['security_admin'], groups: [], revision: 1, createdAt: time };
-const audit = () => auditOp({ source: '/auth', organizationId: 'o1', action: 'test', outcome: 'success', actor: { kind: 'operator', id: 'x', name: 'x', via: '' }, requestId: '', time });
+const organization: Organization = {
+  _id: 'o1',
+  name: 'One',
+  nameKey: 'one',
+  tier: 'starter',
+  state: 'active',
+  tokenEpoch: 0,
+  createdAt: time,
+  updatedAt: time,
+};
+const membership: Membership = {
+  _id: 'm1',
+  organizationId: 'o1',
+  userId: 'u1',
+  email: 'ada@example.com',
+  name: 'Ada',
+  roles: ['security_admin'],
+  groups: [],
+  revision: 1,
+  createdAt: time,
+};
+const audit = () =>
+  auditOp({
+    source: '/auth',
+    organizationId: 'o1',
+    action: 'test',
+    outcome: 'success',
+    actor: { kind: 'operator', id: 'x', name: 'x', via: '' },
+    requestId: '',
+    time,
+  });
 
 type Stores = { organizations: ReturnType<typeof openOrganizations>; users: ReturnType<typeof openUsers> };
 
 it.each<[string, (stores: Stores) => Promise<void>]>([
   ['the role is taken from its maker', ({ users }) => users.change(membership, { roles: [] }, audit())],
   ['its maker is removed', ({ users }) => users.remove(membership, audit())],
-  ['the organization is deactivated', ({ organizations }) => organizations.change(organization, { state: 'deactivated' }, audit())],
+  [
+    'the organization is deactivated',
+    ({ organizations }) => organizations.change(organization, { state: 'deactivated' }, audit()),
+  ],
 ])('no server token is made when %s between the check and the write', async (name, change) => {
-  const { store, platformStore, close } = await openTestStore(join(folder.path, `${name}.db`), [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, OUTBOX]);
+  const { store, platformStore, close } = await openTestStore(join(folder.path, `${name}.db`), [
+    ORGANIZATIONS,
+    USERS,
+    MEMBERSHIPS,
+    SERVER_TOKENS,
+    OUTBOX,
+  ]);
   const stores = { organizations: openOrganizations(platformStore), users: openUsers(store, platformStore) };
   const serverTokens = openServerTokens(store);
   await stores.organizations.insert(organization, audit());
   await stores.users.add(membership, undefined, audit());
 
   let changed: Promise<void> | undefined;
-  const interrupted: typeof serverTokens = { ...serverTokens, countLive: async (...args) => { await (changed ??= change(stores)); return serverTokens.countLive(...args); } };
+  const interrupted: typeof serverTokens = {
+    ...serverTokens,
+    countLive: async (...args) => {
+      await (changed ??= change(stores));
+      return serverTokens.countLive(...args);
+    },
+  };
   const deps = { ...stores, serverTokens: interrupted, clock: systemClock, refusals: makeRefusals(), inTurn: turns() };
   const context = {
-    principal: principalWith({ kind: 'USER', organizationId: 'o1', subject: 'u1', name: 'ada@example.com', roles: ['security_admin'] }),
-    caller: 'operator:test', requestId: 'r1', signal: new AbortController().signal, deadline: Number.MAX_SAFE_INTEGER, log: makeLog('auth', 'silent'),
+    principal: principalWith({
+      kind: 'USER',
+      organizationId: 'o1',
+      subject: 'u1',
+      name: 'ada@example.com',
+      roles: ['security_admin'],
+    }),
+    caller: 'operator:test',
+    requestId: 'r1',
+    signal: new AbortController().signal,
+    deadline: Number.MAX_SAFE_INTEGER,
+    log: makeLog('auth', 'silent'),
   };
   await refusalOf(createServerToken(deps, { name: 'late' }, context), 'FORBIDDEN');
   expect(changed).toBeDefined();

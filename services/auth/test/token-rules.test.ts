@@ -12,15 +12,34 @@ describe('a server token', () => {
   });
 
   it('is refused after any change of a single character', () => {
-    fc.assert(fc.property(fc.constant(null).map(makeToken), fc.nat(52), fc.constantFrom(...BASE62, '_', '-', ' ', 'é', '\n'), (token, place, character) => {
-      fc.pre(token[place] !== character);
-      return !isWellFormed(token.slice(0, place) + character + token.slice(place + 1));
-    }), { numRuns: 5_000 });
+    fc.assert(
+      fc.property(
+        fc.constant(null).map(makeToken),
+        fc.nat(52),
+        fc.constantFrom(...BASE62, '_', '-', ' ', 'é', '\n'),
+        (token, place, character) => {
+          fc.pre(token[place] !== character);
+          return !isWellFormed(token.slice(0, place) + character + token.slice(place + 1));
+        },
+      ),
+      { numRuns: 5_000 },
+    );
   });
 
   it('is refused when it is cut, extended or anything else', () => {
     const token = makeToken();
-    for (const text of ['', 'aks_', token.slice(0, -1), token.slice(1), `${token}0`, `${token}\n`, ` ${token}`, token.toLowerCase(), `aks_${'0'.repeat(49)}`]) expect(isWellFormed(text)).toBe(false);
+    for (const text of [
+      '',
+      'aks_',
+      token.slice(0, -1),
+      token.slice(1),
+      `${token}0`,
+      `${token}\n`,
+      ` ${token}`,
+      token.toLowerCase(),
+      `aks_${'0'.repeat(49)}`,
+    ])
+      expect(isWellFormed(text)).toBe(false);
     fc.assert(fc.property(fc.string(), (text) => !isWellFormed(text)));
   });
 
@@ -34,7 +53,15 @@ describe('a server token', () => {
     expect(hintOf('aks_0123456789')).toBe('aks_0123');
   });
 
-  it.each(['', 'tomorrow', '2030-01-31', '2030-01-31T12:00:00', '2030-13-31T12:00:00Z', '2019-12-31T23:59:59Z', '2020-01-01T00:00:00Z'])('does not expire at %j when it is 2020', (text) => {
+  it.each([
+    '',
+    'tomorrow',
+    '2030-01-31',
+    '2030-01-31T12:00:00',
+    '2030-13-31T12:00:00Z',
+    '2019-12-31T23:59:59Z',
+    '2020-01-01T00:00:00Z',
+  ])('does not expire at %j when it is 2020', (text) => {
     expect(() => requireExpiry(text, Date.UTC(2020))).toThrow();
   });
 

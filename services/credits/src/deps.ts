@@ -21,7 +21,13 @@ export interface Deps {
 /** @throws StartError */
 export async function openDeps(start: Start<Config>): Promise<Deps> {
   const { mirroring, close: closeLedger, ...ledgers } = await openLedger(start);
-  return { ...ledgers, mirroring, bus: await start.openBus(['credits.ledger.v1', 'audit.v1']), config: start.config, closeLedger };
+  return {
+    ...ledgers,
+    mirroring,
+    bus: await start.openBus(['credits.ledger.v1', 'audit.v1']),
+    config: start.config,
+    closeLedger,
+  };
 }
 
 async function openLedger({ config, clock, log, openStore, storeFile }: Start<Config>): Promise<OpenLedger> {

@@ -14,18 +14,22 @@ export function startCredits(clock?: Clock) {
   });
   afterAll(() => running.stop());
   return {
-    get running() { return running; },
+    get running() {
+      return running;
+    },
     /** As the agents service, for a server token of the organization. */
     agents: (organizationId: string) => {
       const client = running.client(CreditsServiceService, 'agents');
       const options = () => running.as(serverToken(organizationId, { name: 'pipeline' }));
       return {
-        reserve: (id: string, amountMicros: number, { ttlMs = HOUR_MS, maxOpen = 0 } = {}) => client.reserve({ id, amountMicros, ttlMs, maxOpen }, options()),
+        reserve: (id: string, amountMicros: number, { ttlMs = HOUR_MS, maxOpen = 0 } = {}) =>
+          client.reserve({ id, amountMicros, ttlMs, maxOpen }, options()),
         extend: (id: string, ttlMs: number) => client.extend({ id, ttlMs }, options()),
         settle: (id: string, chargeMicros: number) => client.settle({ id, chargeMicros }, options()),
         release: (id: string) => client.release({ id }, options()),
         balance: async () => (await client.getBalance({}, options())).account,
-        client, options,
+        client,
+        options,
       };
     },
     operator: (organizationId: string) => {
@@ -33,8 +37,10 @@ export function startCredits(clock?: Clock) {
       const options = () => running.as(operator(organizationId));
       return {
         grant: (id: string, amountMicros: number, note = '') => client.grant({ id, amountMicros, note }, options()),
-        rows: async (pageSize = 0, beforeSequence = 0) => (await client.listLedgerRows({ pageSize, beforeSequence }, options())).rows,
-        client, options,
+        rows: async (pageSize = 0, beforeSequence = 0) =>
+          (await client.listLedgerRows({ pageSize, beforeSequence }, options())).rows,
+        client,
+        options,
       };
     },
     /** A new organization that was granted so much. */

@@ -20,6 +20,9 @@ describe('extend', () => {
     await expect(credits.agents(newId()).extend(newId(), HOUR_MS)).rejects.toMatchObject({ reason: 'NOT_FOUND' });
   });
   it('names the ttl when it is wrong', async () => {
-    await expect(credits.agents(newId()).extend(newId(), 999)).rejects.toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path: '/ttlMs' }] });
+    await expect(credits.agents(newId()).extend(newId(), 999)).rejects.toMatchObject({
+      reason: 'INVALID_REQUEST',
+      details: [{ path: '/ttlMs' }],
+    });
   });
 });

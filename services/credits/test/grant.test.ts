@@ -8,7 +8,16 @@ describe('grant', () => {
     const organizationId = newId();
     const id = newId();
     const first = await credits.operator(organizationId).grant(id, 1_000_000, 'welcome');
-    expect(first).toEqual({ account: { availableMicros: 1_000_000, reservedMicros: 0, spentMicros: 0, grantedMicros: 1_000_000, openReservations: 0, sequence: 1 } });
+    expect(first).toEqual({
+      account: {
+        availableMicros: 1_000_000,
+        reservedMicros: 0,
+        spentMicros: 0,
+        grantedMicros: 1_000_000,
+        openReservations: 0,
+        sequence: 1,
+      },
+    });
     expect(await credits.operator(organizationId).grant(id, 1_000_000)).toEqual(first);
   });
   it('with a known id and another amount is a CONFLICT', async () => {
@@ -17,11 +26,20 @@ describe('grant', () => {
     await credits.operator(organizationId).grant(id, 5);
     await expect(credits.operator(organizationId).grant(id, 6)).rejects.toMatchObject({ reason: 'CONFLICT' });
   });
-  it.each([['/amountMicros', newId(), 0], ['/amountMicros', newId(), -5], ['/id', 'me', 5]])('names %s when it is wrong', async (path, id, amountMicros) => {
-    await expect(credits.operator(newId()).grant(id, amountMicros)).rejects.toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path }] });
+  it.each([
+    ['/amountMicros', newId(), 0],
+    ['/amountMicros', newId(), -5],
+    ['/id', 'me', 5],
+  ])('names %s when it is wrong', async (path, id, amountMicros) => {
+    await expect(credits.operator(newId()).grant(id, amountMicros)).rejects.toMatchObject({
+      reason: 'INVALID_REQUEST',
+      details: [{ path }],
+    });
   });
-  it('is an operator\'s alone', async () => {
+  it("is an operator's alone", async () => {
     const { client, options } = credits.agents(newId());
-    await expect(client.grant({ id: newId(), amountMicros: 5, note: '' }, options())).rejects.toMatchObject({ reason: 'FORBIDDEN' });
+    await expect(client.grant({ id: newId(), amountMicros: 5, note: '' }, options())).rejects.toMatchObject({
+      reason: 'FORBIDDEN',
+    });
   });
 });

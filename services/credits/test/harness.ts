@@ -24,7 +24,10 @@ export interface LedgerHarness {
 }
 
 /** An engine whose time stands still between advances. `remove` takes away what it has left. */
-export async function harnessOf(open: (clock: Clock) => Promise<OpenLedger>, remove: () => unknown): Promise<LedgerHarness> {
+export async function harnessOf(
+  open: (clock: Clock) => Promise<OpenLedger>,
+  remove: () => unknown,
+): Promise<LedgerHarness> {
   let time = Date.now();
   const nowMs = (): number => time;
   const start = () => open({ now: nowMs });
@@ -33,9 +36,13 @@ export async function harnessOf(open: (clock: Clock) => Promise<OpenLedger>, rem
     throw error;
   });
   return {
-    get opened() { return opened; },
+    get opened() {
+      return opened;
+    },
     nowMs,
-    advance: async (ms) => { time += ms; },
+    advance: async (ms) => {
+      time += ms;
+    },
     async reopen() {
       await opened.close();
       opened = await start();
@@ -58,9 +65,13 @@ export async function organizationWith(harness: LedgerHarness, availableMicros: 
   const ledger = () => harness.opened.ledger;
   const balance = () => ledger().balance(organizationId);
   const organization = {
-    organizationId, freshId, balance,
-    grant: (id: string, amountMicros: number, note = '') => ledger().grant(organizationId, { id, amountMicros, note }, ada),
-    reserve: (id: string, amountMicros: number, { ttlMs = HOUR_MS, maxOpen = 0 } = {}) => ledger().reserve(organizationId, { id, amountMicros, ttlMs, maxOpen }, ada),
+    organizationId,
+    freshId,
+    balance,
+    grant: (id: string, amountMicros: number, note = '') =>
+      ledger().grant(organizationId, { id, amountMicros, note }, ada),
+    reserve: (id: string, amountMicros: number, { ttlMs = HOUR_MS, maxOpen = 0 } = {}) =>
+      ledger().reserve(organizationId, { id, amountMicros, ttlMs, maxOpen }, ada),
     extend: (id: string, ttlMs: number) => ledger().extend(organizationId, id, ttlMs),
     settle: (id: string, chargeMicros: number) => ledger().settle(organizationId, id, chargeMicros, ada),
     release: (id: string) => ledger().release(organizationId, id, ada),
@@ -87,7 +98,9 @@ export interface Each {
 /** Starts one engine for the tests of this `describe`; after each of them its organization's ledger must add up. */
 export function eachTest(start: () => Promise<LedgerHarness>): Each {
   const each = {} as { harness: LedgerHarness; organization: Organization; id: string };
-  beforeAll(async () => { each.harness = await start(); });
+  beforeAll(async () => {
+    each.harness = await start();
+  });
   afterAll(() => each.harness.stop());
   beforeEach(async () => {
     each.organization = await organizationWith(each.harness, 100);

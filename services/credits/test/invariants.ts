@@ -5,7 +5,12 @@ const PAGE = 500;
 /** All rows of an organization, oldest first. */
 export async function allRows(ledger: Ledger, organizationId: string): Promise<LedgerRow[]> {
   const rows: LedgerRow[] = [];
-  for (let before = 0, page: LedgerRow[]; (page = await ledger.rows(organizationId, before, PAGE)).length > 0; before = rows.at(-1)!.sequence) rows.push(...page);
+  for (
+    let before = 0, page: LedgerRow[];
+    (page = await ledger.rows(organizationId, before, PAGE)).length > 0;
+    before = rows.at(-1)!.sequence
+  )
+    rows.push(...page);
   return rows.reverse();
 }
 
@@ -26,22 +31,41 @@ export async function faultsOf(ledger: Ledger, organizationId: string): Promise<
     sum.reserved += row.reservedDeltaMicros;
     sum.spent += row.spentDeltaMicros;
     sum.granted += row.grantedDeltaMicros;
-    claim(row.availableMicros === sum.available && row.reservedMicros === sum.reserved, `running balances of row ${sequence} are wrong`);
-    claim(row.availableMicros >= 0 && row.reservedMicros >= 0 && row.shortfallMicros >= 0, `row ${sequence} is below zero`);
+    claim(
+      row.availableMicros === sum.available && row.reservedMicros === sum.reserved,
+      `running balances of row ${sequence} are wrong`,
+    );
+    claim(
+      row.availableMicros >= 0 && row.reservedMicros >= 0 && row.shortfallMicros >= 0,
+      `row ${sequence} is below zero`,
+    );
     const step = kind === 'SETTLE' || kind === 'RELEASE' || kind === 'EXPIRE' ? 'end' : kind;
     claim(!once.has(`${step} ${id}`), `row ${sequence} is a second ${step} of ${id}`);
     once.add(`${step} ${id}`);
     if (kind === 'RESERVE') open.set(id, row.reservedDeltaMicros);
     if (step === 'end') {
-      claim(open.get(id) === 0 - row.reservedDeltaMicros, `row ${sequence} ends ${id} with another amount than it reserved`);
+      claim(
+        open.get(id) === 0 - row.reservedDeltaMicros,
+        `row ${sequence} ends ${id} with another amount than it reserved`,
+      );
       open.delete(id);
     }
     if (kind === 'LATE_SETTLE') claim(once.has(`end ${id}`), `row ${sequence} settles ${id} late before its end`);
   }
   const { availableMicros, reservedMicros, spentMicros, grantedMicros, openReservations, sequence } = account;
-  claim(availableMicros + reservedMicros + spentMicros === grantedMicros, 'available + reserved + spent is not granted');
-  claim(JSON.stringify([availableMicros, reservedMicros, spentMicros, grantedMicros]) === JSON.stringify(Object.values(sum)), 'the rows do not add up to the account');
-  claim(reservedMicros === [...open.values()].reduce((total, amount) => total + amount, 0), 'reserved is not the sum of the open reservations');
+  claim(
+    availableMicros + reservedMicros + spentMicros === grantedMicros,
+    'available + reserved + spent is not granted',
+  );
+  claim(
+    JSON.stringify([availableMicros, reservedMicros, spentMicros, grantedMicros]) ===
+      JSON.stringify(Object.values(sum)),
+    'the rows do not add up to the account',
+  );
+  claim(
+    reservedMicros === [...open.values()].reduce((total, amount) => total + amount, 0),
+    'reserved is not the sum of the open reservations',
+  );
   claim(openReservations === open.size, `${open.size} reservations are open, the account says ${openReservations}`);
   claim(sequence === rows.length, `the account's sequence is ${sequence}, there are ${rows.length} rows`);
   return faults;

@@ -9,21 +9,35 @@ import { ada, DAY_MS, HOUR_MS, RETENTION_MS } from './harness.ts';
 const [file, organizationId] = process.argv.slice(2) as [string, string];
 const { ledger } = await openSqliteLedger(file, { clock: systemClock, retentionMs: RETENTION_MS });
 
-async function perform(method: 'grant' | 'reserve' | 'settle' | 'release', ...args: unknown[]): Promise<{ outcome: string }> {
+async function perform(
+  method: 'grant' | 'reserve' | 'settle' | 'release',
+  ...args: unknown[]
+): Promise<{ outcome: string }> {
   const call = newId();
   writeSync(1, `${JSON.stringify({ call, method, args })}\n`);
-  const answer = await (ledger[method] as (...all: unknown[]) => Promise<{ outcome: string }>)(organizationId, ...args, ada);
+  const answer = await (ledger[method] as (...all: unknown[]) => Promise<{ outcome: string }>)(
+    organizationId,
+    ...args,
+    ada,
+  );
   writeSync(1, `${JSON.stringify({ call, answer })}\n`);
   return answer;
 }
 
-await Promise.all(Array.from({ length: 16 }, async () => {
-  for (;;) {
-    const id = newId();
-    const { outcome } = await perform('reserve', { id, amountMicros: randomInt(50), ttlMs: randomInt(HOUR_MS, DAY_MS), maxOpen: 40 });
-    if (outcome === 'INSUFFICIENT') await perform('grant', { id: newId(), amountMicros: 500, note: '' });
-    const next = randomInt(10);
-    if (outcome === 'RESERVED' && next < 6) await perform('settle', id, randomInt(60));
-    else if (outcome !== 'RESERVED' || next < 9) await perform('release', id);
-  }
-}));
+await Promise.all(
+  Array.from({ length: 16 }, async () => {
+    for (;;) {
+      const id = newId();
+      const { outcome } = await perform('reserve', {
+        id,
+        amountMicros: randomInt(50),
+        ttlMs: randomInt(HOUR_MS, DAY_MS),
+        maxOpen: 40,
+      });
+      if (outcome === 'INSUFFICIENT') await perform('grant', { id: newId(), amountMicros: 500, note: '' });
+      const next = randomInt(10);
+      if (outcome === 'RESERVED' && next < 6) await perform('settle', id, randomInt(60));
+      else if (outcome !== 'RESERVED' || next < 9) await perform('release', id);
+    }
+  }),
+);

@@ -30,28 +30,45 @@ function installation() {
     mkdirSync(path, { recursive: true });
     return path;
   };
-  const settings = (replica: string, redis = false): Record<string, string> =>
-    ({ DATA_DIR: folderOf(replica), MONGODB_URL, MONGODB_DATABASE: name, REDIS_KEY_PREFIX: name, ...(redis && { REDIS_URL }) });
-  return { folderOf, settings, start: (replica: string, redis?: boolean) => startProgram(program, settings(replica, redis)) };
+  const settings = (replica: string, redis = false): Record<string, string> => ({
+    DATA_DIR: folderOf(replica),
+    MONGODB_URL,
+    MONGODB_DATABASE: name,
+    REDIS_KEY_PREFIX: name,
+    ...(redis && { REDIS_URL }),
+  });
+  return {
+    folderOf,
+    settings,
+    start: (replica: string, redis?: boolean) => startProgram(program, settings(replica, redis)),
+  };
 }
 
-const refusal = (starting: Promise<RunningProgram>): Promise<string> => starting.then(async (running) => {
-  await running.stop();
-  return 'it started';
-}, (error: Error) => `${error.name}: ${error.message}`);
+const refusal = (starting: Promise<RunningProgram>): Promise<string> =>
+  starting.then(
+    async (running) => {
+      await running.stop();
+      return 'it started';
+    },
+    (error: Error) => `${error.name}: ${error.message}`,
+  );
 
 const organizationId = newId();
 const granted = async (running: RunningProgram): Promise<number> =>
-  (await running.client(CreditsServiceService, OPERATOR).getBalance({}, running.as(operator(organizationId)))).account!.grantedMicros;
+  (await running.client(CreditsServiceService, OPERATOR).getBalance({}, running.as(operator(organizationId)))).account!
+    .grantedMicros;
 const grant = (running: RunningProgram, amountMicros: number) =>
-  running.client(CreditsServiceService, OPERATOR).grant({ id: newId(), amountMicros, note: '' }, running.as(operator(organizationId)));
+  running
+    .client(CreditsServiceService, OPERATOR)
+    .grant({ id: newId(), amountMicros, note: '' }, running.as(operator(organizationId)));
 
 describe('the ledger beside MongoDB is kept in one place', () => {
   it('in the file that was there first, wherever that is moved: another replica with a file of its own is refused', async () => {
     const { folderOf, settings, start } = installation();
     const first = await start('a');
     await grant(first, 100);
-    const another = /^StartError: The credit ledger of this MongoDB database is kept in another file, \S+:\S+\/a\/credits\.db: several replicas of credits share one ledger by REDIS_URL$/;
+    const another =
+      /^StartError: The credit ledger of this MongoDB database is kept in another file, \S+:\S+\/a\/credits\.db: several replicas of credits share one ledger by REDIS_URL$/;
     for (let round = 0; round < 2; round++) expect(await refusal(start('b'))).toMatch(another);
     await first.stop();
     expect(await refusal(start('b'))).toMatch(another);
@@ -67,7 +84,11 @@ describe('the ledger beside MongoDB is kept in one place', () => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     for (const outcome of outcomes) {
       if (outcome.status === 'fulfilled') await outcome.value.stop();
-      else expect(outcome.reason).toMatchObject({ name: 'StartError', message: expect.stringContaining('is kept in another file') });
+      else
+        expect(outcome.reason).toMatchObject({
+          name: 'StartError',
+          message: expect.stringContaining('is kept in another file'),
+        });
     }
   });
 
@@ -76,7 +97,9 @@ describe('the ledger beside MongoDB is kept in one place', () => {
     const first = await start('a', true);
     await grant(first, 100);
     await first.stop();
-    expect(await refusal(start('a'))).toBe('StartError: The credit ledger of this MongoDB database is kept in Redis: set REDIS_URL, without it the balances would start from nothing');
+    expect(await refusal(start('a'))).toBe(
+      'StartError: The credit ledger of this MongoDB database is kept in Redis: set REDIS_URL, without it the balances would start from nothing',
+    );
     const again = await start('b', true);
     expect(await granted(again)).toBe(100);
     await again.stop();
@@ -89,8 +112,19 @@ describe('the ledger beside MongoDB is kept in one place', () => {
     createKeys(keys, [...Object.keys(PROCESSES), OPERATOR]);
     const env = { ...process.env, NODE_OPTIONS: '', CREDITS_LISTEN: '127.0.0.1:0', ...settings('a', true) };
     const ended = await new Promise((resolve) => {
-      const child = execFile(process.execPath, [join(import.meta.dirname, '../src/main.ts')], { env }, (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }));
+      const child = execFile(
+        process.execPath,
+        [join(import.meta.dirname, '../src/main.ts')],
+        { env },
+        (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
+      );
     });
-    expect(ended).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^credits: The credit ledger of this MongoDB database is kept in the file \S+\/a\/credits\.db: leave REDIS_URL out, in Redis the balances would start from nothing\n$/) });
+    expect(ended).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^credits: The credit ledger of this MongoDB database is kept in the file \S+\/a\/credits\.db: leave REDIS_URL out, in Redis the balances would start from nothing\n$/,
+      ),
+    });
   });
 });

@@ -22,11 +22,19 @@ const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
 /** Lines that the children wrote so far; the last one may be torn. */
-const linesOf = (log: string): Line[] => readFileSync(log, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line) as Line);
+const linesOf = (log: string): Line[] =>
+  readFileSync(log, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Line);
 
 async function killAfter(file: string, organizationId: string, log: string, lines: number): Promise<void> {
   const out = openSync(log, 'a');
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'ledger-child.ts'), file, organizationId], { stdio: ['ignore', out, 'inherit'] });
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'ledger-child.ts'), file, organizationId],
+    { stdio: ['ignore', out, 'inherit'] },
+  );
   closeSync(out);
   const exited = once(child, 'exit');
   while (child.exitCode === null && linesOf(log).length < lines) await delay(5);
@@ -46,23 +54,29 @@ it('kill -9 at any moment: nothing acknowledged is lost, nothing is done twice, 
   const unanswered = calls.filter(({ call }) => !answers.has(call));
   let nowMs = systemClock.now();
   const { ledger, close } = await openSqliteLedger(file, { clock: { now: () => nowMs }, retentionMs: RETENTION_MS });
-  const repeat = ({ method, args }: Line) => (ledger[method!] as (...all: unknown[]) => Promise<NonNullable<Line['answer']>>)(organizationId, ...args!, ada);
+  const repeat = ({ method, args }: Line) =>
+    (ledger[method!] as (...all: unknown[]) => Promise<NonNullable<Line['answer']>>)(organizationId, ...args!, ada);
 
   expect(await faultsOf(ledger, organizationId)).toEqual([]);
   const rows = await allRows(ledger, organizationId);
   const present = new Set(rows.map(({ kind, id }) => `${kind} ${id}`));
   const doubled = rows.length - present.size;
   let lost = 0;
-  const ended = new Set(calls.filter(({ method }) => method === 'settle' || method === 'release').map(({ args }) => args![0]));
+  const ended = new Set(
+    calls.filter(({ method }) => method === 'settle' || method === 'release').map(({ args }) => args![0]),
+  );
   for (const { call, method, args } of calls) {
     const answer = answers.get(call);
     const id = method === 'grant' || method === 'reserve' ? (args![0] as { id: string }).id : args![0];
-    const acknowledged = answer && (answer.outcome === 'GRANTED' || answer.outcome === 'RESERVED' || method === 'settle');
+    const acknowledged =
+      answer && (answer.outcome === 'GRANTED' || answer.outcome === 'RESERVED' || method === 'settle');
     if (acknowledged && !present.has(`${method!.toUpperCase()} ${id}`)) lost++;
     // what an answer said of a settlement, a release or a grant, its repeat says again; a reserve may have ended since
     if (acknowledged && method === 'settle') expect(await repeat({ call, method, args })).toEqual(answer);
-    if (answer?.outcome === 'GRANTED') expect(await repeat({ call, method, args })).toMatchObject({ outcome: 'GRANTED' });
-    if (answer?.outcome === 'RESERVED' && !ended.has(id)) expect(await repeat({ call, method, args })).toMatchObject({ outcome: 'RESERVED', state: 'OPEN' });
+    if (answer?.outcome === 'GRANTED')
+      expect(await repeat({ call, method, args })).toMatchObject({ outcome: 'GRANTED' });
+    if (answer?.outcome === 'RESERVED' && !ended.has(id))
+      expect(await repeat({ call, method, args })).toMatchObject({ outcome: 'RESERVED', state: 'OPEN' });
     if (answer && method === 'release') expect(await repeat({ call, method, args })).toEqual(answer);
   }
   expect(await allRows(ledger, organizationId)).toEqual(rows);
@@ -75,7 +89,9 @@ it('kill -9 at any moment: nothing acknowledged is lost, nothing is done twice, 
   expect(await ledger.balance(organizationId)).toMatchObject({ reservedMicros: 0, openReservations: 0 });
   expect(await faultsOf(ledger, organizationId)).toEqual([]);
   await close();
-  console.log(`${ROUNDS} kills: ${answers.size} commands acknowledged, ${lost} lost, ${doubled} doubled; ${unanswered.length} unanswered and repeated; ${swept} reservations swept`);
+  console.log(
+    `${ROUNDS} kills: ${answers.size} commands acknowledged, ${lost} lost, ${doubled} doubled; ${unanswered.length} unanswered and repeated; ${swept} reservations swept`,
+  );
   expect([lost, doubled]).toEqual([0, 0]);
   expect(answers.size).toBeGreaterThan(500);
 });

@@ -23,15 +23,23 @@ describe('replicas of the ledger on Redis', () => {
     for (const one of opened.splice(0)) await one.close();
   });
 
-  const reserve = ({ ledger }: OpenLedger, amountMicros = 1) => ledger.reserve(each.organization.organizationId, { id: each.organization.freshId(), amountMicros, ttlMs: HOUR_MS, maxOpen: 0 }, ada);
-  const reserveSome = (one: OpenLedger, count: number, amountMicros?: number) => Promise.all(Array.from({ length: count }, () => reserve(one, amountMicros)));
+  const reserve = ({ ledger }: OpenLedger, amountMicros = 1) =>
+    ledger.reserve(
+      each.organization.organizationId,
+      { id: each.organization.freshId(), amountMicros, ttlMs: HOUR_MS, maxOpen: 0 },
+      ada,
+    );
+  const reserveSome = (one: OpenLedger, count: number, amountMicros?: number) =>
+    Promise.all(Array.from({ length: count }, () => reserve(one, amountMicros)));
   const balance = ({ ledger }: OpenLedger) => ledger.balance(each.organization.organizationId);
   const rows = ({ ledger }: OpenLedger) => ledger.rows(each.organization.organizationId, 0, 10);
   const mirrorAll = async ({ mirroring }: OpenLedger): Promise<void> => {
     while (await mirroring!.mirror(each.organization.organizationId));
   };
   async function breakConnections(): Promise<void> {
-    const clients = String(await harness().redis.client('LIST')).split('\n').filter((line) => line.includes(` name=${harness().keyPrefix} `));
+    const clients = String(await harness().redis.client('LIST'))
+      .split('\n')
+      .filter((line) => line.includes(` name=${harness().keyPrefix} `));
     for (const line of clients) await harness().redis.client('KILL', 'ID', /^id=(\d+)/.exec(line)![1]!);
   }
 
@@ -40,7 +48,8 @@ describe('replicas of the ledger on Redis', () => {
     const server = new URL(urlOf('REDIS_URL'));
     const between = createServer((socket) => {
       const upstream = connect(Number(server.port), server.hostname);
-      for (const one of [socket, upstream]) one.on('error', () => {}).on('close', () => [socket, upstream].forEach((side) => side.destroy()));
+      for (const one of [socket, upstream])
+        one.on('error', () => {}).on('close', () => [socket, upstream].forEach((side) => side.destroy()));
       let losing = false;
       socket.on('data', async (data) => {
         const fate = await meet(String(data));
@@ -56,67 +65,91 @@ describe('replicas of the ledger on Redis', () => {
     return one;
   }
 
-  it.each([['in Redis', 1], ['in the mirror alone', KEPT_ROWS + 10]])('refuse a fork that has grown past what one of them was told, whose row is %s; all of them, until a rebuild', async (_, more) => {
-    const { organizationId } = each.organization;
-    const [a, b] = [harness().opened, await replica()];
-    await mirrorAll(a);
-    await reserveSome(a, 2);
-    await reserve(b);
-    const failOver = await snapshotOf(harness(), organizationId);
-    await reserveSome(a, 5);
-    await failOver();
-    await breakConnections();
-    await reserveSome(b, 5 + more, 0);
-    if (more > KEPT_ROWS) await mirrorAll(b);
-    const forked = await snapshotOf(harness(), organizationId);
+  it.each([
+    ['in Redis', 1],
+    ['in the mirror alone', KEPT_ROWS + 10],
+  ])(
+    'refuse a fork that has grown past what one of them was told, whose row is %s; all of them, until a rebuild',
+    async (_, more) => {
+      const { organizationId } = each.organization;
+      const [a, b] = [harness().opened, await replica()];
+      await mirrorAll(a);
+      await reserveSome(a, 2);
+      await reserve(b);
+      const failOver = await snapshotOf(harness(), organizationId);
+      await reserveSome(a, 5);
+      await failOver();
+      await breakConnections();
+      await reserveSome(b, 5 + more, 0);
+      if (more > KEPT_ROWS) await mirrorAll(b);
+      const forked = await snapshotOf(harness(), organizationId);
 
-    await expect(reserve(a)).rejects.toMatchObject(REFUSED);
-    // rows first: that they were asked for is what makes this replica look again
-    for (const call of [() => rows(b), () => reserve(b), () => balance(b), () => rows(a), () => balance(a)]) await expect(call()).rejects.toMatchObject(REFUSED);
-    // Redis loses the fence as well
-    await forked();
-    await breakConnections();
-    for (const one of [await replica(), b, a]) await expect(balance(one)).rejects.toMatchObject(REFUSED);
+      await expect(reserve(a)).rejects.toMatchObject(REFUSED);
+      // rows first: that they were asked for is what makes this replica look again
+      for (const call of [() => rows(b), () => reserve(b), () => balance(b), () => rows(a), () => balance(a)])
+        await expect(call()).rejects.toMatchObject(REFUSED);
+      // Redis loses the fence as well
+      await forked();
+      await breakConnections();
+      for (const one of [await replica(), b, a]) await expect(balance(one)).rejects.toMatchObject(REFUSED);
 
-    await b.ledger.rebuild(organizationId);
-    for (const one of [a, b, await replica()]) expect(await balance(one)).toMatchObject({ availableMicros: 97, reservedMicros: 3, openReservations: 8 + more, sequence: 9 + more });
-    await reserve(a);
-    await breakConnections();
-    expect(await balance(b)).toMatchObject({ availableMicros: 96 });
-  });
+      await b.ledger.rebuild(organizationId);
+      for (const one of [a, b, await replica()])
+        expect(await balance(one)).toMatchObject({
+          availableMicros: 97,
+          reservedMicros: 3,
+          openReservations: 8 + more,
+          sequence: 9 + more,
+        });
+      await reserve(a);
+      await breakConnections();
+      expect(await balance(b)).toMatchObject({ availableMicros: 96 });
+    },
+  );
 
   it.each([
     ['mirror', ({ mirroring }: OpenLedger, organizationId: string) => mirroring!.mirror(organizationId), false],
-    ['relay', ({ ledger }: OpenLedger, organizationId: string) => ledger.unrelayed(organizationId, 10).then((found) => found.length), 3],
-  ])('refuse a fork that the job %s of one of them finds, though no connection broke, and log it once', async (_, job, expected) => {
-    const { organizationId } = each.organization;
-    const logged: { level: number; organizationId: string; error: string }[] = [];
-    const log = pino({ level: 'warn' }, { write: (line) => void logged.push(JSON.parse(line)) });
-    const [a, b] = [await replica({ log }), await replica({ log })];
-    await reserve(b);
-    const failOver = await snapshotOf(harness(), organizationId);
-    await reserve(a);
-    await mirrorAll(a);
-    await failOver();
-    // b cannot know: it takes the place of what was mirrored
-    expect(await reserve(b, 7)).toMatchObject({ outcome: 'RESERVED' });
-    expect(logged).toEqual([]);
+    [
+      'relay',
+      ({ ledger }: OpenLedger, organizationId: string) =>
+        ledger.unrelayed(organizationId, 10).then((found) => found.length),
+      3,
+    ],
+  ])(
+    'refuse a fork that the job %s of one of them finds, though no connection broke, and log it once',
+    async (_, job, expected) => {
+      const { organizationId } = each.organization;
+      const logged: { level: number; organizationId: string; error: string }[] = [];
+      const log = pino({ level: 'warn' }, { write: (line) => void logged.push(JSON.parse(line)) });
+      const [a, b] = [await replica({ log }), await replica({ log })];
+      await reserve(b);
+      const failOver = await snapshotOf(harness(), organizationId);
+      await reserve(a);
+      await mirrorAll(a);
+      await failOver();
+      // b cannot know: it takes the place of what was mirrored
+      expect(await reserve(b, 7)).toMatchObject({ outcome: 'RESERVED' });
+      expect(logged).toEqual([]);
 
-    expect(await job(a, organizationId)).toBe(expected);
-    await expect(reserve(b)).rejects.toMatchObject(REFUSED);
-    for (const one of [a, b, a]) expect(await job(one, organizationId)).toBe(expected);
-    expect(logged).toMatchObject([{ level: 50, organizationId, error: "row 3 of Redis is not the mirror's" }]);
-    for (const one of [b, a, await replica()]) for (const call of [rows, reserve, balance]) await expect(call(one)).rejects.toMatchObject(REFUSED);
-    await b.ledger.rebuild(organizationId);
-    expect(await balance(a)).toMatchObject({ availableMicros: 98, reservedMicros: 2, sequence: 3 });
-  });
+      expect(await job(a, organizationId)).toBe(expected);
+      await expect(reserve(b)).rejects.toMatchObject(REFUSED);
+      for (const one of [a, b, a]) expect(await job(one, organizationId)).toBe(expected);
+      expect(logged).toMatchObject([{ level: 50, organizationId, error: "row 3 of Redis is not the mirror's" }]);
+      for (const one of [b, a, await replica()])
+        for (const call of [rows, reserve, balance]) await expect(call(one)).rejects.toMatchObject(REFUSED);
+      await b.ledger.rebuild(organizationId);
+      expect(await balance(a)).toMatchObject({ availableMicros: 98, reservedMicros: 2, sequence: 3 });
+    },
+  );
 
   it('go on when what one of them was told has been mirrored and trimmed since', async () => {
     const [a, b] = [harness().opened, await replica()];
     await reserve(a);
     await reserveSome(b, KEPT_ROWS + 50, 0);
     await mirrorAll(b);
-    expect(await harness().redis.xrange(`${await keysIn(harness(), each.organization.organizationId)}rows`, '2-0', '2-0')).toEqual([]);
+    expect(
+      await harness().redis.xrange(`${await keysIn(harness(), each.organization.organizationId)}rows`, '2-0', '2-0'),
+    ).toEqual([]);
     await breakConnections();
     expect(await reserve(a)).toMatchObject({ outcome: 'RESERVED', availableMicros: 98 });
   });
@@ -144,14 +177,19 @@ describe('replicas of the ledger on Redis', () => {
     await reserveSome(other, 2);
     await mirrorAll(other);
     let reads = 0;
-    const overtaken = await replica({ store: { ...store, find: async (...asked) => {
-      if (asked[1].name === LEDGER_ROWS.name && ++reads === 1) {
-        await other.ledger.rebuild(organizationId);
-        await reserveSome(other, 3);
-        await mirrorAll(other);
-      }
-      return store.find(...asked);
-    } } });
+    const overtaken = await replica({
+      store: {
+        ...store,
+        find: async (...asked) => {
+          if (asked[1].name === LEDGER_ROWS.name && ++reads === 1) {
+            await other.ledger.rebuild(organizationId);
+            await reserveSome(other, 3);
+            await mirrorAll(other);
+          }
+          return store.find(...asked);
+        },
+      },
+    });
     await expect(overtaken.ledger.rebuild(organizationId)).rejects.toMatchObject({ reason: 'CONFLICT' });
     expect(reads).toBeGreaterThan(0);
     expect(await balance(other)).toMatchObject({ availableMicros: 95, openReservations: 5, sequence: 6 });
@@ -175,20 +213,29 @@ describe('replicas of the ledger on Redis', () => {
   it('write nothing into Redis of an organization that MongoDB does not know: no relay and no sweeper would', async () => {
     const { redis, keyPrefix, store, opened: there } = harness();
     const { organizationId, freshId } = await organizationWith(harness(), 0);
-    const inRedis = async (): Promise<string[]> => [
-      ...await redis.keys(`${keyPrefix}:*${organizationId}*`),
-      ...await there.platformLedger.organizationsDue('', 10_000), ...await there.mirroring!.organizationsUnmirrored('', 10_000),
-    ].filter((one) => one.includes(organizationId));
-    const calls = ({ ledger }: OpenLedger): Promise<PromiseSettledResult<unknown>[]> => Promise.allSettled([
-      ledger.grant(organizationId, { id: freshId(), amountMicros: 5, note: '' }, ada), ledger.reserve(organizationId, { id: freshId(), amountMicros: 0, ttlMs: HOUR_MS, maxOpen: 0 }, ada),
-      ledger.release(organizationId, freshId(), ada), ledger.settle(organizationId, freshId(), 1, ada), ledger.balance(organizationId), ledger.rows(organizationId, 0, 10),
-    ]);
+    const inRedis = async (): Promise<string[]> =>
+      [
+        ...(await redis.keys(`${keyPrefix}:*${organizationId}*`)),
+        ...(await there.platformLedger.organizationsDue('', 10_000)),
+        ...(await there.mirroring!.organizationsUnmirrored('', 10_000)),
+      ].filter((one) => one.includes(organizationId));
+    const calls = ({ ledger }: OpenLedger): Promise<PromiseSettledResult<unknown>[]> =>
+      Promise.allSettled([
+        ledger.grant(organizationId, { id: freshId(), amountMicros: 5, note: '' }, ada),
+        ledger.reserve(organizationId, { id: freshId(), amountMicros: 0, ttlMs: HOUR_MS, maxOpen: 0 }, ada),
+        ledger.release(organizationId, freshId(), ada),
+        ledger.settle(organizationId, freshId(), 1, ada),
+        ledger.balance(organizationId),
+        ledger.rows(organizationId, 0, 10),
+      ]);
     const down = new Error('MongoDB is down');
     const before = await replica({ store: { ...store, apply: () => Promise.reject(down) } });
     expect(await calls(before)).toEqual(Array(6).fill({ status: 'rejected', reason: down }));
     expect(await inRedis()).toEqual([]);
     // as if it were killed between the registration and the script
-    const between = await replica({ store: { ...store, apply: (...batch) => store.apply(...batch).then(() => Promise.reject(down)) } });
+    const between = await replica({
+      store: { ...store, apply: (...batch) => store.apply(...batch).then(() => Promise.reject(down)) },
+    });
     await expect(between.ledger.balance(organizationId)).rejects.toBe(down);
     expect(await inRedis()).toEqual([]);
     expect((await calls(there)).map(({ status }) => status)).toEqual(Array(6).fill('fulfilled'));

@@ -14,7 +14,9 @@ describe('the ledger on SQLite, beside that', () => {
   it('forgets ended reservations past the window in bounded batches, tombstones too, and no open or younger one', async () => {
     const { harness, organization } = each;
     const forget = (limit: number) => harness.opened.platformLedger.forget(limit);
-    const [settled, expired, tombstone, open] = Array.from({ length: 4 }, () => organization.freshId(RETENTION_MS - 1_000)) as [string, string, string, string];
+    const [settled, expired, tombstone, open] = Array.from({ length: 4 }, () =>
+      organization.freshId(RETENTION_MS - 1_000),
+    ) as [string, string, string, string];
     const young = organization.freshId(RETENTION_MS - 1_001);
     for (const id of [settled, young]) {
       await organization.reserve(id, 10);
@@ -32,7 +34,9 @@ describe('the ledger on SQLite, beside that', () => {
     expect(await forget(1_000)).toBe(1);
   });
   it('has nothing to rebuild, and says so', async () => {
-    await expect(each.harness.opened.ledger.rebuild(each.organization.organizationId)).rejects.toMatchObject({ reason: 'NOT_SUPPORTED' });
+    await expect(each.harness.opened.ledger.rebuild(each.organization.organizationId)).rejects.toMatchObject({
+      reason: 'NOT_SUPPORTED',
+    });
   });
 });
 describe('the ledger on SQLite, at random', () => ledgerProperties(sqliteHarness));

@@ -13,7 +13,10 @@ export function ledgerSuiteTime(each: Each): void {
       await harness.advance(1_000);
       expect(await organization.extend(id, 60_000)).toEqual({ outcome: 'FOUND', state: 'EXPIRED' });
       expect(await organization.parts()).toEqual([100, 0, 0]);
-      expect((await organization.rows())[0]).toMatchObject({ kind: 'EXPIRE', actor: { kind: 'service', id: 'credits' } });
+      expect((await organization.rows())[0]).toMatchObject({
+        kind: 'EXPIRE',
+        actor: { kind: 'service', id: 'credits' },
+      });
     });
     it('is never taken away by an extension', async () => {
       const { harness, organization, id } = each;
@@ -40,7 +43,12 @@ export function ledgerSuiteTime(each: Each): void {
       const { harness, organization, id } = each;
       await organization.reserve(id, 30, { ttlMs: 1_000 });
       await harness.advance(1_000);
-      expect(await organization.settle(id, 12)).toEqual({ outcome: 'FOUND', state: 'SETTLED', chargedMicros: 12, shortfallMicros: 0 });
+      expect(await organization.settle(id, 12)).toEqual({
+        outcome: 'FOUND',
+        state: 'SETTLED',
+        chargedMicros: 12,
+        shortfallMicros: 0,
+      });
       expect(await organization.kinds()).toEqual(['GRANT', 'RESERVE', 'EXPIRE', 'LATE_SETTLE']);
       expect(await organization.parts()).toEqual([88, 0, 12]);
     });
@@ -52,7 +60,11 @@ export function ledgerSuiteTime(each: Each): void {
       const late = await organization.settle(id, 30);
       expect(late).toEqual({ outcome: 'FOUND', state: 'SETTLED', chargedMicros: 5, shortfallMicros: 25 });
       expect(await organization.settle(id, 30)).toEqual(late);
-      expect((await organization.rows())[0]).toMatchObject({ kind: 'LATE_SETTLE', spentDeltaMicros: 5, shortfallMicros: 25 });
+      expect((await organization.rows())[0]).toMatchObject({
+        kind: 'LATE_SETTLE',
+        spentDeltaMicros: 5,
+        shortfallMicros: 25,
+      });
     });
     it('leaves an expired reservation expired when it is released', async () => {
       const { harness, organization, id } = each;
@@ -65,20 +77,28 @@ export function ledgerSuiteTime(each: Each): void {
       const other = await organizationWith(harness, 10);
       for (let i = 0; i < 5; i++) await organization.reserve(organization.freshId(), 1, { ttlMs: 1_000 });
       await other.reserve(id, 1, { ttlMs: 1_000 });
-      const due = async () => (await harness.opened.platformLedger.organizationsDue('', 1000)).filter((one) => one === organization.organizationId || one === other.organizationId);
+      const due = async () =>
+        (await harness.opened.platformLedger.organizationsDue('', 1000)).filter(
+          (one) => one === organization.organizationId || one === other.organizationId,
+        );
       expect(await due()).toEqual([]);
       await harness.advance(1_000);
       expect(await due()).toEqual([organization.organizationId, other.organizationId].sort());
       expect(await organization.expire(3)).toBe(3);
       expect(await organization.expire(3)).toBe(2);
       expect(await due()).toEqual([other.organizationId]);
-      expect(await harness.opened.platformLedger.organizationsDue(other.organizationId, 1000)).not.toContain(other.organizationId);
+      expect(await harness.opened.platformLedger.organizationsDue(other.organizationId, 1000)).not.toContain(
+        other.organizationId,
+      );
     });
   });
 
   describe('an id', () => {
     const REFUSED = { outcome: 'ID_OUT_OF_WINDOW' };
-    it.each([['older than the retention', RETENTION_MS + 1], ['ahead of the clock by over a day', -DAY_MS - 1]])('%s is refused by whatever would create something', async (_, ageMs) => {
+    it.each([
+      ['older than the retention', RETENTION_MS + 1],
+      ['ahead of the clock by over a day', -DAY_MS - 1],
+    ])('%s is refused by whatever would create something', async (_, ageMs) => {
       const { organization } = each;
       const outside = organization.freshId(ageMs);
       expect(await organization.grant(outside, 1)).toEqual(REFUSED);
@@ -126,7 +146,8 @@ export function ledgerSuiteTime(each: Each): void {
       const before = await organization.kinds();
       while (await forget(1_000));
       expect(await organization.kinds()).toEqual(before);
-      for (const id of [settled, expired, tombstone]) expect(await organization.reserve(id, 10)).toEqual({ outcome: 'ID_OUT_OF_WINDOW' });
+      for (const id of [settled, expired, tombstone])
+        expect(await organization.reserve(id, 10)).toEqual({ outcome: 'ID_OUT_OF_WINDOW' });
       expect(await organization.reserve(young, 10)).toMatchObject({ outcome: 'ENDED' });
       expect(await organization.settle(open, 10)).toMatchObject({ state: 'SETTLED', chargedMicros: 10 });
     });
@@ -134,13 +155,21 @@ export function ledgerSuiteTime(each: Each): void {
 
   describe('bad arguments', () => {
     const bad: [string, (organization: Organization, id: string) => Promise<unknown>][] = [
-      ...['', 'x', newId().toUpperCase(), 'a3bb189e-8bf9-4888-9912-ace4e6543002'].map((wrong): (typeof bad)[number] => [`the id "${wrong}"`, (o) => o.reserve(wrong, 1)]),
+      ...['', 'x', newId().toUpperCase(), 'a3bb189e-8bf9-4888-9912-ace4e6543002'].map((wrong): (typeof bad)[number] => [
+        `the id "${wrong}"`,
+        (o) => o.reserve(wrong, 1),
+      ]),
       ...[-1, 0.5, NaN, Infinity, 1e15 + 1, -0].flatMap((amount): typeof bad => [
-        [`a grant of ${amount}`, (o, id) => o.grant(id, amount)], [`a reservation of ${amount}`, (o, id) => o.reserve(id, amount)], [`a charge of ${amount}`, (o, id) => o.settle(id, amount)],
+        [`a grant of ${amount}`, (o, id) => o.grant(id, amount)],
+        [`a reservation of ${amount}`, (o, id) => o.reserve(id, amount)],
+        [`a charge of ${amount}`, (o, id) => o.settle(id, amount)],
       ]),
       ['a grant of 0', (o, id) => o.grant(id, 0)],
       ['a note of 201 characters', (o, id) => o.grant(id, 1, 'n'.repeat(201))],
-      ...[0, 999, DAY_MS + 1, 1_000.5].flatMap((ttlMs): typeof bad => [[`a reservation for ${ttlMs} ms`, (o, id) => o.reserve(id, 1, { ttlMs })], [`an extension by ${ttlMs} ms`, (o, id) => o.extend(id, ttlMs)]]),
+      ...[0, 999, DAY_MS + 1, 1_000.5].flatMap((ttlMs): typeof bad => [
+        [`a reservation for ${ttlMs} ms`, (o, id) => o.reserve(id, 1, { ttlMs })],
+        [`an extension by ${ttlMs} ms`, (o, id) => o.extend(id, ttlMs)],
+      ]),
       ['a limit of -1 open reservations', (o, id) => o.reserve(id, 1, { maxOpen: -1 })],
       ['a release of no id', (o) => o.release('')],
       ['a page of 0 rows', (o) => o.rows(0, 0)],
@@ -148,9 +177,15 @@ export function ledgerSuiteTime(each: Each): void {
     ];
     it.each(bad)('%s: refused, nothing written', async (_, attempt) => {
       const { organization, id } = each;
-      const refused = await attempt(organization, id).then(() => undefined, (error: unknown) => error);
+      const refused = await attempt(organization, id).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
       expect(refused).toBeInstanceOf(ServiceError);
-      expect(refused).toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path: expect.stringMatching(/^\/\w+$/) }] });
+      expect(refused).toMatchObject({
+        reason: 'INVALID_REQUEST',
+        details: [{ path: expect.stringMatching(/^\/\w+$/) }],
+      });
       expect(await organization.kinds()).toEqual(['GRANT']);
     });
   });

@@ -6,9 +6,22 @@ export function ledgerSuite(each: Each): void {
     it('adds to the account, and a repeat of it does not', async () => {
       const { organization, id } = each;
       const first = await organization.grant(id, 50, 'trial');
-      expect(first).toEqual({ outcome: 'GRANTED', account: { availableMicros: 150, reservedMicros: 0, spentMicros: 0, grantedMicros: 150, openReservations: 0, sequence: 2 } });
+      expect(first).toEqual({
+        outcome: 'GRANTED',
+        account: {
+          availableMicros: 150,
+          reservedMicros: 0,
+          spentMicros: 0,
+          grantedMicros: 150,
+          openReservations: 0,
+          sequence: 2,
+        },
+      });
       expect(await organization.grant(id, 50)).toEqual(first);
-      expect(await organization.rows()).toMatchObject([{ sequence: 2, kind: 'GRANT', id, note: 'trial', ...ada }, { sequence: 1 }]);
+      expect(await organization.rows()).toMatchObject([
+        { sequence: 2, kind: 'GRANT', id, note: 'trial', ...ada },
+        { sequence: 1 },
+      ]);
     });
     it('with a known id and another amount is a conflict', async () => {
       const { organization, id } = each;
@@ -18,7 +31,9 @@ export function ledgerSuite(each: Each): void {
     });
     it('is refused when the account could not be held exactly', async () => {
       const { organization } = each;
-      const grants = await Promise.all(Array.from({ length: 10 }, () => organization.grant(organization.freshId(), 1e15)));
+      const grants = await Promise.all(
+        Array.from({ length: 10 }, () => organization.grant(organization.freshId(), 1e15)),
+      );
       expect(grants.map((grant) => grant.outcome)).toEqual([...Array(9).fill('GRANTED'), 'ACCOUNT_FULL']);
       expect(await organization.parts()).toEqual([9e15 + 100, 0, 0]);
     });
@@ -50,14 +65,27 @@ export function ledgerSuite(each: Each): void {
       const { harness, id } = each;
       const stranger = await organizationWith(harness, 0);
       expect(await stranger.reserve(id, 1)).toEqual({ outcome: 'INSUFFICIENT', availableMicros: 0 });
-      expect(await stranger.balance()).toEqual({ availableMicros: 0, reservedMicros: 0, spentMicros: 0, grantedMicros: 0, openReservations: 0, sequence: 0 });
+      expect(await stranger.balance()).toEqual({
+        availableMicros: 0,
+        reservedMicros: 0,
+        spentMicros: 0,
+        grantedMicros: 0,
+        openReservations: 0,
+        sequence: 0,
+      });
     });
     it('beyond the limit of open ones is refused before the balance is looked at', async () => {
       const { organization, id } = each;
       await organization.reserve(organization.freshId(), 60);
       await organization.reserve(organization.freshId(), 0);
-      expect(await organization.reserve(id, 60, { maxOpen: 2 })).toEqual({ outcome: 'TOO_MANY_OPEN', availableMicros: 40 });
-      expect(await organization.reserve(id, 60, { maxOpen: 3 })).toEqual({ outcome: 'INSUFFICIENT', availableMicros: 40 });
+      expect(await organization.reserve(id, 60, { maxOpen: 2 })).toEqual({
+        outcome: 'TOO_MANY_OPEN',
+        availableMicros: 40,
+      });
+      expect(await organization.reserve(id, 60, { maxOpen: 3 })).toEqual({
+        outcome: 'INSUFFICIENT',
+        availableMicros: 40,
+      });
       expect(await organization.reserve(id, 40, { maxOpen: 3 })).toMatchObject({ outcome: 'RESERVED' });
     });
     it('that is open already is not counted against the limit again', async () => {
@@ -69,12 +97,19 @@ export function ledgerSuite(each: Each): void {
       const { organization, id } = each;
       await organization.reserve(id, 0);
       expect(await organization.balance()).toMatchObject({ openReservations: 1 });
-      expect(await organization.settle(id, 0)).toEqual({ outcome: 'FOUND', state: 'SETTLED', chargedMicros: 0, shortfallMicros: 0 });
+      expect(await organization.settle(id, 0)).toEqual({
+        outcome: 'FOUND',
+        state: 'SETTLED',
+        chargedMicros: 0,
+        shortfallMicros: 0,
+      });
       expect(await organization.balance()).toMatchObject({ openReservations: 0, availableMicros: 100, sequence: 3 });
     });
     it('opens exactly ten times when thirty ask at once for a tenth each', async () => {
       const { organization } = each;
-      const results = await Promise.all(Array.from({ length: 30 }, () => organization.reserve(organization.freshId(), 10)));
+      const results = await Promise.all(
+        Array.from({ length: 30 }, () => organization.reserve(organization.freshId(), 10)),
+      );
       expect(results.filter((result) => result.outcome === 'RESERVED')).toHaveLength(10);
       expect(results.filter((result) => result.outcome === 'INSUFFICIENT')).toHaveLength(20);
       expect(await organization.parts()).toEqual([0, 100, 0]);
@@ -112,13 +147,22 @@ export function ledgerSuite(each: Each): void {
       expect(result).toEqual({ outcome: 'FOUND', state: 'SETTLED', chargedMicros: 40, shortfallMicros: 10 });
       expect(await organization.settle(id, 50)).toEqual(result);
       expect(await organization.parts()).toEqual([0, 60, 40]);
-      expect((await organization.rows())[0]).toMatchObject({ kind: 'SETTLE', spentDeltaMicros: 40, shortfallMicros: 10 });
+      expect((await organization.rows())[0]).toMatchObject({
+        kind: 'SETTLE',
+        spentDeltaMicros: 40,
+        shortfallMicros: 10,
+      });
     });
     it('of a released reservation charges nothing', async () => {
       const { organization, id } = each;
       await organization.reserve(id, 30);
       await organization.release(id);
-      expect(await organization.settle(id, 30)).toEqual({ outcome: 'FOUND', state: 'RELEASED', chargedMicros: 0, shortfallMicros: 0 });
+      expect(await organization.settle(id, 30)).toEqual({
+        outcome: 'FOUND',
+        state: 'RELEASED',
+        chargedMicros: 0,
+        shortfallMicros: 0,
+      });
     });
     it('of an unknown id is refused', async () => {
       const { organization, id } = each;

@@ -11,11 +11,51 @@ describe('list-ledger-rows', () => {
     await credits.agents(organizationId).reserve(run, 40);
     await credits.agents(organizationId).settle(run, 25);
     const rows = await credits.operator(organizationId).rows();
-    const nothing = { availableDeltaMicros: 0, reservedDeltaMicros: 0, spentDeltaMicros: 0, grantedDeltaMicros: 0, shortfallMicros: 0, note: '', createdAt: expect.stringMatching(/^\d{4}-.*Z$/) };
+    const nothing = {
+      availableDeltaMicros: 0,
+      reservedDeltaMicros: 0,
+      spentDeltaMicros: 0,
+      grantedDeltaMicros: 0,
+      shortfallMicros: 0,
+      note: '',
+      createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
+    };
     expect(rows).toEqual([
-      { ...nothing, sequence: 3, kind: 'SETTLE', id: run, availableDeltaMicros: 15, reservedDeltaMicros: -40, spentDeltaMicros: 25, availableMicros: 75, reservedMicros: 0, actor: 'server_token:pipeline' },
-      { ...nothing, sequence: 2, kind: 'RESERVE', id: run, availableDeltaMicros: -40, reservedDeltaMicros: 40, availableMicros: 60, reservedMicros: 40, actor: 'server_token:pipeline' },
-      { ...nothing, sequence: 1, kind: 'GRANT', id: grant, availableDeltaMicros: 100, grantedDeltaMicros: 100, availableMicros: 100, reservedMicros: 0, actor: 'operator:test', note: 'welcome' },
+      {
+        ...nothing,
+        sequence: 3,
+        kind: 'SETTLE',
+        id: run,
+        availableDeltaMicros: 15,
+        reservedDeltaMicros: -40,
+        spentDeltaMicros: 25,
+        availableMicros: 75,
+        reservedMicros: 0,
+        actor: 'server_token:pipeline',
+      },
+      {
+        ...nothing,
+        sequence: 2,
+        kind: 'RESERVE',
+        id: run,
+        availableDeltaMicros: -40,
+        reservedDeltaMicros: 40,
+        availableMicros: 60,
+        reservedMicros: 40,
+        actor: 'server_token:pipeline',
+      },
+      {
+        ...nothing,
+        sequence: 1,
+        kind: 'GRANT',
+        id: grant,
+        availableDeltaMicros: 100,
+        grantedDeltaMicros: 100,
+        availableMicros: 100,
+        reservedMicros: 0,
+        actor: 'operator:test',
+        note: 'welcome',
+      },
     ]);
   });
   it('pages by sequence, 20 rows unless told otherwise', async () => {
@@ -30,7 +70,14 @@ describe('list-ledger-rows', () => {
     await credits.organizationWith(100);
     expect(await credits.operator(newId()).rows()).toEqual([]);
   });
-  it.each([[1001, 0, '/pageSize'], [-1, 0, '/pageSize'], [1, -1, '/beforeSequence']])('a page of %i rows before %i names %s', async (pageSize, beforeSequence, path) => {
-    await expect(credits.operator(newId()).rows(pageSize, beforeSequence)).rejects.toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path }] });
+  it.each([
+    [1001, 0, '/pageSize'],
+    [-1, 0, '/pageSize'],
+    [1, -1, '/beforeSequence'],
+  ])('a page of %i rows before %i names %s', async (pageSize, beforeSequence, path) => {
+    await expect(credits.operator(newId()).rows(pageSize, beforeSequence)).rejects.toMatchObject({
+      reason: 'INVALID_REQUEST',
+      details: [{ path }],
+    });
   });
 });

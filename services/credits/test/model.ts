@@ -22,12 +22,20 @@ export function ledgerModel() {
   const account = () => {
     const grantedMicros = total(grants.values());
     const reservedMicros = total(open().map((one) => one.amountMicros!));
-    return { availableMicros: grantedMicros - reservedMicros - spentMicros, reservedMicros, spentMicros, grantedMicros, openReservations: open().length, sequence: expect.any(Number) };
+    return {
+      availableMicros: grantedMicros - reservedMicros - spentMicros,
+      reservedMicros,
+      spentMicros,
+      grantedMicros,
+      openReservations: open().length,
+      sequence: expect.any(Number),
+    };
   };
   const lapse = (one: Known | undefined, nowMs: number): void => {
     if (one?.state === 'OPEN' && one.endsAtMs <= nowMs) one.state = 'EXPIRED';
   };
-  const inWindow = (id: string, nowMs: number): boolean => timeOfId(id) >= nowMs - RETENTION_MS && timeOfId(id) <= nowMs + DAY_MS;
+  const inWindow = (id: string, nowMs: number): boolean =>
+    timeOfId(id) >= nowMs - RETENTION_MS && timeOfId(id) <= nowMs + DAY_MS;
   const outside = { outcome: 'ID_OUT_OF_WINDOW' };
   /** The reservation as of now, or the refusal of its id. */
   const present = (id: string, nowMs: number): Known | undefined | typeof outside => {
@@ -54,7 +62,13 @@ export function ledgerModel() {
       if (known) return { outcome: known.state === 'OPEN' ? 'RESERVED' : 'ENDED', state: known.state, availableMicros };
       if (maxOpen > 0 && openReservations >= maxOpen) return { outcome: 'TOO_MANY_OPEN', availableMicros };
       if (availableMicros < amountMicros) return { outcome: 'INSUFFICIENT', availableMicros };
-      reservations.set(id, { state: 'OPEN', amountMicros, endsAtMs: nowMs + ttlMs, chargedMicros: 0, shortfallMicros: 0 });
+      reservations.set(id, {
+        state: 'OPEN',
+        amountMicros,
+        endsAtMs: nowMs + ttlMs,
+        chargedMicros: 0,
+        shortfallMicros: 0,
+      });
       return { outcome: 'RESERVED', state: 'OPEN', availableMicros: availableMicros - amountMicros };
     },
     extend(id: string, ttlMs: number, nowMs: number) {

@@ -7,7 +7,10 @@ describe('rebuild', () => {
   it('is not supported by the embedded engine, and changes nothing there', async () => {
     const organizationId = await credits.organizationWith(5);
     const { client, options } = credits.operator(organizationId);
-    await expect(client.rebuildLedger({}, options())).rejects.toMatchObject({ reason: 'NOT_SUPPORTED', message: expect.stringContaining('nothing to rebuild') });
+    await expect(client.rebuildLedger({}, options())).rejects.toMatchObject({
+      reason: 'NOT_SUPPORTED',
+      message: expect.stringContaining('nothing to rebuild'),
+    });
     expect(await credits.agents(organizationId).balance()).toMatchObject({ availableMicros: 5 });
   });
   it("is an operator's alone", async () => {

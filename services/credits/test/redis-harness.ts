@@ -26,19 +26,42 @@ export interface RedisHarness extends LedgerHarness {
 }
 
 /** The ledger on the server of REDIS_URL and its rows on that of MONGODB_URL, under a name of its own. */
-export async function redisHarness(url = urlOf('REDIS_URL'), settings: Partial<RedisLedgerOptions> = {}): Promise<RedisHarness> {
+export async function redisHarness(
+  url = urlOf('REDIS_URL'),
+  settings: Partial<RedisLedgerOptions> = {},
+): Promise<RedisHarness> {
   const keyPrefix = `test-${newId()}`;
   const log = makeLog('credits', 'silent');
-  const { store, platformStore, close } = await openMongoStore({ url: urlOf('MONGODB_URL'), database: keyPrefix, poolMax: 20, timeoutMs: 10_000, log }, [LEDGER_ROWS, LEDGER_ACCOUNTS]);
+  const { store, platformStore, close } = await openMongoStore(
+    { url: urlOf('MONGODB_URL'), database: keyPrefix, poolMax: 20, timeoutMs: 10_000, log },
+    [LEDGER_ROWS, LEDGER_ACCOUNTS],
+  );
   const open = (clock: Clock, given: Partial<RedisLedgerOptions> = {}) =>
-    openRedisLedger({ url, keyPrefix, timeoutMs: 60_000, unsafe: 'refuse', retentionMs: RETENTION_MS, store, platformStore, clock, log, ...settings, ...given });
+    openRedisLedger({
+      url,
+      keyPrefix,
+      timeoutMs: 60_000,
+      unsafe: 'refuse',
+      retentionMs: RETENTION_MS,
+      store,
+      platformStore,
+      clock,
+      log,
+      ...settings,
+      ...given,
+    });
   const redis = new Redis(url);
   const harness = await harnessOf(open, async () => {
     await close();
     await deleteKeys(redis, `${keyPrefix}:*`);
     redis.disconnect();
   });
-  return Object.assign(harness, { keyPrefix, redis, store, open: (given?: Partial<RedisLedgerOptions>) => open({ now: harness.nowMs }, given) });
+  return Object.assign(harness, {
+    keyPrefix,
+    redis,
+    store,
+    open: (given?: Partial<RedisLedgerOptions>) => open({ now: harness.nowMs }, given),
+  });
 }
 
 /** Two replicas on the same data. */
@@ -47,8 +70,12 @@ export async function twoReplicas(): Promise<LedgerHarness> {
   let second = await harness.open();
   let turn = 0;
   return {
-    get opened() { return turn === 0 ? harness.opened : second; },
-    turnTo: (replica) => { turn = replica; },
+    get opened() {
+      return turn === 0 ? harness.opened : second;
+    },
+    turnTo: (replica) => {
+      turn = replica;
+    },
     nowMs: harness.nowMs,
     advance: harness.advance,
     async reopen() {
@@ -64,13 +91,16 @@ export async function twoReplicas(): Promise<LedgerHarness> {
 }
 
 /** What the keys of an organization that has an account begin with. */
-export const keysIn = async ({ redis, keyPrefix }: RedisHarness, organizationId: string): Promise<string> => (await redis.keys(`${keyPrefix}:*:${organizationId}:account`))[0]!.replace(/account$/, '');
+export const keysIn = async ({ redis, keyPrefix }: RedisHarness, organizationId: string): Promise<string> =>
+  (await redis.keys(`${keyPrefix}:*:${organizationId}:account`))[0]!.replace(/account$/, '');
 
 /** What Redis loses when its newest writes are gone: puts an organization's keys back as they are now. */
 export async function snapshotOf(harness: RedisHarness, organizationId: string): Promise<() => Promise<void>> {
   const { redis } = harness;
   const match = `${await keysIn(harness, organizationId)}*`;
-  const dumps = await Promise.all((await redis.keys(match)).map(async (key) => [key, await redis.dumpBuffer(key)] as const));
+  const dumps = await Promise.all(
+    (await redis.keys(match)).map(async (key) => [key, await redis.dumpBuffer(key)] as const),
+  );
   return async () => {
     await deleteKeys(redis, match);
     for (const [key, dump] of dumps) await redis.restore(key, 0, dump);

@@ -12,10 +12,15 @@ describe('the relay of the ledger', () => {
   function recordingBus() {
     const accepted: { topic: Topic; event: CloudEvent }[] = [];
     return {
-      accepted, down: false,
+      accepted,
+      down: false,
       async publish(topic: Topic, events: readonly CloudEvent[]) {
         if (this.down) throw new Error('the bus is down');
-        accepted.push(...events.filter((event) => event.organizationid === each.organization.organizationId).map((event) => ({ topic, event })));
+        accepted.push(
+          ...events
+            .filter((event) => event.organizationid === each.organization.organizationId)
+            .map((event) => ({ topic, event })),
+        );
       },
     };
   }

@@ -8,7 +8,10 @@ describe('release', () => {
     const agents = credits.agents(await credits.organizationWith(100));
     const id = newId();
     await agents.reserve(id, 40);
-    expect(await Promise.all([agents.release(id), agents.release(id)])).toEqual([{ state: 'RELEASED' }, { state: 'RELEASED' }]);
+    expect(await Promise.all([agents.release(id), agents.release(id)])).toEqual([
+      { state: 'RELEASED' },
+      { state: 'RELEASED' },
+    ]);
     expect(await agents.balance()).toMatchObject({ availableMicros: 100, reservedMicros: 0, sequence: 3 });
     expect(await agents.settle(id, 40)).toEqual({ state: 'RELEASED', chargedMicros: 0, shortfallMicros: 0 });
   });
@@ -19,6 +22,9 @@ describe('release', () => {
     expect(await agents.reserve(id, 40)).toEqual({ outcome: 'ENDED', state: 'RELEASED', availableMicros: 100 });
   });
   it('names the id when it is wrong', async () => {
-    await expect(credits.agents(newId()).release('x')).rejects.toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path: '/id' }] });
+    await expect(credits.agents(newId()).release('x')).rejects.toMatchObject({
+      reason: 'INVALID_REQUEST',
+      details: [{ path: '/id' }],
+    });
   });
 });

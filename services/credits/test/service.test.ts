@@ -13,9 +13,14 @@ describe('the credits service', () => {
     const bus = await openSqliteBus(join(credits.running.folder, 'events.db'), { pollMs: 5 });
     const events: CloudEvent[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
-    await bus.subscribe(topic, newId(), async (event) => {
-      if (event.organizationid === organizationId && events.push(event) === count) resolve();
-    }, { maxAttempts: 1, retryDelayMs: 0 });
+    await bus.subscribe(
+      topic,
+      newId(),
+      async (event) => {
+        if (event.organizationid === organizationId && events.push(event) === count) resolve();
+      },
+      { maxAttempts: 1, retryDelayMs: 0 },
+    );
     await promise;
     await bus.close();
     return events;
@@ -27,7 +32,8 @@ describe('the credits service', () => {
     expect(await credits.running.runJob('sweeper')).toEqual({ ran: true, count: 0 });
     nowMs += 1_000;
     expect(await credits.running.runJob('sweeper')).toEqual({ ran: true, count: 9 });
-    for (const agents of all) expect(await agents.balance()).toMatchObject({ availableMicros: 10, reservedMicros: 0, openReservations: 0 });
+    for (const agents of all)
+      expect(await agents.balance()).toMatchObject({ availableMicros: 10, reservedMicros: 0, openReservations: 0 });
   });
 
   it('relay: publishes every row once, in order, and names the operator of a grant in the audit trail', async () => {
@@ -45,11 +51,31 @@ describe('the credits service', () => {
     expect(events.map((event) => event.sequence)).toEqual([1, 2, 3, 4, 5, 6]);
     expect(new Set(events.map((event) => event.id)).size).toBe(6);
     expect(events[0]).toMatchObject({
-      source: '/credits', type: 'credits.ledger.row.v1', subject: `accounts/${organizationId}`, partitionkey: organizationId,
-      data: { kind: 'GRANT', id, grantedDeltaMicros: 10, availableMicros: 10, actor: { kind: 'operator', name: 'test' }, note: 'welcome' },
+      source: '/credits',
+      type: 'credits.ledger.row.v1',
+      subject: `accounts/${organizationId}`,
+      partitionkey: organizationId,
+      data: {
+        kind: 'GRANT',
+        id,
+        grantedDeltaMicros: 10,
+        availableMicros: 10,
+        actor: { kind: 'operator', name: 'test' },
+        note: 'welcome',
+      },
     });
     const [entry] = await eventsOf('audit.v1', organizationId, 1);
-    expect(entry).toMatchObject({ type: 'audit.entry.v1', data: { action: 'credits.grant', outcome: 'success', actor: { kind: 'operator', id: 'test' }, target: { type: 'grant', id }, code: null, count: 1 } });
+    expect(entry).toMatchObject({
+      type: 'audit.entry.v1',
+      data: {
+        action: 'credits.grant',
+        outcome: 'success',
+        actor: { kind: 'operator', id: 'test' },
+        target: { type: 'grant', id },
+        code: null,
+        count: 1,
+      },
+    });
   });
 
   it('keeps accounts, reservations and what was relayed over a restart', async () => {
@@ -60,7 +86,11 @@ describe('the credits service', () => {
     await credits.running.restart();
     expect(await credits.running.runJob('relay')).toEqual({ ran: true, count: 0 });
     expect(await credits.agents(organizationId).settle(id, 4)).toMatchObject({ state: 'SETTLED', chargedMicros: 4 });
-    expect(await credits.agents(organizationId).balance()).toMatchObject({ availableMicros: 6, spentMicros: 4, sequence: 3 });
+    expect(await credits.agents(organizationId).balance()).toMatchObject({
+      availableMicros: 6,
+      spentMicros: 4,
+      sequence: 3,
+    });
   });
 
   it('sweeper: deletes what ended before the retention window, once', async () => {

@@ -11,7 +11,12 @@ describe('settle', () => {
     await agents.reserve(id, 40);
     const responses = await Promise.all(Array.from({ length: 8 }, () => agents.settle(id, 25)));
     expect(responses).toEqual(Array(8).fill({ state: 'SETTLED', chargedMicros: 25, shortfallMicros: 0 }));
-    expect(await agents.balance()).toMatchObject({ availableMicros: 75, reservedMicros: 0, spentMicros: 25, sequence: 3 });
+    expect(await agents.balance()).toMatchObject({
+      availableMicros: 75,
+      reservedMicros: 0,
+      spentMicros: 25,
+      sequence: 3,
+    });
   });
   it('after expiry charges what is left and records the shortfall: charge asked for = charged + shortfall', async () => {
     const organizationId = await credits.organizationWith(100);
@@ -21,12 +26,20 @@ describe('settle', () => {
     nowMs += 1_000;
     await agents.reserve(newId(), 90);
     expect(await agents.settle(id, 40)).toEqual({ state: 'SETTLED', chargedMicros: 10, shortfallMicros: 30 });
-    expect((await credits.operator(organizationId).rows(1))[0]).toMatchObject({ kind: 'LATE_SETTLE', spentDeltaMicros: 10, shortfallMicros: 30, availableMicros: 0 });
+    expect((await credits.operator(organizationId).rows(1))[0]).toMatchObject({
+      kind: 'LATE_SETTLE',
+      spentDeltaMicros: 10,
+      shortfallMicros: 30,
+      availableMicros: 0,
+    });
   });
   it('of an unknown reservation is NOT_FOUND', async () => {
     await expect(credits.agents(newId()).settle(newId(), 1)).rejects.toMatchObject({ reason: 'NOT_FOUND' });
   });
   it('names the charge when it is wrong', async () => {
-    await expect(credits.agents(newId()).settle(newId(), -1)).rejects.toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path: '/chargeMicros' }] });
+    await expect(credits.agents(newId()).settle(newId(), -1)).rejects.toMatchObject({
+      reason: 'INVALID_REQUEST',
+      details: [{ path: '/chargeMicros' }],
+    });
   });
 });

@@ -5,5 +5,8 @@ import { harnessOf, RETENTION_MS, type LedgerHarness } from './harness.ts';
 
 export async function sqliteHarness(): Promise<LedgerHarness> {
   const folder = temporaryFolder();
-  return harnessOf((clock) => openSqliteLedger(join(folder.path, 'credits.db'), { clock, retentionMs: RETENTION_MS }), folder.remove);
+  return harnessOf(
+    (clock) => openSqliteLedger(join(folder.path, 'credits.db'), { clock, retentionMs: RETENTION_MS }),
+    folder.remove,
+  );
 }

@@ -23,12 +23,24 @@ export function changeOps(context: CallContext, { noun, verb, id, revision, time
   const actor = actorOf(context.principal);
   return [
     outboxOp({
-      topic: 'memory.change.v1', source: SOURCE, type: `memory.${noun}.${verb}d.v1`, organizationId,
-      subject: `${noun}s/${id}`, sequence: revision, time, data: { id, ...names, revision, actor, requestId: context.requestId },
+      topic: 'memory.change.v1',
+      source: SOURCE,
+      type: `memory.${noun}.${verb}d.v1`,
+      organizationId,
+      subject: `${noun}s/${id}`,
+      sequence: revision,
+      time,
+      data: { id, ...names, revision, actor, requestId: context.requestId },
     }),
     auditOp({
-      source: SOURCE, organizationId, action: `memory_${noun}.${verb}`, outcome: 'success', actor,
-      target: { type: `memory_${noun}`, id }, requestId: context.requestId, time,
+      source: SOURCE,
+      organizationId,
+      action: `memory_${noun}.${verb}`,
+      outcome: 'success',
+      actor,
+      target: { type: `memory_${noun}`, id },
+      requestId: context.requestId,
+      time,
     }),
   ];
 }

@@ -1,14 +1,54 @@
 import { integer, type ConfigOf } from 'platform/config.ts';
 
 export const config = {
-  MEMORY_CONTENT_MAX_BYTES: integer({ default: 262_144, min: 1_024, max: 1_048_576, description: "Largest content of a memory object, in bytes of its JSON text." }),
-  MEMORY_KEY_MAX_LENGTH: integer({ default: 512, min: 1, max: 1_024, description: 'Longest key of a memory object, in characters.' }),
-  MEMORY_SCHEMA_MAX_BYTES: integer({ default: 65_536, min: 1_024, max: 65_536, description: 'Largest jsonSchema of a memory type, in bytes of its JSON text.' }),
-  MEMORY_SCHEMAS_MAX_BYTES: integer({ default: 8_388_608, min: 65_536, max: 67_108_864, description: "All of an organization's jsonSchemas together, in bytes." }),
-  MEMORY_PAGE_SIZE: integer({ default: 20, min: 1, max: 1_000, description: 'Items on a page of a list when pageSize is not given.' }),
+  MEMORY_CONTENT_MAX_BYTES: integer({
+    default: 262_144,
+    min: 1_024,
+    max: 1_048_576,
+    description: 'Largest content of a memory object, in bytes of its JSON text.',
+  }),
+  MEMORY_KEY_MAX_LENGTH: integer({
+    default: 512,
+    min: 1,
+    max: 1_024,
+    description: 'Longest key of a memory object, in characters.',
+  }),
+  MEMORY_SCHEMA_MAX_BYTES: integer({
+    default: 65_536,
+    min: 1_024,
+    max: 65_536,
+    description: 'Largest jsonSchema of a memory type, in bytes of its JSON text.',
+  }),
+  MEMORY_SCHEMAS_MAX_BYTES: integer({
+    default: 8_388_608,
+    min: 65_536,
+    max: 67_108_864,
+    description: "All of an organization's jsonSchemas together, in bytes.",
+  }),
+  MEMORY_PAGE_SIZE: integer({
+    default: 20,
+    min: 1,
+    max: 1_000,
+    description: 'Items on a page of a list when pageSize is not given.',
+  }),
   MEMORY_PAGE_SIZE_MAX: integer({ default: 100, min: 1, max: 1_000, description: 'Largest pageSize of a list.' }),
-  MEMORY_OFFSET_MAX: integer({ default: 100_000, min: 0, max: 10_000_000, description: 'How many items the pages before the asked one may hold.' }),
-  REFUSALS_INTERVAL_MS: integer({ default: 60_000, min: 50, max: 3_600_000, description: 'How long refusals over a tier cap are counted before they go to the audit trail.' }),
-  RELAY_INTERVAL_MS: integer({ default: 1_000, min: 10, max: 3_600_000, description: 'Pause between two rounds of the relay from the outbox to the event log.' }),
+  MEMORY_OFFSET_MAX: integer({
+    default: 100_000,
+    min: 0,
+    max: 10_000_000,
+    description: 'How many items the pages before the asked one may hold.',
+  }),
+  REFUSALS_INTERVAL_MS: integer({
+    default: 60_000,
+    min: 50,
+    max: 3_600_000,
+    description: 'How long refusals over a tier cap are counted before they go to the audit trail.',
+  }),
+  RELAY_INTERVAL_MS: integer({
+    default: 1_000,
+    min: 10,
+    max: 3_600_000,
+    description: 'Pause between two rounds of the relay from the outbox to the event log.',
+  }),
 };
 export type Config = ConfigOf<typeof config>;

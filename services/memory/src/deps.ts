@@ -42,7 +42,10 @@ export async function openDeps({ config, clock, log, openStore, openBus }: Start
     inTurn: turns(),
     fairly: fairTurns(),
     refusals: makeRefusals(),
-    clock, config, log, platformStore,
+    clock,
+    config,
+    log,
+    platformStore,
     bus: await openBus(['memory.change.v1', 'audit.v1']),
   };
 }

@@ -1,4 +1,12 @@
-import { collection, insert, remove, update, type Op, type OrganizationDocument, type Store } from 'platform/store/store.ts';
+import {
+  collection,
+  insert,
+  remove,
+  update,
+  type Op,
+  type OrganizationDocument,
+  type Store,
+} from 'platform/store/store.ts';
 import type { Visibility, Visible } from './visibility.ts';
 
 /**
@@ -18,16 +26,37 @@ export interface Fence extends OrganizationDocument {
   /** Rises with every move: an engine may skip a change that changes nothing, and its conflict with it. */
   moves: number;
 }
-export const FENCES = collection<Fence>('fences', { scope: 'organization', indexes: [{ fields: ['typeId'] }, { fields: ['typeLower'] }, { fields: ['visibility'] }] });
+export const FENCES = collection<Fence>('fences', {
+  scope: 'organization',
+  indexes: [{ fields: ['typeId'] }, { fields: ['typeLower'] }, { fields: ['visibility'] }],
+});
 
 /** What a fence copies from its type. */
-export type FencedType = Pick<Fence, 'organizationId' | 'type' | 'typeLower' | 'visibility' | 'epoch'> & { _id: string };
+export type FencedType = Pick<Fence, 'organizationId' | 'type' | 'typeLower' | 'visibility' | 'epoch'> & {
+  _id: string;
+};
 
 const fenceId = (typeId: string, k: number): string => `${typeId}:${k}`;
 export const countOf = (fences: readonly Fence[]): number => fences.reduce((sum, { count }) => sum + count, 0);
 
-export const insertFences = ({ _id: typeId, organizationId, type, typeLower, visibility, epoch }: FencedType, rows: number): Op[] =>
-  Array.from({ length: rows }, (_, k) => insert(FENCES, { _id: fenceId(typeId, k), organizationId, typeId, type, typeLower, visibility, k, epoch, count: 0, moves: 0 }));
+export const insertFences = (
+  { _id: typeId, organizationId, type, typeLower, visibility, epoch }: FencedType,
+  rows: number,
+): Op[] =>
+  Array.from({ length: rows }, (_, k) =>
+    insert(FENCES, {
+      _id: fenceId(typeId, k),
+      organizationId,
+      typeId,
+      type,
+      typeLower,
+      visibility,
+      k,
+      epoch,
+      count: 0,
+      moves: 0,
+    }),
+  );
 
 /** Follows a change of the type. A new epoch is only for a type without objects: it expects the counts as they were read. */
 export const changeFences = (fences: readonly Fence[], { type, typeLower, visibility, epoch }: FencedType): Op[] =>
@@ -37,7 +66,8 @@ export const changeFences = (fences: readonly Fence[], { type, typeLower, visibi
   });
 
 /** Goes with the type; expects the counts as they were read. */
-export const removeFences = (fences: readonly Fence[]): Op[] => fences.map(({ _id, epoch, count }) => remove(FENCES, { _id, epoch, count }));
+export const removeFences = (fences: readonly Fence[]): Op[] =>
+  fences.map(({ _id, epoch, count }) => remove(FENCES, { _id, epoch, count }));
 
 export function fenceStore(store: Store) {
   return {
@@ -48,8 +78,10 @@ export function fenceStore(store: Store) {
     ofTypes: (organizationId: string, typeIds: readonly string[]): Promise<Fence[]> =>
       store.find(organizationId, FENCES, { _id: { in: typeIds.map((typeId) => fenceId(typeId, 0)) } }),
     /** All rows of the types that fit. */
-    find: (organizationId: string, filter: Visible & { readonly typeId?: string; readonly typeLower?: string }): Promise<Fence[]> =>
-      store.find(organizationId, FENCES, filter),
+    find: (
+      organizationId: string,
+      filter: Visible & { readonly typeId?: string; readonly typeLower?: string },
+    ): Promise<Fence[]> => store.find(organizationId, FENCES, filter),
     /** The fence of one object's batch, on the row that the batch took. */
     move: (typeId: string, epoch: number, row: number, by: 1 | 0 | -1): Op =>
       update(FENCES, { _id: fenceId(typeId, row), epoch }, { increment: { count: by, moves: 1 } }),

@@ -9,7 +9,8 @@ export function readObject(name: string, text: string | undefined, maxBytes: num
   if (text === undefined) throw invalid(`/${name}`, `${name} is required`);
   if (Buffer.byteLength(text) > maxBytes) throw invalid(`/${name}`, `${name} is larger than ${maxBytes} bytes`);
   const value = parsed(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid(`/${name}`, `${name} must be a JSON object`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalid(`/${name}`, `${name} must be a JSON object`);
   return value as Record<string, unknown>;
 }
 

@@ -5,11 +5,21 @@ import { actorOf } from 'platform/principal.ts';
 import type { Deps } from './deps.ts';
 
 /** Passes a handler's outcome on; a refusal for the tier's sake is counted for the audit trail. */
-export async function noted<T>({ refusals, clock }: Pick<Deps, 'refusals' | 'clock'>, context: CallContext, work: Promise<T>): Promise<T> {
+export async function noted<T>(
+  { refusals, clock }: Pick<Deps, 'refusals' | 'clock'>,
+  context: CallContext,
+  work: Promise<T>,
+): Promise<T> {
   return work.catch((error: unknown) => {
     if (error instanceof ServiceError && error.reason === 'TIER_LIMIT') {
       const { principal, requestId } = context;
-      refusals.note({ organizationId: organizationOfCall(context), actor: actorOf(principal), code: codeOf(error.reason), requestId, time: isoTime(clock.now()) });
+      refusals.note({
+        organizationId: organizationOfCall(context),
+        actor: actorOf(principal),
+        code: codeOf(error.reason),
+        requestId,
+        time: isoTime(clock.now()),
+      });
     }
     throw error;
   });

@@ -7,7 +7,9 @@ import { refusalOf, startMemory, type Memory } from './memory.ts';
 let memory: Memory;
 // refusals are counted by the minute, and this one does not end
 const startedAt = Date.now();
-beforeAll(async () => { memory = await startMemory({}, { now: () => startedAt }); });
+beforeAll(async () => {
+  memory = await startMemory({}, { now: () => startedAt });
+});
 afterAll(() => memory.stop());
 
 /** All events of a topic once `count` of them have come. */
@@ -15,10 +17,17 @@ async function eventsOf(topic: Topic, count: number): Promise<CloudEvent[]> {
   const bus = await openSqliteBus(join(memory.running.folder, 'events.db'));
   const events: CloudEvent[] = [];
   let enough = (): void => undefined;
-  const complete = new Promise<void>((resolve) => { enough = resolve; });
-  const subscription = await bus.subscribe(topic, 'test', async (event) => {
-    if (events.push(event) === count) enough();
-  }, { maxAttempts: 1, retryDelayMs: 10 });
+  const complete = new Promise<void>((resolve) => {
+    enough = resolve;
+  });
+  const subscription = await bus.subscribe(
+    topic,
+    'test',
+    async (event) => {
+      if (events.push(event) === count) enough();
+    },
+    { maxAttempts: 1, retryDelayMs: 10 },
+  );
   await complete;
   await subscription.stop();
   await bus.close();
@@ -59,7 +68,16 @@ it('every change leaves as one change event and one audit entry that name the ac
   }
 
   const audit = await eventsOf('audit.v1', 7);
-  expect(audit.map(({ data }) => [data.action, data.outcome, data.code, data.count, (data.target as { id: string } | null)?.id, data.actor])).toEqual([
+  expect(
+    audit.map(({ data }) => [
+      data.action,
+      data.outcome,
+      data.code,
+      data.count,
+      (data.target as { id: string } | null)?.id,
+      data.actor,
+    ]),
+  ).toEqual([
     ['memory_type.create', 'success', null, 1, type.id, actor],
     ['memory_type.update', 'success', null, 1, type.id, actor],
     ['memory_object.create', 'success', null, 1, object.id, actor],

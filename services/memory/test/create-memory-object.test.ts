@@ -5,7 +5,9 @@ import { refusalOf, refusedFor, startMemory, userOf, type Caller, type Memory } 
 let memory: Memory;
 let token: Caller;
 let typeId: string;
-beforeAll(async () => { memory = await startMemory(); });
+beforeAll(async () => {
+  memory = await startMemory();
+});
 afterAll(() => memory.stop());
 beforeEach(async () => {
   token = memory.organization();
@@ -14,19 +16,41 @@ beforeEach(async () => {
 
 describe('201', () => {
   it('answers the whole object and where it is', async () => {
-    const { memoryObject, outcome, location } = await token.createObject({ typeId, key: 'sku-1', content: '{ "price": 1.50 }' });
+    const { memoryObject, outcome, location } = await token.createObject({
+      typeId,
+      key: 'sku-1',
+      content: '{ "price": 1.50 }',
+    });
     const { id, createdAt, updatedAt, ...rest } = memoryObject!;
     expect(isUuid(id)).toBe(true);
     expect(outcome).toBe('CREATED');
     expect(location).toBe(`/api/memory/objects/${id}`);
     expect(updatedAt).toBe(createdAt);
-    expect(rest).toEqual({ typeId, type: 'Product', key: 'sku-1', content: '{ "price": 1.50 }', schemaVersion: 1, revision: 1 });
+    expect(rest).toEqual({
+      typeId,
+      type: 'Product',
+      key: 'sku-1',
+      content: '{ "price": 1.50 }',
+      schemaVersion: 1,
+      revision: 1,
+    });
     expect(await token.getObject(id)).toEqual(memoryObject);
   });
-  it.each([['type', { type: 'pRODUCT' }], ['both', { type: 'product' }]])('finds the type by name, regardless of case: %s', async (which, given) => {
-    expect(await token.object(which === 'both' ? { ...given, typeId: typeId.toUpperCase() } : given)).toMatchObject({ typeId, type: 'Product' });
+  it.each([
+    ['type', { type: 'pRODUCT' }],
+    ['both', { type: 'product' }],
+  ])('finds the type by name, regardless of case: %s', async (which, given) => {
+    expect(await token.object(which === 'both' ? { ...given, typeId: typeId.toUpperCase() } : given)).toMatchObject({
+      typeId,
+      type: 'Product',
+    });
   });
-  it.each([['one character', 'a'], ['512 characters', '👍'.repeat(512)], ['a space', ' '], ['odd ones', "it's /odd?%_*\"\\"]])('takes a key of %s', async (_, key) => {
+  it.each([
+    ['one character', 'a'],
+    ['512 characters', '👍'.repeat(512)],
+    ['a space', ' '],
+    ['odd ones', 'it\'s /odd?%_*"\\'],
+  ])('takes a key of %s', async (_, key) => {
     const { id } = await token.object({ typeId, key });
     expect((await token.listObjects({ key })).items).toMatchObject([{ id, key }]);
   });
@@ -41,37 +65,82 @@ describe('201', () => {
   });
   it('gives every legal content back as it came, in replies, reads and lists', async () => {
     const anything = await token.type({ jsonSchema: '{}' });
-    const names = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', '$ref', '$id', '_id', '$where', 'toJSON', 'constructor', '_bsontype', 'a.b'));
-    const contents = fc.dictionary(names.filter((name) => name !== '__proto__'), fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }), { maxKeys: 8 });
-    await fc.assert(fc.asyncProperty(contents, async (value) => {
-      const content = JSON.stringify(value);
-      const { id, ...created } = await token.object({ typeId: anything.id, content });
-      const [listed] = (await token.listObjects({ typeId: anything.id, pageSize: 1 })).items;
-      expect([created.content, (await token.getObject(id)).content, listed!.content]).toEqual([content, content, content]);
-      expect(JSON.parse((await token.patchObject(id, { content: JSON.stringify({ was: value }) })).content)).toEqual({ was: JSON.parse(content) });
-    }), { numRuns: 60 });
+    const names = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('', '$ref', '$id', '_id', '$where', 'toJSON', 'constructor', '_bsontype', 'a.b'),
+    );
+    const contents = fc.dictionary(
+      names.filter((name) => name !== '__proto__'),
+      fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }),
+      { maxKeys: 8 },
+    );
+    await fc.assert(
+      fc.asyncProperty(contents, async (value) => {
+        const content = JSON.stringify(value);
+        const { id, ...created } = await token.object({ typeId: anything.id, content });
+        const [listed] = (await token.listObjects({ typeId: anything.id, pageSize: 1 })).items;
+        expect([created.content, (await token.getObject(id)).content, listed!.content]).toEqual([
+          content,
+          content,
+          content,
+        ]);
+        expect(JSON.parse((await token.patchObject(id, { content: JSON.stringify({ was: value }) })).content)).toEqual({
+          was: JSON.parse(content),
+        });
+      }),
+      { numRuns: 60 },
+    );
   });
 });
 
 describe('400', () => {
   it.each([
-    ['typeId', { typeId: undefined }], ['typeId', { typeId: '' }], ['typeId', { typeId: 'x' }], ['type', { type: 'other' }],
-    ['key', { key: undefined }], ['key', { key: '' }], ['key', { key: 'a\u0000' }], ['key', { key: 'a\tb' }], ['key', { key: '\u0085' }],
-    ['content', { content: undefined }], ['content', { content: 'null' }], ['content', { content: '[]' }], ['content', { content: '"a"' }], ['content', { content: '{"price":1}{' }],
+    ['typeId', { typeId: undefined }],
+    ['typeId', { typeId: '' }],
+    ['typeId', { typeId: 'x' }],
+    ['type', { type: 'other' }],
+    ['key', { key: undefined }],
+    ['key', { key: '' }],
+    ['key', { key: 'a\u0000' }],
+    ['key', { key: 'a\tb' }],
+    ['key', { key: '\u0085' }],
+    ['content', { content: undefined }],
+    ['content', { content: 'null' }],
+    ['content', { content: '[]' }],
+    ['content', { content: '"a"' }],
+    ['content', { content: '{"price":1}{' }],
   ])('names %s: %j', async (member, given) => {
     expect(await refusedFor(token.createObject({ typeId, ...given }))).toEqual(['INVALID_REQUEST', `/${member}`]);
     expect(await token.listObjects()).toEqual({ total: 0, items: [] });
   });
   it('names what is too long', async () => {
-    expect(await refusedFor(token.createObject({ typeId, content: JSON.stringify({ price: 1, text: 'é'.repeat(131_072) }) }))).toEqual(['INVALID_REQUEST', '/content']);
+    expect(
+      await refusedFor(
+        token.createObject({ typeId, content: JSON.stringify({ price: 1, text: 'é'.repeat(131_072) }) }),
+      ),
+    ).toEqual(['INVALID_REQUEST', '/content']);
     expect(await refusedFor(token.createObject({ typeId, key: 'a'.repeat(513) }))).toEqual(['INVALID_REQUEST', '/key']);
   });
   it('names every place that breaks the schema, and shows no value of it', async () => {
-    const strict = { properties: { kind: { const: 'top-secret-1' }, color: { enum: ['top-secret-2'] }, size: { type: 'object', properties: { 'a/b': { type: 'number' } } } }, required: ['name'] };
+    const strict = {
+      properties: {
+        kind: { const: 'top-secret-1' },
+        color: { enum: ['top-secret-2'] },
+        size: { type: 'object', properties: { 'a/b': { type: 'number' } } },
+      },
+      required: ['name'],
+    };
     const { id } = await token.type({ jsonSchema: JSON.stringify(strict) });
-    const refusal = await refusalOf(token.createObject({ typeId: id, content: '{"kind":1,"color":2,"size":{"a/b":"x"}}' }));
+    const refusal = await refusalOf(
+      token.createObject({ typeId: id, content: '{"kind":1,"color":2,"size":{"a/b":"x"}}' }),
+    );
     expect(refusal.reason).toBe('INVALID_CONTENT');
-    expect(refusal.details.map(({ path }) => path).toSorted()).toEqual(['/content/color', '/content/kind', '/content/name', '/content/size/a~1b']);
+    expect(refusal.details.map(({ path }) => path).toSorted()).toEqual([
+      '/content/color',
+      '/content/kind',
+      '/content/name',
+      '/content/size/a~1b',
+    ]);
     expect(JSON.stringify(refusal)).not.toContain('top-secret');
   });
 });
@@ -80,7 +149,14 @@ describe('403', () => {
   it('stops at the cap of the tier, also when all come at once, and goes on when there is room again', async () => {
     const small = memory.organization({ limits: { memory_objects: 10 } });
     const types = [await small.type(), await small.type()];
-    const outcomes = await Promise.all(Array.from({ length: 30 }, (_, n) => small.createObject({ typeId: types[n % 2]!.id }).then(() => 'created', ({ reason, facts }) => `${reason} ${facts.limit}`)));
+    const outcomes = await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        small.createObject({ typeId: types[n % 2]!.id }).then(
+          () => 'created',
+          ({ reason, facts }) => `${reason} ${facts.limit}`,
+        ),
+      ),
+    );
     expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(10);
     expect(new Set(outcomes)).toEqual(new Set(['created', 'TIER_LIMIT memory_objects']));
     const { total, items } = await small.listObjects();
@@ -92,13 +168,19 @@ describe('403', () => {
 });
 
 describe('404', () => {
-  it('is the same for an unknown, a hidden and another organization\'s type', async () => {
+  it("is the same for an unknown, a hidden and another organization's type", async () => {
     const hidden = await token.type({ type: 'hidden', visibility: 'private' });
     const foreign = await memory.organization().type({ type: 'foreign' });
     const user = memory.as(userOf(token.principal.organizationId));
     const unknown = await refusalOf(user.createObject({ typeId: newId() }));
     expect(unknown.reason).toBe('NOT_FOUND');
-    for (const given of [{ typeId: hidden.id }, { typeId: foreign.id }, { type: 'hidden' }, { type: 'foreign' }, { type: 'no such' }]) {
+    for (const given of [
+      { typeId: hidden.id },
+      { typeId: foreign.id },
+      { type: 'hidden' },
+      { type: 'foreign' },
+      { type: 'no such' },
+    ]) {
       expect(await refusalOf(user.createObject(given))).toEqual(unknown);
     }
   });
@@ -107,11 +189,21 @@ describe('404', () => {
 describe('409', () => {
   it('gives the id of the object that has the key', async () => {
     const { id } = await token.object({ typeId, key: 'k' });
-    expect(await refusalOf(token.createObject({ typeId, key: 'k' }))).toMatchObject({ reason: 'ALREADY_EXISTS', facts: { id } });
+    expect(await refusalOf(token.createObject({ typeId, key: 'k' }))).toMatchObject({
+      reason: 'ALREADY_EXISTS',
+      facts: { id },
+    });
     expect((await token.listObjects()).total).toBe(1);
   });
   it('makes one of many that ask for the same key at once', async () => {
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => token.createObject({ typeId, key: 'k' }).then(() => 'created', ({ reason }) => reason as string)));
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        token.createObject({ typeId, key: 'k' }).then(
+          () => 'created',
+          ({ reason }) => reason as string,
+        ),
+      ),
+    );
     expect(outcomes.toSorted()).toEqual([...Array(19).fill('ALREADY_EXISTS'), 'created']);
     expect((await token.listObjects()).total).toBe(1);
   });

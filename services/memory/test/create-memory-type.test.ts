@@ -3,13 +3,20 @@ import { refusalOf, refusedFor, SCHEMA, startMemory, userOf, type Caller, type M
 
 let memory: Memory;
 let token: Caller;
-beforeAll(async () => { memory = await startMemory(); });
+beforeAll(async () => {
+  memory = await startMemory();
+});
 afterAll(() => memory.stop());
-beforeEach(() => { token = memory.organization(); });
+beforeEach(() => {
+  token = memory.organization();
+});
 
 describe('201', () => {
   it('answers the whole type with its defaults and where it is', async () => {
-    const { memoryType, outcome, location } = await token.createType({ type: 'Invoice', jsonSchema: JSON.stringify(SCHEMA) });
+    const { memoryType, outcome, location } = await token.createType({
+      type: 'Invoice',
+      jsonSchema: JSON.stringify(SCHEMA),
+    });
     const { id, createdAt, updatedAt, ...rest } = memoryType!;
     expect(isUuid(id)).toBe(true);
     expect(outcome).toBe('CREATED');
@@ -17,18 +24,35 @@ describe('201', () => {
     expect(Math.abs(Date.parse(createdAt) - Date.now())).toBeLessThan(60_000);
     expect(updatedAt).toBe(createdAt);
     expect(rest).toEqual({
-      type: 'Invoice', displayName: 'Invoice', description: '', visibility: 'organization', version: 1, jsonSchema: JSON.stringify(SCHEMA),
-      idSchema: undefined, embeddingSchema: undefined, groupNames: [], relations: '[]', state: 'active',
+      type: 'Invoice',
+      displayName: 'Invoice',
+      description: '',
+      visibility: 'organization',
+      version: 1,
+      jsonSchema: JSON.stringify(SCHEMA),
+      idSchema: undefined,
+      embeddingSchema: undefined,
+      groupNames: [],
+      relations: '[]',
+      state: 'active',
     });
   });
   it('keeps what is given, over a restart, and the schema to the letter', async () => {
-    const given = { type: 'a.b_c-1', displayName: 'Ünïcode 👩‍🔬'.replaceAll('\u200d', ''), description: 'two\nlines', visibility: 'private', jsonSchema: '{ "type" : "object" , "title":"é" }' };
+    const given = {
+      type: 'a.b_c-1',
+      displayName: 'Ünïcode 👩‍🔬'.replaceAll('\u200d', ''),
+      description: 'two\nlines',
+      visibility: 'private',
+      jsonSchema: '{ "type" : "object" , "title":"é" }',
+    };
     const { id } = await token.type(given);
     await memory.restart();
     expect(await token.getType(id)).toMatchObject({ id, ...given });
   });
   it('takes the members of later versions at their defaults', async () => {
-    expect(await token.type({ idSchema: 'null', embeddingSchema: ' null ', groupNames: [], relations: '[ ]' })).toMatchObject({ groupNames: [], relations: '[]' });
+    expect(
+      await token.type({ idSchema: 'null', embeddingSchema: ' null ', groupNames: [], relations: '[ ]' }),
+    ).toMatchObject({ groupNames: [], relations: '[]' });
   });
   it('gives two organizations the same name', async () => {
     await token.type({ type: 'Note' });
@@ -38,28 +62,52 @@ describe('201', () => {
 
 describe('400', () => {
   it.each([
-    ['type', { type: undefined }], ['type', { type: '' }], ['type', { type: '1a' }], ['type', { type: 'a b' }], ['type', { type: 'a'.repeat(65) }], ['type', { type: 'ä' }],
-    ['displayName', { displayName: '' }], ['displayName', { displayName: ' ' }], ['displayName', { displayName: 'a'.repeat(101) }], ['displayName', { displayName: 'a\nb' }],
-    ['visibility', { visibility: 'public' }], ['visibility', { visibility: '' }],
-    ['jsonSchema', { jsonSchema: undefined }], ['jsonSchema', { jsonSchema: 'null' }], ['jsonSchema', { jsonSchema: '[]' }], ['jsonSchema', { jsonSchema: 'true' }], ['jsonSchema', { jsonSchema: '{' }],
-    ['relations', { relations: 'null' }], ['relations', { relations: '{}' }],
+    ['type', { type: undefined }],
+    ['type', { type: '' }],
+    ['type', { type: '1a' }],
+    ['type', { type: 'a b' }],
+    ['type', { type: 'a'.repeat(65) }],
+    ['type', { type: 'ä' }],
+    ['displayName', { displayName: '' }],
+    ['displayName', { displayName: ' ' }],
+    ['displayName', { displayName: 'a'.repeat(101) }],
+    ['displayName', { displayName: 'a\nb' }],
+    ['visibility', { visibility: 'public' }],
+    ['visibility', { visibility: '' }],
+    ['jsonSchema', { jsonSchema: undefined }],
+    ['jsonSchema', { jsonSchema: 'null' }],
+    ['jsonSchema', { jsonSchema: '[]' }],
+    ['jsonSchema', { jsonSchema: 'true' }],
+    ['jsonSchema', { jsonSchema: '{' }],
+    ['relations', { relations: 'null' }],
+    ['relations', { relations: '{}' }],
   ])('names %s: %j', async (member, given) => {
     expect(await refusedFor(token.createType(given))).toEqual(['INVALID_REQUEST', `/${member}`]);
   });
   it('names what is too long', async () => {
-    expect(await refusedFor(token.createType({ jsonSchema: JSON.stringify({ description: 'a'.repeat(65_536) }) }))).toEqual(['INVALID_REQUEST', '/jsonSchema']);
-    expect(await refusedFor(token.createType({ description: 'a'.repeat(2_001) }))).toEqual(['INVALID_REQUEST', '/description']);
+    expect(
+      await refusedFor(token.createType({ jsonSchema: JSON.stringify({ description: 'a'.repeat(65_536) }) })),
+    ).toEqual(['INVALID_REQUEST', '/jsonSchema']);
+    expect(await refusedFor(token.createType({ description: 'a'.repeat(2_001) }))).toEqual([
+      'INVALID_REQUEST',
+      '/description',
+    ]);
     await expect(token.createType({ description: '👍'.repeat(2_000) })).resolves.toBeDefined();
   });
   it.each([
-    ['idSchema', { idSchema: '{"properties":["/sku"],"separator":":"}' }], ['embeddingSchema', { embeddingSchema: '{"fields":["/text"]}' }],
-    ['groupNames', { groupNames: ['sales'] }], ['relations', { relations: '[{"name":"owner"}]' }], ['visibility', { visibility: 'group' }],
+    ['idSchema', { idSchema: '{"properties":["/sku"],"separator":":"}' }],
+    ['embeddingSchema', { embeddingSchema: '{"fields":["/text"]}' }],
+    ['groupNames', { groupNames: ['sales'] }],
+    ['relations', { relations: '[{"name":"owner"}]' }],
+    ['visibility', { visibility: 'group' }],
   ])('says that %s is not supported, and keeps nothing', async (member, given) => {
     expect(await refusedFor(token.createType(given))).toEqual(['NOT_SUPPORTED', `/${member}`]);
     expect(await token.listTypes()).toEqual([]);
   });
   it.each([
-    ['a wrong keyword', { type: 'nonsense' }], ['a foreign reference', { $ref: 'https://example.org/x' }], ['a loop', { $ref: '#' }],
+    ['a wrong keyword', { type: 'nonsense' }],
+    ['a foreign reference', { $ref: 'https://example.org/x' }],
+    ['a loop', { $ref: '#' }],
     ['more than 32 levels', JSON.parse(`${'{"not":'.repeat(33)}{}${'}'.repeat(33)}`)],
   ])('refuses an unsound schema: %s', async (_, schema) => {
     const { reason, details } = await refusalOf(token.createType({ jsonSchema: JSON.stringify(schema) }));
@@ -71,7 +119,14 @@ describe('400', () => {
 describe('403', () => {
   it('stops at the cap of the tier, also when all come at once', async () => {
     const small = memory.organization({ limits: { memory_types: 5 } });
-    const outcomes = await Promise.all(Array.from({ length: 12 }, () => small.createType().then(() => 'created', ({ reason, facts }) => `${reason} ${facts.limit}`)));
+    const outcomes = await Promise.all(
+      Array.from({ length: 12 }, () =>
+        small.createType().then(
+          () => 'created',
+          ({ reason, facts }) => `${reason} ${facts.limit}`,
+        ),
+      ),
+    );
     expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(5);
     expect(new Set(outcomes)).toEqual(new Set(['created', 'TIER_LIMIT memory_types']));
     const [first] = await small.listTypes();
@@ -84,7 +139,10 @@ describe('403', () => {
     const large = JSON.stringify({ description: 'a'.repeat(30_000) });
     const first = await one.type({ jsonSchema: large });
     await one.type({ jsonSchema: large });
-    expect(await refusalOf(one.createType({ jsonSchema: large }))).toMatchObject({ reason: 'TIER_LIMIT', facts: { limit: 'memory_schema_bytes' } });
+    expect(await refusalOf(one.createType({ jsonSchema: large }))).toMatchObject({
+      reason: 'TIER_LIMIT',
+      facts: { limit: 'memory_schema_bytes' },
+    });
     await one.putType(first.id, { jsonSchema: '{}' });
     await expect(one.createType({ jsonSchema: large })).resolves.toBeDefined();
     await bounded.stop();
@@ -94,7 +152,10 @@ describe('403', () => {
 describe('409', () => {
   it('gives the id of the type that has the name, regardless of case', async () => {
     const { id } = await token.type({ type: 'Invoice' });
-    expect(await refusalOf(token.createType({ type: 'iNVOICE' }))).toMatchObject({ reason: 'ALREADY_EXISTS', facts: { id } });
+    expect(await refusalOf(token.createType({ type: 'iNVOICE' }))).toMatchObject({
+      reason: 'ALREADY_EXISTS',
+      facts: { id },
+    });
   });
   it('does not give the id of a type that the principal may not see', async () => {
     await token.type({ type: 'Secret', visibility: 'private' });
@@ -102,7 +163,14 @@ describe('409', () => {
     expect(await refusalOf(user.createType({ type: 'secret' }))).toMatchObject({ reason: 'ALREADY_EXISTS', facts: {} });
   });
   it('makes one of many that ask for the same name at once', async () => {
-    const outcomes = await Promise.all(Array.from({ length: 10 }, () => token.createType({ type: 'Same' }).then(() => 'created', ({ reason }) => reason as string)));
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, () =>
+        token.createType({ type: 'Same' }).then(
+          () => 'created',
+          ({ reason }) => reason as string,
+        ),
+      ),
+    );
     expect(outcomes.toSorted()).toEqual([...Array(9).fill('ALREADY_EXISTS'), 'created']);
     expect(await token.listTypes()).toHaveLength(1);
   });
@@ -112,7 +180,10 @@ it('a flood of costly schemas of one organization does not keep others waiting',
   const neighbour = memory.organization();
   await neighbour.type();
   let answered = 0;
-  const costly = (i: number) => JSON.stringify({ properties: Object.fromEntries(Array.from({ length: 400 }, (_, j) => [`p${i}_${j}`, { type: 'string' }])) });
+  const costly = (i: number) =>
+    JSON.stringify({
+      properties: Object.fromEntries(Array.from({ length: 400 }, (_, j) => [`p${i}_${j}`, { type: 'string' }])),
+    });
   const flood = Array.from({ length: 16 }, async (_, i) => {
     await token.type({ jsonSchema: costly(i) });
     answered += 1;

@@ -23,7 +23,14 @@ describe('200', () => {
   it('is said to one of many that delete the same object at once', async () => {
     const { id } = await token.object({ typeId });
     const { total } = await token.listObjects();
-    const outcomes = await Promise.all(Array.from({ length: 10 }, () => token.deleteObject(id).then(() => 'deleted', ({ reason }) => reason as string)));
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, () =>
+        token.deleteObject(id).then(
+          () => 'deleted',
+          ({ reason }) => reason as string,
+        ),
+      ),
+    );
     expect(outcomes.toSorted()).toEqual([...Array(9).fill('NOT_FOUND'), 'deleted']);
     expect((await token.listObjects()).total).toBe(total - 1);
   });
@@ -37,7 +44,7 @@ describe('400', () => {
 });
 
 describe('404', () => {
-  it('is said the second time, and of a malformed, an unknown, a hidden and another organization\'s id', async () => {
+  it("is said the second time, and of a malformed, an unknown, a hidden and another organization's id", async () => {
     const { id } = await token.object({ typeId });
     await token.deleteObject(id);
     const hidden = await token.object({ typeId: (await token.type({ visibility: 'private' })).id });
@@ -46,7 +53,8 @@ describe('404', () => {
     const user = memory.as(userOf(token.principal.organizationId));
     const unknown = await refusalOf(user.deleteObject(newId()));
     expect(unknown.reason).toBe('NOT_FOUND');
-    for (const given of ['x', id, hidden.id, foreign.id]) expect(await refusalOf(user.deleteObject(given))).toEqual(unknown);
+    for (const given of ['x', id, hidden.id, foreign.id])
+      expect(await refusalOf(user.deleteObject(given))).toEqual(unknown);
     expect(await other.getObject(foreign.id)).toEqual(foreign);
   });
 });

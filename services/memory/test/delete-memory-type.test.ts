@@ -34,7 +34,7 @@ describe('400', () => {
 });
 
 describe('404', () => {
-  it('is said the second time, and of a malformed, an unknown, a hidden and another organization\'s id', async () => {
+  it("is said the second time, and of a malformed, an unknown, a hidden and another organization's id", async () => {
     const { id } = await token.type();
     await token.deleteType(id);
     const hidden = await token.type({ visibility: 'private' });
@@ -42,7 +42,8 @@ describe('404', () => {
     const user = memory.as(userOf(token.principal.organizationId));
     const unknown = await refusalOf(user.deleteType(newId()));
     expect(unknown.reason).toBe('NOT_FOUND');
-    for (const other of ['x', id, hidden.id, foreign.id]) expect(await refusalOf(user.deleteType(other))).toEqual(unknown);
+    for (const other of ['x', id, hidden.id, foreign.id])
+      expect(await refusalOf(user.deleteType(other))).toEqual(unknown);
     expect(await token.getType(hidden.id)).toEqual(hidden);
   });
 });

@@ -1,5 +1,10 @@
 import { join } from 'node:path';
-import { CreateMemoryObjectRequest, CreateMemoryTypeRequest, UpdateMemoryObjectRequest, UpdateMemoryTypeRequest } from 'proto/memory/v1/memory.ts';
+import {
+  CreateMemoryObjectRequest,
+  CreateMemoryTypeRequest,
+  UpdateMemoryObjectRequest,
+  UpdateMemoryTypeRequest,
+} from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/call.ts';
 import { systemClock } from 'platform/clock.ts';
 import { readConfig } from 'platform/config.ts';
@@ -27,14 +32,19 @@ import { refusalOf, refusedFor, SCHEMA } from './memory.ts';
 
 // Handlers on the real store, so that a test can stop one of them between its read and its write. Engines differ in the number of rows.
 describe.each([1, 4])('with %i fence rows a type', (rows) => {
-  const hotRows: HotRows = { rows, take: freeRows(Array.from({ length: rows }, (_, row) => row)), close: async () => undefined };
+  const hotRows: HotRows = {
+    rows,
+    take: freeRows(Array.from({ length: rows }, (_, row) => row)),
+    close: async () => undefined,
+  };
   const folder = temporaryFolder();
   let opened: OpenStore;
   let deps: Deps;
   let context: CallContext;
   beforeAll(async () => {
     deps = await openDeps({
-      config: readConfig(config, {}), clock: systemClock,
+      config: readConfig(config, {}),
+      clock: systemClock,
       openStore: async (collections: readonly Collection<never>[]) => {
         opened = await openTestStore(join(folder.path, `memory-${rows}.db`), [...collections, OUTBOX]);
         return { ...opened, openHotRows: async () => hotRows };
@@ -47,17 +57,45 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
     folder.remove();
   });
   beforeEach(() => {
-    context = { principal: serverToken(newId()), caller: 'gateway', requestId: newId(), signal: new AbortController().signal, deadline: Date.now() + 60_000, log: makeLog('test', 'silent') };
+    context = {
+      principal: serverToken(newId()),
+      caller: 'gateway',
+      requestId: newId(),
+      signal: new AbortController().signal,
+      deadline: Date.now() + 60_000,
+      log: makeLog('test', 'silent'),
+    };
   });
 
   const createType = async (): Promise<string> =>
-    (await createMemoryType(deps, CreateMemoryTypeRequest.fromPartial({ type: `t${newId()}`, jsonSchema: JSON.stringify(SCHEMA) }), context)).memoryType!.id;
+    (
+      await createMemoryType(
+        deps,
+        CreateMemoryTypeRequest.fromPartial({ type: `t${newId()}`, jsonSchema: JSON.stringify(SCHEMA) }),
+        context,
+      )
+    ).memoryType!.id;
   const create = (typeId: string, using = deps, content = '{"price":1}') =>
-    createMemoryObject(using, CreateMemoryObjectRequest.fromPartial({ typeId, key: newId(), content }), context).then(({ memoryObject }) => memoryObject!);
-  const patch = (id: string, content: string, using = deps) => updateMemoryObject(using, UpdateMemoryObjectRequest.fromPartial({ pathId: id, content, updateMask: ['content'] }), context);
+    createMemoryObject(using, CreateMemoryObjectRequest.fromPartial({ typeId, key: newId(), content }), context).then(
+      ({ memoryObject }) => memoryObject!,
+    );
+  const patch = (id: string, content: string, using = deps) =>
+    updateMemoryObject(
+      using,
+      UpdateMemoryObjectRequest.fromPartial({ pathId: id, content, updateMask: ['content'] }),
+      context,
+    );
   const removeObject = (id: string, using = deps) => deleteMemoryObject(using, { id }, context);
   const putSchema = (id: string, schema: object, using = deps) =>
-    updateMemoryType(using, UpdateMemoryTypeRequest.fromPartial({ pathId: id, jsonSchema: JSON.stringify(schema), updateMask: ['jsonSchema'] }), context).then(({ memoryType }) => memoryType!);
+    updateMemoryType(
+      using,
+      UpdateMemoryTypeRequest.fromPartial({
+        pathId: id,
+        jsonSchema: JSON.stringify(schema),
+        updateMask: ['jsonSchema'],
+      }),
+      context,
+    ).then(({ memoryType }) => memoryType!);
   const removeType = (id: string, using = deps) => deleteMemoryType(using, { id }, context);
 
   /** Dependencies under which a handler, right after its first reading of fences or type, waits until `meanwhile` is done. */
@@ -77,34 +115,65 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
     const organizationId = context.principal.organizationId;
     const { store } = opened;
     const [types, objects, fences, usage] = [
-      await store.find(organizationId, TYPES, {}), await store.find(organizationId, OBJECTS, {}), await store.find(organizationId, FENCES, {}), await store.find(organizationId, USAGE, {}),
+      await store.find(organizationId, TYPES, {}),
+      await store.find(organizationId, OBJECTS, {}),
+      await store.find(organizationId, FENCES, {}),
+      await store.find(organizationId, USAGE, {}),
     ];
     const sum = (rows: { count: number }[]) => rows.reduce((total, { count }) => total + count, 0);
     return {
-      types, objects,
+      types,
+      objects,
       orphans: objects.filter(({ typeId }) => !types.some(({ _id }) => _id === typeId)).length,
-      wrongCounts: types.filter(({ _id }) => sum(fences.filter(({ typeId }) => typeId === _id)) !== objects.filter(({ typeId }) => typeId === _id).length).length,
+      wrongCounts: types.filter(
+        ({ _id }) =>
+          sum(fences.filter(({ typeId }) => typeId === _id)) !== objects.filter(({ typeId }) => typeId === _id).length,
+      ).length,
       wrongRows: fences.length - types.length * rows,
-      wrongUsage: [sum(usage.map(({ objects: count }) => ({ count }))) - objects.length, sum(usage.map(({ types: count }) => ({ count }))) - types.length],
-      wrongBytes: sum(usage.map(({ schemaBytes: count }) => ({ count }))) - types.reduce((total, { jsonSchema }) => total + Buffer.byteLength(jsonSchema), 0),
+      wrongUsage: [
+        sum(usage.map(({ objects: count }) => ({ count }))) - objects.length,
+        sum(usage.map(({ types: count }) => ({ count }))) - types.length,
+      ],
+      wrongBytes:
+        sum(usage.map(({ schemaBytes: count }) => ({ count }))) -
+        types.reduce((total, { jsonSchema }) => total + Buffer.byteLength(jsonSchema), 0),
     };
   }
   const sound = { orphans: 0, wrongCounts: 0, wrongRows: 0, wrongUsage: [0, 0], wrongBytes: 0 };
 
   it('a create that was paused while its type was deleted is refused', async () => {
     const typeId = await createType();
-    expect((await refusalOf(create(typeId, pausedAfter('types', 'byId', () => removeType(typeId))))).reason).toBe('NOT_FOUND');
+    expect(
+      (
+        await refusalOf(
+          create(
+            typeId,
+            pausedAfter('types', 'byId', () => removeType(typeId)),
+          ),
+        )
+      ).reason,
+    ).toBe('NOT_FOUND');
     expect(await kept()).toMatchObject({ ...sound, types: [], objects: [] });
   });
   it('a deletion that was paused while an object was created is refused', async () => {
     const typeId = await createType();
-    expect(await refusalOf(removeType(typeId, pausedAfter('fences', 'find', () => create(typeId))))).toMatchObject({ reason: 'TYPE_IN_USE', facts: { count: 1 } });
+    expect(
+      await refusalOf(
+        removeType(
+          typeId,
+          pausedAfter('fences', 'find', () => create(typeId)),
+        ),
+      ),
+    ).toMatchObject({ reason: 'TYPE_IN_USE', facts: { count: 1 } });
     expect(await kept()).toMatchObject(sound);
   });
   it('a create that was paused while the schema changed is checked against the new one', async () => {
     const typeId = await createType();
     const change = () => putSchema(typeId, { required: ['name'] });
-    expect(await refusedFor(create(typeId, pausedAfter('types', 'byId', change)))).toEqual(['INVALID_CONTENT', '/content/name']);
+    expect(await refusedFor(create(typeId, pausedAfter('types', 'byId', change)))).toEqual([
+      'INVALID_CONTENT',
+      '/content/name',
+    ]);
     const back = () => putSchema(typeId, { properties: { price: { type: 'number' } } });
     expect(await create(typeId, pausedAfter('types', 'byId', back), '{"name":1}')).toMatchObject({ schemaVersion: 3 });
     expect(await kept()).toMatchObject(sound);
@@ -116,26 +185,53 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
       await removeObject(id);
       await putSchema(typeId, {});
     };
-    expect((await refusalOf(patch(id, '{"price":2}', pausedAfter('types', 'byId', meanwhile)))).reason).toBe('NOT_FOUND');
+    expect((await refusalOf(patch(id, '{"price":2}', pausedAfter('types', 'byId', meanwhile)))).reason).toBe(
+      'NOT_FOUND',
+    );
     expect(await kept()).toMatchObject({ ...sound, objects: [] });
   });
   it('a change of the schema that was paused while an object was created is refused', async () => {
     const typeId = await createType();
-    expect(await refusalOf(putSchema(typeId, {}, pausedAfter('fences', 'find', () => create(typeId))))).toMatchObject({ reason: 'SCHEMA_IN_USE', facts: { count: 1 } });
+    expect(
+      await refusalOf(
+        putSchema(
+          typeId,
+          {},
+          pausedAfter('fences', 'find', () => create(typeId)),
+        ),
+      ),
+    ).toMatchObject({ reason: 'SCHEMA_IN_USE', facts: { count: 1 } });
     expect(await kept()).toMatchObject(sound);
   });
   it('a change of the schema that was paused while another changed it goes on from there', async () => {
     const typeId = await createType();
-    expect(await putSchema(typeId, { title: 'b' }, pausedAfter('fences', 'find', () => putSchema(typeId, { title: 'a' })))).toMatchObject({ version: 3, jsonSchema: '{"title":"b"}' });
+    expect(
+      await putSchema(
+        typeId,
+        { title: 'b' },
+        pausedAfter('fences', 'find', () => putSchema(typeId, { title: 'a' })),
+      ),
+    ).toMatchObject({ version: 3, jsonSchema: '{"title":"b"}' });
     await expect(create(typeId)).resolves.toBeDefined();
     expect(await kept()).toMatchObject(sound);
   });
   it('a rename does not hold writers up', async () => {
     const typeId = await createType();
-    const rename = () => updateMemoryType(deps, UpdateMemoryTypeRequest.fromPartial({ pathId: typeId, type: 'Renamed', updateMask: ['type'] }), context);
+    const rename = () =>
+      updateMemoryType(
+        deps,
+        UpdateMemoryTypeRequest.fromPartial({ pathId: typeId, type: 'Renamed', updateMask: ['type'] }),
+        context,
+      );
     let rounds = 0;
     const paused = pausedAfter('types', 'byId', rename);
-    const counting = { ...paused, types: { ...paused.types, byId: (...args: Parameters<Deps['types']['byId']>) => (rounds++, paused.types.byId(...args)) } };
+    const counting = {
+      ...paused,
+      types: {
+        ...paused.types,
+        byId: (...args: Parameters<Deps['types']['byId']>) => (rounds++, paused.types.byId(...args)),
+      },
+    };
     await create(typeId, counting);
     expect(rounds).toBe(1);
     expect(await kept()).toMatchObject(sound);
@@ -143,11 +239,17 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
   it('a writer that loses every round is told of the conflict', async () => {
     const typeId = await createType();
     let version = 1;
-    const restless: Deps = { ...deps, types: { ...deps.types, byId: async (...args) => {
-      const found = await deps.types.byId(...args);
-      await putSchema(typeId, { ...SCHEMA, title: `${version++}` });
-      return found;
-    } } };
+    const restless: Deps = {
+      ...deps,
+      types: {
+        ...deps.types,
+        byId: async (...args) => {
+          const found = await deps.types.byId(...args);
+          await putSchema(typeId, { ...SCHEMA, title: `${version++}` });
+          return found;
+        },
+      },
+    };
     expect((await refusalOf(create(typeId, restless))).reason).toBe('CONFLICT');
     expect(await kept()).toMatchObject({ ...sound, objects: [] });
   });
@@ -175,11 +277,18 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
         for (let n = 0; n < turns; n++) await turn();
         return work();
       };
-      const deletions = Array.from({ length: 5 }, (_, n) => later(2 * n + 4 * (round % 5), () => removeType(typeId)).then(note('deleted'), refused));
+      const deletions = Array.from({ length: 5 }, (_, n) =>
+        later(2 * n + 4 * (round % 5), () => removeType(typeId)).then(note('deleted'), refused),
+      );
       // on any engine, however long its writes take, some come late
       const first = round % 8 === 7 ? deletions[0] : undefined;
-      const creates = Array.from({ length: 6 }, async (_, n) => (await first, later(n + (round % 13), churn).then(note('created'), refused)));
-      const changes = Array.from({ length: 2 }, (_, n) => later(3 * n, () => putSchema(typeId, { ...SCHEMA, title: `${n}` })).then(() => undefined, refused));
+      const creates = Array.from(
+        { length: 6 },
+        async (_, n) => (await first, later(n + (round % 13), churn).then(note('created'), refused)),
+      );
+      const changes = Array.from({ length: 2 }, (_, n) =>
+        later(3 * n, () => putSchema(typeId, { ...SCHEMA, title: `${n}` })).then(() => undefined, refused),
+      );
       await Promise.all([...creates, ...deletions, ...changes]);
     }
     const after = await kept();

@@ -20,14 +20,15 @@ describe('200', () => {
 });
 
 describe('404', () => {
-  it('is the same for a malformed, an unknown, a hidden and another organization\'s id', async () => {
+  it("is the same for a malformed, an unknown, a hidden and another organization's id", async () => {
     const hidden = await token.object({ typeId: (await token.type({ visibility: 'private' })).id });
     const other = memory.organization();
     const foreign = await other.object({ typeId: (await other.type()).id });
     const user = memory.as(userOf(token.principal.organizationId));
     const unknown = await refusalOf(user.getObject(newId()));
     expect(unknown.reason).toBe('NOT_FOUND');
-    for (const id of ['', 'x', hidden.id, foreign.id, hidden.typeId]) expect(await refusalOf(user.getObject(id))).toEqual(unknown);
+    for (const id of ['', 'x', hidden.id, foreign.id, hidden.typeId])
+      expect(await refusalOf(user.getObject(id))).toEqual(unknown);
     expect((await token.getObject(hidden.id)).id).toBe(hidden.id);
   });
 });

@@ -23,7 +23,7 @@ describe('200', () => {
 });
 
 describe('404', () => {
-  it('is the same for a malformed, an unknown, a hidden and another organization\'s id', async () => {
+  it("is the same for a malformed, an unknown, a hidden and another organization's id", async () => {
     const hidden = await token.type({ visibility: 'private' });
     const foreign = await memory.organization().type();
     const user = memory.as(userOf(token.principal.organizationId, { roles: ['security_admin'] }));

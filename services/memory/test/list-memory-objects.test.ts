@@ -39,27 +39,47 @@ describe('200', () => {
   it('pages without repeating or leaving out', async () => {
     const pages = await Promise.all([1, 2, 3, 4, 5].map((page) => token.listObjects({ page, pageSize: 7 })));
     expect(pages.map(({ items }) => items.length)).toEqual([7, 7, 7, 7, 2]);
-    expect(pages.flatMap(({ items }) => items.map(({ id }) => id))).toEqual([...ids.hidden, ...ids.second, ...ids.first]);
+    expect(pages.flatMap(({ items }) => items.map(({ id }) => id))).toEqual([
+      ...ids.hidden,
+      ...ids.second,
+      ...ids.first,
+    ]);
   });
   it('answers no items and the true total past the end', async () => {
     expect(await token.listObjects({ page: 1_000, pageSize: 100 })).toEqual({ total: 30, items: [] });
   });
   it('filters by typeId, type and key, together by AND', async () => {
-    expect(seen(await token.listObjects({ typeId: first.toUpperCase(), pageSize: 2 }))).toEqual({ total: 15, ids: ids.first.slice(0, 2) });
+    expect(seen(await token.listObjects({ typeId: first.toUpperCase(), pageSize: 2 }))).toEqual({
+      total: 15,
+      ids: ids.first.slice(0, 2),
+    });
     expect(seen(await token.listObjects({ type: 'sECOND' }))).toEqual({ total: 10, ids: ids.second });
-    expect(seen(await token.listObjects({ key: 'k0' }))).toEqual({ total: 3, ids: [ids.hidden[4], ids.second[9], ids.first[14]] });
-    expect(seen(await token.listObjects({ key: 'k0', pageSize: 1, page: 2 }))).toEqual({ total: 3, ids: [ids.second[9]] });
-    expect(seen(await token.listObjects({ typeId: first, type: 'first', key: 'k3' }))).toEqual({ total: 1, ids: [ids.first[11]] });
+    expect(seen(await token.listObjects({ key: 'k0' }))).toEqual({
+      total: 3,
+      ids: [ids.hidden[4], ids.second[9], ids.first[14]],
+    });
+    expect(seen(await token.listObjects({ key: 'k0', pageSize: 1, page: 2 }))).toEqual({
+      total: 3,
+      ids: [ids.second[9]],
+    });
+    expect(seen(await token.listObjects({ typeId: first, type: 'first', key: 'k3' }))).toEqual({
+      total: 1,
+      ids: [ids.first[11]],
+    });
     expect(seen(await token.listObjects({ type: 'First', key: 'K3' }))).toEqual({ total: 0, ids: [] });
     expect(seen(await token.listObjects({ typeId: first, type: 'second' }))).toEqual({ total: 0, ids: [] });
   });
-  it.each([{ typeId: newId() }, { type: 'unknown' }, { type: '' }, { type: "'; --" }, { key: 'unknown' }, { key: '' }])('answers nothing to a filter that fits nothing: %j', async (filter) => {
-    expect(await token.listObjects(filter)).toEqual({ total: 0, items: [] });
-  });
+  it.each([{ typeId: newId() }, { type: 'unknown' }, { type: '' }, { type: "'; --" }, { key: 'unknown' }, { key: '' }])(
+    'answers nothing to a filter that fits nothing: %j',
+    async (filter) => {
+      expect(await token.listObjects(filter)).toEqual({ total: 0, items: [] });
+    },
+  );
   it('leaves out of items and totals what the principal may not see', async () => {
     expect(seen(await user.listObjects({ pageSize: 100 }))).toEqual({ total: 25, ids: [...ids.second, ...ids.first] });
     expect(seen(await user.listObjects({ key: 'k0' }))).toEqual({ total: 2, ids: [ids.second[9], ids.first[14]] });
-    for (const filter of [{ typeId: hidden }, { type: 'Hidden' }, { type: 'hidden', key: 'k0' }]) expect(await user.listObjects(filter)).toEqual({ total: 0, items: [] });
+    for (const filter of [{ typeId: hidden }, { type: 'Hidden' }, { type: 'hidden', key: 'k0' }])
+      expect(await user.listObjects(filter)).toEqual({ total: 0, items: [] });
   });
   it('shows a user the same as an admin when nothing is hidden', async () => {
     const open = memory.organization();
@@ -74,8 +94,15 @@ describe('200', () => {
 
 describe('400', () => {
   it.each([
-    ['typeId', { typeId: 'x' }], ['typeId', { typeId: '' }], ['page', { page: 0 }], ['page', { page: -1 }], ['page', { page: 5_002 }], ['page', { page: 1_002, pageSize: 100 }],
-    ['pageSize', { pageSize: 0 }], ['pageSize', { pageSize: -5 }], ['pageSize', { pageSize: 101 }],
+    ['typeId', { typeId: 'x' }],
+    ['typeId', { typeId: '' }],
+    ['page', { page: 0 }],
+    ['page', { page: -1 }],
+    ['page', { page: 5_002 }],
+    ['page', { page: 1_002, pageSize: 100 }],
+    ['pageSize', { pageSize: 0 }],
+    ['pageSize', { pageSize: -5 }],
+    ['pageSize', { pageSize: 101 }],
   ])('names %s: %j', async (parameter, given) => {
     expect(await refusedFor(token.listObjects(given))).toEqual(['INVALID_REQUEST', `/${parameter}`]);
   });

@@ -7,7 +7,8 @@ beforeAll(async () => {
   memory = await startMemory();
   token = memory.organization();
   ids = [];
-  for (let n = 0; n < 23; n++) ids.unshift((await token.type({ type: `t${n}`, visibility: n === 22 ? 'private' : 'organization' })).id);
+  for (let n = 0; n < 23; n++)
+    ids.unshift((await token.type({ type: `t${n}`, visibility: n === 22 ? 'private' : 'organization' })).id);
   await memory.organization().type();
 });
 afterAll(() => memory.stop());
@@ -33,8 +34,12 @@ describe('200', () => {
 
 describe('400', () => {
   it.each([
-    ['page', { page: 0 }], ['page', { page: -1 }], ['page', { page: 1_002, pageSize: 100 }],
-    ['pageSize', { pageSize: 0 }], ['pageSize', { pageSize: -1 }], ['pageSize', { pageSize: 101 }],
+    ['page', { page: 0 }],
+    ['page', { page: -1 }],
+    ['page', { page: 1_002, pageSize: 100 }],
+    ['pageSize', { pageSize: 0 }],
+    ['pageSize', { pageSize: -1 }],
+    ['pageSize', { pageSize: 101 }],
   ])('names %s: %j', async (parameter, given) => {
     expect(await refusedFor(token.listTypes(given))).toEqual(['INVALID_REQUEST', `/${parameter}`]);
   });

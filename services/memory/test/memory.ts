@@ -1,6 +1,12 @@
 import {
-  CreateMemoryObjectRequest, CreateMemoryTypeRequest, ListMemoryObjectsRequest, MemoryServiceService, UpdateMemoryObjectRequest, UpdateMemoryTypeRequest,
-  type MemoryObject, type MemoryType,
+  CreateMemoryObjectRequest,
+  CreateMemoryTypeRequest,
+  ListMemoryObjectsRequest,
+  MemoryServiceService,
+  UpdateMemoryObjectRequest,
+  UpdateMemoryTypeRequest,
+  type MemoryObject,
+  type MemoryType,
 } from 'proto/memory/v1/memory.ts';
 import type { Clock } from 'platform/clock.ts';
 import { ServiceError } from 'platform/errors.ts';
@@ -17,8 +23,13 @@ export const userOf = (organizationId: string, given: Partial<Principal> = {}): 
   principalWith({ kind: 'USER', organizationId, subject: newId(), name: 'Ada', tier: 'enterprise', ...given });
 
 /** The refusal of a call that must not succeed. */
-export async function refusalOf(work: Promise<unknown>): Promise<Pick<ServiceError, 'reason' | 'message' | 'facts' | 'details'>> {
-  const error: unknown = await work.then(() => new Error('the call was not refused'), (thrown: unknown) => thrown);
+export async function refusalOf(
+  work: Promise<unknown>,
+): Promise<Pick<ServiceError, 'reason' | 'message' | 'facts' | 'details'>> {
+  const error: unknown = await work.then(
+    () => new Error('the call was not refused'),
+    (thrown: unknown) => thrown,
+  );
   if (!(error instanceof ServiceError)) throw error;
   const { reason, message, facts, details } = error;
   return { reason, message, facts, details };
@@ -41,26 +52,48 @@ export async function startMemory(env: Record<string, string> = {}, clock?: Cloc
     return {
       principal,
       createType: async (given: Parameters<typeof CreateMemoryTypeRequest.fromPartial>[0] = {}) =>
-        client.createMemoryType(CreateMemoryTypeRequest.fromPartial({ type: `t${newId()}`, jsonSchema: JSON.stringify(SCHEMA), ...given }), options()),
-      type: async (given: Parameters<typeof CreateMemoryTypeRequest.fromPartial>[0] = {}): Promise<MemoryType> => (await as(principal).createType(given)).memoryType!,
+        client.createMemoryType(
+          CreateMemoryTypeRequest.fromPartial({ type: `t${newId()}`, jsonSchema: JSON.stringify(SCHEMA), ...given }),
+          options(),
+        ),
+      type: async (given: Parameters<typeof CreateMemoryTypeRequest.fromPartial>[0] = {}): Promise<MemoryType> =>
+        (await as(principal).createType(given)).memoryType!,
       getType: async (id: string): Promise<MemoryType> => (await client.getMemoryType({ id }, options())).memoryType!,
-      listTypes: async (given: { page?: number; pageSize?: number } = {}): Promise<MemoryType[]> => (await client.listMemoryTypes(given, options())).items,
+      listTypes: async (given: { page?: number; pageSize?: number } = {}): Promise<MemoryType[]> =>
+        (await client.listMemoryTypes(given, options())).items,
       /** Sends what is given as the members of the body. */
       putType: async (id: string, body: Partial<UpdateMemoryTypeRequest>): Promise<MemoryType> =>
-        (await client.updateMemoryType(UpdateMemoryTypeRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id }), options())).memoryType!,
+        (
+          await client.updateMemoryType(
+            UpdateMemoryTypeRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id }),
+            options(),
+          )
+        ).memoryType!,
       deleteType: (id: string, ifMatch?: string) => client.deleteMemoryType({ id, ifMatch }, options()),
       createObject: (given: Partial<CreateMemoryObjectRequest>) =>
-        client.createMemoryObject(CreateMemoryObjectRequest.fromPartial({ key: newId(), content: '{"price":1}', ...given }), options()),
-      object: async (given: Partial<CreateMemoryObjectRequest>): Promise<MemoryObject> => (await as(principal).createObject(given)).memoryObject!,
-      getObject: async (id: string): Promise<MemoryObject> => (await client.getMemoryObject({ id }, options())).memoryObject!,
-      listObjects: (given: Partial<ListMemoryObjectsRequest> = {}) => client.listMemoryObjects(ListMemoryObjectsRequest.fromPartial(given), options()),
+        client.createMemoryObject(
+          CreateMemoryObjectRequest.fromPartial({ key: newId(), content: '{"price":1}', ...given }),
+          options(),
+        ),
+      object: async (given: Partial<CreateMemoryObjectRequest>): Promise<MemoryObject> =>
+        (await as(principal).createObject(given)).memoryObject!,
+      getObject: async (id: string): Promise<MemoryObject> =>
+        (await client.getMemoryObject({ id }, options())).memoryObject!,
+      listObjects: (given: Partial<ListMemoryObjectsRequest> = {}) =>
+        client.listMemoryObjects(ListMemoryObjectsRequest.fromPartial(given), options()),
       patchObject: async (id: string, body: Partial<UpdateMemoryObjectRequest>): Promise<MemoryObject> =>
-        (await client.updateMemoryObject(UpdateMemoryObjectRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id }), options())).memoryObject!,
+        (
+          await client.updateMemoryObject(
+            UpdateMemoryObjectRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id }),
+            options(),
+          )
+        ).memoryObject!,
       deleteObject: (id: string, ifMatch?: string) => client.deleteMemoryObject({ id, ifMatch }, options()),
     };
   }
   return {
-    running, as,
+    running,
+    as,
     /** A server token of a new organization. */
     organization: (given: Partial<Principal> = {}) => as(serverToken(newId(), given)),
     async restart() {

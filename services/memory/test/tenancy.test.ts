@@ -15,7 +15,11 @@ beforeAll(async () => {
 });
 afterAll(() => memory.stop());
 
-const outcome = async (work: Promise<unknown>): Promise<unknown> => work.then((answer) => ({ answer }), () => refusalOf(work));
+const outcome = async (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    (answer) => ({ answer }),
+    () => refusalOf(work),
+  );
 
 describe('an id of another organization is answered exactly as one that does not exist', () => {
   const cases: Record<string, (id: { type: string; object: string }) => Promise<unknown>> = {

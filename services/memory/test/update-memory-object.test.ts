@@ -22,7 +22,9 @@ describe('200', () => {
   });
   it('takes back what it gave', async () => {
     const { id, type, key, content } = await token.object({ typeId });
-    expect(await token.patchObject(id, { id: id.toUpperCase(), typeId, type: type.toLowerCase(), key, content })).toMatchObject({ id, key, content, revision: 2 });
+    expect(
+      await token.patchObject(id, { id: id.toUpperCase(), typeId, type: type.toLowerCase(), key, content }),
+    ).toMatchObject({ id, key, content, revision: 2 });
   });
   it('changes nothing when only what cannot change is sent, as it is', async () => {
     const before = await token.object({ typeId });
@@ -30,7 +32,9 @@ describe('200', () => {
   });
   it('lets 64 writers at once all through', async () => {
     const { id } = await token.object({ typeId });
-    const written = await Promise.all(Array.from({ length: 64 }, (_, n) => token.patchObject(id, { content: `{"price":${n}}` })));
+    const written = await Promise.all(
+      Array.from({ length: 64 }, (_, n) => token.patchObject(id, { content: `{"price":${n}}` })),
+    );
     expect(new Set(written.map(({ revision }) => revision)).size).toBe(64);
     const last = written.find(({ revision }) => revision === 65);
     expect(await token.getObject(id)).toEqual(last);
@@ -43,26 +47,41 @@ describe('400', () => {
     expect((await refusalOf(token.patchObject(id, {}))).reason).toBe('INVALID_REQUEST');
   });
   it.each([
-    ['id', { id: newId() }], ['typeId', { typeId: newId() }], ['typeId', { typeId: 'x' }], ['type', { type: 'Other' }], ['key', { key: 'other' }],
-    ['content', { content: 'null' }], ['content', { content: '[]' }], ['content', { content: undefined }],
+    ['id', { id: newId() }],
+    ['typeId', { typeId: newId() }],
+    ['typeId', { typeId: 'x' }],
+    ['type', { type: 'Other' }],
+    ['key', { key: 'other' }],
+    ['content', { content: 'null' }],
+    ['content', { content: '[]' }],
+    ['content', { content: undefined }],
   ])('names %s: %j', async (member, body) => {
     const before = await token.object({ typeId });
-    expect(await refusedFor(token.patchObject(before.id, { content: '{"price":2}', ...body }))).toEqual(['INVALID_REQUEST', `/${member}`]);
+    expect(await refusedFor(token.patchObject(before.id, { content: '{"price":2}', ...body }))).toEqual([
+      'INVALID_REQUEST',
+      `/${member}`,
+    ]);
     expect(await token.getObject(before.id)).toEqual(before);
   });
   it('names the place that breaks the schema', async () => {
     const before = await token.object({ typeId });
-    expect(await refusedFor(token.patchObject(before.id, { content: '{"price":"x"}' }))).toEqual(['INVALID_CONTENT', '/content/price']);
+    expect(await refusedFor(token.patchObject(before.id, { content: '{"price":"x"}' }))).toEqual([
+      'INVALID_CONTENT',
+      '/content/price',
+    ]);
     expect(await token.getObject(before.id)).toEqual(before);
   });
   it('says that If-Match is not supported', async () => {
     const { id } = await token.object({ typeId });
-    expect(await refusedFor(token.patchObject(id, { content: '{"price":2}', ifMatch: '*' }))).toEqual(['NOT_SUPPORTED', '/If-Match']);
+    expect(await refusedFor(token.patchObject(id, { content: '{"price":2}', ifMatch: '*' }))).toEqual([
+      'NOT_SUPPORTED',
+      '/If-Match',
+    ]);
   });
 });
 
 describe('404', () => {
-  it('is the same for a malformed, an unknown, a hidden and another organization\'s id', async () => {
+  it("is the same for a malformed, an unknown, a hidden and another organization's id", async () => {
     const hidden = await token.object({ typeId: (await token.type({ visibility: 'private' })).id });
     const other = memory.organization();
     const foreign = await other.object({ typeId: (await other.type()).id });

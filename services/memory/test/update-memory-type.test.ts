@@ -3,9 +3,13 @@ import { refusalOf, refusedFor, SCHEMA, startMemory, userOf, type Caller, type M
 
 let memory: Memory;
 let token: Caller;
-beforeAll(async () => { memory = await startMemory(); });
+beforeAll(async () => {
+  memory = await startMemory();
+});
 afterAll(() => memory.stop());
-beforeEach(() => { token = memory.organization(); });
+beforeEach(() => {
+  token = memory.organization();
+});
 
 describe('200', () => {
   it('changes what is given and leaves the rest', async () => {
@@ -17,18 +21,38 @@ describe('200', () => {
   });
   it('leaves a field that the mask does not name', async () => {
     const { id } = await token.type({ description: 'kept' });
-    expect(await token.putType(id, { description: 'lost', displayName: 'new', updateMask: ['displayName'] })).toMatchObject({ description: 'kept', displayName: 'new' });
+    expect(
+      await token.putType(id, { description: 'lost', displayName: 'new', updateMask: ['displayName'] }),
+    ).toMatchObject({ description: 'kept', displayName: 'new' });
   });
   it('raises the version when jsonSchema really changes, and only then', async () => {
     const { id } = await token.type({ jsonSchema: '{"type":"object","minProperties":1}' });
-    expect(await token.putType(id, { jsonSchema: '{ "minProperties": 1.0, "type": "object" }' })).toMatchObject({ version: 1, jsonSchema: '{ "minProperties": 1.0, "type": "object" }' });
-    expect(await token.putType(id, { displayName: 'x', visibility: 'private', description: 'y' })).toMatchObject({ version: 1 });
+    expect(await token.putType(id, { jsonSchema: '{ "minProperties": 1.0, "type": "object" }' })).toMatchObject({
+      version: 1,
+      jsonSchema: '{ "minProperties": 1.0, "type": "object" }',
+    });
+    expect(await token.putType(id, { displayName: 'x', visibility: 'private', description: 'y' })).toMatchObject({
+      version: 1,
+    });
     expect(await token.putType(id, { jsonSchema: '{"type":"object"}' })).toMatchObject({ version: 2 });
     expect(await token.putType(id, { jsonSchema: '{"type":"object"}' })).toMatchObject({ version: 2 });
   });
   it('takes back what it gave', async () => {
     const { id, type, displayName, description, visibility, jsonSchema, groupNames, relations } = await token.type();
-    expect(await token.putType(id, { id, type, displayName, description, visibility, jsonSchema, idSchema: 'null', embeddingSchema: 'null', groupNames, relations })).toMatchObject({ id, version: 1 });
+    expect(
+      await token.putType(id, {
+        id,
+        type,
+        displayName,
+        description,
+        visibility,
+        jsonSchema,
+        idSchema: 'null',
+        embeddingSchema: 'null',
+        groupNames,
+        relations,
+      }),
+    ).toMatchObject({ id, version: 1 });
   });
   it('renames, and its objects are found under the new name alone', async () => {
     const { id } = await token.type({ type: 'Old' });
@@ -60,7 +84,9 @@ describe('200', () => {
   });
   it('lets 30 writers at once all through', async () => {
     const { id } = await token.type();
-    const written = await Promise.all(Array.from({ length: 30 }, (_, n) => token.putType(id, { jsonSchema: `{"minProperties":${n}}` })));
+    const written = await Promise.all(
+      Array.from({ length: 30 }, (_, n) => token.putType(id, { jsonSchema: `{"minProperties":${n}}` })),
+    );
     expect(Math.max(...written.map(({ version }) => version))).toBe(31);
   });
 });
@@ -71,16 +97,25 @@ describe('400', () => {
     expect((await refusalOf(token.putType(id, {}))).reason).toBe('INVALID_REQUEST');
   });
   it.each([
-    ['id', { id: newId() }], ['type', { type: 'a b' }], ['displayName', { displayName: '' }],
-    ['visibility', { visibility: 'public' }], ['jsonSchema', { jsonSchema: '[]' }], ['jsonSchema', { jsonSchema: 'null' }], ['relations', { relations: 'null' }],
+    ['id', { id: newId() }],
+    ['type', { type: 'a b' }],
+    ['displayName', { displayName: '' }],
+    ['visibility', { visibility: 'public' }],
+    ['jsonSchema', { jsonSchema: '[]' }],
+    ['jsonSchema', { jsonSchema: 'null' }],
+    ['relations', { relations: 'null' }],
   ])('names %s: %j', async (member, body) => {
     const before = await token.type();
     expect(await refusedFor(token.putType(before.id, body))).toEqual(['INVALID_REQUEST', `/${member}`]);
     expect(await token.getType(before.id)).toEqual(before);
   });
   it.each([
-    ['/idSchema', { idSchema: '{"properties":["/a"]}' }], ['/embeddingSchema', { embeddingSchema: '{}' }], ['/groupNames', { groupNames: ['a'] }],
-    ['/relations', { relations: '[1]' }], ['/visibility', { visibility: 'group' }], ['/If-Match', { displayName: 'x', ifMatch: '"1"' }],
+    ['/idSchema', { idSchema: '{"properties":["/a"]}' }],
+    ['/embeddingSchema', { embeddingSchema: '{}' }],
+    ['/groupNames', { groupNames: ['a'] }],
+    ['/relations', { relations: '[1]' }],
+    ['/visibility', { visibility: 'group' }],
+    ['/If-Match', { displayName: 'x', ifMatch: '"1"' }],
   ])('says that %s is not supported', async (path, body) => {
     const { id } = await token.type();
     expect(await refusedFor(token.putType(id, body))).toEqual(['NOT_SUPPORTED', path]);
@@ -92,13 +127,14 @@ describe('400', () => {
 });
 
 describe('404', () => {
-  it('is the same for a malformed, an unknown, a hidden and another organization\'s id', async () => {
+  it("is the same for a malformed, an unknown, a hidden and another organization's id", async () => {
     const hidden = await token.type({ visibility: 'private' });
     const foreign = await memory.organization().type();
     const user = memory.as(userOf(token.principal.organizationId));
     const unknown = await refusalOf(user.putType(newId(), { displayName: 'x' }));
     expect(unknown.reason).toBe('NOT_FOUND');
-    for (const id of ['x', hidden.id, foreign.id]) expect(await refusalOf(user.putType(id, { displayName: 'x' }))).toEqual(unknown);
+    for (const id of ['x', hidden.id, foreign.id])
+      expect(await refusalOf(user.putType(id, { displayName: 'x' }))).toEqual(unknown);
     expect(await token.getType(hidden.id)).toEqual(hidden);
   });
 });
@@ -107,14 +143,23 @@ describe('409', () => {
   it('gives the id of the type that has the name', async () => {
     const taken = await token.type({ type: 'Taken' });
     const { id } = await token.type();
-    expect(await refusalOf(token.putType(id, { type: 'TAKEN' }))).toMatchObject({ reason: 'ALREADY_EXISTS', facts: { id: taken.id } });
+    expect(await refusalOf(token.putType(id, { type: 'TAKEN' }))).toMatchObject({
+      reason: 'ALREADY_EXISTS',
+      facts: { id: taken.id },
+    });
   });
   it('counts the objects that hold a schema in place; the same schema and other fields may be sent', async () => {
     const { id } = await token.type();
     const one = await token.object({ typeId: id });
     await token.object({ typeId: id });
-    expect(await refusalOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({ reason: 'SCHEMA_IN_USE', facts: { count: 2 } });
-    expect(await token.putType(id, { jsonSchema: JSON.stringify(SCHEMA, null, 1), displayName: 'x' })).toMatchObject({ version: 1, displayName: 'x' });
+    expect(await refusalOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({
+      reason: 'SCHEMA_IN_USE',
+      facts: { count: 2 },
+    });
+    expect(await token.putType(id, { jsonSchema: JSON.stringify(SCHEMA, null, 1), displayName: 'x' })).toMatchObject({
+      version: 1,
+      displayName: 'x',
+    });
     await token.deleteObject(one.id);
     expect(await refusalOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({ facts: { count: 1 } });
   });

@@ -9,20 +9,44 @@ import { parseDefinition } from './parse.ts';
 import type { Agent, AgentVersion } from './store.ts';
 import { agentMessage } from './view.ts';
 
-export async function applyAgent(deps: Pick<Deps, 'definitions' | 'clock'>, request: ApplyAgentRequest, context: CallContext): Promise<ApplyAgentResponse> {
+export async function applyAgent(
+  deps: Pick<Deps, 'definitions' | 'clock'>,
+  request: ApplyAgentRequest,
+  context: CallContext,
+): Promise<ApplyAgentResponse> {
   const organizationId = organizationOfCall(context);
-  const { definition: { name }, hash } = parseDefinition(request.definition);
+  const {
+    definition: { name },
+    hash,
+  } = parseDefinition(request.definition);
   const now = isoTime(deps.clock.now());
   const audit = agentAudit(context, 'agent.apply', name, now);
-  const version = (number: number): AgentVersion =>
-    ({ _id: newId(), organizationId, agent: name, version: number, hash, definition: request.definition, createdBy: context.principal.name, createdAt: now });
+  const version = (number: number): AgentVersion => ({
+    _id: newId(),
+    organizationId,
+    agent: name,
+    version: number,
+    hash,
+    definition: request.definition,
+    createdBy: context.principal.name,
+    createdAt: now,
+  });
 
   return persistently(context.signal, async () => {
     const agent = await deps.definitions.find(organizationId, name);
     if (!agent) {
       const created: Agent = {
-        _id: newId(), organizationId, name, state: 'draft', latestVersion: 1, publishedVersion: null, publishedVersionId: null,
-        runnable: false, revision: 1, createdAt: now, updatedAt: now,
+        _id: newId(),
+        organizationId,
+        name,
+        state: 'draft',
+        latestVersion: 1,
+        publishedVersion: null,
+        publishedVersionId: null,
+        runnable: false,
+        revision: 1,
+        createdAt: now,
+        updatedAt: now,
       };
       await deps.definitions.create(created, version(1), audit);
       return { agent: agentMessage(created), version: 1, changed: true };
@@ -32,6 +56,10 @@ export async function applyAgent(deps: Pick<Deps, 'definitions' | 'clock'>, requ
     if (newest?.hash === hash) return { agent: agentMessage(agent), version: newest.version, changed: false };
     const next = version(agent.latestVersion + 1);
     await deps.definitions.addVersion(agent, next, audit);
-    return { agent: agentMessage({ ...agent, latestVersion: next.version, updatedAt: now }), version: next.version, changed: true };
+    return {
+      agent: agentMessage({ ...agent, latestVersion: next.version, updatedAt: now }),
+      version: next.version,
+      changed: true,
+    };
   });
 }

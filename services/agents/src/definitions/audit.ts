@@ -4,8 +4,19 @@ import { actorOf, organizationOf } from 'platform/principal.ts';
 import type { Op } from 'platform/store/store.ts';
 
 /** The audit entry that rides with a change of an agent. */
-export const agentAudit = (context: CallContext, action: 'agent.apply' | 'agent.publish' | 'agent.retire', name: string, time: string): Op =>
+export const agentAudit = (
+  context: CallContext,
+  action: 'agent.apply' | 'agent.publish' | 'agent.retire',
+  name: string,
+  time: string,
+): Op =>
   auditOp({
-    source: '/agents', organizationId: organizationOf(context.principal), action, outcome: 'success',
-    actor: actorOf(context.principal), target: { type: 'agent', id: name }, requestId: context.requestId, time,
+    source: '/agents',
+    organizationId: organizationOf(context.principal),
+    action,
+    outcome: 'success',
+    actor: actorOf(context.principal),
+    target: { type: 'agent', id: name },
+    requestId: context.requestId,
+    time,
   });

@@ -7,7 +7,11 @@ import { versionMessage } from './view.ts';
 const NEWEST = 100;
 
 /** The newest hundred versions, newest first. */
-export async function listAgentVersions(deps: Pick<Deps, 'definitions'>, request: ListAgentVersionsRequest, context: CallContext): Promise<ListAgentVersionsResponse> {
+export async function listAgentVersions(
+  deps: Pick<Deps, 'definitions'>,
+  request: ListAgentVersionsRequest,
+  context: CallContext,
+): Promise<ListAgentVersionsResponse> {
   const versions = await deps.definitions.listVersions(organizationOfCall(context), request.name, NEWEST);
   if (versions.length === 0) throw new ServiceError('NOT_FOUND', 'Agent not found');
   return { versions: versions.map(versionMessage) };

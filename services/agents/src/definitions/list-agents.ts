@@ -4,7 +4,11 @@ import type { Deps } from '../deps.ts';
 import { agentMessage } from './view.ts';
 
 /** All agents of the organization in any state, by name. */
-export async function listAgents(deps: Pick<Deps, 'definitions'>, _request: ListAgentsRequest, context: CallContext): Promise<ListAgentsResponse> {
+export async function listAgents(
+  deps: Pick<Deps, 'definitions'>,
+  _request: ListAgentsRequest,
+  context: CallContext,
+): Promise<ListAgentsResponse> {
   const agents = await deps.definitions.list(organizationOfCall(context));
   return { agents: agents.map(agentMessage) };
 }

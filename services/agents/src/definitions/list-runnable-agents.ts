@@ -6,7 +6,9 @@ import { pricingOf, type Definition } from './rules.ts';
 import type { AgentVersion } from './store.ts';
 
 /** What `include` may name, and how it is read from a version. */
-const INCLUDABLE: { [K in Exclude<keyof RunnableAgent, 'name'>]-?: (definition: Definition, version: AgentVersion) => RunnableAgent[K] } = {
+const INCLUDABLE: {
+  [K in Exclude<keyof RunnableAgent, 'name'>]-?: (definition: Definition, version: AgentVersion) => RunnableAgent[K];
+} = {
   description: (definition) => definition.description ?? '',
   argumentsSchema: (definition) => JSON.stringify(definition.argumentsSchema ?? null),
   outputSchema: (definition) => JSON.stringify(definition.outputSchema ?? null),
@@ -16,20 +18,34 @@ const INCLUDABLE: { [K in Exclude<keyof RunnableAgent, 'name'>]-?: (definition: 
 const isIncludable = (name: string): name is keyof typeof INCLUDABLE => Object.hasOwn(INCLUDABLE, name);
 
 /** The agents that can be run through the API, by name. */
-export async function listRunnableAgents(deps: Pick<Deps, 'definitions'>, request: ListRunnableAgentsRequest, context: CallContext): Promise<ListRunnableAgentsResponse> {
+export async function listRunnableAgents(
+  deps: Pick<Deps, 'definitions'>,
+  request: ListRunnableAgentsRequest,
+  context: CallContext,
+): Promise<ListRunnableAgentsResponse> {
   const organizationId = organizationOfCall(context);
-  const included = request.include === undefined ? [] : request.include.split(',').map((name) => {
-    if (!isIncludable(name)) throw invalid('/include', `must be a comma-separated list of ${Object.keys(INCLUDABLE).join(', ')}`);
-    return name;
-  });
+  const included =
+    request.include === undefined
+      ? []
+      : request.include.split(',').map((name) => {
+          if (!isIncludable(name))
+            throw invalid('/include', `must be a comma-separated list of ${Object.keys(INCLUDABLE).join(', ')}`);
+          return name;
+        });
 
   const agents = await deps.definitions.listRunnable(organizationId);
   if (included.length === 0) return { agents: agents.map(({ name }) => ({ name })) };
-  const versions = await deps.definitions.findVersionsById(organizationId, agents.flatMap(({ publishedVersionId }) => publishedVersionId ?? []));
+  const versions = await deps.definitions.findVersionsById(
+    organizationId,
+    agents.flatMap(({ publishedVersionId }) => publishedVersionId ?? []),
+  );
   return {
     agents: versions.map((version) => {
       const definition = JSON.parse(version.definition) as Definition;
-      return { name: version.agent, ...Object.fromEntries(included.map((field) => [field, INCLUDABLE[field](definition, version)])) };
+      return {
+        name: version.agent,
+        ...Object.fromEntries(included.map((field) => [field, INCLUDABLE[field](definition, version)])),
+      };
     }),
   };
 }

@@ -13,7 +13,8 @@ const document = compileSchema(JSON.stringify(definitionSchema));
  * @throws ServiceError MALFORMED_JSON, INVALID_REQUEST, INVALID_SCHEMA; paths point into the document
  */
 export function parseDefinition(text: string): { definition: Definition; hash: string } {
-  if (Buffer.byteLength(text) > DEFINITION_BYTES) throw invalid('', `A definition has at most ${DEFINITION_BYTES} bytes`);
+  if (Buffer.byteLength(text) > DEFINITION_BYTES)
+    throw invalid('', `A definition has at most ${DEFINITION_BYTES} bytes`);
   const value = parseJson(text);
   refuse(document.validate(value), 'The definition document is not valid');
   const definition = value as Definition;
@@ -21,7 +22,13 @@ export function parseDefinition(text: string): { definition: Definition; hash: s
   for (const member of ['argumentsSchema', 'outputSchema'] as const) {
     if (definition[member]) compileSchema(JSON.stringify(definition[member]), { path: `/${member}` });
   }
-  refuse(checkExpression(definition.runtime.source).map(({ path, message }) => ({ path: `/runtime/source${path}`, message })), 'The expression is not valid');
+  refuse(
+    checkExpression(definition.runtime.source).map(({ path, message }) => ({
+      path: `/runtime/source${path}`,
+      message,
+    })),
+    'The expression is not valid',
+  );
   return { definition, hash: createHash('sha256').update(canonicalJson(value)).digest('hex') };
 }
 

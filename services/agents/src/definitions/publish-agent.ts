@@ -9,19 +9,31 @@ import { isRunnable, type Definition } from './rules.ts';
 import type { Agent } from './store.ts';
 import { agentMessage } from './view.ts';
 
-export async function publishAgent(deps: Pick<Deps, 'definitions' | 'clock'>, request: PublishAgentRequest, context: CallContext): Promise<PublishAgentResponse> {
+export async function publishAgent(
+  deps: Pick<Deps, 'definitions' | 'clock'>,
+  request: PublishAgentRequest,
+  context: CallContext,
+): Promise<PublishAgentResponse> {
   const organizationId = organizationOfCall(context);
   return persistently(context.signal, async () => {
     const agent = await deps.definitions.find(organizationId, request.name);
     if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
-    const version = await deps.definitions.findVersion(organizationId, agent.name, request.version ?? agent.latestVersion);
+    const version = await deps.definitions.findVersion(
+      organizationId,
+      agent.name,
+      request.version ?? agent.latestVersion,
+    );
     if (!version) throw new ServiceError('NOT_FOUND', 'Agent version not found');
-    if (agent.state === 'published' && agent.publishedVersion === version.version) return { agent: agentMessage(agent) };
+    if (agent.state === 'published' && agent.publishedVersion === version.version)
+      return { agent: agentMessage(agent) };
 
     const now = isoTime(deps.clock.now());
     const changes: Partial<Agent> = {
-      state: 'published', publishedVersion: version.version, publishedVersionId: version._id,
-      runnable: isRunnable(JSON.parse(version.definition) as Definition), updatedAt: now,
+      state: 'published',
+      publishedVersion: version.version,
+      publishedVersionId: version._id,
+      runnable: isRunnable(JSON.parse(version.definition) as Definition),
+      updatedAt: now,
     };
     await deps.definitions.change(agent, changes, agentAudit(context, 'agent.publish', agent.name, now));
     return { agent: agentMessage({ ...agent, ...changes }) };

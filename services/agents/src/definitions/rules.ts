@@ -50,7 +50,11 @@ export function pricingOf({ pricing = {} }: Definition): { base: number; max: nu
 export function priceOf(definition: Definition): Price {
   const { base, max, perUnit } = pricingOf(definition);
   if (max < base) throw invalid('/pricing/max', 'must not be less than base');
-  return { baseMicros: microsOf(base, '/pricing/base'), maxMicros: microsOf(max, '/pricing/max'), stepMicros: microsOf(perUnit.steps, '/pricing/perUnit/steps') };
+  return {
+    baseMicros: microsOf(base, '/pricing/base'),
+    maxMicros: microsOf(max, '/pricing/max'),
+    stepMicros: microsOf(perUnit.steps, '/pricing/perUnit/steps'),
+  };
 }
 
 function microsOf(credits: number, path: string): number {

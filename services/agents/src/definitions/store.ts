@@ -28,7 +28,10 @@ export interface AgentVersion extends OrganizationDocument {
   createdAt: string;
 }
 
-export const agents = collection<Agent>('agents', { scope: 'organization', indexes: [{ fields: ['name'], unique: true }] });
+export const agents = collection<Agent>('agents', {
+  scope: 'organization',
+  indexes: [{ fields: ['name'], unique: true }],
+});
 export const agentVersions = collection<AgentVersion>('agent_versions', {
   scope: 'organization',
   indexes: [{ fields: ['agent', 'version'], unique: true }],
@@ -42,8 +45,10 @@ export function openDefinitions(store: Store) {
     /** All of them, by name. */
     list: (organizationId: string) => store.find(organizationId, agents, {}, { sort: [['name', 'asc']] }),
     /** Those that can be run through the API, by name. */
-    listRunnable: (organizationId: string) => store.find(organizationId, agents, { state: 'published', runnable: true }, { sort: [['name', 'asc']] }),
-    findVersion: (organizationId: string, agent: string, version: number) => store.findOne(organizationId, agentVersions, { agent, version }),
+    listRunnable: (organizationId: string) =>
+      store.find(organizationId, agents, { state: 'published', runnable: true }, { sort: [['name', 'asc']] }),
+    findVersion: (organizationId: string, agent: string, version: number) =>
+      store.findOne(organizationId, agentVersions, { agent, version }),
     /** By name of their agents. */
     findVersionsById: (organizationId: string, ids: readonly string[]) =>
       store.find(organizationId, agentVersions, { _id: { in: ids } }, { sort: [['agent', 'asc']] }),
@@ -56,11 +61,20 @@ export function openDefinitions(store: Store) {
       store.apply(agent.organizationId, [insert(agents, agent), insert(agentVersions, version), audit]),
     /** A further version. */
     addVersion: (agent: Agent, version: AgentVersion, audit: Op) =>
-      store.apply(agent.organizationId, [changed(agent, { latestVersion: version.version, updatedAt: version.createdAt }), insert(agentVersions, version), audit]),
+      store.apply(agent.organizationId, [
+        changed(agent, { latestVersion: version.version, updatedAt: version.createdAt }),
+        insert(agentVersions, version),
+        audit,
+      ]),
     /** Publishes or retires. */
-    change: (agent: Agent, changes: Partial<Agent>, audit: Op) => store.apply(agent.organizationId, [changed(agent, changes), audit]),
+    change: (agent: Agent, changes: Partial<Agent>, audit: Op) =>
+      store.apply(agent.organizationId, [changed(agent, changes), audit]),
   };
 }
 
 const changed = (agent: Agent, set: Partial<Agent>): Op =>
-  update(agents, { _id: agent._id, organizationId: agent.organizationId, revision: agent.revision }, { set, increment: { revision: 1 } });
+  update(
+    agents,
+    { _id: agent._id, organizationId: agent.organizationId, revision: agent.revision },
+    { set, increment: { revision: 1 } },
+  );

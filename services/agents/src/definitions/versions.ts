@@ -51,9 +51,11 @@ async function load(definitions: Definitions, organizationId: string, versionId:
   };
 }
 
-const compiled = (schema?: Record<string, unknown>): CompiledSchema | undefined => schema && compileSchema(JSON.stringify(schema));
+const compiled = (schema?: Record<string, unknown>): CompiledSchema | undefined =>
+  schema && compileSchema(JSON.stringify(schema));
 
 function checkNoArgs(value: unknown): Violation[] {
-  const none = value === null || (typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0);
+  const none =
+    value === null || (typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0);
   return none ? [] : [{ path: '/args', message: 'must be {} or null, as this agent takes no arguments' }];
 }

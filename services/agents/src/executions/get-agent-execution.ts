@@ -5,7 +5,11 @@ import type { Deps } from '../deps.ts';
 import { summaryOf } from './view.ts';
 
 /** Args, output and messages are gone after their own, shorter retention. */
-export async function getAgentExecution({ executions }: Pick<Deps, 'executions'>, request: GetAgentExecutionRequest, context: CallContext): Promise<GetAgentExecutionResponse> {
+export async function getAgentExecution(
+  { executions }: Pick<Deps, 'executions'>,
+  request: GetAgentExecutionRequest,
+  context: CallContext,
+): Promise<GetAgentExecutionResponse> {
   const organizationId = organizationOfCall(context);
   const execution = await executions.find(organizationId, request.id);
   if (!execution) throw new ServiceError('NOT_FOUND', 'Agent execution not found');
@@ -13,7 +17,9 @@ export async function getAgentExecution({ executions }: Pick<Deps, 'executions'>
   return {
     agentExecution: {
       ...summaryOf(execution),
-      args: payload?.args, output: payload?.output ?? undefined, messages: JSON.parse(payload?.messages ?? '[]'),
+      args: payload?.args,
+      output: payload?.output ?? undefined,
+      messages: JSON.parse(payload?.messages ?? '[]'),
     },
   };
 }

@@ -15,13 +15,22 @@ const FIRST_BEAT_MS = 250;
  * Extends lease and reservation of a run every third of the lease. A beat that fails is made up for by the next.
  * @param begunAt ISO time at which a runner took it, null while it waits
  */
-export function startHeartbeat(deps: Pick<Deps, 'credits' | 'executions' | 'config' | 'log'>, execution: Execution, begunAt: () => string | null, call: CallOptions): Heartbeat {
+export function startHeartbeat(
+  deps: Pick<Deps, 'credits' | 'executions' | 'config' | 'log'>,
+  execution: Execution,
+  begunAt: () => string | null,
+  call: CallOptions,
+): Heartbeat {
   const lost = new AbortController();
   const { _id: id, requestId } = execution;
   const failed = (what: string) => (error: unknown) => deps.log.warn({ error, agentExecutionId: id, requestId }, what);
   const beat = (): void => {
-    deps.credits.extend({ id, ttlMs: deps.config.RESERVATION_TTL_MS }, call).catch(failed('the reservation was not extended'));
-    deps.executions.beat({ ...execution, startedAt: begunAt() }).then((owned) => { if (!owned) lost.abort(); }, failed('the lease was not extended'));
+    deps.credits
+      .extend({ id, ttlMs: deps.config.RESERVATION_TTL_MS }, call)
+      .catch(failed('the reservation was not extended'));
+    deps.executions.beat({ ...execution, startedAt: begunAt() }).then((owned) => {
+      if (!owned) lost.abort();
+    }, failed('the lease was not extended'));
   };
   const intervalMs = deps.config.RUN_LEASE_MS / 3;
   const first = setTimeout(beat, Math.min(FIRST_BEAT_MS, intervalMs));

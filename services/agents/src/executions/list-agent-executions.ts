@@ -7,7 +7,11 @@ import { checkPageSize, checkStatus } from './rules.ts';
 import { summaryOf } from './view.ts';
 
 /** Newest first. Following the cursor neither repeats nor skips a run while others are recorded. */
-export async function listAgentExecutions({ executions }: Pick<Deps, 'executions'>, request: ListAgentExecutionsRequest, context: CallContext): Promise<ListAgentExecutionsResponse> {
+export async function listAgentExecutions(
+  { executions }: Pick<Deps, 'executions'>,
+  request: ListAgentExecutionsRequest,
+  context: CallContext,
+): Promise<ListAgentExecutionsResponse> {
   const pageSize = checkPageSize(request.pageSize);
   const filter = {
     ...(request.agent !== undefined && { agent: request.agent }),
@@ -16,7 +20,10 @@ export async function listAgentExecutions({ executions }: Pick<Deps, 'executions
   const before = request.cursor === undefined ? undefined : idOfCursor(request.cursor);
   const found = await executions.list(organizationOfCall(context), filter, { before, limit: pageSize + 1 });
   const page = found.slice(0, pageSize);
-  return { items: page.map(summaryOf), nextCursor: found.length > pageSize ? cursorOf(page.at(-1)?._id ?? '') : undefined };
+  return {
+    items: page.map(summaryOf),
+    nextCursor: found.length > pageSize ? cursorOf(page.at(-1)?._id ?? '') : undefined,
+  };
 }
 
 const cursorOf = (id: string): string => Buffer.from(id).toString('base64url');

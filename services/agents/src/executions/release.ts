@@ -21,7 +21,15 @@ const LONGEST_PAUSE_MS = 5_000;
 const OUTSTANDING_MAX = 1_000;
 
 /** @param ttlMs after which a reservation has expired by itself */
-export function openReleases({ ttlMs, log, most = OUTSTANDING_MAX }: { ttlMs: number; log: Log; most?: number }): Releases {
+export function openReleases({
+  ttlMs,
+  log,
+  most = OUTSTANDING_MAX,
+}: {
+  ttlMs: number;
+  log: Log;
+  most?: number;
+}): Releases {
   const outstanding = new Set<string>();
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -29,7 +37,11 @@ export function openReleases({ ttlMs, log, most = OUTSTANDING_MAX }: { ttlMs: nu
   /** Rejects when it is to stop. */
   async function repeat(release: () => Promise<boolean>): Promise<boolean> {
     const until = performance.now() + ttlMs;
-    for (let pauseMs = FIRST_PAUSE_MS; performance.now() + pauseMs < until; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    for (
+      let pauseMs = FIRST_PAUSE_MS;
+      performance.now() + pauseMs < until;
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
+    ) {
       await delay(pauseMs, undefined, { ref: false, signal });
       if (await release()) return true;
     }
@@ -39,14 +51,17 @@ export function openReleases({ ttlMs, log, most = OUTSTANDING_MAX }: { ttlMs: nu
   return {
     async begin(credits, id, call) {
       const release = (): Promise<boolean> => credits.release({ id }, call).then(() => true, isFinal);
-      const expires = (): void => log.warn({ agentExecutionId: id, requestId: call.requestId }, 'not released; the reservation will expire');
+      const expires = (): void =>
+        log.warn({ agentExecutionId: id, requestId: call.requestId }, 'not released; the reservation will expire');
       if (await release()) return;
       if (signal.aborted || outstanding.size >= most) return expires();
       outstanding.add(id);
-      void repeat(release).catch(() => false).then((over) => {
-        outstanding.delete(id);
-        if (!over) expires();
-      });
+      void repeat(release)
+        .catch(() => false)
+        .then((over) => {
+          outstanding.delete(id);
+          if (!over) expires();
+        });
     },
     get outstanding() {
       return outstanding.size;

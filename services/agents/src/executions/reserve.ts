@@ -13,11 +13,24 @@ type ReserveDeps = Pick<Deps, 'credits' | 'releases' | 'executions' | 'refusals'
  * Sets the highest price of the run aside. When that fails nothing was run or charged: the record and its claim are taken back.
  * @throws ServiceError INSUFFICIENT_CREDITS, TOO_MANY_RUNS, UNAVAILABLE, OUTCOME_UNKNOWN when the record may have stayed
  */
-export async function reserve(deps: ReserveDeps, execution: Execution, maxMicros: number, context: CallContext): Promise<void> {
+export async function reserve(
+  deps: ReserveDeps,
+  execution: Execution,
+  maxMicros: number,
+  context: CallContext,
+): Promise<void> {
   const call = { principal: context.principal, requestId: context.requestId };
   let answer: ReserveResponse;
   try {
-    answer = await deps.credits.reserve({ id: execution._id, amountMicros: maxMicros, ttlMs: deps.config.RESERVATION_TTL_MS, maxOpen: deps.config.RUNS_AT_ONCE }, call);
+    answer = await deps.credits.reserve(
+      {
+        id: execution._id,
+        amountMicros: maxMicros,
+        ttlMs: deps.config.RESERVATION_TTL_MS,
+        maxOpen: deps.config.RUNS_AT_ONCE,
+      },
+      call,
+    );
   } catch (cause) {
     // The reservation may be open all the same; without a release it would hold the credits until it expires.
     void deps.releases.begin(deps.credits, execution._id, call);
@@ -31,13 +44,26 @@ export async function reserve(deps: ReserveDeps, execution: Execution, maxMicros
     const facts = { needed: maxMicros / 1e6, available: answer.availableMicros / 1e6 };
     throw refused(deps, context, 'INSUFFICIENT_CREDITS', { facts });
   }
-  if (answer.outcome === 'TOO_MANY_OPEN') throw refused(deps, context, 'TOO_MANY_RUNS', { headers: { 'Retry-After': '1' } });
+  if (answer.outcome === 'TOO_MANY_OPEN')
+    throw refused(deps, context, 'TOO_MANY_RUNS', { headers: { 'Retry-After': '1' } });
   throw unavailable(new Error(`reservation ${execution._id} answered ${answer.outcome}`));
 }
 
-const unavailable = (cause: unknown): ServiceError => new ServiceError('UNAVAILABLE', 'Credits are not available', { headers: { 'Retry-After': '1' }, cause });
+const unavailable = (cause: unknown): ServiceError =>
+  new ServiceError('UNAVAILABLE', 'Credits are not available', { headers: { 'Retry-After': '1' }, cause });
 
-function refused({ refusals, clock }: Pick<ReserveDeps, 'refusals' | 'clock'>, { principal, requestId }: CallContext, reason: KnownReason, extras: ConstructorParameters<typeof ServiceError>[2]): ServiceError {
-  refusals.note({ organizationId: principal.organizationId, actor: actorOf(principal), code: codeOf(reason), requestId, time: isoTime(clock.now()) });
+function refused(
+  { refusals, clock }: Pick<ReserveDeps, 'refusals' | 'clock'>,
+  { principal, requestId }: CallContext,
+  reason: KnownReason,
+  extras: ConstructorParameters<typeof ServiceError>[2],
+): ServiceError {
+  refusals.note({
+    organizationId: principal.organizationId,
+    actor: actorOf(principal),
+    code: codeOf(reason),
+    requestId,
+    time: isoTime(clock.now()),
+  });
   return new ServiceError(reason, undefined, extras);
 }

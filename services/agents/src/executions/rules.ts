@@ -15,7 +15,11 @@ export interface End {
   steps: number;
 }
 
-export const INTERRUPTED: End = { status: 'interrupted', error: { reason: 'INTERNAL', message: 'The run was interrupted by the platform' }, steps: 0 };
+export const INTERRUPTED: End = {
+  status: 'interrupted',
+  error: { reason: 'INTERNAL', message: 'The run was interrupted by the platform' },
+  steps: 0,
+};
 
 /** A fault of the platform costs nothing: its reservation is released, not settled. */
 export const isPlatformFault = ({ error }: Pick<End, 'error'>): boolean => error?.reason === 'INTERNAL';
@@ -42,11 +46,15 @@ export function checkRunRequest(request: { agentName?: string; args?: string; id
   if (agentName === undefined) throw invalid('/agentName', 'is required');
   if (argsText === undefined) throw invalid('/args', 'is required');
   if (Buffer.byteLength(argsText) > ARGS_BYTES) throw invalid('/args', `must have at most ${ARGS_BYTES} bytes as JSON`);
-  if (key !== undefined && (key.length < 1 || key.length > 255)) throw invalid('', 'Idempotency-Key must have 1 to 255 characters');
+  if (key !== undefined && (key.length < 1 || key.length > 255))
+    throw invalid('', 'Idempotency-Key must have 1 to 255 characters');
   try {
     return { agentName, args: JSON.parse(argsText), argsText, key };
   } catch (cause) {
-    throw new ServiceError('MALFORMED_JSON', 'args is not valid JSON', { details: [{ path: '/args', message: 'is not valid JSON' }], cause });
+    throw new ServiceError('MALFORMED_JSON', 'args is not valid JSON', {
+      details: [{ path: '/args', message: 'is not valid JSON' }],
+      cause,
+    });
   }
 }
 
@@ -55,7 +63,8 @@ const PAGE_SIZE = { default: 20, max: 100 };
 /** @throws ServiceError 400 */
 export function checkPageSize(given: number | undefined): number {
   const pageSize = given ?? PAGE_SIZE.default;
-  if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > PAGE_SIZE.max) throw invalid('/pageSize', `must be an integer from 1 to ${PAGE_SIZE.max}`);
+  if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > PAGE_SIZE.max)
+    throw invalid('/pageSize', `must be an integer from 1 to ${PAGE_SIZE.max}`);
   return pageSize;
 }
 

@@ -1,6 +1,17 @@
 import type { KnownReason } from 'platform/errors.ts';
 import type { Actor } from 'platform/principal.ts';
-import { collection, insert, remove, update, DuplicateKey, ExpectationFailed, type Expectation, type Op, type OrganizationDocument, type Store } from 'platform/store/store.ts';
+import {
+  collection,
+  insert,
+  remove,
+  update,
+  DuplicateKey,
+  ExpectationFailed,
+  type Expectation,
+  type Op,
+  type OrganizationDocument,
+  type Store,
+} from 'platform/store/store.ts';
 import { ACTIVE, ENDED, type Status } from './rules.ts';
 
 /** The light record that lists read. Its `_id` is the id of its reservation of credits, too. */
@@ -49,7 +60,10 @@ export const executions = collection<Execution>('executions', {
   indexes: [{ fields: ['_id'] }, { fields: ['agent', '_id'] }, { fields: ['status', '_id'] }],
   platformIndexes: [{ fields: ['leaseUntil'] }, { fields: ['createdAt'] }],
 });
-export const executionPayloads = collection<ExecutionPayload>('execution_payloads', { scope: 'organization', platformIndexes: [{ fields: ['createdAt'] }] });
+export const executionPayloads = collection<ExecutionPayload>('execution_payloads', {
+  scope: 'organization',
+  platformIndexes: [{ fields: ['createdAt'] }],
+});
 export const runKeys = collection<RunKey>('run_keys', {
   scope: 'organization',
   indexes: [{ fields: ['key'], unique: true }],
@@ -70,21 +84,38 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
       throw error;
     }
   }
-  const owned = ({ _id, owner, epoch }: Execution): Expectation<Execution> => ({ _id, owner, epoch, status: { in: ACTIVE } });
+  const owned = ({ _id, owner, epoch }: Execution): Expectation<Execution> => ({
+    _id,
+    owner,
+    epoch,
+    status: { in: ACTIVE },
+  });
 
   return {
     find: (organizationId: string, id: string) => store.findOne(organizationId, executions, { _id: id }),
     findPayload: (organizationId: string, id: string) => store.findOne(organizationId, executionPayloads, { _id: id }),
     findRunKey: (organizationId: string, key: string) => store.findOne(organizationId, runKeys, { key }),
     /** Newest first, those before the id `before`. */
-    list: (organizationId: string, filter: { agent?: string; status?: Status }, { before, limit }: { before?: string; limit: number }) =>
-      store.find(organizationId, executions, filter, { sort: [['_id', 'desc']], limit, ...(before !== undefined && { after: [before] }) }),
+    list: (
+      organizationId: string,
+      filter: { agent?: string; status?: Status },
+      { before, limit }: { before?: string; limit: number },
+    ) =>
+      store.find(organizationId, executions, filter, {
+        sort: [['_id', 'desc']],
+        limit,
+        ...(before !== undefined && { after: [before] }),
+      }),
 
     /** Writes the record and its claim on a key. False: the key is another execution's. */
     async record(execution: Omit<Execution, 'leaseUntil'>, payload: ExecutionPayload, key?: RunKey): Promise<boolean> {
       const recorded = { ...execution, leaseUntil: await leaseUntil() };
       try {
-        await store.apply(execution.organizationId, [insert(executions, recorded), insert(executionPayloads, payload), ...(key ? [insert(runKeys, key)] : [])]);
+        await store.apply(execution.organizationId, [
+          insert(executions, recorded),
+          insert(executionPayloads, payload),
+          ...(key ? [insert(runKeys, key)] : []),
+        ]);
         return true;
       } catch (error) {
         if (error instanceof DuplicateKey && error.collection === runKeys.name) return false;
@@ -94,14 +125,29 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
 
     /** Takes back a record whose run never started; its key is free again. */
     withdraw: (execution: Execution) =>
-      applied(execution.organizationId, [remove(executions, owned(execution)), remove(executionPayloads, { _id: execution._id }), ...freed(execution)]),
+      applied(execution.organizationId, [
+        remove(executions, owned(execution)),
+        remove(executionPayloads, { _id: execution._id }),
+        ...freed(execution),
+      ]),
 
     /** Extends the lease and shows a run that has begun as running. False: the run is no longer its owner's. */
     beat: async (execution: Execution) =>
-      applied(execution.organizationId, [update(executions, owned(execution), { set: { ...(execution.startedAt !== null && { status: 'running', startedAt: execution.startedAt }), leaseUntil: await leaseUntil() } })]),
+      applied(execution.organizationId, [
+        update(executions, owned(execution), {
+          set: {
+            ...(execution.startedAt !== null && { status: 'running', startedAt: execution.startedAt }),
+            leaseUntil: await leaseUntil(),
+          },
+        }),
+      ]),
 
     /** The owner's end of a run, with its events. False: the run was no longer its owner's, nothing is written. */
-    finish: (ended: Execution, { output, messages }: Pick<ExecutionPayload, 'output' | 'messages'>, events: readonly Op[]) =>
+    finish: (
+      ended: Execution,
+      { output, messages }: Pick<ExecutionPayload, 'output' | 'messages'>,
+      events: readonly Op[],
+    ) =>
       applied(ended.organizationId, [
         update(executions, owned(ended), { set: endOf(ended) }),
         update(executionPayloads, { _id: ended._id }, { set: { output, messages } }),
@@ -112,20 +158,38 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
     /** The reaper's end of a run that it saw abandoned. False: a heartbeat or another end came first. */
     takeOver: async (abandoned: Execution, ended: Execution, events: readonly Op[]) =>
       applied(ended.organizationId, [
-        update(executions, seen(abandoned), { set: { ...endOf(ended), epoch: abandoned.epoch + 1, leaseUntil: await leaseUntil() } }),
+        update(executions, seen(abandoned), {
+          set: { ...endOf(ended), epoch: abandoned.epoch + 1, leaseUntil: await leaseUntil() },
+        }),
         ...freed(abandoned),
         ...events,
       ]),
 
     /** Leases the settlement of an ended run. False: another was first. */
     takeSettlement: async (unsettled: Execution) =>
-      applied(unsettled.organizationId, [update(executions, seen(unsettled), { set: { leaseUntil: await leaseUntil() } })]),
+      applied(unsettled.organizationId, [
+        update(executions, seen(unsettled), { set: { leaseUntil: await leaseUntil() } }),
+      ]),
 
     /** Its credits are settled: nothing is left to do. */
-    settled: ({ organizationId, _id }: Execution) => applied(organizationId, [update(executions, { _id, status: { in: ENDED } }, { set: { leaseUntil: null } })]),
+    settled: ({ organizationId, _id }: Execution) =>
+      applied(organizationId, [update(executions, { _id, status: { in: ENDED } }, { set: { leaseUntil: null } })]),
   };
 }
 
-const seen = ({ _id, epoch, status, leaseUntil }: Execution): Expectation<Execution> => ({ _id, epoch, status, leaseUntil });
-const endOf = ({ status, error, chargeMicros, steps, startedAt, finishedAt }: Execution): Partial<Execution> => ({ status, error, chargeMicros, steps, startedAt, finishedAt });
-const freed = ({ runKeyId }: Execution): Op[] => (runKeyId === null ? [] : [remove(runKeys, { _id: runKeyId }, { optional: true })]);
+const seen = ({ _id, epoch, status, leaseUntil }: Execution): Expectation<Execution> => ({
+  _id,
+  epoch,
+  status,
+  leaseUntil,
+});
+const endOf = ({ status, error, chargeMicros, steps, startedAt, finishedAt }: Execution): Partial<Execution> => ({
+  status,
+  error,
+  chargeMicros,
+  steps,
+  startedAt,
+  finishedAt,
+});
+const freed = ({ runKeyId }: Execution): Op[] =>
+  runKeyId === null ? [] : [remove(runKeys, { _id: runKeyId }, { optional: true })];

@@ -8,7 +8,11 @@ import type { Execution } from './store.ts';
  */
 export async function withdraw({ executions }: Pick<Deps, 'executions'>, execution: Execution): Promise<void> {
   const stays = (cause: unknown): never => {
-    throw new ServiceError('OUTCOME_UNKNOWN', undefined, { facts: { success: false, sessionId: execution.sessionId, agentExecutionId: execution._id }, cause });
+    throw new ServiceError('OUTCOME_UNKNOWN', undefined, {
+      facts: { success: false, sessionId: execution.sessionId, agentExecutionId: execution._id },
+      cause,
+    });
   };
-  if (!(await executions.withdraw(execution).catch(stays))) stays(new Error(`the reaper took execution ${execution._id}`));
+  if (!(await executions.withdraw(execution).catch(stays)))
+    stays(new Error(`the reaper took execution ${execution._id}`));
 }

@@ -23,7 +23,11 @@ export const reaper = (deps: ReaperDeps): Job => ({
   async run(signal) {
     let count = 0;
     while (!signal.aborted) {
-      const overdue = await deps.platformStore.find(collection, { leaseUntil: { lt: await deps.platformStore.now() } }, { sort: [['leaseUntil', 'asc']], limit: BATCH });
+      const overdue = await deps.platformStore.find(
+        collection,
+        { leaseUntil: { lt: await deps.platformStore.now() } },
+        { sort: [['leaseUntil', 'asc']], limit: BATCH },
+      );
       for (const execution of overdue) if (!signal.aborted && (await reap(deps, execution))) count += 1;
       if (overdue.length < BATCH) break;
     }
@@ -33,14 +37,19 @@ export const reaper = (deps: ReaperDeps): Job => ({
 
 /** True when nothing is left to do for this execution, by our hand. */
 async function reap(deps: ReaperDeps, execution: Execution): Promise<boolean> {
-  const ended = isActive(execution) ? await interrupt(deps, execution) : (await deps.executions.takeSettlement(execution)) && execution;
+  const ended = isActive(execution)
+    ? await interrupt(deps, execution)
+    : (await deps.executions.takeSettlement(execution)) && execution;
   if (!ended) return false;
   try {
     await settle(deps, ended, { principal: servicePrincipal('agents', ended.organizationId), requestId: newId() });
     return true;
   } catch (error) {
     if (isFinal(error)) {
-      deps.log.error({ error, agentExecutionId: ended._id, organizationId: ended.organizationId, chargeMicros: ended.chargeMicros }, 'never settled: credits does not know its reservation any more');
+      deps.log.error(
+        { error, agentExecutionId: ended._id, organizationId: ended.organizationId, chargeMicros: ended.chargeMicros },
+        'never settled: credits does not know its reservation any more',
+      );
       await deps.executions.settled(ended);
       return true;
     }
@@ -49,7 +58,10 @@ async function reap(deps: ReaperDeps, execution: Execution): Promise<boolean> {
   }
 }
 
-async function interrupt({ executions, clock }: Pick<ReaperDeps, 'executions' | 'clock'>, abandoned: Execution): Promise<Execution | false> {
+async function interrupt(
+  { executions, clock }: Pick<ReaperDeps, 'executions' | 'clock'>,
+  abandoned: Execution,
+): Promise<Execution | false> {
   const finishedAt = isoTime(clock.now());
   const ended: Execution = { ...abandoned, ...INTERRUPTED, chargeMicros: 0, finishedAt };
   return (await executions.takeOver(abandoned, ended, endEvents(ended, finishedAt))) && ended;

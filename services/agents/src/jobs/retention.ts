@@ -17,13 +17,20 @@ export const retention = (deps: RetentionDeps): Job => ({
   async run(signal) {
     const { IDEMPOTENCY_KEY_TTL_MS, PAYLOAD_RETENTION_DAYS, EXECUTION_RETENTION_DAYS } = deps.config;
     const past = (ageMs: number) => ({ createdAt: { lt: isoTime(deps.clock.now() - ageMs) } });
-    return await removeAll(deps, runKeys, past(IDEMPOTENCY_KEY_TTL_MS), signal)
-      + await removeAll(deps, executionPayloads, past(PAYLOAD_RETENTION_DAYS * DAY_MS), signal)
-      + await removeAll(deps, executions, { ...past(EXECUTION_RETENTION_DAYS * DAY_MS), leaseUntil: null }, signal);
+    return (
+      (await removeAll(deps, runKeys, past(IDEMPOTENCY_KEY_TTL_MS), signal)) +
+      (await removeAll(deps, executionPayloads, past(PAYLOAD_RETENTION_DAYS * DAY_MS), signal)) +
+      (await removeAll(deps, executions, { ...past(EXECUTION_RETENTION_DAYS * DAY_MS), leaseUntil: null }, signal))
+    );
   },
 });
 
-async function removeAll<D extends Document>({ platformStore }: RetentionDeps, collection: Collection<D>, filter: Filter<D>, signal: AbortSignal): Promise<number> {
+async function removeAll<D extends Document>(
+  { platformStore }: RetentionDeps,
+  collection: Collection<D>,
+  filter: Filter<D>,
+  signal: AbortSignal,
+): Promise<number> {
   let count = 0;
   while (!signal.aborted) {
     const batch = await platformStore.find(collection, filter, { limit: BATCH });

@@ -27,7 +27,8 @@ class Fault extends Error {}
 function sentence(error: unknown): string {
   if (error instanceof Fault) return error.message;
   const { code, message, position } = error as { code?: unknown; message?: unknown; position?: unknown };
-  if (typeof code !== 'string' || !/^[STD]\d{4}$/.test(code) || typeof message !== 'string') return 'The expression failed';
+  if (typeof code !== 'string' || !/^[STD]\d{4}$/.test(code) || typeof message !== 'string')
+    return 'The expression failed';
   const short = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message;
   if (code === 'D3137' || code === 'D3141') return short;
   const where = typeof position === 'number' ? ` (${code} at character ${position})` : ` (${code})`;
@@ -41,7 +42,9 @@ export function checkExpression(source: string): Violation[] {
     checkPatterns(jsonata(source).ast());
     return [];
   } catch (error) {
-    return [{ path: '', message: error instanceof RangeError ? 'The expression is nested too deeply' : sentence(error) }];
+    return [
+      { path: '', message: error instanceof RangeError ? 'The expression is nested too deeply' : sentence(error) },
+    ];
   }
 }
 
@@ -62,10 +65,20 @@ function checkPatterns(root: unknown): void {
  * function (a huge join, a costly signature) only ending the process stops, so this runs in a process that can be ended.
  * @param onSteps called every 10,000 steps, also while nothing else of the process runs
  */
-export async function evaluateExpression(source: string, argsText: string, limits: ExpressionLimits, onSteps: (steps: number) => void): Promise<ExpressionResult> {
+export async function evaluateExpression(
+  source: string,
+  argsText: string,
+  limits: ExpressionLimits,
+  onSteps: (steps: number) => void,
+): Promise<ExpressionResult> {
   let steps = 0;
   try {
-    const expression = jsonata(source, { timeout: limits.wallMs, stack: MAX_DEPTH, sequence: MAX_SEQUENCE, RegexEngine: Linear as unknown as RegExpConstructor });
+    const expression = jsonata(source, {
+      timeout: limits.wallMs,
+      stack: MAX_DEPTH,
+      sequence: MAX_SEQUENCE,
+      RegexEngine: Linear as unknown as RegExpConstructor,
+    });
     expression.assign(Symbol.for('jsonata.__evaluate_entry') as unknown as string, () => {
       if (steps === limits.maxSteps) throw new Fault(`The expression takes more than ${limits.maxSteps} steps`);
       if (++steps % REPORT_STEPS === 0) onSteps(steps);
@@ -79,7 +92,11 @@ export async function evaluateExpression(source: string, argsText: string, limit
     return { outcome: 'succeeded', outputText: jsonText(output, limits.outputBytes), steps };
   } catch (error) {
     if ((error as { code?: unknown }).code === 'D1012') return { outcome: 'timed_out', steps };
-    return { outcome: 'failed', message: error instanceof RangeError ? 'The expression asks for too much at once' : sentence(error), steps };
+    return {
+      outcome: 'failed',
+      message: error instanceof RangeError ? 'The expression asks for too much at once' : sentence(error),
+      steps,
+    };
   }
 }
 
@@ -106,7 +123,8 @@ function jsonText(output: unknown, maxBytes: number): string {
 
   function write(value: unknown, level: number): void {
     if (level > MAX_OUTPUT_LEVELS) throw new Fault(`The output has more than ${MAX_OUTPUT_LEVELS} levels`);
-    if (value === null || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))) return add(String(value));
+    if (value === null || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value)))
+      return add(String(value));
     if (typeof value === 'string') return add(value.length > maxBytes ? value : JSON.stringify(value));
     if (Array.isArray(value)) {
       value.forEach((item: unknown, i) => {
@@ -115,7 +133,8 @@ function jsonText(output: unknown, maxBytes: number): string {
       });
       return add(value.length === 0 ? '[]' : ']');
     }
-    if (typeof value !== 'object' || '_jsonata_lambda' in value || '_jsonata_function' in value) throw new Fault('The output holds something that is not JSON, such as a function');
+    if (typeof value !== 'object' || '_jsonata_lambda' in value || '_jsonata_function' in value)
+      throw new Fault('The output holds something that is not JSON, such as a function');
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
     members.forEach(([name, member], i) => {
       add(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
@@ -133,7 +152,10 @@ function linear({ source, flags }: RegExp): RE2JS {
   let pattern = patterns.get(key);
   if (!pattern) {
     try {
-      pattern = RE2JS.compile(RE2JS.translateRegExp(source), (flags.includes('i') ? RE2JS.CASE_INSENSITIVE : 0) | (flags.includes('m') ? RE2JS.MULTILINE : 0));
+      pattern = RE2JS.compile(
+        RE2JS.translateRegExp(source),
+        (flags.includes('i') ? RE2JS.CASE_INSENSITIVE : 0) | (flags.includes('m') ? RE2JS.MULTILINE : 0),
+      );
     } catch {
       throw new Fault('A regular expression cannot be matched in linear time (no look-around, no back-references)');
     }
@@ -158,7 +180,10 @@ class Linear {
       return null;
     }
     this.lastIndex = matcher.end();
-    const groups = Array.from({ length: matcher.groupCount() + 1 }, (_, i) => matcher.group(i) ?? undefined) as [string, ...string[]];
+    const groups = Array.from({ length: matcher.groupCount() + 1 }, (_, i) => matcher.group(i) ?? undefined) as [
+      string,
+      ...string[],
+    ];
     return Object.assign(groups, { index: matcher.start(), input: text });
   }
 

@@ -50,7 +50,17 @@ interface Waiting extends Evaluation {
 }
 
 /** A pool of child processes, started when first needed. A runner is replaced after `recycleAfter` runs, and whenever it had to be ended. */
-export function startRunnerPool({ size, queueLimit, log, recycleAfter }: { size: number; queueLimit: number; log: Log; recycleAfter: number }): RunnerPool {
+export function startRunnerPool({
+  size,
+  queueLimit,
+  log,
+  recycleAfter,
+}: {
+  size: number;
+  queueLimit: number;
+  log: Log;
+  recycleAfter: number;
+}): RunnerPool {
   const idle: Runner[] = [];
   const busy = new Set<Runner>();
   const living = new Set<Runner>();
@@ -73,7 +83,12 @@ export function startRunnerPool({ size, queueLimit, log, recycleAfter }: { size:
   }
 
   async function runNow(evaluation: Evaluation, mayRepeat = true): Promise<RunnerResult> {
-    const { runtime: { source }, argsText, limits: { memoryMb, ...limits }, signal } = evaluation;
+    const {
+      runtime: { source },
+      argsText,
+      limits: { memoryMb, ...limits },
+      signal,
+    } = evaluation;
     const runner = takeRunner(memoryMb);
     busy.add(runner);
     evaluation.begun();
@@ -114,9 +129,11 @@ export function startRunnerPool({ size, queueLimit, log, recycleAfter }: { size:
       return queue.length;
     },
     async evaluate(evaluation) {
-      if (stopped) throw new ServiceError('UNAVAILABLE', 'The service is stopping', { headers: { 'Retry-After': '1' } });
+      if (stopped)
+        throw new ServiceError('UNAVAILABLE', 'The service is stopping', { headers: { 'Retry-After': '1' } });
       if (evaluation.signal.aborted) return { outcome: 'cancelled', steps: 0 };
-      if (busy.size === size && queue.length >= queueLimit) throw new ServiceError('QUEUE_FULL', undefined, { headers: { 'Retry-After': '1' } });
+      if (busy.size === size && queue.length >= queueLimit)
+        throw new ServiceError('QUEUE_FULL', undefined, { headers: { 'Retry-After': '1' } });
       return outcomeOf(await (busy.size === size ? wait(evaluation) : runNow(evaluation)));
     },
     async stop() {

@@ -11,12 +11,20 @@ const GRACE_MS = 500;
 /** What Node and JSONata take of the heap before an agent runs. */
 const BASE_MB = 24;
 /** All that a runner may read; it may write nothing and start nothing but the thread that watches its parent. */
-const READABLE = [join(import.meta.dirname, '*'), join(import.meta.dirname, '../../package.json'), folderOf('jsonata'), folderOf('re2js')];
+const READABLE = [
+  join(import.meta.dirname, '*'),
+  join(import.meta.dirname, '../../package.json'),
+  folderOf('jsonata'),
+  folderOf('re2js'),
+];
 
 /** How V8 ends a process that is out of memory, or out of stack in a native function. */
 const OUT_OF_MEMORY = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV']);
 
-export type RunnerResult = ExpressionResult | { outcome: 'cancelled'; steps: number } | { outcome: 'interrupted' }
+export type RunnerResult =
+  | ExpressionResult
+  | { outcome: 'cancelled'; steps: number }
+  | { outcome: 'interrupted' }
   /** The process died before it began: another one may do it. */
   | { outcome: 'unstarted' };
 
@@ -36,10 +44,17 @@ export interface Runner {
 export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: string; log: Log }): Runner {
   const child: ChildProcess = fork(join(import.meta.dirname, 'runner-child.ts'), [String(process.pid)], {
     execArgv: [
-      `--max-old-space-size=${memoryMb + BASE_MB}`, '--max-semi-space-size=8', '--disallow-code-generation-from-strings', '--disable-proto=throw',
-      '--permission', '--allow-worker', ...READABLE.map((path) => `--allow-fs-read=${path}`),
+      `--max-old-space-size=${memoryMb + BASE_MB}`,
+      '--max-semi-space-size=8',
+      '--disallow-code-generation-from-strings',
+      '--disable-proto=throw',
+      '--permission',
+      '--allow-worker',
+      ...READABLE.map((path) => `--allow-fs-read=${path}`),
     ],
-    env: {}, cwd, stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    env: {},
+    cwd,
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   let alive = true;
   let runs = 0;
@@ -76,13 +91,20 @@ export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: str
     child.once('exit', (code, signal) => {
       if (alive) log.warn({ pid: child.pid, code, signal, runs }, 'a runner died');
       alive = false;
-      end(started && signal !== null && OUT_OF_MEMORY.has(signal) ? { outcome: 'failed', message: `The expression takes more than ${memoryMb} MB of memory`, steps } : lost());
+      end(
+        started && signal !== null && OUT_OF_MEMORY.has(signal)
+          ? { outcome: 'failed', message: `The expression takes more than ${memoryMb} MB of memory`, steps }
+          : lost(),
+      );
       resolve();
     });
   });
 
   return {
-    memoryMb, kill, exited, pid: child.pid,
+    memoryMb,
+    kill,
+    exited,
+    pid: child.pid,
     get alive() {
       return alive;
     },

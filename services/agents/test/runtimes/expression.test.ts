@@ -1,11 +1,18 @@
 import { checkExpression, evaluateExpression, type ExpressionLimits } from '../../src/runtimes/expression.ts';
 
 const LIMITS: ExpressionLimits = { wallMs: 10_000, maxSteps: 1_000_000, outputBytes: 10_000 };
-const evaluate = (source: string, args: unknown = {}, limits: Partial<ExpressionLimits> = {}) => evaluateExpression(source, JSON.stringify(args), { ...LIMITS, ...limits }, () => undefined);
+const evaluate = (source: string, args: unknown = {}, limits: Partial<ExpressionLimits> = {}) =>
+  evaluateExpression(source, JSON.stringify(args), { ...LIMITS, ...limits }, () => undefined);
 
 describe('the check of an expression', () => {
   it('accepts what can be evaluated', () => {
-    for (const source of ['{ "total": $sum(items.(price * quantity)) }', '$match(a, /(\\w+)\\s/i)', 'a.b.%.c', 'x'.repeat(65_536)]) expect([source, checkExpression(source)]).toEqual([source, []]);
+    for (const source of [
+      '{ "total": $sum(items.(price * quantity)) }',
+      '$match(a, /(\\w+)\\s/i)',
+      'a.b.%.c',
+      'x'.repeat(65_536),
+    ])
+      expect([source, checkExpression(source)]).toEqual([source, []]);
   });
 
   it.each([
@@ -21,7 +28,16 @@ describe('the check of an expression', () => {
 
 describe('an evaluation', () => {
   it.each<[string, unknown, string]>([
-    ['{ "t": $sum(items.(p * q)) }', { items: [{ p: 2, q: 3 }, { p: 1, q: 1 }] }, '{"t":7}'],
+    [
+      '{ "t": $sum(items.(p * q)) }',
+      {
+        items: [
+          { p: 2, q: 3 },
+          { p: 1, q: 1 },
+        ],
+      },
+      '{"t":7}',
+    ],
     ['$', { a: '😀"', b: [null, true, {}, [], 1.5e300] }, '{"a":"😀\\"","b":[null,true,{},[],1.5e+300]}'],
     ['null', {}, 'null'],
     ['$match("ab12cd345", /[0-9]+/).match', {}, '["12","345"]'],
@@ -42,7 +58,11 @@ describe('an evaluation', () => {
   it.each([
     ['an error that its author raised', '$error("no such customer")', /^no such customer$/],
     ['an assertion that does not hold', '$assert(1 = 2, "not equal")', /^not equal$/],
-    ['a type error', '"a" + 1', /^The left side of the "\+" operator must evaluate to a number \(T2001 at character 5\)$/],
+    [
+      'a type error',
+      '"a" + 1',
+      /^The left side of the "\+" operator must evaluate to a number \(T2001 at character 5\)$/,
+    ],
     ['a source that does not parse', '(', /S0203/],
     ['no output', 'missing.path', /produced no output/],
     ['a function as output', '{ "f": function($x) { $x } }', /something that is not JSON/],
@@ -55,7 +75,11 @@ describe('an evaluation', () => {
     ['arrays that double', '$reduce([1..40], function($x, $y) { $append($x, $x) }, [1])', /maximum sequence length/],
     ['padding without bounds', '$length($pad("x", 500000000))', /\$pad makes at most/],
     ['texts that double', '$length($reduce([1..40], function($x, $y) { $x & $x }, "xxxxxxxx"))', /too much at once/],
-    ['an output that is small until it is written', '$reduce([1..60], function($x, $y) { { "a": $x, "b": $x } }, 1)', /larger than 10000 bytes/],
+    [
+      'an output that is small until it is written',
+      '$reduce([1..60], function($x, $y) { { "a": $x, "b": $x } }, 1)',
+      /larger than 10000 bytes/,
+    ],
     ['an output of too many levels', '$reduce([1..100], function($x, $y) { { "a": $x } }, 1)', /more than 64 levels/],
   ])('that ends with %s has failed, and says so without a stack', async (_what, source, message) => {
     const result = await evaluate(source);
@@ -64,31 +88,60 @@ describe('an evaluation', () => {
   });
 
   it('of a pattern that hangs a back-tracking engine ends', async () => {
-    expect(await evaluate(`$contains("${'a'.repeat(5_000)}!", /^(a+)+$/)`)).toMatchObject({ outcome: 'succeeded', outputText: 'false' });
+    expect(await evaluate(`$contains("${'a'.repeat(5_000)}!", /^(a+)+$/)`)).toMatchObject({
+      outcome: 'succeeded',
+      outputText: 'false',
+    });
   });
 
   it('ends at its limit of steps exactly', async () => {
     const { steps } = await evaluate('$sum([1..100].($ * 2))');
-    expect(await evaluate('$sum([1..100].($ * 2))', {}, { maxSteps: steps })).toMatchObject({ outcome: 'succeeded', steps });
-    expect(await evaluate('$sum([1..100].($ * 2))', {}, { maxSteps: steps - 1 })).toEqual({ outcome: 'failed', message: `The expression takes more than ${steps - 1} steps`, steps: steps - 1 });
+    expect(await evaluate('$sum([1..100].($ * 2))', {}, { maxSteps: steps })).toMatchObject({
+      outcome: 'succeeded',
+      steps,
+    });
+    expect(await evaluate('$sum([1..100].($ * 2))', {}, { maxSteps: steps - 1 })).toEqual({
+      outcome: 'failed',
+      message: `The expression takes more than ${steps - 1} steps`,
+      steps: steps - 1,
+    });
   });
 
   it('ends at its limit of output exactly, in bytes', async () => {
     expect(await evaluate('"é€"', {}, { outputBytes: 7 })).toMatchObject({ outcome: 'succeeded' });
-    expect(await evaluate('"é€"', {}, { outputBytes: 6 })).toMatchObject({ outcome: 'failed', message: 'The output is larger than 6 bytes' });
+    expect(await evaluate('"é€"', {}, { outputBytes: 6 })).toMatchObject({
+      outcome: 'failed',
+      message: 'The output is larger than 6 bytes',
+    });
   });
 
   it('ends at its limit of time, and says its steps as it goes', async () => {
     const seen: number[] = [];
-    const result = await evaluateExpression('($f := function($n) { $f($n + 1) }; $f(0))', '{}', { ...LIMITS, wallMs: 2_000, maxSteps: 1e12 }, (steps) => seen.push(steps));
+    const result = await evaluateExpression(
+      '($f := function($n) { $f($n + 1) }; $f(0))',
+      '{}',
+      { ...LIMITS, wallMs: 2_000, maxSteps: 1e12 },
+      (steps) => seen.push(steps),
+    );
     expect(result.outcome).toBe('timed_out');
     expect(seen).toEqual(Array.from({ length: Math.floor(result.steps / 10_000) }, (_, i) => (i + 1) * 10_000));
     expect(seen.length).toBeGreaterThan(0);
   });
 
   it('reaches no prototype and no global', async () => {
-    for (const source of ['$constructor', '$lookup($, "__proto__")', 'constructor', '$lookup($, "constructor")', '$process', '$globalThis', '$toString']) {
-      expect([source, await evaluate(source)]).toEqual([source, expect.objectContaining({ message: 'The expression produced no output' })]);
+    for (const source of [
+      '$constructor',
+      '$lookup($, "__proto__")',
+      'constructor',
+      '$lookup($, "constructor")',
+      '$process',
+      '$globalThis',
+      '$toString',
+    ]) {
+      expect([source, await evaluate(source)]).toEqual([
+        source,
+        expect.objectContaining({ message: 'The expression produced no output' }),
+      ]);
     }
     await evaluate('{ "__proto__": { "polluted": 1 } }');
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();

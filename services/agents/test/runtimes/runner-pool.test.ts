@@ -2,7 +2,12 @@ import { spawn } from 'node:child_process';
 import { readdirSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeLog } from 'platform/log.ts';
-import { startRunnerPool, type EvaluationResult, type RunLimits, type RunnerPool } from '../../src/runtimes/runner-pool.ts';
+import {
+  startRunnerPool,
+  type EvaluationResult,
+  type RunLimits,
+  type RunnerPool,
+} from '../../src/runtimes/runner-pool.ts';
 import { cpuTicks, environmentOf, folderOf, isRunning, runnersOf, until } from './runner-processes.ts';
 
 const LIMITS: RunLimits = { wallMs: 60_000, maxSteps: 1e12, memoryMb: 64, outputBytes: 1_000_000 };
@@ -13,12 +18,35 @@ const GREEDY = '[1..50000].{ "a": [1..200] }';
 const SUCCEEDED = { outcome: 'succeeded', outputText: '2', steps: 3, messages: [] };
 
 let pool: RunnerPool;
-const startPool = ({ size = 1, queueLimit = 10, recycleAfter = 500 } = {}) => (pool = startRunnerPool({ size, queueLimit, recycleAfter, log: makeLog('agents', 'silent') }));
+const startPool = ({ size = 1, queueLimit = 10, recycleAfter = 500 } = {}) =>
+  (pool = startRunnerPool({ size, queueLimit, recycleAfter, log: makeLog('agents', 'silent') }));
 afterEach(() => pool.stop());
 
-interface Run { args?: unknown; limits?: Partial<RunLimits>; organizationId?: string; signal?: AbortSignal; begun?: () => void }
-const evaluate = (source: string, { args = {}, limits = {}, organizationId = 'one', signal = new AbortController().signal, begun = () => undefined }: Run = {}): Promise<EvaluationResult> =>
-  pool.evaluate({ runtime: { type: 'expression', source }, argsText: JSON.stringify(args), limits: { ...LIMITS, ...limits }, organizationId, signal, begun });
+interface Run {
+  args?: unknown;
+  limits?: Partial<RunLimits>;
+  organizationId?: string;
+  signal?: AbortSignal;
+  begun?: () => void;
+}
+const evaluate = (
+  source: string,
+  {
+    args = {},
+    limits = {},
+    organizationId = 'one',
+    signal = new AbortController().signal,
+    begun = () => undefined,
+  }: Run = {},
+): Promise<EvaluationResult> =>
+  pool.evaluate({
+    runtime: { type: 'expression', source },
+    argsText: JSON.stringify(args),
+    limits: { ...LIMITS, ...limits },
+    organizationId,
+    signal,
+    begun,
+  });
 const runners = () => runnersOf(process.pid);
 
 /** The runner of a run that really computes; one that has run before, as what a start takes counts, too. */
@@ -64,13 +92,16 @@ describe('a runner', () => {
 
   it('is replaced by one with the memory that a run may take', async () => {
     startPool();
-    for (const memoryMb of [64, 16, 512, 64]) expect(await evaluate('1 + 1', { limits: { memoryMb } })).toEqual(SUCCEEDED);
+    for (const memoryMb of [64, 16, 512, 64])
+      expect(await evaluate('1 + 1', { limits: { memoryMb } })).toEqual(SUCCEEDED);
     await until(() => runners().length === 1);
   });
 
   it('dies with its parent, also in an endless evaluation', async () => {
     startPool();
-    const parent = spawn(process.execPath, [join(import.meta.dirname, 'endless-parent.ts')], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const parent = spawn(process.execPath, [join(import.meta.dirname, 'endless-parent.ts')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     await new Promise((resolve) => parent.stdout.once('data', resolve));
     const [runner] = runnersOf(parent.pid!) as [number];
     const before = cpuTicks(runner);
@@ -106,13 +137,26 @@ describe('a run that must be stopped', () => {
 
   it('for its memory has failed', async () => {
     startPool();
-    expect(await evaluate(GREEDY, { limits: { memoryMb: 16 } })).toEqual({ outcome: 'failed', code: 'agent_failed', message: 'The expression takes more than 16 MB of memory', steps: expect.any(Number) });
+    expect(await evaluate(GREEDY, { limits: { memoryMb: 16 } })).toEqual({
+      outcome: 'failed',
+      code: 'agent_failed',
+      message: 'The expression takes more than 16 MB of memory',
+      steps: expect.any(Number),
+    });
   });
 
   it('for its steps or output has failed', async () => {
     startPool();
-    expect(await evaluate(ENDLESS, { limits: { maxSteps: 1_000 } })).toEqual({ outcome: 'failed', code: 'agent_failed', message: 'The expression takes more than 1000 steps', steps: 1_000 });
-    expect(await evaluate('$join([1..1000].("0123456789"))', { limits: { outputBytes: 1_000 } })).toMatchObject({ outcome: 'failed', message: 'The output is larger than 1000 bytes' });
+    expect(await evaluate(ENDLESS, { limits: { maxSteps: 1_000 } })).toEqual({
+      outcome: 'failed',
+      code: 'agent_failed',
+      message: 'The expression takes more than 1000 steps',
+      steps: 1_000,
+    });
+    expect(await evaluate('$join([1..1000].("0123456789"))', { limits: { outputBytes: 1_000 } })).toMatchObject({
+      outcome: 'failed',
+      message: 'The output is larger than 1000 bytes',
+    });
   });
 
   it('because its caller left is cancelled, with the steps that are known', async () => {
@@ -173,7 +217,9 @@ describe('the pool', () => {
     await computing();
     expect(await evaluate('1 + 1', { organizationId: 'two' })).toEqual(SUCCEEDED);
     caller.abort();
-    expect(await Promise.all([evaluate('1 + 1', { organizationId: 'two' }), evaluate('1 + 1', { organizationId: 'three' })])).toEqual([SUCCEEDED, SUCCEEDED]);
+    expect(
+      await Promise.all([evaluate('1 + 1', { organizationId: 'two' }), evaluate('1 + 1', { organizationId: 'three' })]),
+    ).toEqual([SUCCEEDED, SUCCEEDED]);
     expect(await hostile).toMatchObject({ outcome: 'cancelled' });
   });
 
@@ -182,7 +228,9 @@ describe('the pool', () => {
     const caller = new AbortController();
     const first = evaluate(ENDLESS, { signal: caller.signal });
     const order: string[] = [];
-    const waiting = ['a1', 'a2', 'a3', 'b1'].map((name) => evaluate('1', { organizationId: name[0]! }).then(() => order.push(name)));
+    const waiting = ['a1', 'a2', 'a3', 'b1'].map((name) =>
+      evaluate('1', { organizationId: name[0]! }).then(() => order.push(name)),
+    );
     expect(pool.queued).toBe(4);
     await expect(evaluate('1')).rejects.toMatchObject({ reason: 'QUEUE_FULL', headers: { 'Retry-After': '1' } });
     caller.abort();

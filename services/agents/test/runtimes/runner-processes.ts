@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** Process ids of the runners that are children of a process. */
-export const runnersOf = (parent: number): number[] => readdirSync(`/proc/${parent}/task`)
-  .flatMap((thread) => textOf(`/proc/${parent}/task/${thread}/children`).split(' ').filter(Boolean).map(Number))
-  .filter((pid) => isRunning(pid) && textOf(`/proc/${pid}/cmdline`).includes('runner-child.ts'));
+export const runnersOf = (parent: number): number[] =>
+  readdirSync(`/proc/${parent}/task`)
+    .flatMap((thread) => textOf(`/proc/${parent}/task/${thread}/children`).split(' ').filter(Boolean).map(Number))
+    .filter((pid) => isRunning(pid) && textOf(`/proc/${pid}/cmdline`).includes('runner-child.ts'));
 
 /** False for a process that is gone or only waits to be reaped. */
 export const isRunning = (pid: number): boolean => /^State:\s+[^ZX]/m.test(textOf(`/proc/${pid}/status`));
@@ -18,9 +19,14 @@ function textOf(file: string): string {
 }
 
 /** Hundredths of a second of processor time that a process used. */
-export const cpuTicks = (pid: number): number => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')[11]);
+export const cpuTicks = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')[11]);
 
-export const environmentOf = (pid: number): string[] => readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean).map((line) => line.split('=')[0]!);
+export const environmentOf = (pid: number): string[] =>
+  readFileSync(`/proc/${pid}/environ`, 'utf8')
+    .split('\0')
+    .filter(Boolean)
+    .map((line) => line.split('=')[0]!);
 export const folderOf = (pid: number): string => readlinkSync(`/proc/${pid}/cwd`);
 
 export async function until(holds: () => boolean): Promise<void> {

@@ -1,4 +1,11 @@
-import { collection, insert, remove, type OrganizationDocument, type PlatformStore, type Store } from 'platform/store/store.ts';
+import {
+  collection,
+  insert,
+  remove,
+  type OrganizationDocument,
+  type PlatformStore,
+  type Store,
+} from 'platform/store/store.ts';
 
 /** `_id` is the id of the event that told of it: a UUIDv7, so that text order is time order. */
 export interface AuditEntry extends OrganizationDocument {

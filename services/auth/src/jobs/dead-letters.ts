@@ -10,7 +10,11 @@ export const deadLettersJob = ({ bus, auditTrail }: Pick<Deps, 'bus' | 'auditTra
     bus.replay('audit.v1', AUDIT_GROUP, async (event) => {
       signal.throwIfAborted();
       await storeAuditEvent({ auditTrail }, event).catch((cause: unknown) => {
-        throw new ServiceError('INTERNAL', `The audit event ${event.id} failed again (${String(cause)}); it and the later ones stay dead letters`, { cause });
+        throw new ServiceError(
+          'INTERNAL',
+          `The audit event ${event.id} failed again (${String(cause)}); it and the later ones stay dead letters`,
+          { cause },
+        );
       });
     }),
 });

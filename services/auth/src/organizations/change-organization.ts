@@ -24,8 +24,13 @@ export function changeOrganization(
     if (!organization) throw new ServiceError('NOT_FOUND', 'Organization not found');
     const updatedAt = isoTime(clock.now());
     const changed = { ...organization, ...change, updatedAt };
-    if (changed.state === organization.state && changed.tier === organization.tier) return organizationReply(organization);
-    await organizations.change(organization, { ...change, updatedAt }, audited(context, id, action, { type: 'organization', id }, updatedAt));
+    if (changed.state === organization.state && changed.tier === organization.tier)
+      return organizationReply(organization);
+    await organizations.change(
+      organization,
+      { ...change, updatedAt },
+      audited(context, id, action, { type: 'organization', id }, updatedAt),
+    );
     return organizationReply(changed);
   });
 }

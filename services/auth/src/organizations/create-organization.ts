@@ -12,15 +12,32 @@ import { foldName, requireName } from './rules.ts';
 import type { Organization } from './store.ts';
 
 /** @throws ServiceError INVALID_REQUEST, ALREADY_EXISTS with the id */
-export async function createOrganization({ clock, organizations }: Pick<Deps, 'clock' | 'organizations'>, request: CreateOrganizationRequest, context: CallContext): Promise<CreateOrganizationResponse> {
+export async function createOrganization(
+  { clock, organizations }: Pick<Deps, 'clock' | 'organizations'>,
+  request: CreateOrganizationRequest,
+  context: CallContext,
+): Promise<CreateOrganizationResponse> {
   const name = requireName('/name', request.name);
   const tier = requireTier(request.tier);
   const now = isoTime(clock.now());
   return persistently(context.signal, async () => {
     const taken = await organizations.byName(name);
-    if (taken) throw new ServiceError('ALREADY_EXISTS', 'An organization of this name exists', { facts: { id: taken._id } });
-    const organization: Organization = { _id: newId(), name, nameKey: foldName(name), tier, state: 'active', tokenEpoch: 0, createdAt: now, updatedAt: now };
-    await organizations.insert(organization, audited(context, organization._id, 'organization.create', { type: 'organization', id: organization._id }, now));
+    if (taken)
+      throw new ServiceError('ALREADY_EXISTS', 'An organization of this name exists', { facts: { id: taken._id } });
+    const organization: Organization = {
+      _id: newId(),
+      name,
+      nameKey: foldName(name),
+      tier,
+      state: 'active',
+      tokenEpoch: 0,
+      createdAt: now,
+      updatedAt: now,
+    };
+    await organizations.insert(
+      organization,
+      audited(context, organization._id, 'organization.create', { type: 'organization', id: organization._id }, now),
+    );
     return { organization: organizationReply(organization) };
   });
 }

@@ -4,6 +4,14 @@ import type { Deps } from '../deps.ts';
 import { changeOrganization } from './change-organization.ts';
 
 /** Its tokens and users are refused from the next request on. @throws ServiceError NOT_FOUND */
-export async function deactivateOrganization(deps: Pick<Deps, 'clock' | 'organizations'>, request: DeactivateOrganizationRequest, context: CallContext): Promise<DeactivateOrganizationResponse> {
-  return { organization: await changeOrganization(deps, context, request.id, 'organization.deactivate', { state: 'deactivated' }) };
+export async function deactivateOrganization(
+  deps: Pick<Deps, 'clock' | 'organizations'>,
+  request: DeactivateOrganizationRequest,
+  context: CallContext,
+): Promise<DeactivateOrganizationResponse> {
+  return {
+    organization: await changeOrganization(deps, context, request.id, 'organization.deactivate', {
+      state: 'deactivated',
+    }),
+  };
 }

@@ -4,7 +4,10 @@ import type { Deps } from '../deps.ts';
 import { organizationReply } from './reply.ts';
 
 /** @throws ServiceError NOT_FOUND */
-export async function getOrganization({ organizations }: Pick<Deps, 'organizations'>, { idOrName }: GetOrganizationRequest): Promise<GetOrganizationResponse> {
+export async function getOrganization(
+  { organizations }: Pick<Deps, 'organizations'>,
+  { idOrName }: GetOrganizationRequest,
+): Promise<GetOrganizationResponse> {
   const organization = (await organizations.byId(idOrName)) ?? (await organizations.byName(idOrName));
   if (!organization) throw new ServiceError('NOT_FOUND', 'Organization not found');
   return { organization: organizationReply(organization) };

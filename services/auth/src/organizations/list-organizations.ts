@@ -4,7 +4,10 @@ import { requirePageSize } from '../page-size.ts';
 import { organizationReply } from './reply.ts';
 
 /** By name. @throws ServiceError INVALID_REQUEST */
-export async function listOrganizations({ organizations }: Pick<Deps, 'organizations'>, { afterName, pageSize }: ListOrganizationsRequest): Promise<ListOrganizationsResponse> {
+export async function listOrganizations(
+  { organizations }: Pick<Deps, 'organizations'>,
+  { afterName, pageSize }: ListOrganizationsRequest,
+): Promise<ListOrganizationsResponse> {
   const found = await organizations.list(afterName, requirePageSize(pageSize));
   return { organizations: found.map(organizationReply) };
 }

@@ -5,6 +5,14 @@ import { requireTier } from '../tiers.ts';
 import { changeOrganization } from './change-organization.ts';
 
 /** @throws ServiceError INVALID_REQUEST, NOT_FOUND */
-export async function setOrganizationTier(deps: Pick<Deps, 'clock' | 'organizations'>, request: SetOrganizationTierRequest, context: CallContext): Promise<SetOrganizationTierResponse> {
-  return { organization: await changeOrganization(deps, context, request.id, 'organization.set_tier', { tier: requireTier(request.tier) }) };
+export async function setOrganizationTier(
+  deps: Pick<Deps, 'clock' | 'organizations'>,
+  request: SetOrganizationTierRequest,
+  context: CallContext,
+): Promise<SetOrganizationTierResponse> {
+  return {
+    organization: await changeOrganization(deps, context, request.id, 'organization.set_tier', {
+      tier: requireTier(request.tier),
+    }),
+  };
 }

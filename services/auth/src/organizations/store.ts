@@ -13,7 +13,10 @@ export interface Organization extends Document {
   updatedAt: string;
 }
 
-export const ORGANIZATIONS = collection<Organization>('organizations', { scope: 'platform', platformIndexes: [{ fields: ['nameKey'], unique: true }] });
+export const ORGANIZATIONS = collection<Organization>('organizations', {
+  scope: 'platform',
+  platformIndexes: [{ fields: ['nameKey'], unique: true }],
+});
 
 /** Expects, in a batch, that the organization is active, has this tier and got no other server token since it was read. */
 export const takeTokenPlace = ({ _id, tier, tokenEpoch }: Organization): Op =>
@@ -21,7 +24,8 @@ export const takeTokenPlace = ({ _id, tier, tokenEpoch }: Organization): Op =>
 
 export const openOrganizations = (platformStore: PlatformStore) => ({
   byId: (id: string): Promise<Organization | undefined> => platformStore.findOne(ORGANIZATIONS, { _id: id }),
-  byName: (name: string): Promise<Organization | undefined> => platformStore.findOne(ORGANIZATIONS, { nameKey: foldName(name) }),
+  byName: (name: string): Promise<Organization | undefined> =>
+    platformStore.findOne(ORGANIZATIONS, { nameKey: foldName(name) }),
 
   /** By id, in one read; none for an empty list. */
   async byIds(ids: readonly string[]): Promise<ReadonlyMap<string, Organization>> {
@@ -32,7 +36,8 @@ export const openOrganizations = (platformStore: PlatformStore) => ({
   list: (afterName: string, limit: number): Promise<Organization[]> =>
     platformStore.find(ORGANIZATIONS, { nameKey: { gt: foldName(afterName) } }, { sort: [['nameKey', 'asc']], limit }),
 
-  insert: (organization: Organization, audit: Op): Promise<void> => platformStore.apply([insert(ORGANIZATIONS, organization), audit]),
+  insert: (organization: Organization, audit: Op): Promise<void> =>
+    platformStore.apply([insert(ORGANIZATIONS, organization), audit]),
 
   /** Expects state and tier as they were read. */
   change: ({ _id, state, tier }: Organization, set: Partial<Organization>, audit: Op): Promise<void> =>

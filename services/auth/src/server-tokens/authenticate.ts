@@ -26,16 +26,26 @@ export async function authenticate(deps: Parts, { attempts }: AuthenticateReques
   const now = isoTime(deps.clock.now());
   const holders = await holdersOf(deps, attempts, now);
   const decisions = attempts.map((attempt) => decide(deps, attempt, holders.get(attempt.bearer), now));
-  await noteUses(deps, [...holders.values()].filter(({ valid }) => valid), now);
+  await noteUses(
+    deps,
+    [...holders.values()].filter(({ valid }) => valid),
+    now,
+  );
   return { decisions };
 }
 
 /** Holders by bearer value; absent: malformed or unknown. */
-async function holdersOf({ organizations, tokenLookup }: Parts, attempts: readonly Attempt[], now: string): Promise<ReadonlyMap<string, Holder>> {
+async function holdersOf(
+  { organizations, tokenLookup }: Parts,
+  attempts: readonly Attempt[],
+  now: string,
+): Promise<ReadonlyMap<string, Holder>> {
   const bearers = [...new Set(attempts.map(({ bearer }) => bearer))].filter(isWellFormed);
   const hashes = bearers.map(hashToken);
   const tokens = await tokenLookup.byHashes(hashes);
-  const owners = await organizations.byIds([...new Set(Array.from(tokens.values(), ({ organizationId }) => organizationId))]);
+  const owners = await organizations.byIds([
+    ...new Set(Array.from(tokens.values(), ({ organizationId }) => organizationId)),
+  ]);
   const holders = new Map<string, Holder>();
   bearers.forEach((bearer, index) => {
     const token = tokens.get(hashes[index]!);
@@ -43,26 +53,55 @@ async function holdersOf({ organizations, tokenLookup }: Parts, attempts: readon
     if (!organization) return;
     const { tier, state } = organization;
     const principal: Principal = {
-      kind: 'SERVER_TOKEN', organizationId: token.organizationId, subject: token._id, name: token.name,
-      roles: [], groups: [], tier, limits: { ...tierOf(tier).limits }, via: '',
+      kind: 'SERVER_TOKEN',
+      organizationId: token.organizationId,
+      subject: token._id,
+      name: token.name,
+      roles: [],
+      groups: [],
+      tier,
+      limits: { ...tierOf(tier).limits },
+      via: '',
     };
-    holders.set(bearer, { token, principal, valid: state === 'active' && token.revokedAt === null && !isExpired(token, now) });
+    holders.set(bearer, {
+      token,
+      principal,
+      valid: state === 'active' && token.revokedAt === null && !isExpired(token, now),
+    });
   });
   return holders;
 }
 
-function decide({ policies, refusals }: Parts, { method, requestId }: Attempt, holder: Holder | undefined, time: string): Decision {
+function decide(
+  { policies, refusals }: Parts,
+  { method, requestId }: Attempt,
+  holder: Holder | undefined,
+  time: string,
+): Decision {
   if (!holder) return { refusal: refusalDetail('UNAUTHENTICATED') };
   const { principal, valid } = holder;
   const reason = valid ? refusalOf(policies.get(method), principal, tierOf(principal.tier)) : 'UNAUTHENTICATED';
   if (!reason) return { principal };
   const target = valid ? { type: 'method', id: method } : undefined;
-  refusals.note({ organizationId: principal.organizationId, actor: actorOf(principal), code: codeOf(reason), target, requestId, time });
+  refusals.note({
+    organizationId: principal.organizationId,
+    actor: actorOf(principal),
+    code: codeOf(reason),
+    target,
+    requestId,
+    time,
+  });
   return { refusal: refusalDetail(reason) };
 }
 
 const refusalDetail = (reason: KnownReason) =>
-  toErrorDetail(new ServiceError(reason, undefined, reason === 'UNAUTHENTICATED' ? { headers: { 'WWW-Authenticate': 'Bearer' } } : {}));
+  toErrorDetail(
+    new ServiceError(
+      reason,
+      undefined,
+      reason === 'UNAUTHENTICATED' ? { headers: { 'WWW-Authenticate': 'Bearer' } } : {},
+    ),
+  );
 
 /** The first use is written before the answer, so that a used token never says "never"; later ones wait for the flush. */
 async function noteUses({ lastUsed, tokenLookup }: Parts, used: readonly Holder[], at: string): Promise<void> {

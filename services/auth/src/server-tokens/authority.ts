@@ -15,8 +15,24 @@ export async function requireSecurityAdmin(
   { principal, requestId }: CallContext,
 ): Promise<{ organization: Organization; membership: Membership }> {
   const { organizationId, subject, name } = principal;
-  const [organization, membership] = await Promise.all([organizations.byId(organizationId), users.memberById(organizationId, subject)]);
-  if (organization && membership && organization.state === 'active' && membership.roles.includes('security_admin') && membership.email === name) return { organization, membership };
-  refusals.note({ organizationId, actor: actorOf(principal), code: codeOf('FORBIDDEN'), requestId, time: isoTime(clock.now()) });
+  const [organization, membership] = await Promise.all([
+    organizations.byId(organizationId),
+    users.memberById(organizationId, subject),
+  ]);
+  if (
+    organization &&
+    membership &&
+    organization.state === 'active' &&
+    membership.roles.includes('security_admin') &&
+    membership.email === name
+  )
+    return { organization, membership };
+  refusals.note({
+    organizationId,
+    actor: actorOf(principal),
+    code: codeOf('FORBIDDEN'),
+    requestId,
+    time: isoTime(clock.now()),
+  });
   throw new ServiceError('FORBIDDEN', 'Security administrator required');
 }

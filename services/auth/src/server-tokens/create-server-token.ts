@@ -23,7 +23,11 @@ type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | '
  * the user's membership as they were read.
  * @throws ServiceError FORBIDDEN, INVALID_REQUEST, ALREADY_EXISTS with the id, TIER_LIMIT
  */
-export function createServerToken(deps: Parts, request: CreateServerTokenRequest, context: CallContext): Promise<CreateServerTokenResponse> {
+export function createServerToken(
+  deps: Parts,
+  request: CreateServerTokenRequest,
+  context: CallContext,
+): Promise<CreateServerTokenResponse> {
   const { clock, serverTokens } = deps;
   const round = async (): Promise<CreateServerTokenResponse> => {
     const { organization, membership } = await requireSecurityAdmin(deps, context);
@@ -33,18 +37,39 @@ export function createServerToken(deps: Parts, request: CreateServerTokenRequest
     const expiresAt = request.expiresAt === undefined ? null : isoTime(requireExpiry(request.expiresAt, nowMs));
     const id = request.id === undefined ? newId() : requireId(request.id);
 
-    if (request.id !== undefined && (await serverTokens.byId(organization._id, id))) throw new ServiceError('ALREADY_EXISTS', 'A server token of this id exists', { facts: { id } });
+    if (request.id !== undefined && (await serverTokens.byId(organization._id, id)))
+      throw new ServiceError('ALREADY_EXISTS', 'A server token of this id exists', { facts: { id } });
     const holder = await serverTokens.byName(organization._id, name);
-    if (holder && !isExpired(holder, now)) throw new ServiceError('ALREADY_EXISTS', 'A server token of this name exists', { facts: { id: holder._id } });
+    if (holder && !isExpired(holder, now))
+      throw new ServiceError('ALREADY_EXISTS', 'A server token of this name exists', { facts: { id: holder._id } });
     const live = await serverTokens.countLive(organization._id, now);
-    requireWithinLimit({ ...context.principal, limits: { ...tierOf(organization.tier).limits } }, 'server_tokens', live);
+    requireWithinLimit(
+      { ...context.principal, limits: { ...tierOf(organization.tier).limits } },
+      'server_tokens',
+      live,
+    );
 
     const value = makeToken();
     const token: ServerToken = {
-      _id: id, organizationId: organization._id, name, nameSlot: slotOfName(name), hash: hashToken(value), hint: hintOf(value),
-      createdAt: now, createdBy: membership.email, lastUsedAt: null, expiresAt, revokedAt: null,
+      _id: id,
+      organizationId: organization._id,
+      name,
+      nameSlot: slotOfName(name),
+      hash: hashToken(value),
+      hint: hintOf(value),
+      createdAt: now,
+      createdBy: membership.email,
+      lastUsedAt: null,
+      expiresAt,
+      revokedAt: null,
     };
-    const audit = audited(context, organization._id, 'server_token.create', { type: 'server_token', id: token._id }, now);
+    const audit = audited(
+      context,
+      organization._id,
+      'server_token.create',
+      { type: 'server_token', id: token._id },
+      now,
+    );
     await serverTokens.insert(token, holder, [takeTokenPlace(organization), expectUnchanged(membership), audit]);
     return { serverToken: serverTokenReply(token), value };
   };

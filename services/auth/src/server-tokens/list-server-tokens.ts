@@ -8,7 +8,11 @@ import { serverTokenReply } from './reply.ts';
 type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'refusals'>;
 
 /** Newest first, revoked ones too. @throws ServiceError FORBIDDEN, INVALID_REQUEST */
-export async function listServerTokens(deps: Parts, { afterId, pageSize }: ListServerTokensRequest, context: CallContext): Promise<ListServerTokensResponse> {
+export async function listServerTokens(
+  deps: Parts,
+  { afterId, pageSize }: ListServerTokensRequest,
+  context: CallContext,
+): Promise<ListServerTokensResponse> {
   const { organization } = await requireSecurityAdmin(deps, context);
   const tokens = await deps.serverTokens.list(organization._id, afterId, requirePageSize(pageSize));
   return { serverTokens: tokens.map(serverTokenReply) };

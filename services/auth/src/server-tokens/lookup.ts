@@ -14,13 +14,26 @@ export const openTokenLookup = (platformStore: PlatformStore) => ({
 
   /** Only where it says "never" still. */
   markFirstUse: (tokenIds: readonly string[], at: string): Promise<void> =>
-    platformStore.apply(tokenIds.map((_id) => update(SERVER_TOKENS, { _id, lastUsedAt: null }, { set: { lastUsedAt: at } }, { optional: true }))),
+    platformStore.apply(
+      tokenIds.map((_id) =>
+        update(SERVER_TOKENS, { _id, lastUsedAt: null }, { set: { lastUsedAt: at } }, { optional: true }),
+      ),
+    ),
 
   /** Only where it moves forward. */
   async markUses(uses: readonly Use[]): Promise<void> {
     for (let start = 0; start < uses.length; start += BATCH) {
       const batch = uses.slice(start, start + BATCH);
-      await platformStore.apply(batch.map(({ tokenId, at }) => update(SERVER_TOKENS, { _id: tokenId, lastUsedAt: { lt: at } }, { set: { lastUsedAt: at } }, { optional: true })));
+      await platformStore.apply(
+        batch.map(({ tokenId, at }) =>
+          update(
+            SERVER_TOKENS,
+            { _id: tokenId, lastUsedAt: { lt: at } },
+            { set: { lastUsedAt: at } },
+            { optional: true },
+          ),
+        ),
+      );
     }
   },
 });

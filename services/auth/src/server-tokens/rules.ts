@@ -44,6 +44,7 @@ const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?(Z|[+-]\d\d:\d\d)$/
 /** Milliseconds since the epoch. @throws ServiceError INVALID_REQUEST unless an ISO-8601 time with its zone, in the future */
 export function requireExpiry(expiresAt: string, nowMs: number): number {
   const ms = ISO_TIME.test(expiresAt) ? Date.parse(expiresAt) : Number.NaN;
-  if (!(ms > nowMs)) throw invalid('/expiresAt', 'must be an ISO-8601 time in the future, for example 2030-01-31T12:00:00Z');
+  if (!(ms > nowMs))
+    throw invalid('/expiresAt', 'must be an ISO-8601 time in the future, for example 2030-01-31T12:00:00Z');
   return ms;
 }

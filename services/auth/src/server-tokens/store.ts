@@ -29,13 +29,18 @@ const slotOfId = (id: string): string => `id:${id}`;
 export const isExpired = ({ expiresAt }: ServerToken, now: string): boolean => expiresAt !== null && expiresAt <= now;
 
 export const openServerTokens = (store: Store) => ({
-  byId: (organizationId: string, id: string): Promise<ServerToken | undefined> => store.findOne(organizationId, SERVER_TOKENS, { _id: id }),
+  byId: (organizationId: string, id: string): Promise<ServerToken | undefined> =>
+    store.findOne(organizationId, SERVER_TOKENS, { _id: id }),
   /** The token that holds the name: not revoked, but it may have expired. */
-  byName: (organizationId: string, name: string): Promise<ServerToken | undefined> => store.findOne(organizationId, SERVER_TOKENS, { nameSlot: slotOfName(name) }),
+  byName: (organizationId: string, name: string): Promise<ServerToken | undefined> =>
+    store.findOne(organizationId, SERVER_TOKENS, { nameSlot: slotOfName(name) }),
 
   /** Newest first; an empty `afterId` starts at the newest. */
   list: (organizationId: string, afterId: string, limit: number): Promise<ServerToken[]> =>
-    store.find(organizationId, SERVER_TOKENS, afterId === '' ? {} : { _id: { lt: afterId } }, { sort: [['_id', 'desc']], limit }),
+    store.find(organizationId, SERVER_TOKENS, afterId === '' ? {} : { _id: { lt: afterId } }, {
+      sort: [['_id', 'desc']],
+      limit,
+    }),
 
   /** Neither revoked nor expired. */
   async countLive(organizationId: string, now: string): Promise<number> {
@@ -49,12 +54,23 @@ export const openServerTokens = (store: Store) => ({
   /** `expired` gives its name to the new token; `riders` are what the caller expects and records. */
   insert: (token: ServerToken, expired: ServerToken | undefined, riders: readonly Op[]): Promise<void> =>
     store.apply(token.organizationId, [
-      ...(expired ? [update(SERVER_TOKENS, { _id: expired._id, nameSlot: expired.nameSlot }, { set: { nameSlot: slotOfId(expired._id) } })] : []),
+      ...(expired
+        ? [
+            update(
+              SERVER_TOKENS,
+              { _id: expired._id, nameSlot: expired.nameSlot },
+              { set: { nameSlot: slotOfId(expired._id) } },
+            ),
+          ]
+        : []),
       insert(SERVER_TOKENS, token),
       ...riders,
     ]),
 
   revoke: ({ _id, organizationId }: ServerToken, revokedAt: string, audit: Op): Promise<void> =>
-    store.apply(organizationId, [update(SERVER_TOKENS, { _id, revokedAt: null }, { set: { revokedAt, nameSlot: slotOfId(_id) } }), audit]),
+    store.apply(organizationId, [
+      update(SERVER_TOKENS, { _id, revokedAt: null }, { set: { revokedAt, nameSlot: slotOfId(_id) } }),
+      audit,
+    ]),
 });
 export type ServerTokens = ReturnType<typeof openServerTokens>;

@@ -11,14 +11,36 @@ import { requireEmail } from './rules.ts';
  * The user's principal as it is now, marked with the operator who acts through it.
  * @throws ServiceError INVALID_REQUEST, NOT_FOUND, FORBIDDEN (organization deactivated)
  */
-export async function assumeUser({ clock, organizations, users }: Pick<Deps, 'clock' | 'organizations' | 'users'>, request: AssumeUserRequest, context: CallContext): Promise<AssumeUserResponse> {
+export async function assumeUser(
+  { clock, organizations, users }: Pick<Deps, 'clock' | 'organizations' | 'users'>,
+  request: AssumeUserRequest,
+  context: CallContext,
+): Promise<AssumeUserResponse> {
   const organizationId = organizationOfCall(context);
   const email = requireEmail(request.email);
-  const [organization, member] = await Promise.all([organizations.byId(organizationId), users.member(organizationId, email)]);
+  const [organization, member] = await Promise.all([
+    organizations.byId(organizationId),
+    users.member(organizationId, email),
+  ]);
   if (!organization || !member) throw new ServiceError('NOT_FOUND', 'User not found');
   if (organization.state !== 'active') throw new ServiceError('FORBIDDEN', 'The organization is deactivated');
-  await users.record(organizationId, audited(context, organizationId, 'user.assume', { type: 'user', id: member.userId }, isoTime(clock.now())));
+  await users.record(
+    organizationId,
+    audited(context, organizationId, 'user.assume', { type: 'user', id: member.userId }, isoTime(clock.now())),
+  );
   const { roles, groups } = member;
   const { limits } = tierOf(organization.tier);
-  return { principal: { kind: 'USER', organizationId, subject: member.userId, name: email, roles, groups, tier: organization.tier, limits: { ...limits }, via: context.principal.subject } };
+  return {
+    principal: {
+      kind: 'USER',
+      organizationId,
+      subject: member.userId,
+      name: email,
+      roles,
+      groups,
+      tier: organization.tier,
+      limits: { ...limits },
+      via: context.principal.subject,
+    },
+  };
 }

@@ -13,13 +13,23 @@ import type { Membership } from './store.ts';
  * Sets roles or groups of a user in the call's organization and records it; they hold from the next request on.
  * @throws ServiceError INVALID_REQUEST, NOT_FOUND
  */
-export function changeMembership({ clock, users }: Pick<Deps, 'clock' | 'users'>, context: CallContext, givenEmail: string, action: string, change: Partial<Pick<Membership, 'roles' | 'groups'>>): Promise<UserReply> {
+export function changeMembership(
+  { clock, users }: Pick<Deps, 'clock' | 'users'>,
+  context: CallContext,
+  givenEmail: string,
+  action: string,
+  change: Partial<Pick<Membership, 'roles' | 'groups'>>,
+): Promise<UserReply> {
   const organizationId = organizationOfCall(context);
   const email = requireEmail(givenEmail);
   return persistently(context.signal, async () => {
     const membership = await users.member(organizationId, email);
     if (!membership) throw new ServiceError('NOT_FOUND', 'User not found');
-    await users.change(membership, change, audited(context, organizationId, action, { type: 'user', id: membership.userId }, isoTime(clock.now())));
+    await users.change(
+      membership,
+      change,
+      audited(context, organizationId, action, { type: 'user', id: membership.userId }, isoTime(clock.now())),
+    );
     return userReply({ ...membership, ...change });
   });
 }

@@ -15,7 +15,11 @@ import type { Membership } from './store.ts';
  * Who is known by this email elsewhere joins this organization as the same user, with the name given there.
  * @throws ServiceError INVALID_REQUEST, NOT_FOUND (organization), ALREADY_EXISTS with the id
  */
-export async function createUser({ clock, organizations, users }: Pick<Deps, 'clock' | 'organizations' | 'users'>, request: CreateUserRequest, context: CallContext): Promise<CreateUserResponse> {
+export async function createUser(
+  { clock, organizations, users }: Pick<Deps, 'clock' | 'organizations' | 'users'>,
+  request: CreateUserRequest,
+  context: CallContext,
+): Promise<CreateUserResponse> {
   const organizationId = organizationOfCall(context);
   const email = requireEmail(request.email);
   const name = requireName('/name', request.name);
@@ -25,10 +29,27 @@ export async function createUser({ clock, organizations, users }: Pick<Deps, 'cl
   if (!(await organizations.byId(organizationId))) throw new ServiceError('NOT_FOUND', 'Organization not found');
   return persistently(context.signal, async () => {
     const [member, known] = await Promise.all([users.member(organizationId, email), users.byEmail(email)]);
-    if (member) throw new ServiceError('ALREADY_EXISTS', 'The organization has a user of this email', { facts: { id: member.userId } });
+    if (member)
+      throw new ServiceError('ALREADY_EXISTS', 'The organization has a user of this email', {
+        facts: { id: member.userId },
+      });
     const user = known ?? { _id: newId(), email, name, createdAt: now };
-    const membership: Membership = { _id: newId(), organizationId, userId: user._id, email, name: user.name, roles, groups, revision: 1, createdAt: now };
-    await users.add(membership, known ? undefined : user, audited(context, organizationId, 'user.create', { type: 'user', id: user._id }, now));
+    const membership: Membership = {
+      _id: newId(),
+      organizationId,
+      userId: user._id,
+      email,
+      name: user.name,
+      roles,
+      groups,
+      revision: 1,
+      createdAt: now,
+    };
+    await users.add(
+      membership,
+      known ? undefined : user,
+      audited(context, organizationId, 'user.create', { type: 'user', id: user._id }, now),
+    );
     return { user: userReply(membership) };
   });
 }

@@ -5,7 +5,11 @@ import { requirePageSize } from '../page-size.ts';
 import { userReply } from './reply.ts';
 
 /** By email. @throws ServiceError INVALID_REQUEST */
-export async function listUsers({ users }: Pick<Deps, 'users'>, { afterEmail, pageSize }: ListUsersRequest, context: CallContext): Promise<ListUsersResponse> {
+export async function listUsers(
+  { users }: Pick<Deps, 'users'>,
+  { afterEmail, pageSize }: ListUsersRequest,
+  context: CallContext,
+): Promise<ListUsersResponse> {
   const found = await users.list(organizationOfCall(context), afterEmail.toLowerCase(), requirePageSize(pageSize));
   return { users: found.map(userReply) };
 }

@@ -8,13 +8,20 @@ import type { Deps } from '../deps.ts';
 import { requireEmail } from './rules.ts';
 
 /** Ends the membership; the user stays in other organizations. @throws ServiceError INVALID_REQUEST, NOT_FOUND */
-export async function removeUser({ clock, users }: Pick<Deps, 'clock' | 'users'>, request: RemoveUserRequest, context: CallContext): Promise<RemoveUserResponse> {
+export async function removeUser(
+  { clock, users }: Pick<Deps, 'clock' | 'users'>,
+  request: RemoveUserRequest,
+  context: CallContext,
+): Promise<RemoveUserResponse> {
   const organizationId = organizationOfCall(context);
   const email = requireEmail(request.email);
   return persistently(context.signal, async () => {
     const membership = await users.member(organizationId, email);
     if (!membership) throw new ServiceError('NOT_FOUND', 'User not found');
-    await users.remove(membership, audited(context, organizationId, 'user.remove', { type: 'user', id: membership.userId }, isoTime(clock.now())));
+    await users.remove(
+      membership,
+      audited(context, organizationId, 'user.remove', { type: 'user', id: membership.userId }, isoTime(clock.now())),
+    );
     return { id: membership.userId };
   });
 }

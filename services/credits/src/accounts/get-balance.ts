@@ -2,6 +2,10 @@ import type { GetBalanceRequest, GetBalanceResponse } from 'proto/credits/v1/cre
 import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import type { Deps } from '../deps.ts';
 
-export async function getBalance({ ledger }: Pick<Deps, 'ledger'>, _request: GetBalanceRequest, context: CallContext): Promise<GetBalanceResponse> {
+export async function getBalance(
+  { ledger }: Pick<Deps, 'ledger'>,
+  _request: GetBalanceRequest,
+  context: CallContext,
+): Promise<GetBalanceResponse> {
   return { account: await ledger.balance(organizationOfCall(context)) };
 }

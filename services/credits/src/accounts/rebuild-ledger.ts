@@ -3,6 +3,10 @@ import { organizationOfCall, type CallContext } from 'platform/call.ts';
 import type { Deps } from '../deps.ts';
 
 /** @throws ServiceError NOT_SUPPORTED on the embedded engine, CONFLICT when another rebuild is at work */
-export async function rebuildLedger({ ledger }: Pick<Deps, 'ledger'>, _request: RebuildLedgerRequest, context: CallContext): Promise<RebuildLedgerResponse> {
+export async function rebuildLedger(
+  { ledger }: Pick<Deps, 'ledger'>,
+  _request: RebuildLedgerRequest,
+  context: CallContext,
+): Promise<RebuildLedgerResponse> {
   return { account: await ledger.rebuild(organizationOfCall(context)) };
 }

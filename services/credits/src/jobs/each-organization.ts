@@ -1,7 +1,10 @@
 const PAGE = 100;
 
 /** Walks the organizations of a PlatformLedger list once, in order, until the process drains. */
-export async function* eachOrganization(list: (after: string, limit: number) => Promise<string[]>, signal: AbortSignal): AsyncGenerator<string> {
+export async function* eachOrganization(
+  list: (after: string, limit: number) => Promise<string[]>,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
   let after: string | undefined = '';
   while (after !== undefined) {
     const page: string[] = await list(after, PAGE);

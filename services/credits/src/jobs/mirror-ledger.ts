@@ -7,7 +7,10 @@ import { eachOrganization } from './each-organization.ts';
  * Takes rows out of the engine whether or not the event bus does, so that an outage of the bus does not fill the engine.
  * Organizations take turns, a batch each.
  */
-export const mirror = ({ organizationsUnmirrored, mirror: mirrorBatch }: Mirroring, { config }: Pick<Deps, 'config'>): Job => ({
+export const mirror = (
+  { organizationsUnmirrored, mirror: mirrorBatch }: Mirroring,
+  { config }: Pick<Deps, 'config'>,
+): Job => ({
   name: 'mirror',
   description: 'Copies new ledger rows to the document store, and trims the engine.',
   intervalMs: config.RELAY_INTERVAL_MS,

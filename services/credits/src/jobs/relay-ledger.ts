@@ -26,8 +26,15 @@ export const relay = ({ ledger, platformLedger, bus, config }: RelayDeps): Job =
       const last = rows.at(-1);
       if (!last) return 0;
       const grants = rows.filter((row) => row.kind === 'GRANT');
-      await bus.publish('credits.ledger.v1', rows.map((row) => rowEventOf(organizationId, row)));
-      if (grants.length > 0) await bus.publish('audit.v1', grants.map((row) => auditEventOf(organizationId, row)));
+      await bus.publish(
+        'credits.ledger.v1',
+        rows.map((row) => rowEventOf(organizationId, row)),
+      );
+      if (grants.length > 0)
+        await bus.publish(
+          'audit.v1',
+          grants.map((row) => auditEventOf(organizationId, row)),
+        );
       await ledger.acknowledge(organizationId, last.sequence);
       return rows.length;
     };
@@ -36,7 +43,8 @@ export const relay = ({ ledger, platformLedger, bus, config }: RelayDeps): Job =
     let before: number;
     do {
       before = count;
-      for await (const organizationId of eachOrganization(platformLedger.organizationsUnrelayed, signal)) count += await relayBatch(organizationId);
+      for await (const organizationId of eachOrganization(platformLedger.organizationsUnrelayed, signal))
+        count += await relayBatch(organizationId);
     } while (count > before && !signal.aborted);
     return count;
   },

@@ -6,9 +6,14 @@ const BATCH = 100;
 const FORGET_BATCH = 1_000;
 
 /** Expires what is due in every organization (a reserve does so for its own; this is for those that reserve nothing), and forgets what nobody may ask for any more. */
-export const sweeper = ({ ledger, platformLedger, config }: Pick<Deps, 'ledger' | 'platformLedger' | 'config'>): Job => ({
+export const sweeper = ({
+  ledger,
+  platformLedger,
+  config,
+}: Pick<Deps, 'ledger' | 'platformLedger' | 'config'>): Job => ({
   name: 'sweeper',
-  description: 'Expires reservations whose time is over, so that their credits are available again, and deletes ended ones past the retention.',
+  description:
+    'Expires reservations whose time is over, so that their credits are available again, and deletes ended ones past the retention.',
   intervalMs: config.SWEEP_INTERVAL_MS,
   async run(signal) {
     let count = 0;

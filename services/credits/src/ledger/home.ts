@@ -21,10 +21,26 @@ interface Claim {
 
 /** The first process to start says where the ledger is; from then on it is there. @throws StartError for another place */
 export async function claimHome({ platformStore, file }: Claim): Promise<void> {
-  const claimed: LedgerHome = { _id: 'ledger', fileId: file?.id ?? '', place: file ? `${hostname()}:${file.path}` : '' };
-  const home = await foundOrMade(() => platformStore.findOne(LEDGER_HOME, { _id: 'ledger' }), claimed, (first) => platformStore.apply([insert(LEDGER_HOME, first)]));
+  const claimed: LedgerHome = {
+    _id: 'ledger',
+    fileId: file?.id ?? '',
+    place: file ? `${hostname()}:${file.path}` : '',
+  };
+  const home = await foundOrMade(
+    () => platformStore.findOne(LEDGER_HOME, { _id: 'ledger' }),
+    claimed,
+    (first) => platformStore.apply([insert(LEDGER_HOME, first)]),
+  );
   if (home.fileId === claimed.fileId) return;
-  if (home.fileId === '') throw new StartError('The credit ledger of this MongoDB database is kept in Redis: set REDIS_URL, without it the balances would start from nothing');
-  if (!file) throw new StartError(`The credit ledger of this MongoDB database is kept in the file ${home.place}: leave REDIS_URL out, in Redis the balances would start from nothing`);
-  throw new StartError(`The credit ledger of this MongoDB database is kept in another file, ${home.place}: several replicas of credits share one ledger by REDIS_URL`);
+  if (home.fileId === '')
+    throw new StartError(
+      'The credit ledger of this MongoDB database is kept in Redis: set REDIS_URL, without it the balances would start from nothing',
+    );
+  if (!file)
+    throw new StartError(
+      `The credit ledger of this MongoDB database is kept in the file ${home.place}: leave REDIS_URL out, in Redis the balances would start from nothing`,
+    );
+  throw new StartError(
+    `The credit ledger of this MongoDB database is kept in another file, ${home.place}: several replicas of credits share one ledger by REDIS_URL`,
+  );
 }

@@ -2,7 +2,17 @@ import type { Clock } from 'platform/clock.ts';
 import { timeOfId } from 'platform/ids.ts';
 import type { PlatformStore, Store } from 'platform/store/store.ts';
 import { checkExtend, checkGrant, checkPage, checkRelease, checkReserve, checkSettle } from './arguments.ts';
-import { EXPIRIES_PER_RESERVE, type ExtendResult, type GrantResult, type Ledger, type LedgerRow, type OpenLedger, type ReleaseResult, type ReserveResult, type SettleResult } from './ledger.ts';
+import {
+  EXPIRIES_PER_RESERVE,
+  type ExtendResult,
+  type GrantResult,
+  type Ledger,
+  type LedgerRow,
+  type OpenLedger,
+  type ReleaseResult,
+  type ReserveResult,
+  type SettleResult,
+} from './ledger.ts';
 import { ledgerMirror, rowOf } from './mirror.ts';
 import { MIRROR_BATCH, mirrorRows } from './mirror-rows.ts';
 import { rebuildLedger } from './rebuild.ts';
@@ -44,7 +54,10 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
     } catch (error) {
       if (!(error instanceof LostLedger)) throw error;
       steps.doubt(organizationId);
-      const refused = await steps.read(organizationId, { command: 'balance' }).then(() => undefined, (refusal: unknown) => refusal);
+      const refused = await steps.read(organizationId, { command: 'balance' }).then(
+        () => undefined,
+        (refusal: unknown) => refusal,
+      );
       if (refused && !(refused instanceof LostLedger)) throw refused;
       if (!refused) log.error({ organizationId, error: String(error.cause) }, error.message);
       return otherwise;
@@ -55,14 +68,27 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
     async grant(organizationId, grant, author) {
       checkGrant(grant);
       const { id, amountMicros, note } = grant;
-      const [outcome, ...parts] = await steps.change(organizationId, { command: 'grant', ...grantOf(id), amount: amountMicros, author: authorText(author, note) });
+      const [outcome, ...parts] = await steps.change(organizationId, {
+        command: 'grant',
+        ...grantOf(id),
+        amount: amountMicros,
+        author: authorText(author, note),
+      });
       return (outcome === 'GRANTED' ? { outcome, account: accountOf(parts) } : { outcome }) as GrantResult;
     },
 
     async reserve(organizationId, wanted, author) {
       checkReserve(wanted);
       const { id, amountMicros, ttlMs, maxOpen } = wanted;
-      const command = { command: 'reserve', ...reservationOf(id), amount: amountMicros, ttlMs, maxOpen, expiries: EXPIRIES_PER_RESERVE, author: authorText(author) };
+      const command = {
+        command: 'reserve',
+        ...reservationOf(id),
+        amount: amountMicros,
+        ttlMs,
+        maxOpen,
+        expiries: EXPIRIES_PER_RESERVE,
+        author: authorText(author),
+      };
       const [outcome, state, available] = await steps.change(organizationId, command);
       if (available === undefined) return { outcome } as ReserveResult;
       return { outcome, ...(state && { state }), availableMicros: Number(available) } as ReserveResult;
@@ -70,22 +96,41 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
 
     async extend(organizationId, id, ttlMs) {
       checkExtend(id, ttlMs);
-      return stateResult(await steps.change(organizationId, { command: 'extend', ...reservationOf(id), ttlMs })) as ExtendResult;
+      return stateResult(
+        await steps.change(organizationId, { command: 'extend', ...reservationOf(id), ttlMs }),
+      ) as ExtendResult;
     },
 
     async settle(organizationId, id, chargeMicros, author) {
       checkSettle(id, chargeMicros);
-      const [outcome, state, charged, shortfall] = await steps.change(organizationId, { command: 'settle', ...reservationOf(id), amount: chargeMicros, author: authorText(author) });
+      const [outcome, state, charged, shortfall] = await steps.change(organizationId, {
+        command: 'settle',
+        ...reservationOf(id),
+        amount: chargeMicros,
+        author: authorText(author),
+      });
       if (outcome !== 'FOUND') return { outcome } as SettleResult;
-      return { outcome, state: state as ReservationState, chargedMicros: Number(charged), shortfallMicros: Number(shortfall) };
+      return {
+        outcome,
+        state: state as ReservationState,
+        chargedMicros: Number(charged),
+        shortfallMicros: Number(shortfall),
+      };
     },
 
     async release(organizationId, id, author) {
       checkRelease(id);
-      return stateResult(await steps.change(organizationId, { command: 'release', ...reservationOf(id), author: authorText(author) })) as ReleaseResult;
+      return stateResult(
+        await steps.change(organizationId, { command: 'release', ...reservationOf(id), author: authorText(author) }),
+      ) as ReleaseResult;
     },
 
-    expire: (organizationId, limit) => unlessLost(organizationId, async () => Number((await steps.change(organizationId, { command: 'expire', limit }))[0]), 0),
+    expire: (organizationId, limit) =>
+      unlessLost(
+        organizationId,
+        async () => Number((await steps.change(organizationId, { command: 'expire', limit }))[0]),
+        0,
+      ),
 
     balance: async (organizationId) => accountOf(await steps.read(organizationId, { command: 'balance' })),
 
@@ -94,7 +139,7 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
       const newest = (await steps.rowsBefore(organizationId, before || Number.MAX_SAFE_INTEGER, limit)).map(rowOf);
       const lowest = newest.at(-1)?.sequence ?? (before || Number.MAX_SAFE_INTEGER);
       if (newest.length === limit || lowest === 1) return newest;
-      return [...newest, ...await mirror.before(organizationId, lowest, limit - newest.length)];
+      return [...newest, ...(await mirror.before(organizationId, lowest, limit - newest.length))];
     },
 
     async unrelayed(organizationId, limit): Promise<LedgerRow[]> {
@@ -109,8 +154,16 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
 
   /** A set or sorted set of every bucket: as many members as there is work, whatever the number of organizations. */
   const inBuckets = async (of: (bucket: (typeof buckets)[number]) => (string | number)[]): Promise<string[]> =>
-    (await connection.attempt(() => Promise.all(buckets.map((bucket) => connection.command<string[]>(...of(bucket) as [string]))))).flat();
-  const page = (organizations: Iterable<string>, after: string, limit: number): string[] => [...organizations].filter((one) => one > after).sort().slice(0, limit);
+    (
+      await connection.attempt(() =>
+        Promise.all(buckets.map((bucket) => connection.command<string[]>(...(of(bucket) as [string])))),
+      )
+    ).flat();
+  const page = (organizations: Iterable<string>, after: string, limit: number): string[] =>
+    [...organizations]
+      .filter((one) => one > after)
+      .sort()
+      .slice(0, limit);
   const unmirrored = (): Promise<string[]> => inBuckets(({ unmirrored: key }) => ['SMEMBERS', key]);
 
   return {
@@ -129,7 +182,8 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
     },
     mirroring: {
       organizationsUnmirrored: async (after, limit) => page(await unmirrored(), after, limit),
-      mirror: (organizationId) => unlessLost(organizationId, async () => (await mirrorSome(organizationId)) === MIRROR_BATCH, false),
+      mirror: (organizationId) =>
+        unlessLost(organizationId, async () => (await mirrorSome(organizationId)) === MIRROR_BATCH, false),
     },
     async close() {
       connection.close();
@@ -143,6 +197,8 @@ const grantOf = (id: string) => ({ key: 'grant' as const, id, madeMs: timeOfId(i
 const stateResult = ([outcome, state]: string[]) => (outcome === 'FOUND' ? { outcome, state } : { outcome });
 
 function accountOf(parts: string[]): Account {
-  const [availableMicros, reservedMicros, spentMicros, grantedMicros, openReservations, sequence] = parts.map(Number) as [number, number, number, number, number, number];
+  const [availableMicros, reservedMicros, spentMicros, grantedMicros, openReservations, sequence] = parts.map(
+    Number,
+  ) as [number, number, number, number, number, number];
   return { availableMicros, reservedMicros, spentMicros, grantedMicros, openReservations, sequence };
 }

@@ -4,7 +4,16 @@ import { ServiceError } from 'platform/errors.ts';
 import { newId } from 'platform/ids.ts';
 import { groupCommit } from 'platform/store/group-commit.ts';
 import { openWriter } from 'platform/store/sqlite-database.ts';
-import { checkExtend, checkGrant, checkPage, checkRelease, checkReserve, checkSettle, isInWindow, MAX_GRANTED_MICROS } from './arguments.ts';
+import {
+  checkExtend,
+  checkGrant,
+  checkPage,
+  checkRelease,
+  checkReserve,
+  checkSettle,
+  isInWindow,
+  MAX_GRANTED_MICROS,
+} from './arguments.ts';
 import { EXPIRIES_PER_RESERVE, ITSELF, type Author, type Ledger, type OpenLedger } from './ledger.ts';
 import { changed, givenBack, granted, reserved, settled, settledLate, type Account, type Change } from './rules.ts';
 import { SCHEMA, tablesOf, type Reservation } from './tables-sqlite.ts';
@@ -13,7 +22,10 @@ import { SCHEMA, tablesOf, type Reservation } from './tables-sqlite.ts';
  * The embedded engine of the ledger: its own tables in a SQLite file, which may be the service's store file (the
  * transactions of both begin and end within one turn of this process's event loop, so neither waits for the other).
  */
-export async function openSqliteLedger(file: string, { clock, retentionMs }: { clock: Clock; retentionMs: number }): Promise<OpenLedger & { fileId: string }> {
+export async function openSqliteLedger(
+  file: string,
+  { clock, retentionMs }: { clock: Clock; retentionMs: number },
+): Promise<OpenLedger & { fileId: string }> {
   const db = openWriter(file);
   db.exec(SCHEMA);
   const commits = groupCommit(db);
@@ -25,12 +37,25 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
     const { openDelta, ...parts } = change;
     const { sequence, availableMicros, reservedMicros } = account;
     tables.putAccount(organizationId, account);
-    tables.addRow(organizationId, { ...parts, sequence, availableMicros, reservedMicros, actor, requestId, createdAt: isoTime(clock.now()) });
+    tables.addRow(organizationId, {
+      ...parts,
+      sequence,
+      availableMicros,
+      reservedMicros,
+      actor,
+      requestId,
+      createdAt: isoTime(clock.now()),
+    });
     return account;
   }
 
   /** An open reservation gives all of its amount back. */
-  function giveBack(organizationId: string, kind: 'RELEASE' | 'EXPIRE', reservation: Reservation, author: Author): Reservation {
+  function giveBack(
+    organizationId: string,
+    kind: 'RELEASE' | 'EXPIRE',
+    reservation: Reservation,
+    author: Author,
+  ): Reservation {
     const ended: Reservation = { ...reservation, state: kind === 'RELEASE' ? 'RELEASED' : 'EXPIRED' };
     post(organizationId, givenBack(kind, reservation.id, amountOf(reservation)), author);
     tables.putReservation(organizationId, ended);
@@ -59,7 +84,8 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
         if (!isInWindow(id, clock.now(), retentionMs)) return { outcome: 'ID_OUT_OF_WINDOW' };
         const known = tables.grantOf(organizationId, id);
         const account = tables.account(organizationId);
-        if (known) return known.grantedDeltaMicros === amountMicros ? { outcome: 'GRANTED', account } : { outcome: 'CONFLICT' };
+        if (known)
+          return known.grantedDeltaMicros === amountMicros ? { outcome: 'GRANTED', account } : { outcome: 'CONFLICT' };
         if (account.grantedMicros + amountMicros > MAX_GRANTED_MICROS) return { outcome: 'ACCOUNT_FULL' };
         return { outcome: 'GRANTED', account: post(organizationId, granted(id, amountMicros, note), author) };
       });
@@ -80,7 +106,14 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
         if (maxOpen > 0 && openReservations >= maxOpen) return { outcome: 'TOO_MANY_OPEN', availableMicros };
         if (availableMicros < amountMicros) return { outcome: 'INSUFFICIENT', availableMicros };
         const account = post(organizationId, reserved(id, amountMicros), author);
-        tables.putReservation(organizationId, { id, state: 'OPEN', amountMicros, chargedMicros: 0, shortfallMicros: 0, expiresAtMs: clock.now() + ttlMs });
+        tables.putReservation(organizationId, {
+          id,
+          state: 'OPEN',
+          amountMicros,
+          chargedMicros: 0,
+          shortfallMicros: 0,
+          expiresAtMs: clock.now() + ttlMs,
+        });
         return { outcome: 'RESERVED', state: 'OPEN', availableMicros: account.availableMicros };
       });
     },
@@ -91,7 +124,11 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
         const known = present(organizationId, id);
         if (known === 'ID_OUT_OF_WINDOW') return { outcome: known };
         if (!known) return { outcome: 'UNKNOWN' };
-        if (known.state === 'OPEN') tables.putReservation(organizationId, { ...known, expiresAtMs: Math.max(known.expiresAtMs, clock.now() + ttlMs) });
+        if (known.state === 'OPEN')
+          tables.putReservation(organizationId, {
+            ...known,
+            expiresAtMs: Math.max(known.expiresAtMs, clock.now() + ttlMs),
+          });
         return { outcome: 'FOUND', state: known.state };
       });
     },
@@ -103,10 +140,18 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
         if (known === 'ID_OUT_OF_WINDOW') return { outcome: known };
         if (!known) return { outcome: 'UNKNOWN' };
         const { state, chargedMicros, shortfallMicros } = known;
-        if (state === 'SETTLED' || state === 'RELEASED') return { outcome: 'FOUND', state, chargedMicros, shortfallMicros };
+        if (state === 'SETTLED' || state === 'RELEASED')
+          return { outcome: 'FOUND', state, chargedMicros, shortfallMicros };
         const account = tables.account(organizationId);
-        const change = state === 'OPEN' ? settled(id, amountOf(known), chargeMicros, account) : settledLate(id, chargeMicros, account);
-        const result = { state: 'SETTLED', chargedMicros: change.spentDeltaMicros, shortfallMicros: change.shortfallMicros } as const;
+        const change =
+          state === 'OPEN'
+            ? settled(id, amountOf(known), chargeMicros, account)
+            : settledLate(id, chargeMicros, account);
+        const result = {
+          state: 'SETTLED',
+          chargedMicros: change.spentDeltaMicros,
+          shortfallMicros: change.shortfallMicros,
+        } as const;
         post(organizationId, change, author);
         tables.putReservation(organizationId, { ...known, ...result });
         return { outcome: 'FOUND', ...result };
@@ -119,7 +164,14 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
         const known = present(organizationId, id);
         if (known === 'ID_OUT_OF_WINDOW') return { outcome: known };
         if (!known) {
-          tables.putReservation(organizationId, { id, state: 'RELEASED', amountMicros: null, chargedMicros: 0, shortfallMicros: 0, expiresAtMs: 0 });
+          tables.putReservation(organizationId, {
+            id,
+            state: 'RELEASED',
+            amountMicros: null,
+            chargedMicros: 0,
+            shortfallMicros: 0,
+            expiresAtMs: 0,
+          });
           return { outcome: 'FOUND', state: 'RELEASED' };
         }
         const { state } = known.state === 'OPEN' ? giveBack(organizationId, 'RELEASE', known, author) : known;
@@ -144,7 +196,10 @@ export async function openSqliteLedger(file: string, { clock, retentionMs }: { c
       return commits.write(() => tables.acknowledge(organizationId, throughSequence));
     },
     async rebuild() {
-      throw new ServiceError('NOT_SUPPORTED', 'The embedded ledger keeps account and rows in one transaction: there is nothing to rebuild');
+      throw new ServiceError(
+        'NOT_SUPPORTED',
+        'The embedded ledger keeps account and rows in one transaction: there is nothing to rebuild',
+      );
     },
   };
 

@@ -93,13 +93,22 @@ export interface Wanted {
 
 type Refused<R extends Refusal> = { readonly outcome: R };
 
-export type GrantResult = { readonly outcome: 'GRANTED'; readonly account: Account } | Refused<'CONFLICT' | 'ACCOUNT_FULL' | 'ID_OUT_OF_WINDOW'>;
+export type GrantResult =
+  | { readonly outcome: 'GRANTED'; readonly account: Account }
+  | Refused<'CONFLICT' | 'ACCOUNT_FULL' | 'ID_OUT_OF_WINDOW'>;
 export type ReserveResult =
   | { readonly outcome: 'RESERVED' | 'ENDED'; readonly state: ReservationState; readonly availableMicros: number }
   | { readonly outcome: 'INSUFFICIENT' | 'TOO_MANY_OPEN'; readonly availableMicros: number }
   | Refused<'CONFLICT' | 'ID_OUT_OF_WINDOW'>;
-export type ExtendResult = { readonly outcome: 'FOUND'; readonly state: ReservationState } | Refused<'UNKNOWN' | 'ID_OUT_OF_WINDOW'>;
+export type ExtendResult =
+  { readonly outcome: 'FOUND'; readonly state: ReservationState } | Refused<'UNKNOWN' | 'ID_OUT_OF_WINDOW'>;
 export type SettleResult =
-  | { readonly outcome: 'FOUND'; readonly state: ReservationState; readonly chargedMicros: number; readonly shortfallMicros: number }
+  | {
+      readonly outcome: 'FOUND';
+      readonly state: ReservationState;
+      readonly chargedMicros: number;
+      readonly shortfallMicros: number;
+    }
   | Refused<'UNKNOWN' | 'ID_OUT_OF_WINDOW'>;
-export type ReleaseResult = { readonly outcome: 'FOUND'; readonly state: ReservationState } | Refused<'ID_OUT_OF_WINDOW'>;
+export type ReleaseResult =
+  { readonly outcome: 'FOUND'; readonly state: ReservationState } | Refused<'ID_OUT_OF_WINDOW'>;

@@ -21,13 +21,19 @@ export async function mirrorRows({ mirror, rowsFrom, mirrored }: Parts, organiza
   for (;;) {
     const from = await mirror.registration(organizationId);
     const { generation, mirroredSequence, mirroredHash } = from;
-    const rows = await rowsFrom(organizationId, mirroredSequence, mirroredSequence === 0 ? MIRROR_BATCH : MIRROR_BATCH + 1);
-    const newest = mirroredSequence === 0 ? { hash: '' } : rows[0]?.sequence === mirroredSequence ? rows.shift() : undefined;
+    const rows = await rowsFrom(
+      organizationId,
+      mirroredSequence,
+      mirroredSequence === 0 ? MIRROR_BATCH : MIRROR_BATCH + 1,
+    );
+    const newest =
+      mirroredSequence === 0 ? { hash: '' } : rows[0]?.sequence === mirroredSequence ? rows.shift() : undefined;
     const next = newest?.hash === mirroredHash ? continuing(rows, mirroredSequence, mirroredHash) : [];
     const forked = newest?.hash !== mirroredHash || (rows.length > 0 && next.length === 0);
     if (forked) {
       const again = await mirror.registration(organizationId);
-      if (again.mirroredSequence === mirroredSequence) throw new LostLedger(`what Redis holds after row ${mirroredSequence} does not continue the mirror`);
+      if (again.mirroredSequence === mirroredSequence)
+        throw new LostLedger(`what Redis holds after row ${mirroredSequence} does not continue the mirror`);
       continue;
     }
     if (next.length > 0 && !(await mirror.append(from, next))) continue;

@@ -2,7 +2,18 @@ import { createHash } from 'node:crypto';
 import { isoTime } from 'platform/clock.ts';
 import { foundOrMade } from 'platform/contention.ts';
 import { newId } from 'platform/ids.ts';
-import { collection, DuplicateKey, ExpectationFailed, insert, update, type Changes, type Op, type OrganizationDocument, type PlatformStore, type Store } from 'platform/store/store.ts';
+import {
+  collection,
+  DuplicateKey,
+  ExpectationFailed,
+  insert,
+  update,
+  type Changes,
+  type Op,
+  type OrganizationDocument,
+  type PlatformStore,
+  type Store,
+} from 'platform/store/store.ts';
 import type { LedgerRow } from './ledger.ts';
 
 /** A row as the engine wrote it: `hash` covers its text and the hash of the row before. */
@@ -28,10 +39,19 @@ export interface Registration extends OrganizationDocument {
   unrelayed: boolean;
 }
 
-export const LEDGER_ROWS = collection<MirroredRow>('ledger_rows', { scope: 'organization', indexes: [{ fields: ['sequence'], unique: true }] });
-export const LEDGER_ACCOUNTS = collection<Registration>('ledger_accounts', { scope: 'organization', platformIndexes: [{ fields: ['unrelayed', '_id'] }] });
+export const LEDGER_ROWS = collection<MirroredRow>('ledger_rows', {
+  scope: 'organization',
+  indexes: [{ fields: ['sequence'], unique: true }],
+});
+export const LEDGER_ACCOUNTS = collection<Registration>('ledger_accounts', {
+  scope: 'organization',
+  platformIndexes: [{ fields: ['unrelayed', '_id'] }],
+});
 
-export const chainHash = (before: string, row: string): string => createHash('sha1').update(before + row).digest('hex');
+export const chainHash = (before: string, row: string): string =>
+  createHash('sha1')
+    .update(before + row)
+    .digest('hex');
 
 /** The rows that are on the chain after (sequence, hash), up to the first that is not. */
 export function continuing(rows: readonly ChainedRow[], sequence: number, hash: string): ChainedRow[] {
@@ -53,17 +73,34 @@ export type Mirror = ReturnType<typeof ledgerMirror>;
 
 /** The rows of the ledger in the document store, and how far they have come: what a balance can be rebuilt from. */
 export function ledgerMirror(store: Store, platformStore: PlatformStore) {
-  const registration = (organizationId: string): Promise<Registration> => foundOrMade<Registration>(
-    () => store.findOne(organizationId, LEDGER_ACCOUNTS, { _id: organizationId }),
-    { _id: organizationId, organizationId, generation: newId(), lost: '', mirroredSequence: 0, mirroredHash: '', relayedSequence: 0, unrelayed: false },
-    (first) => store.apply(organizationId, [insert(LEDGER_ACCOUNTS, first)]),
-  );
+  const registration = (organizationId: string): Promise<Registration> =>
+    foundOrMade<Registration>(
+      () => store.findOne(organizationId, LEDGER_ACCOUNTS, { _id: organizationId }),
+      {
+        _id: organizationId,
+        organizationId,
+        generation: newId(),
+        lost: '',
+        mirroredSequence: 0,
+        mirroredHash: '',
+        relayedSequence: 0,
+        unrelayed: false,
+      },
+      (first) => store.apply(organizationId, [insert(LEDGER_ACCOUNTS, first)]),
+    );
 
   /** False when someone else moved it on meanwhile. */
-  async function moveOn(from: Registration, set: Changes<Registration>['set'], rows: readonly Op[] = []): Promise<boolean> {
+  async function moveOn(
+    from: Registration,
+    set: Changes<Registration>['set'],
+    rows: readonly Op[] = [],
+  ): Promise<boolean> {
     const { _id, generation, mirroredSequence, relayedSequence } = from;
     try {
-      await store.apply(_id, [...rows, update(LEDGER_ACCOUNTS, { _id, generation, mirroredSequence, relayedSequence }, { set })]);
+      await store.apply(_id, [
+        ...rows,
+        update(LEDGER_ACCOUNTS, { _id, generation, mirroredSequence, relayedSequence }, { set }),
+      ]);
       return true;
     } catch (error) {
       if (error instanceof ExpectationFailed || error instanceof DuplicateKey) return false;
@@ -71,7 +108,12 @@ export function ledgerMirror(store: Store, platformStore: PlatformStore) {
     }
   }
 
-  const find = async (organizationId: string, sequence: { gt: number } | { lt: number }, direction: 'asc' | 'desc', limit: number): Promise<ChainedRow[]> =>
+  const find = async (
+    organizationId: string,
+    sequence: { gt: number } | { lt: number },
+    direction: 'asc' | 'desc',
+    limit: number,
+  ): Promise<ChainedRow[]> =>
     store.find(organizationId, LEDGER_ROWS, { sequence }, { sort: [['sequence', direction]], limit });
 
   return {
@@ -80,16 +122,25 @@ export function ledgerMirror(store: Store, platformStore: PlatformStore) {
     append(from: Registration, rows: readonly ChainedRow[]): Promise<boolean> {
       const { sequence, hash } = rows.at(-1)!;
       const { _id: organizationId } = from;
-      const inserts = rows.map((one) => insert(LEDGER_ROWS, { ...one, _id: `${organizationId}:${one.sequence}`, organizationId }));
-      return moveOn(from, { mirroredSequence: sequence, mirroredHash: hash, unrelayed: from.relayedSequence < sequence }, inserts);
+      const inserts = rows.map((one) =>
+        insert(LEDGER_ROWS, { ...one, _id: `${organizationId}:${one.sequence}`, organizationId }),
+      );
+      return moveOn(
+        from,
+        { mirroredSequence: sequence, mirroredHash: hash, unrelayed: from.relayedSequence < sequence },
+        inserts,
+      );
     },
     /** False when someone else was faster. */
     renew: (from: Registration, generation: string): Promise<boolean> => moveOn(from, { generation, lost: '' }),
     /** For all replicas, until it is renewed. False when someone else moved it on meanwhile. */
     lose: (from: Registration, lost: string): Promise<boolean> => moveOn(from, { lost }),
-    hashOf: async (organizationId: string, sequence: number): Promise<string | undefined> => (await store.findOne(organizationId, LEDGER_ROWS, { _id: `${organizationId}:${sequence}` }))?.hash,
-    after: (organizationId: string, sequence: number, limit: number) => find(organizationId, { gt: sequence }, 'asc', limit),
-    before: async (organizationId: string, sequence: number, limit: number): Promise<LedgerRow[]> => (await find(organizationId, { lt: sequence }, 'desc', limit)).map(rowOf),
+    hashOf: async (organizationId: string, sequence: number): Promise<string | undefined> =>
+      (await store.findOne(organizationId, LEDGER_ROWS, { _id: `${organizationId}:${sequence}` }))?.hash,
+    after: (organizationId: string, sequence: number, limit: number) =>
+      find(organizationId, { gt: sequence }, 'asc', limit),
+    before: async (organizationId: string, sequence: number, limit: number): Promise<LedgerRow[]> =>
+      (await find(organizationId, { lt: sequence }, 'desc', limit)).map(rowOf),
     async unrelayed(organizationId: string, limit: number): Promise<LedgerRow[]> {
       const { relayedSequence } = await registration(organizationId);
       return (await find(organizationId, { gt: relayedSequence }, 'asc', limit)).map(rowOf);
@@ -98,11 +149,18 @@ export function ledgerMirror(store: Store, platformStore: PlatformStore) {
       for (;;) {
         const from = await registration(organizationId);
         if (from.relayedSequence >= throughSequence) return;
-        if (await moveOn(from, { relayedSequence: throughSequence, unrelayed: throughSequence < from.mirroredSequence })) return;
+        if (
+          await moveOn(from, { relayedSequence: throughSequence, unrelayed: throughSequence < from.mirroredSequence })
+        )
+          return;
       }
     },
     async organizationsUnrelayed(after: string, limit: number): Promise<string[]> {
-      const found = await platformStore.find(LEDGER_ACCOUNTS, { unrelayed: true, _id: { gt: after } }, { sort: [['_id', 'asc']], limit });
+      const found = await platformStore.find(
+        LEDGER_ACCOUNTS,
+        { unrelayed: true, _id: { gt: after } },
+        { sort: [['_id', 'asc']], limit },
+      );
       return found.map(({ _id }) => _id);
     },
   };

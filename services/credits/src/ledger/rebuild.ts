@@ -55,13 +55,19 @@ export async function rebuildLedger(parts: Parts, organizationId: string): Promi
   const { generation, own, nowMs, sequence } = await fenced(parts, organizationId);
   try {
     // no further: behind another rebuild's back new rows come as fast as these are copied
-    while ((await mirror.registration(organizationId)).mirroredSequence < sequence && (await mirrorSome(organizationId)) > 0);
+    while (
+      (await mirror.registration(organizationId)).mirroredSequence < sequence &&
+      (await mirrorSome(organizationId)) > 0
+    );
   } catch (error) {
     if (!(error instanceof LostLedger)) throw error;
   }
   const { present, ended } = await rebuild(mirror, await mirror.registration(organizationId), nowMs, retentionMs);
   for (let at = 0; at < Math.max(ended.reservations.length, ended.grants.length); at += PIECE) {
-    const piece = { reservations: ended.reservations.slice(at, at + PIECE), grants: ended.grants.slice(at, at + PIECE) };
+    const piece = {
+      reservations: ended.reservations.slice(at, at + PIECE),
+      grants: ended.grants.slice(at, at + PIECE),
+    };
     if (!(await restore(organizationId, own, generation, piece))) throw busy();
   }
   if (!(await replace(organizationId, own, generation, present))) throw busy();
@@ -69,13 +75,17 @@ export async function rebuildLedger(parts: Parts, organizationId: string): Promi
   return account;
 }
 
-const busy = (): ServiceError => new ServiceError('CONFLICT', 'The credit ledger of this organization is being rebuilt already');
+const busy = (): ServiceError =>
+  new ServiceError('CONFLICT', 'The credit ledger of this organization is being rebuilt already');
 
 /**
  * A new generation in the mirror, then the fence in Redis. Another rebuild may do the same at this moment: who finds its own
  * generation still in the mirror behind its fence may go on, for whoever renews it later puts up a later fence, too.
  */
-async function fenced({ mirror, fence }: Parts, organizationId: string): Promise<{ generation: string; own: string; nowMs: number; sequence: number }> {
+async function fenced(
+  { mirror, fence }: Parts,
+  organizationId: string,
+): Promise<{ generation: string; own: string; nowMs: number; sequence: number }> {
   for (let round = 0; round < ROUNDS; round++) {
     const generation = newId();
     if (!(await mirror.renew(await mirror.registration(organizationId), generation))) continue;
@@ -86,36 +96,72 @@ async function fenced({ mirror, fence }: Parts, organizationId: string): Promise
   throw busy();
 }
 
-async function rebuild(mirror: Mirror, { _id: organizationId, mirroredSequence, mirroredHash }: Registration, nowMs: number, retentionMs: number): Promise<{ present: RebuiltPresent; ended: Ended }> {
+async function rebuild(
+  mirror: Mirror,
+  { _id: organizationId, mirroredSequence, mirroredHash }: Registration,
+  nowMs: number,
+  retentionMs: number,
+): Promise<{ present: RebuiltPresent; ended: Ended }> {
   const grants = new Map<string, number>();
   const reservations = new Map<string, Reservation>();
   let account: Account & { hash: string } = { ...EMPTY_ACCOUNT, hash: '' };
   let newest = '';
   while (account.sequence < mirroredSequence) {
     // no further: the ledger may go on by now, behind another rebuild's fence
-    const page = await mirror.after(organizationId, account.sequence, Math.min(PAGE, mirroredSequence - account.sequence));
-    assert.ok(page.length > 0 && continuing(page, account.sequence, account.hash).length === page.length, `the mirror of ${organizationId} is broken after row ${account.sequence}`);
+    const page = await mirror.after(
+      organizationId,
+      account.sequence,
+      Math.min(PAGE, mirroredSequence - account.sequence),
+    );
+    assert.ok(
+      page.length > 0 && continuing(page, account.sequence, account.hash).length === page.length,
+      `the mirror of ${organizationId} is broken after row ${account.sequence}`,
+    );
     for (const one of page) {
       const row = rowOf(one);
       take(row, grants, reservations, nowMs);
       account = { ...changed(account, { ...row, openDelta: openDeltaOf(row) }), hash: one.hash };
-      assert.equal(account.availableMicros, row.availableMicros, `row ${row.sequence} of ${organizationId} does not add up`);
+      assert.equal(
+        account.availableMicros,
+        row.availableMicros,
+        `row ${row.sequence} of ${organizationId} does not add up`,
+      );
       newest = one.row;
     }
-    for (const [id, { state }] of reservations) if (state !== 'OPEN' && !isInWindow(id, nowMs, retentionMs)) reservations.delete(id);
+    for (const [id, { state }] of reservations)
+      if (state !== 'OPEN' && !isInWindow(id, nowMs, retentionMs)) reservations.delete(id);
     for (const id of grants.keys()) if (!isInWindow(id, nowMs, retentionMs)) grants.delete(id);
   }
   assert.equal(account.hash, mirroredHash);
-  const { open = [], ended = [] } = Object.groupBy(reservations.values(), ({ state }) => (state === 'OPEN' ? 'open' : 'ended'));
-  return { present: { account, reservations: open, newest }, ended: { reservations: ended, grants: [...grants].map(([id, amount]) => ({ id, amount })) } };
+  const { open = [], ended = [] } = Object.groupBy(reservations.values(), ({ state }) =>
+    state === 'OPEN' ? 'open' : 'ended',
+  );
+  return {
+    present: { account, reservations: open, newest },
+    ended: { reservations: ended, grants: [...grants].map(([id, amount]) => ({ id, amount })) },
+  };
 }
 
-const openDeltaOf = ({ kind }: LedgerRow): number => (kind === 'RESERVE' ? 1 : kind === 'SETTLE' || kind === 'RELEASE' || kind === 'EXPIRE' ? -1 : 0);
+const openDeltaOf = ({ kind }: LedgerRow): number =>
+  kind === 'RESERVE' ? 1 : kind === 'SETTLE' || kind === 'RELEASE' || kind === 'EXPIRE' ? -1 : 0;
 
-function take(row: LedgerRow, grants: Map<string, number>, reservations: Map<string, Reservation>, nowMs: number): void {
+function take(
+  row: LedgerRow,
+  grants: Map<string, number>,
+  reservations: Map<string, Reservation>,
+  nowMs: number,
+): void {
   const { kind, id } = row;
   if (kind === 'GRANT') return void grants.set(id, row.grantedDeltaMicros);
-  if (kind === 'RESERVE') return void reservations.set(id, { id, state: 'OPEN', amount: row.reservedDeltaMicros, charged: 0, shortfall: 0, expiresAtMs: nowMs + GRACE_MS });
+  if (kind === 'RESERVE')
+    return void reservations.set(id, {
+      id,
+      state: 'OPEN',
+      amount: row.reservedDeltaMicros,
+      charged: 0,
+      shortfall: 0,
+      expiresAtMs: nowMs + GRACE_MS,
+    });
   const one = reservations.get(id);
   if (!one) return;
   one.state = kind === 'RELEASE' ? 'RELEASED' : kind === 'EXPIRE' ? 'EXPIRED' : 'SETTLED';

@@ -58,16 +58,27 @@ export interface RedisConnection {
 }
 
 /** @throws StartError one sentence that names the host, never the password */
-export async function openRedisConnection({ url, keyPrefix, timeoutMs, unsafe, log }: RedisOptions): Promise<RedisConnection> {
+export async function openRedisConnection({
+  url,
+  keyPrefix,
+  timeoutMs,
+  unsafe,
+  log,
+}: RedisOptions): Promise<RedisConnection> {
   const host = hostOf(url);
   let epoch = 0;
   const ready = new Bell();
   let lastError: Error | undefined;
   const redis = new Redis(url, {
-    lazyConnect: true, connectionName: keyPrefix, enableOfflineQueue: false, autoResendUnfulfilledCommands: false,
+    lazyConnect: true,
+    connectionName: keyPrefix,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
     // what waits for an answer when a connection ends is rejected at once
     maxRetriesPerRequest: 0,
-    connectTimeout: timeoutMs, commandTimeout: timeoutMs, socketTimeout: timeoutMs,
+    connectTimeout: timeoutMs,
+    commandTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
     retryStrategy: (times) => Math.min(20 * 2 ** times, MAX_RECONNECT_DELAY_MS),
     // a server that was made a replica: find the one that takes writes
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
@@ -82,10 +93,13 @@ export async function openRedisConnection({ url, keyPrefix, timeoutMs, unsafe, l
     if (!lastError && epoch > 0) log.warn({ host, error: error.message }, 'the connection to Redis failed');
     lastError ??= error;
   });
-  const warnings = await redis.connect().then(() => checkServer(redis, host, keyPrefix, unsafe)).catch((error: Error) => {
-    redis.disconnect();
-    throw error instanceof StartError ? error : refusalOf(host, lastError ?? error);
-  });
+  const warnings = await redis
+    .connect()
+    .then(() => checkServer(redis, host, keyPrefix, unsafe))
+    .catch((error: Error) => {
+      redis.disconnect();
+      throw error instanceof StartError ? error : refusalOf(host, lastError ?? error);
+    });
   for (const warning of warnings) log.warn({ host }, warning);
 
   async function sent<T>(command: () => Promise<T>, attempt?: Attempt): Promise<T> {
@@ -108,10 +122,12 @@ export async function openRedisConnection({ url, keyPrefix, timeoutMs, unsafe, l
   }
 
   const evaluate: RedisConnection['evaluate'] = async (keys, argument, on) => {
-    if (on?.attempt?.over || (on?.epoch !== undefined && on.epoch !== epoch)) throw new Unanswered('another connection');
+    if (on?.attempt?.over || (on?.epoch !== undefined && on.epoch !== epoch))
+      throw new Unanswered('another connection');
     const run = () => sent(() => redis.evalsha(SHA, keys.length, ...keys, argument) as Promise<string[]>, on?.attempt);
     return run().catch(async (error: Error) => {
-      if (error instanceof Unanswered && error.message.startsWith('NOSCRIPT')) await sent(() => redis.script('LOAD', SCRIPT));
+      if (error instanceof Unanswered && error.message.startsWith('NOSCRIPT'))
+        await sent(() => redis.script('LOAD', SCRIPT));
       throw error;
     });
   };
@@ -143,7 +159,8 @@ export async function openRedisConnection({ url, keyPrefix, timeoutMs, unsafe, l
         }
       } catch (error) {
         if (attempt.unheard) throw new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
-        const nothingDone = error instanceof Unanswered || (error instanceof ServiceError && error.reason === 'OUTCOME_UNKNOWN');
+        const nothingDone =
+          error instanceof Unanswered || (error instanceof ServiceError && error.reason === 'OUTCOME_UNKNOWN');
         throw nothingDone ? unavailable(error) : error;
       } finally {
         attempt.over = true;
@@ -159,13 +176,20 @@ const unavailable = (cause: unknown): ServiceError =>
 
 function hostOf(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (!parsed || !/^rediss?:$/.test(parsed.protocol) || !parsed.hostname) throw new StartError('REDIS_URL must be redis://host:port or rediss://host:port, with user:password@ before the host where they are needed');
+  if (!parsed || !/^rediss?:$/.test(parsed.protocol) || !parsed.hostname)
+    throw new StartError(
+      'REDIS_URL must be redis://host:port or rediss://host:port, with user:password@ before the host where they are needed',
+    );
   return parsed.host;
 }
 
 function refusalOf(host: string, { message }: Error): StartError {
-  if (isForbidden(message)) return new StartError(`Redis at ${host} does not allow what the ledger needs: ${message.replace(/ script: .*/s, '')}`);
-  if (/NOAUTH|WRONGPASS|invalid password/i.test(message)) return new StartError(`Redis at ${host} refuses the credentials in REDIS_URL`);
+  if (isForbidden(message))
+    return new StartError(
+      `Redis at ${host} does not allow what the ledger needs: ${message.replace(/ script: .*/s, '')}`,
+    );
+  if (/NOAUTH|WRONGPASS|invalid password/i.test(message))
+    return new StartError(`Redis at ${host} refuses the credentials in REDIS_URL`);
   if (/timed? ?out/i.test(message)) return new StartError(`Redis at ${host} does not answer`);
   return new StartError(`Redis at ${host} cannot be reached: ${message}`);
 }

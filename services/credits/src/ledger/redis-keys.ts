@@ -6,7 +6,8 @@ const bucketBase = (prefix: string, bucket: number): string => `${prefix}:{b${bu
 const bucketKeys = (base: string) => ({ due: `${base}:due`, unmirrored: `${base}:unmirrored` });
 
 /** Keys of all buckets: due (organization -> earliest end of an open reservation), unmirrored (organizations with rows above the mirror). */
-export const bucketsOf = (prefix: string) => Array.from({ length: BUCKETS }, (_, bucket) => bucketKeys(bucketBase(prefix, bucket)));
+export const bucketsOf = (prefix: string) =>
+  Array.from({ length: BUCKETS }, (_, bucket) => bucketKeys(bucketBase(prefix, bucket)));
 
 export interface LedgerKeys {
   rows: string;

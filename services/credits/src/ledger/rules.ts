@@ -11,7 +11,14 @@ export interface Account {
   sequence: number;
 }
 
-export const EMPTY_ACCOUNT: Account = { availableMicros: 0, reservedMicros: 0, spentMicros: 0, grantedMicros: 0, openReservations: 0, sequence: 0 };
+export const EMPTY_ACCOUNT: Account = {
+  availableMicros: 0,
+  reservedMicros: 0,
+  spentMicros: 0,
+  grantedMicros: 0,
+  openReservations: 0,
+  sequence: 0,
+};
 
 export type ReservationState = 'OPEN' | 'SETTLED' | 'RELEASED' | 'EXPIRED';
 export type LedgerRowKind = 'GRANT' | 'RESERVE' | 'SETTLE' | 'RELEASE' | 'EXPIRE' | 'LATE_SETTLE';
@@ -31,8 +38,18 @@ export interface Change {
   note: string;
 }
 
-const change = (kind: LedgerRowKind, id: string, parts: Partial<Change>): Change =>
-  ({ kind, id, availableDeltaMicros: 0, reservedDeltaMicros: 0, spentDeltaMicros: 0, grantedDeltaMicros: 0, shortfallMicros: 0, openDelta: 0, note: '', ...parts });
+const change = (kind: LedgerRowKind, id: string, parts: Partial<Change>): Change => ({
+  kind,
+  id,
+  availableDeltaMicros: 0,
+  reservedDeltaMicros: 0,
+  spentDeltaMicros: 0,
+  grantedDeltaMicros: 0,
+  shortfallMicros: 0,
+  openDelta: 0,
+  note: '',
+  ...parts,
+});
 
 export const granted = (id: string, amountMicros: number, note: string): Change =>
   change('GRANT', id, { availableDeltaMicros: amountMicros, grantedDeltaMicros: amountMicros, note });
@@ -60,7 +77,11 @@ export function settled(id: string, amountMicros: number, wantMicros: number, ac
 /** Nothing is set aside any more: the charge takes what is available, as far as there is. */
 export function settledLate(id: string, wantMicros: number, account: Account): Change {
   const chargedMicros = Math.min(wantMicros, account.availableMicros);
-  return change('LATE_SETTLE', id, { availableDeltaMicros: 0 - chargedMicros, spentDeltaMicros: chargedMicros, shortfallMicros: wantMicros - chargedMicros });
+  return change('LATE_SETTLE', id, {
+    availableDeltaMicros: 0 - chargedMicros,
+    spentDeltaMicros: chargedMicros,
+    shortfallMicros: wantMicros - chargedMicros,
+  });
 }
 
 export const changed = (account: Account, by: Change): Account => ({

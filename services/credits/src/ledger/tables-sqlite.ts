@@ -16,10 +16,38 @@ export interface Reservation {
   expiresAtMs: number;
 }
 
-const ROW = ['sequence', 'kind', 'id', 'availableDeltaMicros', 'reservedDeltaMicros', 'spentDeltaMicros', 'grantedDeltaMicros', 'shortfallMicros',
-  'availableMicros', 'reservedMicros', 'actor', 'requestId', 'note', 'createdAt'] as const satisfies readonly (keyof LedgerRow)[];
-const ACCOUNT = ['availableMicros', 'reservedMicros', 'spentMicros', 'grantedMicros', 'openReservations', 'sequence'] as const satisfies readonly (keyof Account)[];
-const RESERVATION = ['id', 'state', 'amountMicros', 'chargedMicros', 'shortfallMicros', 'expiresAtMs'] as const satisfies readonly (keyof Reservation)[];
+const ROW = [
+  'sequence',
+  'kind',
+  'id',
+  'availableDeltaMicros',
+  'reservedDeltaMicros',
+  'spentDeltaMicros',
+  'grantedDeltaMicros',
+  'shortfallMicros',
+  'availableMicros',
+  'reservedMicros',
+  'actor',
+  'requestId',
+  'note',
+  'createdAt',
+] as const satisfies readonly (keyof LedgerRow)[];
+const ACCOUNT = [
+  'availableMicros',
+  'reservedMicros',
+  'spentMicros',
+  'grantedMicros',
+  'openReservations',
+  'sequence',
+] as const satisfies readonly (keyof Account)[];
+const RESERVATION = [
+  'id',
+  'state',
+  'amountMicros',
+  'chargedMicros',
+  'shortfallMicros',
+  'expiresAtMs',
+] as const satisfies readonly (keyof Reservation)[];
 
 /** `INSERT`, or `UPDATE` of all columns but the key. */
 const put = (table: string, key: readonly string[], columns: readonly string[]): string =>
@@ -36,9 +64,13 @@ export type Tables = ReturnType<typeof tablesOf>;
 export function tablesOf(db: DatabaseSync) {
   const sql = statementCache(db);
   const rowsOf = (where: string, ...values: (string | number)[]): LedgerRow[] =>
-    sql(`SELECT ${ROW} FROM ledgerRows WHERE ${where}`).all(...values).map((row) => ({ ...row, actor: JSON.parse(row.actor as string) }) as LedgerRow);
+    sql(`SELECT ${ROW} FROM ledgerRows WHERE ${where}`)
+      .all(...values)
+      .map((row) => ({ ...row, actor: JSON.parse(row.actor as string) }) as LedgerRow);
   const organizationsOf = (from: string, ...values: (string | number)[]): string[] =>
-    sql(`SELECT DISTINCT organizationId FROM ${from} ORDER BY organizationId LIMIT ?`).all(...values).map((row) => row.organizationId as string);
+    sql(`SELECT DISTINCT organizationId FROM ${from} ORDER BY organizationId LIMIT ?`)
+      .all(...values)
+      .map((row) => row.organizationId as string);
 
   return {
     /** Of the file; `fresh` becomes it where there is none yet. */
@@ -47,7 +79,10 @@ export function tablesOf(db: DatabaseSync) {
       return sql('SELECT id FROM ledgerFile').get()!.id as string;
     },
     account(organizationId: string): Account {
-      return { ...EMPTY_ACCOUNT, ...sql(`SELECT ${ACCOUNT} FROM ledgerAccounts WHERE organizationId = ?`).get(organizationId) };
+      return {
+        ...EMPTY_ACCOUNT,
+        ...sql(`SELECT ${ACCOUNT} FROM ledgerAccounts WHERE organizationId = ?`).get(organizationId),
+      };
     },
     putAccount(organizationId: string, account: Account): void {
       sql(PUT_ACCOUNT).run({ organizationId, ...account });
@@ -61,29 +96,50 @@ export function tablesOf(db: DatabaseSync) {
       rowsOf("organizationId = ? AND id = ? AND kind = 'GRANT'", organizationId, id)[0],
 
     reservation(organizationId: string, id: string): Reservation | undefined {
-      return sql(`SELECT ${RESERVATION} FROM ledgerReservations WHERE organizationId = ? AND id = ?`).get(organizationId, id) as Reservation | undefined;
+      return sql(`SELECT ${RESERVATION} FROM ledgerReservations WHERE organizationId = ? AND id = ?`).get(
+        organizationId,
+        id,
+      ) as Reservation | undefined;
     },
     putReservation(organizationId: string, reservation: Reservation): void {
       sql(PUT_RESERVATION).run({ organizationId, ...reservation });
     },
     due(organizationId: string, nowMs: number, limit: number): Reservation[] {
-      return sql(`SELECT ${RESERVATION} FROM ledgerReservations WHERE organizationId = ? AND state = 'OPEN' AND expiresAtMs <= ? ORDER BY expiresAtMs LIMIT ?`)
-        .all(organizationId, nowMs, limit) as unknown as Reservation[];
+      return sql(
+        `SELECT ${RESERVATION} FROM ledgerReservations WHERE organizationId = ? AND state = 'OPEN' AND expiresAtMs <= ? ORDER BY expiresAtMs LIMIT ?`,
+      ).all(organizationId, nowMs, limit) as unknown as Reservation[];
     },
     organizationsDue: (after: string, nowMs: number, limit: number): string[] =>
-      organizationsOf("ledgerReservations WHERE organizationId > ? AND state = 'OPEN' AND expiresAtMs <= ?", after, nowMs, limit),
+      organizationsOf(
+        "ledgerReservations WHERE organizationId > ? AND state = 'OPEN' AND expiresAtMs <= ?",
+        after,
+        nowMs,
+        limit,
+      ),
     /** Ended ones of any organization whose id was made before `madeMs`; gives their number. */
     forget(madeMs: number, limit: number): number {
-      const ended = "SELECT organizationId, id FROM ledgerReservations WHERE state <> 'OPEN' AND id < ? ORDER BY id LIMIT ?";
-      return Number(sql(`DELETE FROM ledgerReservations WHERE (organizationId, id) IN (${ended})`).run(firstIdOf(madeMs), limit).changes);
+      const ended =
+        "SELECT organizationId, id FROM ledgerReservations WHERE state <> 'OPEN' AND id < ? ORDER BY id LIMIT ?";
+      return Number(
+        sql(`DELETE FROM ledgerReservations WHERE (organizationId, id) IN (${ended})`).run(firstIdOf(madeMs), limit)
+          .changes,
+      );
     },
 
     unrelayed: (organizationId: string, limit: number): LedgerRow[] =>
-      rowsOf('organizationId = ? AND sequence > (SELECT relayedSequence FROM ledgerAccounts WHERE organizationId = ledgerRows.organizationId) ORDER BY sequence LIMIT ?', organizationId, limit),
+      rowsOf(
+        'organizationId = ? AND sequence > (SELECT relayedSequence FROM ledgerAccounts WHERE organizationId = ledgerRows.organizationId) ORDER BY sequence LIMIT ?',
+        organizationId,
+        limit,
+      ),
     organizationsUnrelayed: (after: string, limit: number): string[] =>
       organizationsOf('ledgerAccounts WHERE organizationId > ? AND relayedSequence < sequence', after, limit),
     acknowledge(organizationId: string, throughSequence: number): void {
-      sql('UPDATE ledgerAccounts SET relayedSequence = ? WHERE organizationId = ? AND relayedSequence < ?').run(throughSequence, organizationId, throughSequence);
+      sql('UPDATE ledgerAccounts SET relayedSequence = ? WHERE organizationId = ? AND relayedSequence < ?').run(
+        throughSequence,
+        organizationId,
+        throughSequence,
+      );
     },
   };
 }

@@ -6,7 +6,11 @@ import type { RedisConnection } from './redis-connection.ts';
 /** Redis holds less than, or something else than, what this organization's ledger was acknowledged to be. */
 export class LostLedger extends ServiceError {
   constructor(cause: string) {
-    super('UNAVAILABLE', 'The credit ledger of this organization has lost or forked data and must be rebuilt: npm run admin -- credits rebuild', { cause });
+    super(
+      'UNAVAILABLE',
+      'The credit ledger of this organization has lost or forked data and must be rebuilt: npm run admin -- credits rebuild',
+      { cause },
+    );
   }
 }
 
@@ -66,13 +70,23 @@ export function verification({ connection, mirror, inspect, fence, log }: Parts)
       const told = last?.generation === generation ? last : undefined;
       const present = await inspect(organizationId, [mirroredSequence, told?.sequence ?? 0]);
       const rebuilding = present.generation !== '' && present.generation !== generation;
-      const fault = lost || (rebuilding ? `Redis holds generation ${present.generation}, the mirror ${generation}` : faultOf(present, registration, told) ?? await forkOf(organizationId, present, told));
+      const fault =
+        lost ||
+        (rebuilding
+          ? `Redis holds generation ${present.generation}, the mirror ${generation}`
+          : (faultOf(present, registration, told) ?? (await forkOf(organizationId, present, told))));
       if (!fault) {
         saw(organizationId, { generation, sequence: present.sequence, hash: present.hash });
         return { epoch: at, generation, floor: present.sequence };
       }
       // the mirror may have moved on, and Redis been trimmed or rebuilt, between the two looks
-      if (!lost && !(rebuilding ? (await mirror.registration(organizationId)).generation === generation : await mirror.lose(registration, fault))) continue;
+      if (
+        !lost &&
+        !(rebuilding
+          ? (await mirror.registration(organizationId)).generation === generation
+          : await mirror.lose(registration, fault))
+      )
+        continue;
       const refusal = new LostLedger(fault);
       // by the replica that found it
       if (!lost && !rebuilding) log.error({ organizationId, error: fault }, refusal.message);
@@ -82,9 +96,13 @@ export function verification({ connection, mirror, inspect, fence, log }: Parts)
   }
 
   /** A row that is not in Redis any more is in the mirror. */
-  async function forkOf(organizationId: string, { rowHashes }: Present, told: Seen | undefined): Promise<string | undefined> {
+  async function forkOf(
+    organizationId: string,
+    { rowHashes }: Present,
+    told: Seen | undefined,
+  ): Promise<string | undefined> {
     if (!told || told.sequence === 0) return undefined;
-    const hash = rowHashes[1] || await mirror.hashOf(organizationId, told.sequence);
+    const hash = rowHashes[1] || (await mirror.hashOf(organizationId, told.sequence));
     return hash === told.hash ? undefined : `row ${told.sequence} of Redis is not the one that was acknowledged`;
   }
 
@@ -118,9 +136,14 @@ export function verification({ connection, mirror, inspect, fence, log }: Parts)
   };
 }
 
-function faultOf({ sequence, rowHashes }: Present, { mirroredSequence, mirroredHash }: Registration, told: Seen | undefined): string | undefined {
+function faultOf(
+  { sequence, rowHashes }: Present,
+  { mirroredSequence, mirroredHash }: Registration,
+  told: Seen | undefined,
+): string | undefined {
   if (sequence < mirroredSequence) return `Redis ends at row ${sequence}, the mirror at ${mirroredSequence}`;
-  if (mirroredSequence > 0 && rowHashes[0] !== mirroredHash) return `row ${mirroredSequence} of Redis is not the mirror's`;
+  if (mirroredSequence > 0 && rowHashes[0] !== mirroredHash)
+    return `row ${mirroredSequence} of Redis is not the mirror's`;
   if (told && sequence < told.sequence) return `Redis ends at row ${sequence}, row ${told.sequence} was acknowledged`;
   return undefined;
 }

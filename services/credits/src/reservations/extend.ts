@@ -4,7 +4,11 @@ import type { Deps } from '../deps.ts';
 import { refusalError } from '../ledger/rules.ts';
 
 /** @throws ServiceError NOT_FOUND, INVALID_REQUEST */
-export async function extend({ ledger }: Pick<Deps, 'ledger'>, { id, ttlMs }: ExtendRequest, context: CallContext): Promise<ExtendResponse> {
+export async function extend(
+  { ledger }: Pick<Deps, 'ledger'>,
+  { id, ttlMs }: ExtendRequest,
+  context: CallContext,
+): Promise<ExtendResponse> {
   const result = await ledger.extend(organizationOfCall(context), id, ttlMs);
   if (result.outcome !== 'FOUND') throw refusalError(result.outcome);
   return { state: result.state };

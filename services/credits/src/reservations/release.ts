@@ -5,7 +5,11 @@ import { authorOf } from '../author.ts';
 import { refusalError } from '../ledger/rules.ts';
 
 /** @throws ServiceError INVALID_REQUEST */
-export async function release({ ledger }: Pick<Deps, 'ledger'>, { id }: ReleaseRequest, context: CallContext): Promise<ReleaseResponse> {
+export async function release(
+  { ledger }: Pick<Deps, 'ledger'>,
+  { id }: ReleaseRequest,
+  context: CallContext,
+): Promise<ReleaseResponse> {
   const result = await ledger.release(organizationOfCall(context), id, authorOf(context));
   if (result.outcome !== 'FOUND') throw refusalError(result.outcome);
   return { state: result.state };

@@ -5,7 +5,11 @@ import { authorOf } from '../author.ts';
 import { refusalError } from '../ledger/rules.ts';
 
 /** Answers what may be run: only RESERVED starts one. @throws ServiceError CONFLICT, INVALID_REQUEST */
-export async function reserve({ ledger }: Pick<Deps, 'ledger'>, request: ReserveRequest, context: CallContext): Promise<ReserveResponse> {
+export async function reserve(
+  { ledger }: Pick<Deps, 'ledger'>,
+  request: ReserveRequest,
+  context: CallContext,
+): Promise<ReserveResponse> {
   const result = await ledger.reserve(organizationOfCall(context), request, authorOf(context));
   switch (result.outcome) {
     case 'RESERVED':

@@ -5,7 +5,11 @@ import { authorOf } from '../author.ts';
 import { refusalError } from '../ledger/rules.ts';
 
 /** @throws ServiceError NOT_FOUND, INVALID_REQUEST */
-export async function settle({ ledger }: Pick<Deps, 'ledger'>, { id, chargeMicros }: SettleRequest, context: CallContext): Promise<SettleResponse> {
+export async function settle(
+  { ledger }: Pick<Deps, 'ledger'>,
+  { id, chargeMicros }: SettleRequest,
+  context: CallContext,
+): Promise<SettleResponse> {
   const result = await ledger.settle(organizationOfCall(context), id, chargeMicros, authorOf(context));
   if (result.outcome !== 'FOUND') throw refusalError(result.outcome);
   const { state, chargedMicros, shortfallMicros } = result;

@@ -3,5 +3,10 @@ import type { Job } from 'platform/jobs.ts';
 import type { Deps } from '../deps.ts';
 
 /** Takes change events and audit entries from the outbox to the event log. */
-export const relay = ({ platformStore, bus, log, config }: Pick<Deps, 'platformStore' | 'bus' | 'log' | 'config'>): Job =>
+export const relay = ({
+  platformStore,
+  bus,
+  log,
+  config,
+}: Pick<Deps, 'platformStore' | 'bus' | 'log' | 'config'>): Job =>
   relayJob({ platformStore, bus, log, intervalMs: config.RELAY_INTERVAL_MS });

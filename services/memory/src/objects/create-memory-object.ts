@@ -17,7 +17,11 @@ import type { MemoryObjectRecord } from './store.ts';
 
 type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'hotRows' | 'config' | 'fairly'>;
 
-export async function createMemoryObject({ types, objects, fences, usage, hotRows, config, fairly }: Used, request: CreateMemoryObjectRequest, context: CallContext): Promise<CreateMemoryObjectResponse> {
+export async function createMemoryObject(
+  { types, objects, fences, usage, hotRows, config, fairly }: Used,
+  request: CreateMemoryObjectRequest,
+  context: CallContext,
+): Promise<CreateMemoryObjectResponse> {
   const organizationId = organizationOfCall(context);
   requireTypeNamed(request);
   const key = checkKey(request.key, config.MEMORY_KEY_MAX_LENGTH);
@@ -29,8 +33,25 @@ export async function createMemoryObject({ types, objects, fences, usage, hotRow
     const found = await typeOf(types, request, context);
     await requireValidContent(fairly, found, content);
     const { _id: typeId, type, version, epoch } = found;
-    const record = { _id: id, organizationId, typeId, key, content: request.content!, schemaVersion: version, revision: 1, createdAt, updatedAt: createdAt };
-    const change = changeOps(context, { noun: 'object', verb: 'create', id, revision: 1, time: createdAt, names: { typeId, type, key } });
+    const record = {
+      _id: id,
+      organizationId,
+      typeId,
+      key,
+      content: request.content!,
+      schemaVersion: version,
+      revision: 1,
+      createdAt,
+      updatedAt: createdAt,
+    };
+    const change = changeOps(context, {
+      noun: 'object',
+      verb: 'create',
+      id,
+      revision: 1,
+      time: createdAt,
+      names: { typeId, type, key },
+    });
     await hotRows.take(organizationId, context.signal, async (row) => {
       const counted = await usage.addObject(organizationId, context.principal, row);
       await objects.create(record, [fences.move(typeId, epoch, row, 1), counted, ...change]);
@@ -46,11 +67,19 @@ function requireTypeNamed({ typeId, type }: CreateMemoryObjectRequest): void {
   if (typeId !== undefined && !isUuid(typeId)) throw invalid('/typeId', 'typeId must be a UUID');
 }
 
-async function typeOf(types: TypeStore, { typeId, type }: CreateMemoryObjectRequest, { principal }: CallContext): Promise<MemoryTypeRecord> {
+async function typeOf(
+  types: TypeStore,
+  { typeId, type }: CreateMemoryObjectRequest,
+  { principal }: CallContext,
+): Promise<MemoryTypeRecord> {
   const { organizationId } = principal;
   const visible = visibleTo(principal);
-  const found = typeId === undefined ? await types.byName(organizationId, type!, visible) : await types.byId(organizationId, typeId.toLowerCase(), visible);
+  const found =
+    typeId === undefined
+      ? await types.byName(organizationId, type!, visible)
+      : await types.byId(organizationId, typeId.toLowerCase(), visible);
   if (!found) throw new ServiceError('NOT_FOUND', 'Memory type not found');
-  if (type !== undefined && foldType(type) !== found.typeLower) throw invalid('/type', 'type and typeId name different memory types');
+  if (type !== undefined && foldType(type) !== found.typeLower)
+    throw invalid('/type', 'type and typeId name different memory types');
   return found;
 }

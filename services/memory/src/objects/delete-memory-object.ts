@@ -9,14 +9,31 @@ import { requireObject } from './find.ts';
 
 type Used = Pick<Deps, 'objects' | 'fences' | 'usage' | 'hotRows' | 'clock' | 'inTurn'>;
 
-export async function deleteMemoryObject(deps: Used, request: DeleteMemoryObjectRequest, context: CallContext): Promise<DeleteMemoryObjectResponse> {
+export async function deleteMemoryObject(
+  deps: Used,
+  request: DeleteMemoryObjectRequest,
+  context: CallContext,
+): Promise<DeleteMemoryObjectResponse> {
   const { objects, fences, usage, hotRows, clock, inTurn } = deps;
   refuseIfMatch(request);
   const round = async (): Promise<string> => {
     const { object, fence } = await requireObject(deps, context, request.id);
     const { _id: id, organizationId, typeId, key, revision } = object;
-    const change = changeOps(context, { noun: 'object', verb: 'delete', id, revision: revision + 1, time: isoTime(clock.now()), names: { typeId, type: fence.type, key } });
-    await hotRows.take(organizationId, context.signal, (row) => objects.remove(object, [fences.move(typeId, fence.epoch, row, -1), usage.removeObject(organizationId, row), ...change]));
+    const change = changeOps(context, {
+      noun: 'object',
+      verb: 'delete',
+      id,
+      revision: revision + 1,
+      time: isoTime(clock.now()),
+      names: { typeId, type: fence.type, key },
+    });
+    await hotRows.take(organizationId, context.signal, (row) =>
+      objects.remove(object, [
+        fences.move(typeId, fence.epoch, row, -1),
+        usage.removeObject(organizationId, row),
+        ...change,
+      ]),
+    );
     return id;
   };
   return { success: true, id: await inTurn(request.id, () => persistently(context.signal, round)) };

@@ -4,7 +4,11 @@ import type { Deps } from '../deps.ts';
 import { requireObject } from './find.ts';
 import { objectMessage } from './message.ts';
 
-export async function getMemoryObject(deps: Pick<Deps, 'objects' | 'fences'>, { id }: GetMemoryObjectRequest, context: CallContext): Promise<GetMemoryObjectResponse> {
+export async function getMemoryObject(
+  deps: Pick<Deps, 'objects' | 'fences'>,
+  { id }: GetMemoryObjectRequest,
+  context: CallContext,
+): Promise<GetMemoryObjectResponse> {
   const { object, fence } = await requireObject(deps, context, id);
   return { memoryObject: objectMessage(object, fence.type) };
 }

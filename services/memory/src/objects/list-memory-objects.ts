@@ -12,7 +12,11 @@ import type { ObjectFilter } from './store.ts';
 
 type Used = Pick<Deps, 'objects' | 'fences' | 'usage' | 'config'>;
 
-export async function listMemoryObjects({ objects, fences, usage, config }: Used, request: ListMemoryObjectsRequest, context: CallContext): Promise<ListMemoryObjectsResponse> {
+export async function listMemoryObjects(
+  { objects, fences, usage, config }: Used,
+  request: ListMemoryObjectsRequest,
+  context: CallContext,
+): Promise<ListMemoryObjectsResponse> {
   const organizationId = organizationOfCall(context);
   const { typeId, key } = request;
   if (typeId !== undefined && !isUuid(typeId)) throw invalid('/typeId', 'typeId must be a UUID');
@@ -26,20 +30,39 @@ export async function listMemoryObjects({ objects, fences, usage, config }: Used
 
   const records = await objects.list(organizationId, filter, page);
   // A type has at most one object of a key, so to count them is cheap; all other totals are kept.
-  const total = key !== undefined ? await objects.count(organizationId, filter) : chosen ? countOf(chosen) : await usage.objects(organizationId);
+  const total =
+    key !== undefined
+      ? await objects.count(organizationId, filter)
+      : chosen
+        ? countOf(chosen)
+        : await usage.objects(organizationId);
   const named = chosen ?? (await fences.ofTypes(organizationId, [...new Set(records.map((record) => record.typeId))]));
   const names = new Map(named.map((fence) => [fence.typeId, fence.type]));
   // A type that is gone by now went after its objects.
-  return { total, items: records.flatMap((record) => (names.has(record.typeId) ? [objectMessage(record, names.get(record.typeId)!)] : [])) };
+  return {
+    total,
+    items: records.flatMap((record) =>
+      names.has(record.typeId) ? [objectMessage(record, names.get(record.typeId)!)] : [],
+    ),
+  };
 }
 
 /** All fences of the types that the list is about; undefined when it is about every type of the organization. */
-async function fencesOf(fences: FenceStore, { typeId, type }: ListMemoryObjectsRequest, { principal }: CallContext): Promise<Fence[] | undefined> {
+async function fencesOf(
+  fences: FenceStore,
+  { typeId, type }: ListMemoryObjectsRequest,
+  { principal }: CallContext,
+): Promise<Fence[] | undefined> {
   const { organizationId } = principal;
   const visible = visibleTo(principal);
   if (typeId !== undefined || type !== undefined) {
-    return fences.find(organizationId, { ...visible, ...(typeId === undefined ? {} : { typeId: typeId.toLowerCase() }), ...(type === undefined ? {} : { typeLower: foldType(type) }) });
+    return fences.find(organizationId, {
+      ...visible,
+      ...(typeId === undefined ? {} : { typeId: typeId.toLowerCase() }),
+      ...(type === undefined ? {} : { typeLower: foldType(type) }),
+    });
   }
-  const hides = visible.visibility !== undefined && (await fences.find(organizationId, { visibility: 'private' })).length > 0;
+  const hides =
+    visible.visibility !== undefined && (await fences.find(organizationId, { visibility: 'private' })).length > 0;
   return hides ? fences.find(organizationId, visible) : undefined;
 }

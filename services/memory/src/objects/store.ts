@@ -1,5 +1,16 @@
 import { ServiceError } from 'platform/errors.ts';
-import { collection, DuplicateKey, insert, remove, update, type Filter, type FindOptions, type Op, type OrganizationDocument, type Store } from 'platform/store/store.ts';
+import {
+  collection,
+  DuplicateKey,
+  insert,
+  remove,
+  update,
+  type Filter,
+  type FindOptions,
+  type Op,
+  type OrganizationDocument,
+  type Store,
+} from 'platform/store/store.ts';
 
 export interface MemoryObjectRecord extends OrganizationDocument {
   typeId: string;
@@ -16,18 +27,29 @@ export interface MemoryObjectRecord extends OrganizationDocument {
 /** `_id` is a UUIDv7, so its order is the order of creation. */
 export const OBJECTS = collection<MemoryObjectRecord>('objects', {
   scope: 'organization',
-  indexes: [{ fields: ['typeId', 'key'], unique: true }, { fields: ['_id'] }, { fields: ['typeId'] }, { fields: ['key'] }],
+  indexes: [
+    { fields: ['typeId', 'key'], unique: true },
+    { fields: ['_id'] },
+    { fields: ['typeId'] },
+    { fields: ['key'] },
+  ],
 });
 
 export type ObjectFilter = Pick<Filter<MemoryObjectRecord>, 'typeId' | 'key'>;
 
 export function objectStore(store: Store) {
   return {
-    byId: (organizationId: string, id: string): Promise<MemoryObjectRecord | undefined> => store.findOne(organizationId, OBJECTS, { _id: id }),
+    byId: (organizationId: string, id: string): Promise<MemoryObjectRecord | undefined> =>
+      store.findOne(organizationId, OBJECTS, { _id: id }),
     /** Newest first. */
-    list: (organizationId: string, filter: ObjectFilter, page: Pick<FindOptions<MemoryObjectRecord>, 'skip' | 'limit'>): Promise<MemoryObjectRecord[]> =>
+    list: (
+      organizationId: string,
+      filter: ObjectFilter,
+      page: Pick<FindOptions<MemoryObjectRecord>, 'skip' | 'limit'>,
+    ): Promise<MemoryObjectRecord[]> =>
       store.find(organizationId, OBJECTS, filter, { ...page, sort: [['_id', 'desc']] }),
-    count: (organizationId: string, filter: ObjectFilter): Promise<number> => store.count(organizationId, OBJECTS, filter),
+    count: (organizationId: string, filter: ObjectFilter): Promise<number> =>
+      store.count(organizationId, OBJECTS, filter),
 
     /** @throws ServiceError ALREADY_EXISTS with the id of the object that has the key; ExpectationFailed */
     async create(record: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
@@ -36,7 +58,10 @@ export function objectStore(store: Store) {
         await store.apply(organizationId, [insert(OBJECTS, record), ...ops]);
       } catch (error) {
         const taken = error instanceof DuplicateKey && (await store.findOne(organizationId, OBJECTS, { typeId, key }));
-        if (taken) throw new ServiceError('ALREADY_EXISTS', 'The memory type has an object with this key', { facts: { id: taken._id } });
+        if (taken)
+          throw new ServiceError('ALREADY_EXISTS', 'The memory type has an object with this key', {
+            facts: { id: taken._id },
+          });
         throw error;
       }
     },

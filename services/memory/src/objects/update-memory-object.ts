@@ -14,10 +14,16 @@ import { requireUnchanged } from './rules.ts';
 
 type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'hotRows' | 'clock' | 'config' | 'inTurn' | 'fairly'>;
 
-export async function updateMemoryObject(deps: Used, request: UpdateMemoryObjectRequest, context: CallContext): Promise<UpdateMemoryObjectResponse> {
+export async function updateMemoryObject(
+  deps: Used,
+  request: UpdateMemoryObjectRequest,
+  context: CallContext,
+): Promise<UpdateMemoryObjectResponse> {
   const { types, objects, fences, hotRows, clock, config, inTurn, fairly } = deps;
   refuseIfMatch(request);
-  const content = requireMembers(request).includes('content') ? readObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES) : undefined;
+  const content = requireMembers(request).includes('content')
+    ? readObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES)
+    : undefined;
 
   const round = async (): Promise<UpdateMemoryObjectResponse> => {
     const { object, fence } = await requireObject(deps, context, request.pathId);
@@ -28,9 +34,24 @@ export async function updateMemoryObject(deps: Used, request: UpdateMemoryObject
     const found = await requireType(types, context, typeId);
     await requireValidContent(fairly, found, content);
     const { type, version, epoch } = found;
-    const after = { ...object, content: request.content!, schemaVersion: version, revision: object.revision + 1, updatedAt: isoTime(clock.now()) };
-    const change = changeOps(context, { noun: 'object', verb: 'update', id, revision: after.revision, time: after.updatedAt, names: { typeId, type, key } });
-    await hotRows.take(object.organizationId, context.signal, (row) => objects.replace(object, after, [fences.move(typeId, epoch, row, 0), ...change]));
+    const after = {
+      ...object,
+      content: request.content!,
+      schemaVersion: version,
+      revision: object.revision + 1,
+      updatedAt: isoTime(clock.now()),
+    };
+    const change = changeOps(context, {
+      noun: 'object',
+      verb: 'update',
+      id,
+      revision: after.revision,
+      time: after.updatedAt,
+      names: { typeId, type, key },
+    });
+    await hotRows.take(object.organizationId, context.signal, (row) =>
+      objects.replace(object, after, [fences.move(typeId, epoch, row, 0), ...change]),
+    );
     return { memoryObject: objectMessage(after, type) };
   };
   return inTurn(request.pathId, () => persistently(context.signal, round));

@@ -13,7 +13,11 @@ import { checkFields, foldType, refuseLaterMembers } from './rules.ts';
 import { soundSchema } from './schema.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
-export async function createMemoryType({ types, usage, config, fairly, inTurn }: Pick<Deps, 'types' | 'usage' | 'config' | 'fairly' | 'inTurn'>, request: CreateMemoryTypeRequest, context: CallContext): Promise<CreateMemoryTypeResponse> {
+export async function createMemoryType(
+  { types, usage, config, fairly, inTurn }: Pick<Deps, 'types' | 'usage' | 'config' | 'fairly' | 'inTurn'>,
+  request: CreateMemoryTypeRequest,
+  context: CallContext,
+): Promise<CreateMemoryTypeResponse> {
   const organizationId = organizationOfCall(context);
   refuseLaterMembers(request);
   checkFields(request);
@@ -24,13 +28,41 @@ export async function createMemoryType({ types, usage, config, fairly, inTurn }:
   const id = newId();
   const createdAt = isoTime(timeOfId(id));
   const record: MemoryTypeRecord = {
-    _id: id, organizationId, type, typeLower: foldType(type), displayName: displayName ?? type, description, visibility: visibility as Visibility, version: 1, jsonSchema,
-    idSchema: null, embeddingSchema: null, groupNames: [], relations: '[]', state: 'active', epoch: 1, revision: 1, createdAt, updatedAt: createdAt,
+    _id: id,
+    organizationId,
+    type,
+    typeLower: foldType(type),
+    displayName: displayName ?? type,
+    description,
+    visibility: visibility as Visibility,
+    version: 1,
+    jsonSchema,
+    idSchema: null,
+    embeddingSchema: null,
+    groupNames: [],
+    relations: '[]',
+    state: 'active',
+    epoch: 1,
+    revision: 1,
+    createdAt,
+    updatedAt: createdAt,
   };
-  const change = changeOps(context, { noun: 'type', verb: 'create', id, revision: 1, time: createdAt, names: { type, version: 1 } });
+  const change = changeOps(context, {
+    noun: 'type',
+    verb: 'create',
+    id,
+    revision: 1,
+    time: createdAt,
+    names: { type, version: 1 },
+  });
   const round = async (): Promise<void> => {
     await requireFreeName(types, context.principal, organizationId, type);
-    const counted = await usage.addType(organizationId, context.principal, Buffer.byteLength(jsonSchema), config.MEMORY_SCHEMAS_MAX_BYTES);
+    const counted = await usage.addType(
+      organizationId,
+      context.principal,
+      Buffer.byteLength(jsonSchema),
+      config.MEMORY_SCHEMAS_MAX_BYTES,
+    );
     await types.create(record, [counted, ...change]);
   };
   // all types of an organization are counted in one row

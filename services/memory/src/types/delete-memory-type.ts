@@ -11,7 +11,11 @@ import { requireType } from './find.ts';
 
 type Used = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'inTurn'>;
 
-export async function deleteMemoryType({ types, fences, usage, clock, inTurn }: Used, request: DeleteMemoryTypeRequest, context: CallContext): Promise<DeleteMemoryTypeResponse> {
+export async function deleteMemoryType(
+  { types, fences, usage, clock, inTurn }: Used,
+  request: DeleteMemoryTypeRequest,
+  context: CallContext,
+): Promise<DeleteMemoryTypeResponse> {
   refuseIfMatch(request);
   const round = async (): Promise<string> => {
     const record = await requireType(types, context, request.id);
@@ -20,7 +24,14 @@ export async function deleteMemoryType({ types, fences, usage, clock, inTurn }: 
     const count = countOf(present);
     if (count > 0) throw new ServiceError('TYPE_IN_USE', undefined, { facts: { count } });
 
-    const change = changeOps(context, { noun: 'type', verb: 'delete', id: _id, revision: revision + 1, time: isoTime(clock.now()), names: { type, version } });
+    const change = changeOps(context, {
+      noun: 'type',
+      verb: 'delete',
+      id: _id,
+      revision: revision + 1,
+      time: isoTime(clock.now()),
+      names: { type, version },
+    });
     await types.remove(record, present, [usage.removeType(organizationId, Buffer.byteLength(jsonSchema)), ...change]);
     return _id;
   };

@@ -4,6 +4,10 @@ import type { Deps } from '../deps.ts';
 import { requireType } from './find.ts';
 import { typeMessage } from './message.ts';
 
-export async function getMemoryType({ types }: Pick<Deps, 'types'>, { id }: GetMemoryTypeRequest, context: CallContext): Promise<GetMemoryTypeResponse> {
+export async function getMemoryType(
+  { types }: Pick<Deps, 'types'>,
+  { id }: GetMemoryTypeRequest,
+  context: CallContext,
+): Promise<GetMemoryTypeResponse> {
   return { memoryType: typeMessage(await requireType(types, context, id)) };
 }

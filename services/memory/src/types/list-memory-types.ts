@@ -5,8 +5,16 @@ import { pageOf } from '../paging.ts';
 import { visibleTo } from '../visibility.ts';
 import { typeMessage } from './message.ts';
 
-export async function listMemoryTypes({ types, config }: Pick<Deps, 'types' | 'config'>, request: ListMemoryTypesRequest, context: CallContext): Promise<ListMemoryTypesResponse> {
+export async function listMemoryTypes(
+  { types, config }: Pick<Deps, 'types' | 'config'>,
+  request: ListMemoryTypesRequest,
+  context: CallContext,
+): Promise<ListMemoryTypesResponse> {
   const all = request.page === undefined && request.pageSize === undefined;
-  const records = await types.list(organizationOfCall(context), visibleTo(context.principal), all ? {} : pageOf(request, config));
+  const records = await types.list(
+    organizationOfCall(context),
+    visibleTo(context.principal),
+    all ? {} : pageOf(request, config),
+  );
   return { items: records.map(typeMessage) };
 }

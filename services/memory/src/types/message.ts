@@ -2,6 +2,32 @@ import type { MemoryType } from 'proto/memory/v1/memory.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
 export function typeMessage(record: MemoryTypeRecord): MemoryType {
-  const { _id, type, displayName, description, visibility, version, jsonSchema, groupNames, relations, state, createdAt, updatedAt } = record;
-  return { id: _id, type, displayName, description, visibility, version, jsonSchema, groupNames, relations, state, createdAt, updatedAt };
+  const {
+    _id,
+    type,
+    displayName,
+    description,
+    visibility,
+    version,
+    jsonSchema,
+    groupNames,
+    relations,
+    state,
+    createdAt,
+    updatedAt,
+  } = record;
+  return {
+    id: _id,
+    type,
+    displayName,
+    description,
+    visibility,
+    version,
+    jsonSchema,
+    groupNames,
+    relations,
+    state,
+    createdAt,
+    updatedAt,
+  };
 }

@@ -6,7 +6,12 @@ import { readObject } from '../json-object.ts';
  * Takes the jsonSchema of a request, as text.
  * @throws ServiceError INVALID_REQUEST (missing, no object, too large), INVALID_SCHEMA (unsound)
  */
-export async function soundSchema(fairly: Fairly, organizationId: string, text: string | undefined, maxBytes: number): Promise<string> {
+export async function soundSchema(
+  fairly: Fairly,
+  organizationId: string,
+  text: string | undefined,
+  maxBytes: number,
+): Promise<string> {
   readObject('jsonSchema', text, maxBytes);
   await fairly(organizationId, () => compileSchema(text!, { path: '/jsonSchema' }));
   return text!;

@@ -1,4 +1,13 @@
-import { collection, insert, remove, update, type FindOptions, type Op, type OrganizationDocument, type Store } from 'platform/store/store.ts';
+import {
+  collection,
+  insert,
+  remove,
+  update,
+  type FindOptions,
+  type Op,
+  type OrganizationDocument,
+  type Store,
+} from 'platform/store/store.ts';
 import { changeFences, insertFences, removeFences, type Fence } from '../fence.ts';
 import type { Visibility, Visible } from '../visibility.ts';
 import { foldType } from './rules.ts';
@@ -26,7 +35,10 @@ export interface MemoryTypeRecord extends OrganizationDocument {
   updatedAt: string;
 }
 /** `_id` is a UUIDv7, so its order is the order of creation. */
-export const TYPES = collection<MemoryTypeRecord>('types', { scope: 'organization', indexes: [{ fields: ['typeLower'], unique: true }, { fields: ['_id'] }, { fields: ['visibility'] }] });
+export const TYPES = collection<MemoryTypeRecord>('types', {
+  scope: 'organization',
+  indexes: [{ fields: ['typeLower'], unique: true }, { fields: ['_id'] }, { fields: ['visibility'] }],
+});
 
 export function typeStore(store: Store, fenceRows: number) {
   return {
@@ -35,19 +47,35 @@ export function typeStore(store: Store, fenceRows: number) {
     byName: (organizationId: string, type: string, visible: Visible): Promise<MemoryTypeRecord | undefined> =>
       store.findOne(organizationId, TYPES, { typeLower: foldType(type), ...visible }),
     /** Newest first. */
-    list: (organizationId: string, visible: Visible, page: Pick<FindOptions<MemoryTypeRecord>, 'skip' | 'limit'>): Promise<MemoryTypeRecord[]> =>
-      store.find(organizationId, TYPES, visible, { ...page, sort: [['_id', 'desc']] }),
+    list: (
+      organizationId: string,
+      visible: Visible,
+      page: Pick<FindOptions<MemoryTypeRecord>, 'skip' | 'limit'>,
+    ): Promise<MemoryTypeRecord[]> => store.find(organizationId, TYPES, visible, { ...page, sort: [['_id', 'desc']] }),
 
     /** @throws DuplicateKey when the name is taken */
     create: (record: MemoryTypeRecord, ops: readonly Op[]): Promise<void> =>
       store.apply(record.organizationId, [insert(TYPES, record), ...insertFences(record, fenceRows), ...ops]),
     /** @throws DuplicateKey when the name is taken, ExpectationFailed when type or fences are not as they were read */
-    replace({ revision }: MemoryTypeRecord, after: MemoryTypeRecord, fences: readonly Fence[], ops: readonly Op[]): Promise<void> {
+    replace(
+      { revision }: MemoryTypeRecord,
+      after: MemoryTypeRecord,
+      fences: readonly Fence[],
+      ops: readonly Op[],
+    ): Promise<void> {
       const { _id, organizationId, ...set } = after;
-      return store.apply(organizationId, [update(TYPES, { _id, revision }, { set }), ...changeFences(fences, after), ...ops]);
+      return store.apply(organizationId, [
+        update(TYPES, { _id, revision }, { set }),
+        ...changeFences(fences, after),
+        ...ops,
+      ]);
     },
     /** @throws ExpectationFailed when type or fences are not as they were read */
-    remove: ({ _id, organizationId, revision }: MemoryTypeRecord, fences: readonly Fence[], ops: readonly Op[]): Promise<void> =>
+    remove: (
+      { _id, organizationId, revision }: MemoryTypeRecord,
+      fences: readonly Fence[],
+      ops: readonly Op[],
+    ): Promise<void> =>
       store.apply(organizationId, [remove(TYPES, { _id, revision }), ...removeFences(fences), ...ops]),
   };
 }

@@ -18,17 +18,29 @@ import type { MemoryTypeRecord } from './store.ts';
 
 type Used = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'inTurn' | 'fairly'>;
 
-export async function updateMemoryType(deps: Used, request: UpdateMemoryTypeRequest, context: CallContext): Promise<UpdateMemoryTypeResponse> {
+export async function updateMemoryType(
+  deps: Used,
+  request: UpdateMemoryTypeRequest,
+  context: CallContext,
+): Promise<UpdateMemoryTypeResponse> {
   refuseIfMatch(request);
   const fields = fieldsOf(request);
   refuseLaterMembers(request);
   checkFields(fields);
-  if (fields.jsonSchema !== undefined) await soundSchema(deps.fairly, organizationOfCall(context), fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
-  const record = await deps.inTurn(request.pathId, () => persistently(context.signal, () => round(deps, request, fields, context)));
+  if (fields.jsonSchema !== undefined)
+    await soundSchema(deps.fairly, organizationOfCall(context), fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
+  const record = await deps.inTurn(request.pathId, () =>
+    persistently(context.signal, () => round(deps, request, fields, context)),
+  );
   return { memoryType: typeMessage(record) };
 }
 
-async function round({ types, fences, usage, clock, config }: Used, { pathId, id }: UpdateMemoryTypeRequest, fields: Partial<MemoryTypeFields>, context: CallContext): Promise<MemoryTypeRecord> {
+async function round(
+  { types, fences, usage, clock, config }: Used,
+  { pathId, id }: UpdateMemoryTypeRequest,
+  fields: Partial<MemoryTypeFields>,
+  context: CallContext,
+): Promise<MemoryTypeRecord> {
   const before = await requireType(types, context, pathId);
   if (id !== undefined && id.toLowerCase() !== before._id) throw invalid('/id', 'id must be that of the memory type');
   if (Object.keys(fields).length === 0) return before;
@@ -41,8 +53,16 @@ async function round({ types, fences, usage, clock, config }: Used, { pathId, id
   if (version !== before.version && count > 0) throw new ServiceError('SCHEMA_IN_USE', undefined, { facts: { count } });
 
   const growth = Buffer.byteLength(after.jsonSchema) - Buffer.byteLength(before.jsonSchema);
-  const resized = growth === 0 ? [] : [await usage.resizeSchema(organizationId, growth, config.MEMORY_SCHEMAS_MAX_BYTES)];
-  const change = changeOps(context, { noun: 'type', verb: 'update', id: _id, revision, time: updatedAt, names: { type, version } });
+  const resized =
+    growth === 0 ? [] : [await usage.resizeSchema(organizationId, growth, config.MEMORY_SCHEMAS_MAX_BYTES)];
+  const change = changeOps(context, {
+    noun: 'type',
+    verb: 'update',
+    id: _id,
+    revision,
+    time: updatedAt,
+    names: { type, version },
+  });
   await types.replace(before, after, present, [...resized, ...change]);
   return after;
 }
@@ -51,14 +71,19 @@ async function round({ types, fences, usage, clock, config }: Used, { pathId, id
 function fieldsOf(request: UpdateMemoryTypeRequest): Partial<MemoryTypeFields> {
   const mask = requireMembers(request);
   const { type, displayName, description, visibility, jsonSchema } = request;
-  const given = Object.entries({ type, displayName, description, visibility, jsonSchema }).filter(([name, value]) => mask.includes(name) && value !== undefined);
+  const given = Object.entries({ type, displayName, description, visibility, jsonSchema }).filter(
+    ([name, value]) => mask.includes(name) && value !== undefined,
+  );
   return Object.fromEntries(given);
 }
 
 function changed(before: MemoryTypeRecord, fields: Partial<MemoryTypeFields>, updatedAt: string): MemoryTypeRecord {
-  const after = { ...before, ...fields, revision: before.revision + 1, updatedAt } as MemoryTypeRecord & { visibility: Visibility };
+  const after = { ...before, ...fields, revision: before.revision + 1, updatedAt } as MemoryTypeRecord & {
+    visibility: Visibility;
+  };
   const raised = sameJson(before.jsonSchema, after.jsonSchema) ? 0 : 1;
   return { ...after, typeLower: foldType(after.type), version: before.version + raised, epoch: before.epoch + raised };
 }
 
-const sameJson = (a: string, b: string): boolean => a === b || canonicalJson(JSON.parse(a)) === canonicalJson(JSON.parse(b));
+const sameJson = (a: string, b: string): boolean =>
+  a === b || canonicalJson(JSON.parse(a)) === canonicalJson(JSON.parse(b));
