@@ -10,6 +10,6 @@ export default {
   },
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '\\.engines\\.test\\.ts$'],
-  globalSetup: '<rootDir>/test/embedded.ts',
+  globalSetup: '<rootDir>/test/support/embedded.ts',
   testTimeout: 60_000,
 };

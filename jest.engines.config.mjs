@@ -10,15 +10,19 @@ if (missing.length === 3)
 process.env.TEST_ENGINES = '1';
 
 /** The start of the embedded product, and what looks at files or at this command alone. */
-const NO_SERVERS = ['/test/start/', '/test/(tidy|shard-plan|engines-reachable)\\.test\\.ts$'];
+const NO_SERVERS = ['/test/start/', '/test/(architecture|shard-plan|engines-reachable)\\.test\\.ts$'];
 
 /** They hold two replicas of every service against each other, and those share all three servers. */
-const OF_REPLICAS = ['test/admin/rebuild', 'test/faults/outages', 'test/replicas/(at-once|clocks|jobs|keys|start)'];
+const OF_REPLICAS = [
+  'test/admin/rebuild',
+  'test/faults/outages',
+  'test/replicas/(read-your-writes|clocks|jobs|keys|start)',
+];
 
 /** Matrices and property tests of the services, with two replicas of the service or on the store itself. */
 const OF_SERVICES = [
   'agents/test/!(run-queue)',
-  'memory/test/{tenancy,fence,create-memory-object}',
+  'memory/test/{tenancy,fences,create-memory-object}',
   'auth/test/{audit-consumer,token-races}',
 ].map((tests) => `<rootDir>/services/${tests}.test.ts`);
 
@@ -46,6 +50,6 @@ export default {
   ...base,
   testMatch: ['**/*.engines.test.ts', '<rootDir>/test/**/*.test.ts', ...OF_SERVICES],
   testPathIgnorePatterns: ['/node_modules/', ...NO_SERVERS, ...untested.map(({ pattern }) => pattern)],
-  globalSetup: '<rootDir>/test/engines-reachable.ts',
+  globalSetup: '<rootDir>/test/support/engines-reachable.ts',
   testTimeout: 300_000,
 };

@@ -1,7 +1,7 @@
 import { MongoClient } from 'mongodb';
-import { ENGINES_FOLDER } from '../engines/src/recipe.ts';
-import { SERVERS } from '../engines/src/servers.ts';
-import { readState, runningOf } from '../engines/src/state.ts';
+import { ENGINES_FOLDER } from '../dev-servers/src/server-spec.ts';
+import { SERVERS } from '../dev-servers/src/servers.ts';
+import { readState, runningOf } from '../dev-servers/src/state.ts';
 
 /** The servers that the environment names, with what answers as MongoDB, and the processes of those that `engines up` started. */
 export async function realEngines(): Promise<{ name: string; pids: Record<string, number> } | undefined> {

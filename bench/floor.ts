@@ -1,6 +1,6 @@
 import fastify from 'fastify';
-import { newId } from 'platform/ids.ts';
-import { openSqliteStore } from 'platform/store/sqlite.ts';
+import { newId } from 'platform/core/ids.ts';
+import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { collection, insert, type OrganizationDocument } from 'platform/store/store.ts';
 
 /** The bare floor: fastify on the same store, no token, no gRPC, no rules. Prints its address when it is full. */

@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { temporaryFolder } from 'platform/testing.ts';
-import { expressionAgent, startStack, untilPrinted, type Stack, type Tenant } from '../test/stack.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
+import { expressionAgent, startStack, untilPrinted, type Stack, type Tenant } from '../test/support/stack.ts';
 import { realEngines } from './engines.ts';
 import { measure, type Measured, type Target } from './load.ts';
 import { measureStart } from './start.ts';

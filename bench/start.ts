@@ -1,5 +1,5 @@
-import { temporaryFolder } from 'platform/testing.ts';
-import { childrenOf, startStack, type Stack } from '../test/stack.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
+import { childrenOf, startStack, type Stack } from '../test/support/stack.ts';
 import { pssOf } from './processes.ts';
 
 /** A first start on an empty folder, then a second one on its data: seconds to the first 200, memory of all processes. */

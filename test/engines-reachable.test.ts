@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { relative } from 'node:path';
-import { NO_ENGINES } from './shared-engines.ts';
-import { REPOSITORY } from './stack.ts';
+import { NO_ENGINES } from './support/shared-engines.ts';
+import { REPOSITORY } from './support/stack.ts';
 
 const NOBODY = '127.0.0.1:1';
 
@@ -47,7 +47,7 @@ describe('npm run test:engines', () => {
       all.files.filter((file) => !rest.includes(file) && file.includes(name));
     expect(
       mongodb.files.filter((file) =>
-        /\/(redis|ledger-redis|bus-kafka|kafka-)|outages\.engines|rebuild|at-once|clocks|jobs\.|keys\.|replicas\/start/.test(
+        /\/(redis|ledger-redis|kafka[-.])|outages\.engines|rebuild|read-your-writes|clocks|jobs\.|keys\.|replicas\/start/.test(
           file,
         ),
       ),
@@ -57,7 +57,7 @@ describe('npm run test:engines', () => {
     expect(mongodb.untested).toEqual([
       'REDIS_URL is not set: NOT tested: the suites of its engine (*redis*.engines.test.ts).',
       'KAFKA_BROKERS is not set: NOT tested: the suites of its engine (*kafka*.engines.test.ts).',
-      'Without all three there is one replica of every service: NOT tested: test/admin/rebuild, test/faults/outages, test/replicas/(at-once|clocks|jobs|keys|start).',
+      'Without all three there is one replica of every service: NOT tested: test/admin/rebuild, test/faults/outages, test/replicas/(read-your-writes|clocks|jobs|keys|start).',
     ]);
     expect(redis.files.filter((file) => file.startsWith('test/'))).toEqual([]);
     expect(redis.files).toContain('services/credits/test/redis-start.engines.test.ts');

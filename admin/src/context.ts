@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
-import type { CallOptions, ServiceClient, ServiceDefinition } from 'platform/call.ts';
-import { readConfig, typedPath, type Env } from 'platform/config.ts';
-import { keyFolderOf } from 'platform/keys.ts';
-import { openOperator, operatorName, type Operator } from 'platform/operator.ts';
-import { commonConfig } from 'platform/process.ts';
-import type { ProcessName } from 'platform/processes.ts';
+import type { CallOptions, ServiceClient, ServiceDefinition } from 'platform/rpc/call.ts';
+import { readConfig, typedPath, type Env } from 'platform/core/config.ts';
+import { keyFolderOf } from 'platform/rpc/keys.ts';
+import { openOperator, operatorName, type Operator } from 'platform/rpc/operator.ts';
+import { commonConfig } from 'platform/service/process.ts';
+import type { ProcessName } from 'platform/core/processes.ts';
 import { linesOf, tableOf, type Column } from './output.ts';
 import type { Page } from './page.ts';
 import { UsageError } from './usage-error.ts';

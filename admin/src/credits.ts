@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { CreditsServiceService, type Account, type LedgerRow } from 'proto/credits/v1/credits.ts';
-import { ERRORS, ServiceError } from 'platform/errors.ts';
-import { newId } from 'platform/ids.ts';
+import { ERRORS, ServiceError } from 'platform/core/errors.ts';
+import { newId } from 'platform/core/ids.ts';
 import type { Context } from './context.ts';
 import { inCredits, toMicros, type Column } from './output.ts';
 import { pageOf } from './page.ts';

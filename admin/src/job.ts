@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
-import type { ProcessName } from 'platform/processes.ts';
+import type { ProcessName } from 'platform/core/processes.ts';
 import type { Context } from './context.ts';
-import { sumOfRounds } from 'platform/job-service.ts';
-import { ServiceError } from 'platform/errors.ts';
+import { sumOfRounds } from 'platform/jobs/job-service.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 
 const SERVICES: readonly ProcessName[] = ['auth', 'agents', 'memory', 'credits'];
 

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { createKeys, peersFileOf } from 'platform/keys.ts';
-import { PROCESSES } from 'platform/processes.ts';
+import { createKeys, peersFileOf } from 'platform/rpc/keys.ts';
+import { PROCESSES } from 'platform/core/processes.ts';
 import type { Context } from './context.ts';
 
 export function keysCommand(context: Context): Command {

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
-import type { Env } from 'platform/config.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { StartError } from 'platform/start-error.ts';
+import type { Env } from 'platform/core/config.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { StartError } from 'platform/core/start-error.ts';
 import { agentCommand } from './agent.ts';
 import { auditCommand } from './audit.ts';
 import { makeContext } from './context.ts';

@@ -1,7 +1,7 @@
-import { address, addresses, integer, text } from 'platform/config.ts';
-import { restMethods } from 'platform/contract.ts';
-import { commonConfig } from 'platform/process.ts';
-import { PROCESSES, settingOf, type ProcessName } from 'platform/processes.ts';
+import { address, addresses, integer, text } from 'platform/core/config.ts';
+import { restMethods } from './contract/rest-methods.ts';
+import { commonConfig } from 'platform/service/process.ts';
+import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
 
 /** Services that the gateway calls: auth, and every one that has a route. */
 export const audiences = (): ProcessName[] =>

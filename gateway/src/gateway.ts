@@ -1,21 +1,21 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { setTimeout as delay } from 'node:timers/promises';
-import { clientOf, openConnection, type Connection } from 'platform/client.ts';
-import type { ConfigOf } from 'platform/config.ts';
-import { restMethods } from 'platform/contract.ts';
-import { openIdentity } from 'platform/identity.ts';
-import type { ProcessStart, Running } from 'platform/process.ts';
-import { settingOf } from 'platform/processes.ts';
-import { makeAuthenticate } from './authenticate.ts';
-import { makeCallService } from './call-service.ts';
+import { clientOf, openConnection, type Connection } from 'platform/rpc/client.ts';
+import type { ConfigOf } from 'platform/core/config.ts';
+import { restMethods } from './contract/rest-methods.ts';
+import { openIdentity } from 'platform/rpc/identity.ts';
+import type { ProcessStart, Running } from 'platform/service/process.ts';
+import { settingOf } from 'platform/core/processes.ts';
+import { makeAuthenticate } from './policies/authenticate.ts';
+import { makeCallService } from './policies/call-service.ts';
 import { audiences, LISTEN, type config as declaration } from './config.ts';
-import { errorReply } from './errors.ts';
-import { makeFindRoute } from './find-route.ts';
-import { serveHttp } from './http-server.ts';
-import { hostPipeline } from './plugin.ts';
-import { makeReadBody } from './read-body.ts';
-import { makeRouteTable, serviceRoutes, type LocalRoute } from './routes.ts';
-import { send } from './send.ts';
+import { errorReply } from './http/errors.ts';
+import { makeFindRoute } from './policies/find-route.ts';
+import { serveHttp } from './http/server.ts';
+import { hostPipeline } from './host/plugin.ts';
+import { makeReadBody } from './policies/read-body.ts';
+import { makeRouteTable, serviceRoutes, type LocalRoute } from './contract/routes.ts';
+import { send } from './http/send.ts';
 
 const HEALTH: LocalRoute = { kind: 'local', reply: () => ({ status: 200, body: '{"status":"ok"}' }) };
 

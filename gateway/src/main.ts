@@ -1,4 +1,4 @@
-import { runProcess } from 'platform/process.ts';
+import { runProcess } from 'platform/service/process.ts';
 import { config } from './config.ts';
 import { startGateway } from './gateway.ts';
 

@@ -4,13 +4,13 @@ import { createServer, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ServiceError } from 'platform/errors.ts';
-import { StartError } from 'platform/start-error.ts';
-import { begin } from '../src/begin.ts';
-import { errorReply } from '../src/errors.ts';
-import type { GatewayRequest, Policy } from '../src/exchange.ts';
-import { hostPipeline, type ErrorHandler, type PolicyName } from '../src/plugin.ts';
-import { send } from '../src/send.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { StartError } from 'platform/core/start-error.ts';
+import { begin } from '../src/http/begin.ts';
+import { errorReply } from '../src/http/errors.ts';
+import type { GatewayRequest, Policy } from '../src/http/exchange.ts';
+import { hostPipeline, type ErrorHandler, type PolicyName } from '../src/host/plugin.ts';
+import { send } from '../src/http/send.ts';
 import { log, parseRaw, raw, startTestbed, TOKEN } from './testbed.ts';
 
 const RESPONSE = {

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Told } from 'platform/process.ts';
+import type { Told } from 'platform/service/process.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const FIRST_DELAY_MS = 200;

@@ -1,6 +1,6 @@
-import { isAddress, type Env } from 'platform/config.ts';
-import { PROCESSES, settingOf, type ProcessName } from 'platform/processes.ts';
-import { StartError } from 'platform/start-error.ts';
+import { isAddress, type Env } from 'platform/core/config.ts';
+import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
+import { StartError } from 'platform/core/start-error.ts';
 
 /** An address to listen on -> one to call: "every interface" is reached on this machine's own. */
 export const reachable = (listen: string): string =>

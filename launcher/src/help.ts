@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { mainFileOf, type Part } from './child.ts';
-import { HELP } from './words.ts';
+import { HELP } from './messages.ts';
 
 /** What can be set, as the processes themselves tell it; what several have in common is told once. */
 export async function helpOf(parts: readonly Part[], env: NodeJS.ProcessEnv): Promise<string> {

@@ -1,18 +1,18 @@
-import { systemClock } from 'platform/clock.ts';
-import { readConfig, type Env } from 'platform/config.ts';
-import { createKeys, keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
-import { openOperator, operatorName } from 'platform/operator.ts';
-import { whenParentEnds } from 'platform/parent.ts';
-import { commonConfig } from 'platform/process.ts';
-import { PROCESSES } from 'platform/processes.ts';
-import { StartError } from 'platform/start-error.ts';
+import { systemClock } from 'platform/core/clock.ts';
+import { readConfig, type Env } from 'platform/core/config.ts';
+import { createKeys, keyFileOf, keyFolderOf, peersFileOf } from 'platform/rpc/keys.ts';
+import { openOperator, operatorName } from 'platform/rpc/operator.ts';
+import { whenParentEnds } from 'platform/service/parent.ts';
+import { commonConfig } from 'platform/service/process.ts';
+import { PROCESSES } from 'platform/core/processes.ts';
+import { StartError } from 'platform/core/start-error.ts';
 import { superviseChild, type Part, type PartEnded, type SupervisedChild } from './child.ts';
 import { claimDataFolder } from './data-folder.ts';
 import { addressesOf, reachable } from './environment.ts';
 import { helpOf } from './help.ts';
-import { patiently } from './patiently.ts';
+import { patiently } from './retry-while-unavailable.ts';
 import { markSeeded, seed } from './seed.ts';
-import { farewell, faultsOf, greeting } from './words.ts';
+import { farewell, faultsOf, greeting } from './messages.ts';
 
 /** In the order in which they stop: whoever calls goes before whom it calls. */
 const PARTS: readonly Part[] = [

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import type { CallOptions, ServiceClient } from 'platform/call.ts';
-import type { Clock } from 'platform/clock.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { newId, timeOfId } from 'platform/ids.ts';
-import type { Operator } from 'platform/operator.ts';
+import type { CallOptions, ServiceClient } from 'platform/rpc/call.ts';
+import type { Clock } from 'platform/core/clock.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { newId, timeOfId } from 'platform/core/ids.ts';
+import type { Operator } from 'platform/rpc/operator.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/agents');
 const ORGANIZATION = 'demo';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { REPOSITORY } from '../stack.ts';
+import { REPOSITORY } from '../support/stack.ts';
 import { outcomeOf, type Outcome } from '../start/outcome.ts';
 
 const MAIN = join(REPOSITORY, 'admin/src/main.ts');

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { newId } from 'platform/ids.ts';
-import { REPOSITORY, startStack, type Stack, type Tenant } from '../stack.ts';
+import { newId } from 'platform/core/ids.ts';
+import { REPOSITORY, startStack, type Stack, type Tenant } from '../support/stack.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './command-line.ts';
 
 const NOUNS = {

@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { newId } from 'platform/ids.ts';
-import { eventually, expressionAgent, request, startStack, type Stack } from '../stack.ts';
+import { newId } from 'platform/core/ids.ts';
+import { eventually, expressionAgent, request, startStack, type Stack } from '../support/stack.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './command-line.ts';
 
 const OPERATOR = userInfo().username;

@@ -1,10 +1,10 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
-import { deadLetterName, groupName } from 'platform/events/kafka-topics.ts';
-import { newId } from 'platform/ids.ts';
-import { startRedis, type PrivateServer } from '../../engines/src/private-server.ts';
-import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
+import { deadLetterName, groupName } from 'platform/events/kafka/topics.ts';
+import { newId } from 'platform/core/ids.ts';
+import { startRedis, type PrivateServer } from '../../dev-servers/src/private-server.ts';
+import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './command-line.ts';
 
 const LOST =

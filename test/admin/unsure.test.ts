@@ -1,14 +1,14 @@
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import type { Handlers } from 'platform/call.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { openIdentity } from 'platform/identity.ts';
-import { newId } from 'platform/ids.ts';
-import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
-import { makeLog } from 'platform/log.ts';
-import { organizationOf } from 'platform/principal.ts';
-import { served, startServer } from 'platform/server.ts';
-import { pause } from '../../engines/src/pause.ts';
-import { startStack, type Stack, type Tenant } from '../stack.ts';
+import type { Handlers } from 'platform/rpc/call.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { openIdentity } from 'platform/rpc/identity.ts';
+import { newId } from 'platform/core/ids.ts';
+import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/rpc/keys.ts';
+import { makeLog } from 'platform/core/log.ts';
+import { organizationOf } from 'platform/core/principal.ts';
+import { served, startServer } from 'platform/rpc/server.ts';
+import { pause } from '../../dev-servers/src/pause.ts';
+import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 import { commandLine, json, printed, sentence } from './command-line.ts';
 
 describe('the admin command line, when credits does not say whether it was done', () => {

@@ -1,8 +1,8 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import { newId } from 'platform/ids.ts';
-import { gatewayToFirstAgents, type Part } from '../part.ts';
-import { anId, expectRefusal } from '../refusal.ts';
+import { newId } from 'platform/core/ids.ts';
+import { gatewayToFirstAgents, type Part } from '../support/single-process.ts';
+import { anId, expectRefusal } from '../support/refusal.ts';
 import {
   eventually,
   expressionAgent,
@@ -12,7 +12,7 @@ import {
   type Reply,
   type Stack,
   type Tenant,
-} from '../stack.ts';
+} from '../support/stack.ts';
 
 const ENDLESS = '( $again := function($n) { $again($n + 1) }; $again(0) )';
 const AGENTS = [

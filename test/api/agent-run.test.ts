@@ -1,7 +1,7 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
-import { newId } from 'platform/ids.ts';
-import { anId, expectRefusal, pathsOf } from '../refusal.ts';
-import { expressionAgent, startStack, type Stack, type Tenant } from '../stack.ts';
+import { newId } from 'platform/core/ids.ts';
+import { anId, expectRefusal, pathsOf } from '../support/refusal.ts';
+import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const order = {
   type: 'object',

@@ -1,9 +1,9 @@
 import { makeToken } from '../../services/auth/src/server-tokens/rules.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
-import { exchange } from '../raw-http.ts';
-import { expectRefusal } from '../refusal.ts';
-import { ROUTES } from '../routes.ts';
-import { eventually, request, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
+import { exchange } from '../support/raw-http.ts';
+import { expectRefusal } from '../support/refusal.ts';
+import { ROUTES } from '../support/routes.ts';
+import { eventually, request, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
 let stack: Stack;
 let tenant: Tenant;

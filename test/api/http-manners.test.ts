@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { exchange, openSocket, readReply } from '../raw-http.ts';
-import { expectRefusal } from '../refusal.ts';
-import { ROUTES } from '../routes.ts';
-import { request, startStack, type Reply, type Stack, type Tenant } from '../stack.ts';
+import { exchange, openSocket, readReply } from '../support/raw-http.ts';
+import { expectRefusal } from '../support/refusal.ts';
+import { ROUTES } from '../support/routes.ts';
+import { request, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
 const ORIGIN = 'https://console.example';
 

@@ -1,6 +1,6 @@
-import { newId } from 'platform/ids.ts';
-import { expectRefusal } from '../refusal.ts';
-import { startStack, type Stack, type Tenant } from '../stack.ts';
+import { newId } from 'platform/core/ids.ts';
+import { expectRefusal } from '../support/refusal.ts';
+import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const COUNTS = { Alpha: 25, Beta: 3 };
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { newId } from 'platform/ids.ts';
-import { anId, aTime, expectRefusal, pathsOf } from '../refusal.ts';
-import { startStack, type Stack, type Tenant } from '../stack.ts';
+import { newId } from 'platform/core/ids.ts';
+import { anId, aTime, expectRefusal, pathsOf } from '../support/refusal.ts';
+import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const FIELDS = ['content', 'createdAt', 'id', 'key', 'revision', 'schemaVersion', 'type', 'typeId', 'updatedAt'];
 const jsonSchema = {

@@ -1,6 +1,6 @@
-import { newId } from 'platform/ids.ts';
-import { anId, aTime, expectRefusal } from '../refusal.ts';
-import { startStack, type Stack, type Tenant } from '../stack.ts';
+import { newId } from 'platform/core/ids.ts';
+import { anId, aTime, expectRefusal } from '../support/refusal.ts';
+import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const jsonSchema = { type: 'object', properties: { price: { type: 'number' } } };
 const FIELDS = [

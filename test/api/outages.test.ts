@@ -1,15 +1,15 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import { newId } from 'platform/ids.ts';
-import { keyFolderOf } from 'platform/keys.ts';
-import { openOperator } from 'platform/operator.ts';
-import { settingOf, type ProcessName } from 'platform/processes.ts';
-import { pause } from '../../engines/src/pause.ts';
-import { freePorts } from '../addresses.ts';
-import { startPart } from '../part.ts';
-import { expectRefusal } from '../refusal.ts';
-import { ROUTES } from '../routes.ts';
+import { newId } from 'platform/core/ids.ts';
+import { keyFolderOf } from 'platform/rpc/keys.ts';
+import { openOperator } from 'platform/rpc/operator.ts';
+import { settingOf, type ProcessName } from 'platform/core/processes.ts';
+import { pause } from '../../dev-servers/src/pause.ts';
+import { freePorts } from '../support/addresses.ts';
+import { startPart } from '../support/single-process.ts';
+import { expectRefusal } from '../support/refusal.ts';
+import { ROUTES } from '../support/routes.ts';
 import {
   eventually,
   expressionAgent,
@@ -19,7 +19,7 @@ import {
   type Reply,
   type Stack,
   type Tenant,
-} from '../stack.ts';
+} from '../support/stack.ts';
 
 let stack: Stack;
 let tenant: Tenant;

@@ -4,11 +4,11 @@ import {
   startRedis,
   type PrivateServer,
   type RedisOptions,
-} from '../../engines/src/private-server.ts';
+} from '../../dev-servers/src/private-server.ts';
 import { KILL_AGENTS, KILL_SETTINGS } from '../kills/settings.ts';
 import { expectNothingLost, say } from '../kills/afterwards.ts';
 import { QUICK, startLoad, type Load } from '../kills/load.ts';
-import { startStack, type Stack, type Tenant } from '../stack.ts';
+import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 /** A case: start of a load, outage, recovery and the count, on a machine that may be busy. */
 const CASE_MS = 300_000;

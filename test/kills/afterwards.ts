@@ -1,9 +1,9 @@
 import type { AuditEntry } from 'proto/auth/v1/auth.ts';
-import { newId } from 'platform/ids.ts';
+import { newId } from 'platform/core/ids.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
-import { ServiceError } from 'platform/errors.ts';
-import type { ProcessName } from 'platform/processes.ts';
-import { eventsOf, isAudited } from '../event-records.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import type { ProcessName } from 'platform/core/processes.ts';
+import { eventsOf, isAudited } from '../support/event-records.ts';
 import {
   auditTrailOf,
   executionsOf,
@@ -13,8 +13,8 @@ import {
   patiently,
   type Execution,
   type Of,
-} from '../organization-records.ts';
-import { request, type Stack } from '../stack.ts';
+} from '../support/organization-records.ts';
+import { request, type Stack } from '../support/stack.ts';
 import type { Load, Outcome, SentRun } from './load.ts';
 
 const ACTIVE = ['queued', 'running'];

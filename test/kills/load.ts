@@ -1,5 +1,5 @@
-import { newId } from 'platform/ids.ts';
-import { request, untilAvailable, type Reply } from '../stack.ts';
+import { newId } from 'platform/core/ids.ts';
+import { request, untilAvailable, type Reply } from '../support/stack.ts';
 
 /** `refused`: by the service's word nothing was done. `unknown`: it may be done or not. */
 export type Outcome = 'done' | 'refused' | 'unknown';

@@ -1,6 +1,6 @@
-import { PROCESSES } from 'platform/processes.ts';
-import { isGone } from '../../engines/src/process-state.ts';
-import { gatewayToFirstAgents, type Part } from '../part.ts';
+import { PROCESSES } from 'platform/core/processes.ts';
+import { isGone } from '../../dev-servers/src/process-state.ts';
+import { gatewayToFirstAgents, type Part } from '../support/single-process.ts';
 import {
   childrenOf,
   commandOf,
@@ -10,8 +10,8 @@ import {
   untilAvailable,
   type Stack,
   type Tenant,
-} from '../stack.ts';
-import { descendantsOf } from './family.ts';
+} from '../support/stack.ts';
+import { descendantsOf } from '../support/process-tree.ts';
 import { ENDLESS, KILL_AGENTS, KILL_SETTINGS } from './settings.ts';
 
 describe('no child survives its parent', () => {

@@ -1,8 +1,8 @@
-import { newId } from 'platform/ids.ts';
-import type { ProcessName } from 'platform/processes.ts';
-import { auditTrailOf, executionsOf } from '../organization-records.ts';
-import { gatewayToFirstAgents, type Part } from '../part.ts';
-import { eventually, startStack, type Stack, type Tenant } from '../stack.ts';
+import { newId } from 'platform/core/ids.ts';
+import type { ProcessName } from 'platform/core/processes.ts';
+import { auditTrailOf, executionsOf } from '../support/organization-records.ts';
+import { gatewayToFirstAgents, type Part } from '../support/single-process.ts';
+import { eventually, startStack, type Stack, type Tenant } from '../support/stack.ts';
 import { expectNothingLost, say } from './afterwards.ts';
 import { KILL_AGENTS, KILL_SETTINGS, SLOW, SLOW_ARGS } from './settings.ts';
 import { startLoad } from './load.ts';

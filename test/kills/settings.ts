@@ -1,4 +1,4 @@
-import { expressionAgent } from '../stack.ts';
+import { expressionAgent } from '../support/stack.ts';
 import { QUICK } from './load.ts';
 
 export const SLOW = 'slow';

@@ -1,8 +1,8 @@
-import { newId } from 'platform/ids.ts';
-import { isGone } from '../../engines/src/process-state.ts';
-import { eventually, startStack, type Stack, type Tenant } from '../stack.ts';
+import { newId } from 'platform/core/ids.ts';
+import { isGone } from '../../dev-servers/src/process-state.ts';
+import { eventually, startStack, type Stack, type Tenant } from '../support/stack.ts';
 import { expectNothingLost, say } from './afterwards.ts';
-import { descendantsOf } from './family.ts';
+import { descendantsOf } from '../support/process-tree.ts';
 import { startLoad, type Load } from './load.ts';
 import { KILL_AGENTS, KILL_SETTINGS, SLOW, SLOW_ARGS } from './settings.ts';
 

@@ -1,16 +1,16 @@
 // A process of writers of one memory type: told by its parent which, and answers over the channel.
 import { CreateMemoryObjectRequest } from 'proto/memory/v1/memory.ts';
-import type { CallContext } from 'platform/call.ts';
-import { systemClock } from 'platform/clock.ts';
-import { readConfig } from 'platform/config.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import { systemClock } from 'platform/core/clock.ts';
+import { readConfig } from 'platform/core/config.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
-import { newId } from 'platform/ids.ts';
-import { LEASES } from 'platform/lease.ts';
-import { makeLog } from 'platform/log.ts';
-import { openHotRows, type HotRows } from 'platform/store/hot-rows.ts';
-import { openMongoStore } from 'platform/store/mongo.ts';
+import { newId } from 'platform/core/ids.ts';
+import { LEASES } from 'platform/jobs/lease.ts';
+import { makeLog } from 'platform/core/log.ts';
+import { openHotRows, type HotRows } from '../../services/memory/src/counter-shards.ts';
+import { openMongoStore } from 'platform/store/mongo/store.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
-import { serverToken } from 'platform/testing.ts';
+import { serverToken } from 'platform/service/testing.ts';
 import { config } from '../../services/memory/src/config.ts';
 import { openDeps, type Deps } from '../../services/memory/src/deps.ts';
 import { createMemoryObject } from '../../services/memory/src/objects/create-memory-object.ts';

@@ -2,11 +2,11 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { CreateMemoryTypeRequest } from 'proto/memory/v1/memory.ts';
-import { newId } from 'platform/ids.ts';
-import { FENCES } from '../../services/memory/src/fence.ts';
+import { newId } from 'platform/core/ids.ts';
+import { FENCES } from '../../services/memory/src/types/fences.ts';
 import { OBJECTS } from '../../services/memory/src/objects/store.ts';
 import { createMemoryType } from '../../services/memory/src/types/create-memory-type.ts';
-import { USAGE } from '../../services/memory/src/usage.ts';
+import { USAGE } from '../../services/memory/src/usage/store.ts';
 import { contextOf, openMemory, type Memory, type Order, type Rows, type Written } from './fence-writer.ts';
 
 const WRITERS = 32;

@@ -1,17 +1,17 @@
 import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
-import { clientOf, openConnection } from 'platform/client.ts';
-import { openIdentity } from 'platform/identity.ts';
-import { newId } from 'platform/ids.ts';
-import { createKeys, keyFileOf, keyFolderOf, peersFileOf, type Peers } from 'platform/keys.ts';
-import { servicePrincipal } from 'platform/principal.ts';
-import { PROCESSES, type ProcessName } from 'platform/processes.ts';
-import { temporaryFolder } from 'platform/testing.ts';
+import { clientOf, openConnection } from 'platform/rpc/client.ts';
+import { openIdentity } from 'platform/rpc/identity.ts';
+import { newId } from 'platform/core/ids.ts';
+import { createKeys, keyFileOf, keyFolderOf, peersFileOf, type Peers } from 'platform/rpc/keys.ts';
+import { servicePrincipal } from 'platform/core/principal.ts';
+import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
 import { expectNothingLost, say } from '../kills/afterwards.ts';
 import { startLoad, type Load } from '../kills/load.ts';
 import { KILL_AGENTS, KILL_SETTINGS } from '../kills/settings.ts';
-import { eventually, startStack, type Stack } from '../stack.ts';
+import { eventually, startStack, type Stack } from '../support/stack.ts';
 
 const NAMES = Object.keys(PROCESSES) as ProcessName[];
 const CLIENTS = 4;

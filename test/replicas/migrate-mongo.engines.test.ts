@@ -1,10 +1,10 @@
-import { newId } from 'platform/ids.ts';
-import { makeLog } from 'platform/log.ts';
-import type { Program, ServiceStore } from 'platform/run.ts';
-import { openMongoStore } from 'platform/store/mongo.ts';
+import { newId } from 'platform/core/ids.ts';
+import { makeLog } from 'platform/core/log.ts';
+import type { Program, ServiceStore } from 'platform/service/run.ts';
+import { openMongoStore } from 'platform/store/mongo/store.ts';
 import { collection, insert, update, type Collection, type OpenStore } from 'platform/store/store.ts';
-import { startProgram, type RunningProgram } from 'platform/testing.ts';
-import { eventually } from '../stack.ts';
+import { startProgram, type RunningProgram } from 'platform/service/testing.ts';
+import { eventually } from '../support/stack.ts';
 
 interface Person {
   _id: string;

@@ -1,9 +1,9 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
-import { startMongo, type PrivateServer } from '../../engines/src/private-server.ts';
+import { startMongo, type PrivateServer } from '../../dev-servers/src/private-server.ts';
 import { PATIENT } from '../kills/settings.ts';
-import { expectToAddUp, ledgerOf } from '../organization-records.ts';
-import { request, startStack, type Stack } from '../stack.ts';
+import { expectToAddUp, ledgerOf } from '../support/organization-records.ts';
+import { request, startStack, type Stack } from '../support/stack.ts';
 
 const TOKEN = /(?<=Server token, shown this once: +)\S+/g;
 

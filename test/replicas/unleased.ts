@@ -1,21 +1,21 @@
-import type { ServiceDefinition } from 'platform/call.ts';
-import { systemClock } from 'platform/clock.ts';
-import { clientOf, openConnection, type Connection } from 'platform/client.ts';
-import { readConfig, type ConfigOf, type Declaration } from 'platform/config.ts';
-import { openBusEngine, openStoreEngine, type EngineConfig } from 'platform/engines.ts';
+import type { ServiceDefinition } from 'platform/rpc/call.ts';
+import { systemClock } from 'platform/core/clock.ts';
+import { clientOf, openConnection, type Connection } from 'platform/rpc/client.ts';
+import { readConfig, type ConfigOf, type Declaration } from 'platform/core/config.ts';
+import { openBusEngine, openStoreEngine, type EngineConfig } from 'platform/service/backends.ts';
 import type { EventBus, Topic } from 'platform/events/bus.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
-import { openIdentity } from 'platform/identity.ts';
-import { newId } from 'platform/ids.ts';
-import type { Job } from 'platform/jobs.ts';
-import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/keys.ts';
-import { LEASES } from 'platform/lease.ts';
-import { makeLog } from 'platform/log.ts';
-import { settingOf, type ProcessName } from 'platform/processes.ts';
-import { declarationOf, type Program, type Start } from 'platform/run.ts';
-import { singleRow } from 'platform/store/hot-rows.ts';
+import { openIdentity } from 'platform/rpc/identity.ts';
+import { newId } from 'platform/core/ids.ts';
+import type { Job } from 'platform/jobs/jobs.ts';
+import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/rpc/keys.ts';
+import { LEASES } from 'platform/jobs/lease.ts';
+import { makeLog } from 'platform/core/log.ts';
+import { settingOf, type ProcessName } from 'platform/core/processes.ts';
+import { declarationOf, type Program, type Start } from 'platform/service/run.ts';
+import { singleRow } from '../../services/memory/src/counter-shards.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
-import type { Stack } from '../stack.ts';
+import type { Stack } from '../support/stack.ts';
 
 /** One more replica of a service on the data of a stack: its jobs alone, that no lease keeps apart. */
 export interface Unleased {

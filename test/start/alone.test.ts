@@ -1,13 +1,13 @@
 import { join, relative } from 'node:path';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
-import { keyFolderOf } from 'platform/keys.ts';
-import { openOperator, type Operator } from 'platform/operator.ts';
-import { PROCESSES, type ProcessName } from 'platform/processes.ts';
-import { temporaryFolder } from 'platform/testing.ts';
-import { freeAddresses } from '../addresses.ts';
-import { descendantsOf } from '../kills/family.ts';
-import { eventually, REPOSITORY, request } from '../stack.ts';
+import { keyFolderOf } from 'platform/rpc/keys.ts';
+import { openOperator, type Operator } from 'platform/rpc/operator.ts';
+import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
+import { freeAddresses } from '../support/addresses.ts';
+import { descendantsOf } from '../support/process-tree.ts';
+import { eventually, REPOSITORY, request } from '../support/stack.ts';
 import { begin, endOf, expectGone, outcomeOf, type Begun, type Outcome } from './outcome.ts';
 
 const PARTS = Object.keys(PROCESSES) as ProcessName[];

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { PROCESSES } from 'platform/processes.ts';
-import { lockFile } from 'platform/store/file-lock.ts';
-import { temporaryFolder } from 'platform/testing.ts';
-import { freeAddresses, freePorts } from '../addresses.ts';
-import { REPOSITORY } from '../stack.ts';
+import { PROCESSES } from 'platform/core/processes.ts';
+import { lockFile } from 'platform/store/sqlite/file-lock.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
+import { freeAddresses, freePorts } from '../support/addresses.ts';
+import { REPOSITORY } from '../support/stack.ts';
 import { outcomeOf, type Outcome } from './outcome.ts';
 
 const LAUNCHER = join(REPOSITORY, 'launcher/src/main.ts');

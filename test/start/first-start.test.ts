@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import { keyFolderOf } from 'platform/keys.ts';
-import { openOperator, type Operator } from 'platform/operator.ts';
-import { PROCESSES } from 'platform/processes.ts';
-import { temporaryFolder } from 'platform/testing.ts';
-import { freeAddresses } from '../addresses.ts';
-import { descendantsOf } from '../kills/family.ts';
-import { eventually, expressionAgent, launch, REPOSITORY, request, untilPrinted } from '../stack.ts';
+import { keyFolderOf } from 'platform/rpc/keys.ts';
+import { openOperator, type Operator } from 'platform/rpc/operator.ts';
+import { PROCESSES } from 'platform/core/processes.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
+import { freeAddresses } from '../support/addresses.ts';
+import { descendantsOf } from '../support/process-tree.ts';
+import { eventually, expressionAgent, launch, REPOSITORY, request, untilPrinted } from '../support/stack.ts';
 import { begin, endOf, expectGone, type Begun } from './outcome.ts';
 
 const SLOW = expressionAgent(

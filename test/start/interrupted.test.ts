@@ -5,12 +5,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import { keyFolderOf } from 'platform/keys.ts';
-import { openOperator } from 'platform/operator.ts';
-import { temporaryFolder } from 'platform/testing.ts';
-import { freeAddresses } from '../addresses.ts';
-import { descendantsOf } from '../kills/family.ts';
-import { childrenOf, eventually, launch, request, untilPrinted } from '../stack.ts';
+import { keyFolderOf } from 'platform/rpc/keys.ts';
+import { openOperator } from 'platform/rpc/operator.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
+import { freeAddresses } from '../support/addresses.ts';
+import { descendantsOf } from '../support/process-tree.ts';
+import { childrenOf, eventually, launch, request, untilPrinted } from '../support/stack.ts';
 import { endOf, expectGone, killWithFamily } from './outcome.ts';
 
 type Start = ReturnType<typeof launch>;

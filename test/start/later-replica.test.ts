@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import { systemClock, type Clock } from 'platform/clock.ts';
-import { temporaryFolder } from 'platform/testing.ts';
+import { systemClock, type Clock } from 'platform/core/clock.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
 import { seed } from '../../launcher/src/seed.ts';
-import { REPOSITORY, startStack, type Stack } from '../stack.ts';
+import { REPOSITORY, startStack, type Stack } from '../support/stack.ts';
 
 const HOUR_MS = 3_600_000;
 const SUCCESSOR = 'second@demo.example';

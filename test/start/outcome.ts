@@ -1,9 +1,9 @@
 import { execFile, spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { pause } from '../../engines/src/pause.ts';
-import { isGone } from '../../engines/src/process-state.ts';
-import { descendantsOf } from '../kills/family.ts';
-import { commandOf, eventually } from '../stack.ts';
+import { pause } from '../../dev-servers/src/pause.ts';
+import { isGone } from '../../dev-servers/src/process-state.ts';
+import { descendantsOf } from '../support/process-tree.ts';
+import { commandOf, eventually } from '../support/stack.ts';
 
 /** How a process ended, and what it has printed. */
 export interface Outcome {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { eventually, expressionAgent, startStack, type Stack, type Tenant } from '../stack.ts';
+import { eventually, expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const ADD = expressionAgent('add-one', '{"n": n + 1}');
 

@@ -1,12 +1,12 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
-import type { ServiceDefinition } from 'platform/call.ts';
-import { systemClock } from 'platform/clock.ts';
-import { ServiceError } from 'platform/errors.ts';
-import type { Operator } from 'platform/operator.ts';
-import { temporaryFolder } from 'platform/testing.ts';
-import { patiently } from '../../launcher/src/patiently.ts';
+import type { ServiceDefinition } from 'platform/rpc/call.ts';
+import { systemClock } from 'platform/core/clock.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import type { Operator } from 'platform/rpc/operator.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
+import { patiently } from '../../launcher/src/retry-while-unavailable.ts';
 import { seed } from '../../launcher/src/seed.ts';
-import { request, startStack, type Stack } from '../stack.ts';
+import { request, startStack, type Stack } from '../support/stack.ts';
 
 type Creation = 'createOrganization' | 'createUser' | 'createServerToken';
 const DONE = true;

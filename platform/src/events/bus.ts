@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts';
+import { ServiceError } from '../core/errors.ts';
 
 /**
  * The event port. Two engines carry it (a SQLite file, Kafka); one acceptance suite holds both to these rules:

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
-import { newId } from '../ids.ts';
-import type { Actor } from '../principal.ts';
+import { newId } from '../core/ids.ts';
+import type { Actor } from '../core/principal.ts';
 import { collection, insert, type Document, type Op } from '../store/store.ts';
 import { MAX_EVENT_BYTES, type CloudEvent, type Topic } from './bus.ts';
 

@@ -1,5 +1,5 @@
-import type { Job } from '../jobs.ts';
-import type { Log } from '../log.ts';
+import type { Job } from '../jobs/jobs.ts';
+import type { Log } from '../core/log.ts';
 import { remove, type PlatformStore } from '../store/store.ts';
 import { EventsTooLarge, TOPICS, type CloudEvent, type EventBus, type Topic } from './bus.ts';
 import { OUTBOX } from './outbox.ts';

@@ -1,7 +1,7 @@
-import { ServiceError } from '../errors.ts';
+import { ServiceError } from '../core/errors.ts';
 import { checkOp } from './checks.ts';
 import type { Collection, FindOptions, Op, OpenStore, PlatformStore, Store } from './store.ts';
-import { applyStamped, asKnown, migrate } from './shapes.ts';
+import { applyStamped, asKnown, migrate } from './document-versions.ts';
 import { confined, within } from './tenancy.ts';
 
 type Filter = Readonly<Record<string, unknown>>;

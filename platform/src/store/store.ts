@@ -127,7 +127,7 @@ export interface Store {
   apply(organizationId: string, ops: readonly Op[]): Promise<void>;
 }
 
-/** What looks across organizations. test/tidy.test.ts holds the closed list of files that may name it. */
+/** What looks across organizations. test/architecture.test.ts holds the closed list of files that may name it. */
 export interface PlatformStore {
   findOne<D extends Document>(collection: Collection<D>, filter: Filter<D>): Promise<D | undefined>;
   find<D extends Document>(collection: Collection<D>, filter: Filter<D>, options?: FindOptions<D>): Promise<D[]>;

@@ -1,4 +1,4 @@
-import { integer } from 'platform/config.ts';
+import { integer } from 'platform/core/config.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,11 +1,11 @@
-import type { ServiceClient } from 'platform/call.ts';
-import type { Clock } from 'platform/clock.ts';
-import type { ConfigOf } from 'platform/config.ts';
+import type { ServiceClient } from 'platform/rpc/call.ts';
+import type { Clock } from 'platform/core/clock.ts';
+import type { ConfigOf } from 'platform/core/config.ts';
 import type { EventBus } from 'platform/events/bus.ts';
-import type { Log } from 'platform/log.ts';
-import { makeRefusals, type Refusals } from 'platform/refusals.ts';
-import type { Start } from 'platform/run.ts';
-import { StartError } from 'platform/start-error.ts';
+import type { Log } from 'platform/core/log.ts';
+import { makeRefusals, type Refusals } from 'platform/events/denials.ts';
+import type { Start } from 'platform/service/run.ts';
+import { StartError } from 'platform/core/start-error.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import type { config } from './config.ts';
@@ -13,7 +13,7 @@ import { agents, agentVersions, openDefinitions, type Definitions } from './defi
 import { makeVersionLoader, type LoadVersion } from './definitions/versions.ts';
 import { executionPayloads, executions, openExecutions, runKeys, type Executions } from './executions/store.ts';
 import { openReleases, type Releases } from './executions/release.ts';
-import { startRunnerPool, type RunnerPool } from './runtimes/runner-pool.ts';
+import { startRunnerPool, type RunnerPool } from './runtimes/expression/runner-pool.ts';
 
 export type Config = ConfigOf<typeof config>;
 

@@ -1,7 +1,7 @@
 import { relayJob } from 'platform/events/relay.ts';
-import { flushRefusals, refusalsJob } from 'platform/refusals-job.ts';
-import type { Program } from 'platform/run.ts';
-import { served } from 'platform/server.ts';
+import { flushRefusals, refusalsJob } from 'platform/events/denials-job.ts';
+import type { Program } from 'platform/service/run.ts';
+import { served } from 'platform/rpc/server.ts';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { config } from './config.ts';
 import { applyAgent } from './definitions/apply-agent.ts';

@@ -1,12 +1,12 @@
-import { newId } from 'platform/ids.ts';
-import type { ServiceClient } from 'platform/call.ts';
+import { newId } from 'platform/core/ids.ts';
+import type { ServiceClient } from 'platform/rpc/call.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
-import { OPERATOR, operator, serverToken, startProgram, type RunningProgram } from 'platform/testing.ts';
+import { OPERATOR, operator, serverToken, startProgram, type RunningProgram } from 'platform/service/testing.ts';
 import { AgentsServiceService, type RunAgentRequest } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../src/deps.ts';
 import { program } from '../src/service.ts';
-import { programEngines } from '../../../test/shared-engines.ts';
+import { programEngines } from '../../../test/support/shared-engines.ts';
 import { creditsDouble, type CreditsDouble } from './credits-double.ts';
 
 type Client = ServiceClient<typeof AgentsServiceService>;

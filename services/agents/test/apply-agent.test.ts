@@ -1,5 +1,5 @@
-import { newId } from 'platform/ids.ts';
-import { OPERATOR, operator } from 'platform/testing.ts';
+import { newId } from 'platform/core/ids.ts';
+import { OPERATOR, operator } from 'platform/service/testing.ts';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
 

@@ -1,4 +1,4 @@
-import { ServiceError } from 'platform/errors.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { ReservationState } from 'proto/credits/v1/credits.ts';
 import type { Deps } from '../src/deps.ts';
 

@@ -1,5 +1,5 @@
-import { newId } from 'platform/ids.ts';
-import { serverToken } from 'platform/testing.ts';
+import { newId } from 'platform/core/ids.ts';
+import { serverToken } from 'platform/service/testing.ts';
 import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
 
 describe('ListRunnableAgents', () => {

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { newId } from 'platform/ids.ts';
-import { makeLog } from 'platform/log.ts';
-import { makeRefusals } from 'platform/refusals.ts';
-import { openSqliteStore } from 'platform/store/sqlite.ts';
+import { newId } from 'platform/core/ids.ts';
+import { makeLog } from 'platform/core/log.ts';
+import { makeRefusals } from 'platform/events/denials.ts';
+import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
-import { serverToken, temporaryFolder } from 'platform/testing.ts';
-import { readConfig } from 'platform/config.ts';
+import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
+import { readConfig } from 'platform/core/config.ts';
 import type { RunAgentResponse } from 'proto/agents/v1/agents.ts';
 import { config as declaration } from '../src/config.ts';
 import { agents, agentVersions, openDefinitions } from '../src/definitions/store.ts';
@@ -17,7 +17,7 @@ import { openReleases } from '../src/executions/release.ts';
 import { executionPayloads, executions, openExecutions, runKeys } from '../src/executions/store.ts';
 import { runAgent } from '../src/executions/run-agent.ts';
 import { reaper } from '../src/jobs/reaper.ts';
-import { startRunnerPool } from '../src/runtimes/runner-pool.ts';
+import { startRunnerPool } from '../src/runtimes/expression/runner-pool.ts';
 import { creditsDouble } from './credits-double.ts';
 
 /** Outward effects of a run, in their order. */

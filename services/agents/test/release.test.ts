@@ -1,7 +1,7 @@
-import { ServiceError } from 'platform/errors.ts';
-import { newId } from 'platform/ids.ts';
-import { makeLog } from 'platform/log.ts';
-import { serverToken } from 'platform/testing.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { newId } from 'platform/core/ids.ts';
+import { makeLog } from 'platform/core/log.ts';
+import { serverToken } from 'platform/service/testing.ts';
 import type { Deps } from '../src/deps.ts';
 import { openReleases } from '../src/executions/release.ts';
 import { definitionOf, until } from './agents-fixture.ts';

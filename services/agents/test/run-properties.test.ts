@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { newId } from 'platform/ids.ts';
+import { newId } from 'platform/core/ids.ts';
 import type { AgentExecutionSummary } from 'proto/agents/v1/agents.ts';
 import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
 

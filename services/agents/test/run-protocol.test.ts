@@ -1,4 +1,4 @@
-import { ServiceError } from 'platform/errors.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import { definitionOf, ENDLESS, until } from './agents-fixture.ts';
 import { freezeAt, openWorld, STEPS, type World } from './processes.ts';
 

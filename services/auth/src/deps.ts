@@ -1,17 +1,17 @@
-import type { Clock } from 'platform/clock.ts';
-import { turns } from 'platform/contention.ts';
+import type { Clock } from 'platform/core/clock.ts';
+import { turns } from 'platform/store/retry-on-conflict.ts';
 import type { EventBus, Subscription } from 'platform/events/bus.ts';
-import type { Log } from 'platform/log.ts';
-import { methodPolicies, type MethodPolicy } from 'platform/policy.ts';
-import { makeRefusals, type Refusals } from 'platform/refusals.ts';
-import type { Start } from 'platform/run.ts';
+import type { Log } from 'platform/core/log.ts';
+import { methodPolicies, type MethodPolicy } from 'platform/rpc/method-options.ts';
+import { makeRefusals, type Refusals } from 'platform/events/denials.ts';
+import type { Start } from 'platform/service/run.ts';
 import type { Collection, PlatformStore } from 'platform/store/store.ts';
 import { consumeAudit } from './audit/consume-audit.ts';
 import { AUDIT_ENTRIES, openAuditTrail, type AuditTrail } from './audit/store.ts';
 import type { Config } from './config.ts';
 import { openOrganizations, ORGANIZATIONS, type Organizations } from './organizations/store.ts';
-import { makeLastUsed, type LastUsed } from './server-tokens/last-used.ts';
-import { openTokenLookup, type TokenLookup } from './server-tokens/lookup.ts';
+import { makeLastUsed, type LastUsed } from './authentication/last-used.ts';
+import { openTokenLookup, type TokenLookup } from './authentication/token-lookup.ts';
 import { openServerTokens, SERVER_TOKENS, type ServerTokens } from './server-tokens/store.ts';
 import { MEMBERSHIPS, openUsers, USERS, type Users } from './users/store.ts';
 

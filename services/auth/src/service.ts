@@ -1,10 +1,10 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { relayJob } from 'platform/events/relay.ts';
-import { flushRefusals, refusalsJob } from 'platform/refusals-job.ts';
-import type { Program } from 'platform/run.ts';
-import { served } from 'platform/server.ts';
+import { flushRefusals, refusalsJob } from 'platform/events/denials-job.ts';
+import type { Program } from 'platform/service/run.ts';
+import { served } from 'platform/rpc/server.ts';
 import { listAuditEntries } from './audit/list-audit-entries.ts';
-import { SOURCE } from './audited.ts';
+import { SOURCE } from './events.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
 import { auditRetentionJob } from './jobs/audit-retention.ts';
@@ -16,7 +16,7 @@ import { deactivateOrganization } from './organizations/deactivate-organization.
 import { getOrganization } from './organizations/get-organization.ts';
 import { listOrganizations } from './organizations/list-organizations.ts';
 import { setOrganizationTier } from './organizations/set-organization-tier.ts';
-import { authenticate } from './server-tokens/authenticate.ts';
+import { authenticate } from './authentication/authenticate.ts';
 import { createServerToken } from './server-tokens/create-server-token.ts';
 import { listServerTokens } from './server-tokens/list-server-tokens.ts';
 import { revokeServerToken } from './server-tokens/revoke-server-token.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { invalid } from 'platform/errors.ts';
+import { invalid } from 'platform/core/errors.ts';
 
 /** A licence tier: what it opens, and its caps by name (absent: no cap). */
 export interface Tier {

@@ -1,6 +1,6 @@
-import type { MethodPolicy } from 'platform/policy.ts';
-import type { PrincipalKind } from 'platform/principal.ts';
-import { refusalOf } from '../src/server-tokens/access.ts';
+import type { MethodPolicy } from 'platform/rpc/method-options.ts';
+import type { PrincipalKind } from 'platform/core/principal.ts';
+import { refusalOf } from '../src/authentication/access.ts';
 import { TIERS } from '../src/tiers.ts';
 
 const policy = (given: Partial<MethodPolicy>): MethodPolicy => ({

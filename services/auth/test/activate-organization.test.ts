@@ -1,4 +1,4 @@
-import { newId } from 'platform/ids.ts';
+import { newId } from 'platform/core/ids.ts';
 import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('ActivateOrganization', () => {

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { isoTime } from 'platform/clock.ts';
+import { isoTime } from 'platform/core/clock.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
 import { auditOp } from 'platform/events/outbox.ts';
-import { newId } from 'platform/ids.ts';
+import { newId } from 'platform/core/ids.ts';
 import type { OpenStore } from 'platform/store/store.ts';
-import { temporaryFolder } from 'platform/testing.ts';
-import { openTestStore } from '../../../test/shared-engines.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
+import { openTestStore } from '../../../test/support/shared-engines.ts';
 import { storeAuditEvent } from '../src/audit/consume-audit.ts';
 import { AUDIT_ENTRIES, openAuditTrail, type AuditTrail } from '../src/audit/store.ts';
 

@@ -1,8 +1,8 @@
 import { AuthServiceService, type Attempt, type Decision } from 'proto/auth/v1/auth.ts';
-import { ServiceError, type KnownReason } from 'platform/errors.ts';
-import { newId } from 'platform/ids.ts';
-import type { Principal } from 'platform/principal.ts';
-import { OPERATOR, operator, principalWith, startProgram } from 'platform/testing.ts';
+import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
+import { newId } from 'platform/core/ids.ts';
+import type { Principal } from 'platform/core/principal.ts';
+import { OPERATOR, operator, principalWith, startProgram } from 'platform/service/testing.ts';
 import { program } from '../src/service.ts';
 
 export const LIST_TYPES = '/memory.v1.MemoryService/ListMemoryTypes';

@@ -1,7 +1,7 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
-import { isoTime } from 'platform/clock.ts';
-import { methodPolicies } from 'platform/policy.ts';
-import { principalWith } from 'platform/testing.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { methodPolicies } from 'platform/rpc/method-options.ts';
+import { principalWith } from 'platform/service/testing.ts';
 import { makeToken } from '../src/server-tokens/rules.ts';
 import { LIST_TYPES, RUN_AGENT, refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 

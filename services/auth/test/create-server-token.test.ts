@@ -1,7 +1,7 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
-import { newId } from 'platform/ids.ts';
-import { serverToken } from 'platform/testing.ts';
-import { isoTime } from 'platform/clock.ts';
+import { newId } from 'platform/core/ids.ts';
+import { serverToken } from 'platform/service/testing.ts';
+import { isoTime } from 'platform/core/clock.ts';
 import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('CreateServerToken', () => {

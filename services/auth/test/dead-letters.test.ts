@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { isoTime } from 'platform/clock.ts';
+import { isoTime } from 'platform/core/clock.ts';
 import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
-import { openSqliteBus } from 'platform/events/sqlite.ts';
-import { newId } from 'platform/ids.ts';
-import { makeLog } from 'platform/log.ts';
-import { openSqliteStore } from 'platform/store/sqlite.ts';
+import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
+import { newId } from 'platform/core/ids.ts';
+import { makeLog } from 'platform/core/log.ts';
+import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import type { OpenStore } from 'platform/store/store.ts';
-import { temporaryFolder } from 'platform/testing.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
 import { AUDIT_GROUP } from '../src/audit/consume-audit.ts';
 import { AUDIT_ENTRIES, openAuditTrail, type AuditTrail } from '../src/audit/store.ts';
 import { deadLettersJob } from '../src/jobs/dead-letters.ts';

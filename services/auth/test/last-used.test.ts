@@ -1,6 +1,6 @@
-import { isoTime } from 'platform/clock.ts';
+import { isoTime } from 'platform/core/clock.ts';
 import { flushLastUsed } from '../src/jobs/flush-last-used.ts';
-import { makeLastUsed } from '../src/server-tokens/last-used.ts';
+import { makeLastUsed } from '../src/authentication/last-used.ts';
 import { startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('the last use of a server token', () => {

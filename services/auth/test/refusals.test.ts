@@ -1,4 +1,4 @@
-import { makeRefusals } from 'platform/refusals.ts';
+import { makeRefusals } from 'platform/events/denials.ts';
 import { makeToken } from '../src/server-tokens/rules.ts';
 import { RUN_AGENT, startAuth, type AuthFixture } from './auth-fixture.ts';
 

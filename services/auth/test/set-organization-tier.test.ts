@@ -1,4 +1,4 @@
-import { newId } from 'platform/ids.ts';
+import { newId } from 'platform/core/ids.ts';
 import { RUN_AGENT, refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('SetOrganizationTier', () => {

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { systemClock } from 'platform/clock.ts';
-import { turns } from 'platform/contention.ts';
+import { systemClock } from 'platform/core/clock.ts';
+import { turns } from 'platform/store/retry-on-conflict.ts';
 import { auditOp, OUTBOX } from 'platform/events/outbox.ts';
-import { makeLog } from 'platform/log.ts';
-import { makeRefusals } from 'platform/refusals.ts';
-import { principalWith, temporaryFolder } from 'platform/testing.ts';
-import { openTestStore } from '../../../test/shared-engines.ts';
+import { makeLog } from 'platform/core/log.ts';
+import { makeRefusals } from 'platform/events/denials.ts';
+import { principalWith, temporaryFolder } from 'platform/service/testing.ts';
+import { openTestStore } from '../../../test/support/shared-engines.ts';
 import { openOrganizations, ORGANIZATIONS, type Organization } from '../src/organizations/store.ts';
 import { createServerToken } from '../src/server-tokens/create-server-token.ts';
 import { openServerTokens, SERVER_TOKENS } from '../src/server-tokens/store.ts';

@@ -1,4 +1,4 @@
-import { choice, integer, text, type ConfigOf } from 'platform/config.ts';
+import { choice, integer, text, type ConfigOf } from 'platform/core/config.ts';
 
 export const config = {
   RETENTION_DAYS: integer({

@@ -1,11 +1,11 @@
 import type { EventBus } from 'platform/events/bus.ts';
-import type { Start } from 'platform/run.ts';
-import { StartError } from 'platform/start-error.ts';
-import { lockFile } from 'platform/store/file-lock.ts';
+import type { Start } from 'platform/service/run.ts';
+import { StartError } from 'platform/core/start-error.ts';
+import { lockFile } from 'platform/store/sqlite/file-lock.ts';
 import type { Config } from './config.ts';
 import { claimHome, LEDGER_HOME } from './ledger/home.ts';
 import type { Ledger, Mirroring, OpenLedger, PlatformLedger } from './ledger/ledger.ts';
-import { openSqliteLedger } from './ledger/ledger-sqlite.ts';
+import { openSqliteLedger } from './ledger/sqlite/ledger.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -34,9 +34,9 @@ async function openLedger({ config, clock, log, openStore, storeFile }: Start<Co
   const retentionMs = config.RETENTION_DAYS * DAY_MS;
   if (config.REDIS_URL !== '') {
     if (config.MONGODB_URL === '') throw new StartError('REDIS_URL needs MONGODB_URL: the rows of the ledger go there');
-    const { LEDGER_ACCOUNTS, LEDGER_ROWS } = await import('./ledger/mirror.ts');
+    const { LEDGER_ACCOUNTS, LEDGER_ROWS } = await import('./ledger/redis/mirror.ts');
     const { store, platformStore } = await openStore([LEDGER_ROWS, LEDGER_ACCOUNTS, LEDGER_HOME]);
-    const { openRedisLedger } = await import('./ledger/ledger-redis.ts');
+    const { openRedisLedger } = await import('./ledger/redis/ledger.ts');
     const { REDIS_URL: url, REDIS_KEY_PREFIX: keyPrefix, REDIS_TIMEOUT_MS: timeoutMs, REDIS_UNSAFE: unsafe } = config;
     const opened = await openRedisLedger({ url, keyPrefix, timeoutMs, unsafe, retentionMs, store, platformStore, log });
     return atHome(opened, { platformStore });

@@ -1,6 +1,6 @@
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import type { Program } from 'platform/run.ts';
-import { served } from 'platform/server.ts';
+import type { Program } from 'platform/service/run.ts';
+import { served } from 'platform/rpc/server.ts';
 import { getBalance } from './accounts/get-balance.ts';
 import { grant } from './accounts/grant.ts';
 import { rebuildLedger } from './accounts/rebuild-ledger.ts';

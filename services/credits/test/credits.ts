@@ -1,7 +1,7 @@
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import type { Clock } from 'platform/clock.ts';
-import { newId } from 'platform/ids.ts';
-import { operator, OPERATOR, serverToken, startProgram, type RunningProgram } from 'platform/testing.ts';
+import type { Clock } from 'platform/core/clock.ts';
+import { newId } from 'platform/core/ids.ts';
+import { operator, OPERATOR, serverToken, startProgram, type RunningProgram } from 'platform/service/testing.ts';
 import { program } from '../src/service.ts';
 
 export const HOUR_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import { newId } from 'platform/ids.ts';
+import { newId } from 'platform/core/ids.ts';
 import { HOUR_MS, startCredits } from './credits.ts';
 
 describe('extend', () => {

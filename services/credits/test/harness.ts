@@ -1,6 +1,6 @@
 import { v7 } from 'uuid';
-import type { Clock } from 'platform/clock.ts';
-import { newId } from 'platform/ids.ts';
+import type { Clock } from 'platform/core/clock.ts';
+import { newId } from 'platform/core/ids.ts';
 import type { Author, LedgerRow, OpenLedger } from '../src/ledger/ledger.ts';
 import { faultsOf } from './invariants.ts';
 

@@ -1,9 +1,9 @@
 // Sixteen callers on one ledger until the process is killed; a line of JSON before each command and one after its answer.
 import { writeSync } from 'node:fs';
 import { randomInt } from 'node:crypto';
-import { systemClock } from 'platform/clock.ts';
-import { newId } from 'platform/ids.ts';
-import { openSqliteLedger } from '../src/ledger/ledger-sqlite.ts';
+import { systemClock } from 'platform/core/clock.ts';
+import { newId } from 'platform/core/ids.ts';
+import { openSqliteLedger } from '../src/ledger/sqlite/ledger.ts';
 import { ada, DAY_MS, HOUR_MS, RETENTION_MS } from './harness.ts';
 
 const [file, organizationId] = process.argv.slice(2) as [string, string];

@@ -3,12 +3,12 @@ import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import { newId } from 'platform/ids.ts';
-import { createKeys } from 'platform/keys.ts';
-import { PROCESSES } from 'platform/processes.ts';
-import { operator, OPERATOR, startProgram, temporaryFolder, type RunningProgram } from 'platform/testing.ts';
+import { newId } from 'platform/core/ids.ts';
+import { createKeys } from 'platform/rpc/keys.ts';
+import { PROCESSES } from 'platform/core/processes.ts';
+import { operator, OPERATOR, startProgram, temporaryFolder, type RunningProgram } from 'platform/service/testing.ts';
 import { program } from '../src/service.ts';
-import { deleteKeys } from '../../../test/shared-engines.ts';
+import { deleteKeys } from '../../../test/support/shared-engines.ts';
 import { urlOf } from './redis-harness.ts';
 
 const [REDIS_URL, MONGODB_URL] = [urlOf('REDIS_URL'), urlOf('MONGODB_URL')];

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { allRows, faultsOf } from './invariants.ts';
 import { ada, DAY_MS, eachTest, HOUR_MS, organizationWith } from './harness.ts';
-import { deleteKeys } from '../../../test/shared-engines.ts';
+import { deleteKeys } from '../../../test/support/shared-engines.ts';
 import { keysIn, redisHarness, snapshotOf, type RedisHarness } from './redis-harness.ts';
 
 const REFUSED = { reason: 'UNAVAILABLE', message: expect.stringContaining('npm run admin -- credits rebuild') };
@@ -17,7 +17,10 @@ describe('the ledger on Redis', () => {
   };
 
   it('writes nothing before its last decision', () => {
-    const script = readFileSync(new URL('../src/ledger/ledger.lua', import.meta.url), 'utf8').replaceAll(/--.*$/gm, '');
+    const script = readFileSync(new URL('../src/ledger/redis/ledger.lua', import.meta.url), 'utf8').replaceAll(
+      /--.*$/gm,
+      '',
+    );
     const calls = [...script.matchAll(/redis\.call\((?:'(\w+)'|(unpack\(write\)))/g)];
     expect(calls).toHaveLength([...script.matchAll(/redis\.p?call/g)].length);
     const firstWrite = calls.findIndex(

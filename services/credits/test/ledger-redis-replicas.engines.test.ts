@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import pino from 'pino';
-import { LEDGER_ROWS } from '../src/ledger/mirror.ts';
+import { LEDGER_ROWS } from '../src/ledger/redis/mirror.ts';
 import type { OpenLedger } from '../src/ledger/ledger.ts';
-import type { RedisLedgerOptions } from '../src/ledger/ledger-redis.ts';
+import type { RedisLedgerOptions } from '../src/ledger/redis/ledger.ts';
 import { ada, eachTest, HOUR_MS, organizationWith } from './harness.ts';
 import { keysIn, redisHarness, snapshotOf, urlOf, type RedisHarness } from './redis-harness.ts';
 

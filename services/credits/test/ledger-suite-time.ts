@@ -1,5 +1,5 @@
-import { ServiceError } from 'platform/errors.ts';
-import { newId } from 'platform/ids.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { newId } from 'platform/core/ids.ts';
 import { DAY_MS, HOUR_MS, organizationWith, RETENTION_MS, type Each, type Organization } from './harness.ts';
 
 /** What every engine of the ledger promises of time, ids and arguments. */

@@ -1,4 +1,4 @@
-import { timeOfId } from 'platform/ids.ts';
+import { timeOfId } from 'platform/core/ids.ts';
 import type { Grant, Wanted } from '../src/ledger/ledger.ts';
 import { DAY_MS, RETENTION_MS } from './harness.ts';
 

@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis';
-import type { Clock } from 'platform/clock.ts';
+import type { Clock } from 'platform/core/clock.ts';
 import type { Store } from 'platform/store/store.ts';
-import { newId } from 'platform/ids.ts';
-import { makeLog } from 'platform/log.ts';
-import { openMongoStore } from 'platform/store/mongo.ts';
-import { deleteKeys } from '../../../test/shared-engines.ts';
-import { openRedisLedger, type RedisLedgerOptions } from '../src/ledger/ledger-redis.ts';
-import { LEDGER_ACCOUNTS, LEDGER_ROWS } from '../src/ledger/mirror.ts';
+import { newId } from 'platform/core/ids.ts';
+import { makeLog } from 'platform/core/log.ts';
+import { openMongoStore } from 'platform/store/mongo/store.ts';
+import { deleteKeys } from '../../../test/support/shared-engines.ts';
+import { openRedisLedger, type RedisLedgerOptions } from '../src/ledger/redis/ledger.ts';
+import { LEDGER_ACCOUNTS, LEDGER_ROWS } from '../src/ledger/redis/mirror.ts';
 import { harnessOf, RETENTION_MS, type LedgerHarness } from './harness.ts';
 
 export function urlOf(name: 'REDIS_URL' | 'MONGODB_URL'): string {

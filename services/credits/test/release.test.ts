@@ -1,4 +1,4 @@
-import { newId } from 'platform/ids.ts';
+import { newId } from 'platform/core/ids.ts';
 import { startCredits } from './credits.ts';
 
 describe('release', () => {

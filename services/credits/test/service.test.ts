@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { CloudEvent, Topic } from 'platform/events/bus.ts';
-import { openSqliteBus } from 'platform/events/sqlite.ts';
-import { newId } from 'platform/ids.ts';
+import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
+import { newId } from 'platform/core/ids.ts';
 import { HOUR_MS, startCredits } from './credits.ts';
 
 describe('the credits service', () => {

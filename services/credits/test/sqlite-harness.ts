@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { temporaryFolder } from 'platform/testing.ts';
-import { openSqliteLedger } from '../src/ledger/ledger-sqlite.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
+import { openSqliteLedger } from '../src/ledger/sqlite/ledger.ts';
 import { harnessOf, RETENTION_MS, type LedgerHarness } from './harness.ts';
 
 export async function sqliteHarness(): Promise<LedgerHarness> {

@@ -1,4 +1,4 @@
-import { invalid } from 'platform/errors.ts';
+import { invalid } from 'platform/core/errors.ts';
 
 /** @throws ServiceError NOT_SUPPORTED on a conditional request: to ignore the condition would break the client's trust in it */
 export function refuseIfMatch({ ifMatch }: { ifMatch?: string | undefined }): void {

@@ -1,4 +1,4 @@
-import { integer, type ConfigOf } from 'platform/config.ts';
+import { integer, type ConfigOf } from 'platform/core/config.ts';
 
 export const config = {
   MEMORY_CONTENT_MAX_BYTES: integer({

@@ -1,17 +1,17 @@
-import type { Clock } from 'platform/clock.ts';
-import { turns } from 'platform/contention.ts';
+import type { Clock } from 'platform/core/clock.ts';
+import { turns } from 'platform/store/retry-on-conflict.ts';
 import type { EventBus } from 'platform/events/bus.ts';
-import { fairTurns, type Fairly } from 'platform/fair-turns.ts';
-import type { Log } from 'platform/log.ts';
-import { makeRefusals, type Refusals } from 'platform/refusals.ts';
-import type { Start } from 'platform/run.ts';
-import type { HotRows } from 'platform/store/hot-rows.ts';
+import { fairTurns, type Fairly } from './fair-scheduler.ts';
+import type { Log } from 'platform/core/log.ts';
+import { makeRefusals, type Refusals } from 'platform/events/denials.ts';
+import type { Start } from 'platform/service/run.ts';
+import { openHotRows, type HotRows } from './counter-shards.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
-import { FENCES, fenceStore, type FenceStore } from './fence.ts';
+import { FENCES, fenceStore, type FenceStore } from './types/fences.ts';
 import { OBJECTS, objectStore, type ObjectStore } from './objects/store.ts';
 import { TYPES, typeStore, type TypeStore } from './types/store.ts';
-import { USAGE, usageStore, type UsageStore } from './usage.ts';
+import { USAGE, usageStore, type UsageStore } from './usage/store.ts';
 
 export interface Deps {
   types: TypeStore;
@@ -30,9 +30,9 @@ export interface Deps {
   log: Log;
 }
 
-export async function openDeps({ config, clock, log, openStore, openBus }: Start<Config>): Promise<Deps> {
-  const { store, platformStore, openHotRows } = await openStore([TYPES, OBJECTS, FENCES, USAGE]);
-  const hotRows = await openHotRows();
+export async function openDeps({ config, clock, log, instanceId, openStore, openBus }: Start<Config>): Promise<Deps> {
+  const { store, platformStore, hotRows: rows } = await openStore([TYPES, OBJECTS, FENCES, USAGE]);
+  const hotRows = await openHotRows({ hotRows: rows, platformStore }, { owner: instanceId, leaseMs: config.LEASE_MS, log });
   return {
     types: typeStore(store, hotRows.rows),
     objects: objectStore(store),

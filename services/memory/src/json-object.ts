@@ -1,4 +1,4 @@
-import { invalid } from 'platform/errors.ts';
+import { invalid } from 'platform/core/errors.ts';
 
 /**
  * Reads a member that holds a JSON object as text.

@@ -1,4 +1,4 @@
-import { invalid } from 'platform/errors.ts';
+import { invalid } from 'platform/core/errors.ts';
 import type { Config } from './config.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { MemoryServiceService } from 'proto/memory/v1/memory.ts';
-import { flushRefusals, refusalsJob } from 'platform/refusals-job.ts';
-import type { Program } from 'platform/run.ts';
-import { served } from 'platform/server.ts';
-import { SOURCE } from './changes.ts';
+import { flushRefusals, refusalsJob } from 'platform/events/denials-job.ts';
+import type { Program } from 'platform/service/run.ts';
+import { served } from 'platform/rpc/server.ts';
+import { SOURCE } from './events.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
 import { relay } from './jobs/relay.ts';
@@ -41,5 +41,8 @@ export const program: Program<typeof config, Deps> = {
     }),
   ],
   jobs: (deps) => [relay(deps), refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS })],
-  close: async (deps) => void (await flushRefusals(refusalsOf(deps))),
+  async close(deps) {
+    await flushRefusals(refusalsOf(deps));
+    await deps.hotRows.close().catch((error: unknown) => deps.log.warn({ error }, 'could not give back the slot of rows'));
+  },
 };

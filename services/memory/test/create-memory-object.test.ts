@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { isUuid, newId } from 'platform/ids.ts';
+import { isUuid, newId } from 'platform/core/ids.ts';
 import { refusalOf, refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
 
 let memory: Memory;

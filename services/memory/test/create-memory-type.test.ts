@@ -1,4 +1,4 @@
-import { isUuid } from 'platform/ids.ts';
+import { isUuid } from 'platform/core/ids.ts';
 import { refusalOf, refusedFor, SCHEMA, startMemory, userOf, type Caller, type Memory } from './memory.ts';
 
 let memory: Memory;

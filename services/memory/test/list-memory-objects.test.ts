@@ -1,4 +1,4 @@
-import { newId } from 'platform/ids.ts';
+import { newId } from 'platform/core/ids.ts';
 import { refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
 
 let memory: Memory;

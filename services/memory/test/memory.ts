@@ -8,12 +8,12 @@ import {
   type MemoryObject,
   type MemoryType,
 } from 'proto/memory/v1/memory.ts';
-import type { Clock } from 'platform/clock.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { newId } from 'platform/ids.ts';
-import type { Principal } from 'platform/principal.ts';
-import { principalWith, serverToken, startProgram } from 'platform/testing.ts';
-import { programEngines } from '../../../test/shared-engines.ts';
+import type { Clock } from 'platform/core/clock.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { newId } from 'platform/core/ids.ts';
+import type { Principal } from 'platform/core/principal.ts';
+import { principalWith, serverToken, startProgram } from 'platform/service/testing.ts';
+import { programEngines } from '../../../test/support/shared-engines.ts';
 import { program } from '../src/service.ts';
 
 export const SCHEMA = { type: 'object', properties: { price: { type: 'number' } }, required: ['price'] };

@@ -1,13 +1,13 @@
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { persistently } from 'platform/contention.ts';
-import { newId } from 'platform/ids.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { newId } from 'platform/core/ids.ts';
 import type { ApplyAgentRequest, ApplyAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { agentAudit } from './audit.ts';
 import { parseDefinition } from './parse.ts';
 import type { Agent, AgentVersion } from './store.ts';
-import { agentMessage } from './view.ts';
+import { agentMessage } from './message.ts';
 
 export async function applyAgent(
   deps: Pick<Deps, 'definitions' | 'clock'>,

@@ -1,6 +1,6 @@
-import type { CallContext } from 'platform/call.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import { auditOp } from 'platform/events/outbox.ts';
-import { actorOf, organizationOf } from 'platform/principal.ts';
+import { actorOf, organizationOf } from 'platform/core/principal.ts';
 import type { Op } from 'platform/store/store.ts';
 
 /** The audit entry that rides with a change of an agent. */

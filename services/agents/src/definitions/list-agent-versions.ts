@@ -1,8 +1,8 @@
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { ServiceError } from 'platform/errors.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { ListAgentVersionsRequest, ListAgentVersionsResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
-import { versionMessage } from './view.ts';
+import { versionMessage } from './message.ts';
 
 const NEWEST = 100;
 

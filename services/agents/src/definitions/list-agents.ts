@@ -1,7 +1,7 @@
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { ListAgentsRequest, ListAgentsResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
-import { agentMessage } from './view.ts';
+import { agentMessage } from './message.ts';
 
 /** All agents of the organization in any state, by name. */
 export async function listAgents(

@@ -1,5 +1,5 @@
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { invalid } from 'platform/errors.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { invalid } from 'platform/core/errors.ts';
 import type { ListRunnableAgentsRequest, ListRunnableAgentsResponse, RunnableAgent } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { pricingOf, type Definition } from './rules.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from 'platform/canonical-json.ts';
-import { ServiceError, invalid } from 'platform/errors.ts';
-import { compileSchema } from 'platform/schema.ts';
-import { checkExpression } from '../runtimes/expression.ts';
+import { canonicalJson } from 'platform/core/canonical-json.ts';
+import { ServiceError, invalid } from 'platform/core/errors.ts';
+import { compileSchema } from 'platform/json-schema/schema.ts';
+import { checkExpression } from '../runtimes/expression/expression.ts';
 import { DEFINITION_BYTES, definitionSchema } from './definition-schema.ts';
 import { priceOf, type Definition } from './rules.ts';
 

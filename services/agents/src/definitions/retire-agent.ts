@@ -1,12 +1,12 @@
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { persistently } from 'platform/contention.ts';
-import { ServiceError } from 'platform/errors.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { RetireAgentRequest, RetireAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { agentAudit } from './audit.ts';
 import type { Agent } from './store.ts';
-import { agentMessage } from './view.ts';
+import { agentMessage } from './message.ts';
 
 export async function retireAgent(
   deps: Pick<Deps, 'definitions' | 'clock'>,

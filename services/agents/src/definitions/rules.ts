@@ -1,4 +1,4 @@
-import { invalid } from 'platform/errors.ts';
+import { invalid } from 'platform/core/errors.ts';
 
 export type AgentState = 'draft' | 'published' | 'retired';
 

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
-import { compileSchema, type CompiledSchema } from 'platform/schema.ts';
-import type { Violation } from 'platform/errors.ts';
+import { compileSchema, type CompiledSchema } from 'platform/json-schema/schema.ts';
+import type { Violation } from 'platform/core/errors.ts';
 import { limitsOf, priceOf, type Definition, type Limits, type Price } from './rules.ts';
 import type { Definitions } from './store.ts';
 

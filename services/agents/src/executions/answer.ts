@@ -1,4 +1,4 @@
-import { ServiceError } from 'platform/errors.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { RunAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Execution, ExecutionPayload } from './store.ts';
 

@@ -1,8 +1,8 @@
-import { isCallerLost } from 'platform/call.ts';
-import { ServiceError } from 'platform/errors.ts';
+import { isCallerLost } from 'platform/rpc/call.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { LoadedVersion } from '../definitions/versions.ts';
 import type { Deps } from '../deps.ts';
-import type { Evaluation, EvaluationResult } from '../runtimes/runner-pool.ts';
+import type { Evaluation, EvaluationResult } from '../runtimes/expression/runner-pool.ts';
 import { INTERRUPTED, type End } from './rules.ts';
 import type { Execution, ExecutionPayload } from './store.ts';
 

@@ -1,5 +1,5 @@
 import { auditOp, outboxOp } from 'platform/events/outbox.ts';
-import { codeOf } from 'platform/errors.ts';
+import { codeOf } from 'platform/core/errors.ts';
 import type { Op } from 'platform/store/store.ts';
 import type { Execution } from './store.ts';
 

@@ -1,8 +1,8 @@
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { ServiceError } from 'platform/errors.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { GetAgentExecutionRequest, GetAgentExecutionResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
-import { summaryOf } from './view.ts';
+import { summaryOf } from './message.ts';
 
 /** Args, output and messages are gone after their own, shorter retention. */
 export async function getAgentExecution(

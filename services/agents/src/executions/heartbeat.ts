@@ -1,4 +1,4 @@
-import type { CallOptions } from 'platform/call.ts';
+import type { CallOptions } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 import type { Execution } from './store.ts';
 

@@ -1,10 +1,10 @@
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { invalid } from 'platform/errors.ts';
-import { isUuid } from 'platform/ids.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { invalid } from 'platform/core/errors.ts';
+import { isUuid } from 'platform/core/ids.ts';
 import type { ListAgentExecutionsRequest, ListAgentExecutionsResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { checkPageSize, checkStatus } from './rules.ts';
-import { summaryOf } from './view.ts';
+import { summaryOf } from './message.ts';
 
 /** Newest first. Following the cursor neither repeats nor skips a run while others are recorded. */
 export async function listAgentExecutions(

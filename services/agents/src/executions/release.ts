@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CallOptions } from 'platform/call.ts';
-import type { Log } from 'platform/log.ts';
+import type { CallOptions } from 'platform/rpc/call.ts';
+import type { Log } from 'platform/core/log.ts';
 import type { Deps } from '../deps.ts';
 import { isFinal } from './settle.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from 'platform/canonical-json.ts';
-import { ServiceError } from 'platform/errors.ts';
+import { canonicalJson } from 'platform/core/canonical-json.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { RunAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { answerOf } from './answer.ts';

@@ -1,7 +1,7 @@
-import type { CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { codeOf, ServiceError, type KnownReason } from 'platform/errors.ts';
-import { actorOf } from 'platform/principal.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { codeOf, ServiceError, type KnownReason } from 'platform/core/errors.ts';
+import { actorOf } from 'platform/core/principal.ts';
 import type { ReserveResponse } from 'proto/credits/v1/credits.ts';
 import type { Deps } from '../deps.ts';
 import type { Execution } from './store.ts';

@@ -1,4 +1,4 @@
-import { ServiceError, invalid, type KnownReason } from 'platform/errors.ts';
+import { ServiceError, invalid, type KnownReason } from 'platform/core/errors.ts';
 
 export const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'] as const;
 export type Status = (typeof STATUSES)[number];

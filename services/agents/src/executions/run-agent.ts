@@ -1,8 +1,8 @@
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { newId } from 'platform/ids.ts';
-import { actorOf } from 'platform/principal.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { newId } from 'platform/core/ids.ts';
+import { actorOf } from 'platform/core/principal.ts';
 import type { RunAgentRequest, RunAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { LoadedVersion } from '../definitions/versions.ts';
 import type { Deps } from '../deps.ts';

@@ -1,5 +1,5 @@
-import type { CallOptions } from 'platform/call.ts';
-import { ServiceError } from 'platform/errors.ts';
+import type { CallOptions } from 'platform/rpc/call.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { Deps } from '../deps.ts';
 import { isPlatformFault } from './rules.ts';
 import type { Execution } from './store.ts';

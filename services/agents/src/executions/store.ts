@@ -1,5 +1,5 @@
-import type { KnownReason } from 'platform/errors.ts';
-import type { Actor } from 'platform/principal.ts';
+import type { KnownReason } from 'platform/core/errors.ts';
+import type { Actor } from 'platform/core/principal.ts';
 import {
   collection,
   insert,

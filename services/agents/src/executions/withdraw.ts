@@ -1,4 +1,4 @@
-import { ServiceError } from 'platform/errors.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { Deps } from '../deps.ts';
 import type { Execution } from './store.ts';
 

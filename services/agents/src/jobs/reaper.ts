@@ -1,7 +1,7 @@
-import { isoTime } from 'platform/clock.ts';
-import { newId } from 'platform/ids.ts';
-import type { Job } from 'platform/jobs.ts';
-import { servicePrincipal } from 'platform/principal.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { newId } from 'platform/core/ids.ts';
+import type { Job } from 'platform/jobs/jobs.ts';
+import { servicePrincipal } from 'platform/core/principal.ts';
 import type { Deps } from '../deps.ts';
 import { endEvents } from '../executions/events.ts';
 import { INTERRUPTED, isActive } from '../executions/rules.ts';

@@ -1,5 +1,5 @@
-import { isoTime } from 'platform/clock.ts';
-import type { Job } from 'platform/jobs.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import type { Job } from 'platform/jobs/jobs.ts';
 import { remove, type Collection, type Document, type Filter } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { executionPayloads, executions, runKeys } from '../executions/store.ts';

@@ -3,9 +3,9 @@ import type {
   ListAuditEntriesRequest,
   ListAuditEntriesResponse,
 } from 'proto/auth/v1/auth.ts';
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { requirePageSize } from '../page-size.ts';
+import { requirePageSize } from '../paging.ts';
 import type { AuditEntry } from './store.ts';
 
 /** @throws ServiceError INVALID_REQUEST */

@@ -1,5 +1,5 @@
-import { isoTime } from 'platform/clock.ts';
-import type { Job } from 'platform/jobs.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import type { Job } from 'platform/jobs/jobs.ts';
 import type { Deps } from '../deps.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
-import { ServiceError } from 'platform/errors.ts';
-import type { Job } from 'platform/jobs.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import type { Job } from 'platform/jobs/jobs.ts';
 import { AUDIT_GROUP, storeAuditEvent } from '../audit/consume-audit.ts';
 import type { Deps } from '../deps.ts';
 

@@ -1,11 +1,11 @@
 import type { Organization as OrganizationReply } from 'proto/auth/v1/auth.ts';
-import type { CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { persistently } from 'platform/contention.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { audited } from '../audited.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { audited } from '../events.ts';
 import type { Deps } from '../deps.ts';
-import { organizationReply } from './reply.ts';
+import { organizationReply } from './message.ts';
 import type { Organization } from './store.ts';
 
 /**

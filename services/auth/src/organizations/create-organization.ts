@@ -1,13 +1,13 @@
 import type { CreateOrganizationRequest, CreateOrganizationResponse } from 'proto/auth/v1/auth.ts';
-import type { CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { persistently } from 'platform/contention.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { newId } from 'platform/ids.ts';
-import { audited } from '../audited.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { newId } from 'platform/core/ids.ts';
+import { audited } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireTier } from '../tiers.ts';
-import { organizationReply } from './reply.ts';
+import { organizationReply } from './message.ts';
 import { foldName, requireName } from './rules.ts';
 import type { Organization } from './store.ts';
 

@@ -1,7 +1,7 @@
 import type { GetOrganizationRequest, GetOrganizationResponse } from 'proto/auth/v1/auth.ts';
-import { ServiceError } from 'platform/errors.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { Deps } from '../deps.ts';
-import { organizationReply } from './reply.ts';
+import { organizationReply } from './message.ts';
 
 /** @throws ServiceError NOT_FOUND */
 export async function getOrganization(

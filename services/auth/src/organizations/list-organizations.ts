@@ -1,7 +1,7 @@
 import type { ListOrganizationsRequest, ListOrganizationsResponse } from 'proto/auth/v1/auth.ts';
 import type { Deps } from '../deps.ts';
-import { requirePageSize } from '../page-size.ts';
-import { organizationReply } from './reply.ts';
+import { requirePageSize } from '../paging.ts';
+import { organizationReply } from './message.ts';
 
 /** By name. @throws ServiceError INVALID_REQUEST */
 export async function listOrganizations(

@@ -1,4 +1,4 @@
-import { invalid } from 'platform/errors.ts';
+import { invalid } from 'platform/core/errors.ts';
 
 const PRINTABLE = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u;
 

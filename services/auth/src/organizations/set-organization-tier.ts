@@ -1,5 +1,5 @@
 import type { SetOrganizationTierRequest, SetOrganizationTierResponse } from 'proto/auth/v1/auth.ts';
-import type { CallContext } from 'platform/call.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 import { requireTier } from '../tiers.ts';
 import { changeOrganization } from './change-organization.ts';

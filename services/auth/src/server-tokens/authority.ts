@@ -1,7 +1,7 @@
-import type { CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { codeOf, ServiceError } from 'platform/errors.ts';
-import { actorOf } from 'platform/principal.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { codeOf, ServiceError } from 'platform/core/errors.ts';
+import { actorOf } from 'platform/core/principal.ts';
 import type { Deps } from '../deps.ts';
 import type { Organization } from '../organizations/store.ts';
 import type { Membership } from '../users/store.ts';

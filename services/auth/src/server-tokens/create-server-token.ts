@@ -1,18 +1,18 @@
 import type { CreateServerTokenRequest, CreateServerTokenResponse } from 'proto/auth/v1/auth.ts';
-import type { CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { persistently } from 'platform/contention.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { newId } from 'platform/ids.ts';
-import { requireWithinLimit } from 'platform/principal.ts';
-import { audited } from '../audited.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { newId } from 'platform/core/ids.ts';
+import { requireWithinLimit } from 'platform/core/principal.ts';
+import { audited } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireName } from '../organizations/rules.ts';
 import { takeTokenPlace } from '../organizations/store.ts';
 import { tierOf } from '../tiers.ts';
 import { expectUnchanged } from '../users/store.ts';
 import { requireSecurityAdmin } from './authority.ts';
-import { serverTokenReply } from './reply.ts';
+import { serverTokenReply } from './message.ts';
 import { hashToken, hintOf, makeToken, requireExpiry, requireId } from './rules.ts';
 import { isExpired, slotOfName, type ServerToken } from './store.ts';
 

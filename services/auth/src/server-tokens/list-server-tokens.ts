@@ -1,9 +1,9 @@
 import type { ListServerTokensRequest, ListServerTokensResponse } from 'proto/auth/v1/auth.ts';
-import type { CallContext } from 'platform/call.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { requirePageSize } from '../page-size.ts';
+import { requirePageSize } from '../paging.ts';
 import { requireSecurityAdmin } from './authority.ts';
-import { serverTokenReply } from './reply.ts';
+import { serverTokenReply } from './message.ts';
 
 type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'refusals'>;
 

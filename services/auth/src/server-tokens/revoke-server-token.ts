@@ -1,12 +1,12 @@
 import type { RevokeServerTokenRequest, RevokeServerTokenResponse } from 'proto/auth/v1/auth.ts';
-import type { CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { persistently } from 'platform/contention.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { audited } from '../audited.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { audited } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireSecurityAdmin } from './authority.ts';
-import { serverTokenReply } from './reply.ts';
+import { serverTokenReply } from './message.ts';
 
 type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'refusals'>;
 

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { invalid } from 'platform/errors.ts';
-import { isUuid } from 'platform/ids.ts';
+import { invalid } from 'platform/core/errors.ts';
+import { isUuid } from 'platform/core/ids.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'aks_';

@@ -1,8 +1,8 @@
 import type { AssumeUserRequest, AssumeUserResponse } from 'proto/auth/v1/auth.ts';
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { audited } from '../audited.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { audited } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { tierOf } from '../tiers.ts';
 import { requireEmail } from './rules.ts';

@@ -1,13 +1,13 @@
 import type { CreateUserRequest, CreateUserResponse } from 'proto/auth/v1/auth.ts';
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { persistently } from 'platform/contention.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { newId } from 'platform/ids.ts';
-import { audited } from '../audited.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { newId } from 'platform/core/ids.ts';
+import { audited } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireName } from '../organizations/rules.ts';
-import { userReply } from './reply.ts';
+import { userReply } from './message.ts';
 import { requireEmail, requireGroups, requireRoles } from './rules.ts';
 import type { Membership } from './store.ts';
 

@@ -1,8 +1,8 @@
 import type { ListUsersRequest, ListUsersResponse } from 'proto/auth/v1/auth.ts';
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { requirePageSize } from '../page-size.ts';
-import { userReply } from './reply.ts';
+import { requirePageSize } from '../paging.ts';
+import { userReply } from './message.ts';
 
 /** By email. @throws ServiceError INVALID_REQUEST */
 export async function listUsers(

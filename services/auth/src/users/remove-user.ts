@@ -1,9 +1,9 @@
 import type { RemoveUserRequest, RemoveUserResponse } from 'proto/auth/v1/auth.ts';
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { persistently } from 'platform/contention.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { audited } from '../audited.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { audited } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireEmail } from './rules.ts';
 

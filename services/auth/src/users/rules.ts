@@ -1,4 +1,4 @@
-import { invalid } from 'platform/errors.ts';
+import { invalid } from 'platform/core/errors.ts';
 import { requireName } from '../organizations/rules.ts';
 
 /** Independent of each other: security_admin is not admin. A membership without any is a plain member. */

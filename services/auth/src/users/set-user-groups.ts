@@ -1,5 +1,5 @@
 import type { SetUserGroupsRequest, SetUserGroupsResponse } from 'proto/auth/v1/auth.ts';
-import type { CallContext } from 'platform/call.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 import { changeMembership } from './change-membership.ts';
 import { requireGroups } from './rules.ts';

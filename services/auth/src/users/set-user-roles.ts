@@ -1,5 +1,5 @@
 import type { SetUserRolesRequest, SetUserRolesResponse } from 'proto/auth/v1/auth.ts';
-import type { CallContext } from 'platform/call.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 import { changeMembership } from './change-membership.ts';
 import { requireRoles } from './rules.ts';

@@ -1,5 +1,5 @@
 import type { GetBalanceRequest, GetBalanceResponse } from 'proto/credits/v1/credits.ts';
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 
 export async function getBalance(

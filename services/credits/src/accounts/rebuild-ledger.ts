@@ -1,5 +1,5 @@
 import type { RebuildLedgerRequest, RebuildLedgerResponse } from 'proto/credits/v1/credits.ts';
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 
 /** @throws ServiceError NOT_SUPPORTED on the embedded engine, CONFLICT when another rebuild is at work */

@@ -1,5 +1,5 @@
 import type { EventBus } from 'platform/events/bus.ts';
-import type { Job } from 'platform/jobs.ts';
+import type { Job } from 'platform/jobs/jobs.ts';
 import type { Deps } from '../deps.ts';
 import { auditEventOf, rowEventOf } from '../ledger/events.ts';
 import { eachOrganization } from './each-organization.ts';

@@ -1,5 +1,5 @@
-import { invalid } from 'platform/errors.ts';
-import { timeOfId } from 'platform/ids.ts';
+import { invalid } from 'platform/core/errors.ts';
+import { timeOfId } from 'platform/core/ids.ts';
 import type { Grant, Wanted } from './ledger.ts';
 
 /** Bounds of what a caller may ask of a ledger, checked before the first write: a script cannot take half of it back. */

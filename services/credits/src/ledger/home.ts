@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
-import { foundOrMade } from 'platform/contention.ts';
-import { StartError } from 'platform/start-error.ts';
+import { foundOrMade } from 'platform/store/retry-on-conflict.ts';
+import { StartError } from 'platform/core/start-error.ts';
 import { collection, insert, type Document, type PlatformStore } from 'platform/store/store.ts';
 
 /** Where the ledger beside this document store is kept: a second place would fork the balances. */

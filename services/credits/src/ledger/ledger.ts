@@ -1,4 +1,4 @@
-import { actorOf, servicePrincipal, type Actor } from 'platform/principal.ts';
+import { actorOf, servicePrincipal, type Actor } from 'platform/core/principal.ts';
 import type { Account, Change, Refusal, ReservationState } from './rules.ts';
 
 /**

@@ -3,7 +3,7 @@ import type {
   ListLedgerRowsRequest,
   ListLedgerRowsResponse,
 } from 'proto/credits/v1/credits.ts';
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 import type { LedgerRow } from './ledger.ts';
 

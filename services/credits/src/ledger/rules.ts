@@ -1,4 +1,4 @@
-import { invalid, ServiceError } from 'platform/errors.ts';
+import { invalid, ServiceError } from 'platform/core/errors.ts';
 
 /** available + reserved + spent = granted, at any moment. */
 export interface Account {

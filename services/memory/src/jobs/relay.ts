@@ -1,5 +1,5 @@
 import { relayJob } from 'platform/events/relay.ts';
-import type { Job } from 'platform/jobs.ts';
+import type { Job } from 'platform/jobs/jobs.ts';
 import type { Deps } from '../deps.ts';
 
 /** Takes change events and audit entries from the outbox to the event log. */

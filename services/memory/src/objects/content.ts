@@ -1,6 +1,6 @@
-import { ServiceError } from 'platform/errors.ts';
-import type { Fairly } from 'platform/fair-turns.ts';
-import { compileSchema } from 'platform/schema.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import type { Fairly } from '../fair-scheduler.ts';
+import { compileSchema } from 'platform/json-schema/schema.ts';
 import type { MemoryTypeRecord } from '../types/store.ts';
 
 /** @throws ServiceError INVALID_CONTENT with the violations, their paths below /content */

@@ -1,8 +1,8 @@
 import type { DeleteMemoryObjectRequest, DeleteMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
-import type { CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { persistently } from 'platform/contention.ts';
-import { changeOps } from '../changes.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { changeOps } from '../events.ts';
 import { refuseIfMatch } from '../conditions.ts';
 import type { Deps } from '../deps.ts';
 import { requireObject } from './find.ts';

@@ -1,7 +1,7 @@
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { ServiceError } from 'platform/errors.ts';
-import type { Fence, FenceStore } from '../fence.ts';
-import { visibleTo } from '../visibility.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import type { Fence, FenceStore } from '../types/fences.ts';
+import { visibleTo } from '../types/visibility.ts';
 import type { MemoryObjectRecord, ObjectStore } from './store.ts';
 
 /**

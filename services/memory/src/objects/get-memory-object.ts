@@ -1,5 +1,5 @@
 import type { GetMemoryObjectRequest, GetMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
-import type { CallContext } from 'platform/call.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 import { requireObject } from './find.ts';
 import { objectMessage } from './message.ts';

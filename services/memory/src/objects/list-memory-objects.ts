@@ -1,12 +1,12 @@
 import type { ListMemoryObjectsRequest, ListMemoryObjectsResponse } from 'proto/memory/v1/memory.ts';
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { invalid } from 'platform/errors.ts';
-import { isUuid } from 'platform/ids.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { invalid } from 'platform/core/errors.ts';
+import { isUuid } from 'platform/core/ids.ts';
 import type { Deps } from '../deps.ts';
-import { countOf, type Fence, type FenceStore } from '../fence.ts';
+import { countOf, type Fence, type FenceStore } from '../types/fences.ts';
 import { pageOf } from '../paging.ts';
 import { foldType } from '../types/rules.ts';
-import { visibleTo } from '../visibility.ts';
+import { visibleTo } from '../types/visibility.ts';
 import { objectMessage } from './message.ts';
 import type { ObjectFilter } from './store.ts';
 

@@ -1,4 +1,4 @@
-import { ServiceError } from 'platform/errors.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import {
   collection,
   DuplicateKey,

@@ -1,12 +1,12 @@
 import type { DeleteMemoryTypeRequest, DeleteMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
-import type { CallContext } from 'platform/call.ts';
-import { isoTime } from 'platform/clock.ts';
-import { persistently } from 'platform/contention.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { changeOps } from '../changes.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { changeOps } from '../events.ts';
 import { refuseIfMatch } from '../conditions.ts';
 import type { Deps } from '../deps.ts';
-import { countOf } from '../fence.ts';
+import { countOf } from './fences.ts';
 import { requireType } from './find.ts';
 
 type Used = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'inTurn'>;

@@ -1,6 +1,6 @@
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
-import { ServiceError } from 'platform/errors.ts';
-import { visibleTo } from '../visibility.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { visibleTo } from './visibility.ts';
 import type { MemoryTypeRecord, TypeStore } from './store.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { GetMemoryTypeRequest, GetMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
-import type { CallContext } from 'platform/call.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 import { requireType } from './find.ts';
 import { typeMessage } from './message.ts';

@@ -1,8 +1,8 @@
 import type { ListMemoryTypesRequest, ListMemoryTypesResponse } from 'proto/memory/v1/memory.ts';
-import { organizationOfCall, type CallContext } from 'platform/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 import { pageOf } from '../paging.ts';
-import { visibleTo } from '../visibility.ts';
+import { visibleTo } from './visibility.ts';
 import { typeMessage } from './message.ts';
 
 export async function listMemoryTypes(

@@ -1,6 +1,6 @@
-import { ServiceError } from 'platform/errors.ts';
-import type { Principal } from 'platform/principal.ts';
-import { visibleTo } from '../visibility.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import type { Principal } from 'platform/core/principal.ts';
+import { visibleTo } from './visibility.ts';
 import type { TypeStore } from './store.ts';
 
 /** @throws ServiceError ALREADY_EXISTS, with the id of the type that has the name if the principal may see it */

@@ -1,4 +1,4 @@
-import { invalid } from 'platform/errors.ts';
+import { invalid } from 'platform/core/errors.ts';
 
 /** What a client may set of a memory type. */
 export interface MemoryTypeFields {

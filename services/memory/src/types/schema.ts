@@ -1,5 +1,5 @@
-import type { Fairly } from 'platform/fair-turns.ts';
-import { compileSchema } from 'platform/schema.ts';
+import type { Fairly } from '../fair-scheduler.ts';
+import { compileSchema } from 'platform/json-schema/schema.ts';
 import { readObject } from '../json-object.ts';
 
 /**

@@ -8,8 +8,8 @@ import {
   type OrganizationDocument,
   type Store,
 } from 'platform/store/store.ts';
-import { changeFences, insertFences, removeFences, type Fence } from '../fence.ts';
-import type { Visibility, Visible } from '../visibility.ts';
+import { changeFences, insertFences, removeFences, type Fence } from './fences.ts';
+import type { Visibility, Visible } from './visibility.ts';
 import { foldType } from './rules.ts';
 
 export interface MemoryTypeRecord extends OrganizationDocument {

@@ -1,0 +1,111 @@
+import { loadProtosWithOptionsSync } from '@grpc/proto-loader/build/src/util.js';
+import type { MethodDefinition } from '@grpc/proto-loader';
+import type { Enum, Field, Root, Type } from 'protobufjs';
+import { FieldPolicy } from 'proto/platform/v1/options.ts';
+import { camelCase, policyFor, type MethodPolicy } from 'platform/rpc/method-options.ts';
+import { packageDefinition, PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
+
+/** A method with a google.api.http rule: what the REST side needs to know of it. */
+export interface RestMethod {
+  /** "/memory.v1.MemoryService/<Rpc>" */
+  path: string;
+  /** Name of the service process that serves it: the first segment of the proto package. */
+  audience: string;
+  policy: MethodPolicy;
+  /** One for the rule itself and one for each of its additional bindings. */
+  bindings: readonly HttpBinding[];
+  requestType: Type;
+  responseType: Type;
+}
+export interface HttpBinding {
+  verb: string;
+  /** "/api/memory/types/{id}" */
+  template: string;
+  /** "*": every member of the body is a field of the request; empty: no body. */
+  body: string;
+  /** camelCase name of the response field that is the reply's body; empty: the whole response. */
+  responseBody: string;
+}
+
+interface RawRule {
+  get?: string;
+  put?: string;
+  post?: string;
+  delete?: string;
+  patch?: string;
+  body?: string;
+  response_body?: string;
+  additional_bindings?: RawRule | RawRule[];
+}
+const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
+
+let loaded: readonly RestMethod[] | undefined;
+
+/** Every method of the contract that has a REST route; read once per process. */
+export const restMethods = (): readonly RestMethod[] => (loaded ??= loadRestMethods());
+
+function loadRestMethods(): RestMethod[] {
+  // field options are in protobufjs's tree alone
+  const root: Root = loadProtosWithOptionsSync(protoFiles(), { includeDirs: [PROTO_ROOT] });
+  const services = Object.entries(packageDefinition()).filter(([, definition]) => !('format' in definition));
+  return services.flatMap(([name, methods]) => {
+    const service = root.lookupService(name);
+    return Object.entries(methods as Record<string, MethodDefinition<object, object>>).flatMap(
+      ([methodName, { path, options }]) => {
+        const rule = (options as { '(google.api.http)'?: RawRule })['(google.api.http)'];
+        if (!rule) return [];
+        const { requestType, responseType } = service.methods[methodName] as {
+          requestType: string;
+          responseType: string;
+        };
+        return [
+          {
+            path,
+            audience: name.split('.', 1)[0] as string,
+            policy: policyFor(path),
+            // one additional binding is an object, several are an array
+            bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(path, raw)),
+            requestType: service.lookupType(requestType),
+            responseType: service.lookupType(responseType),
+          },
+        ];
+      },
+    );
+  });
+}
+
+function bindingOf(path: string, rule: RawRule): HttpBinding {
+  const verb = VERBS.find((candidate) => rule[candidate] !== undefined);
+  if (!verb) throw new Error(`${path}: a google.api.http rule without a path`);
+  return {
+    verb: verb.toUpperCase(),
+    template: rule[verb] as string,
+    body: rule.body ?? '',
+    responseBody: camelCase(rule.response_body ?? ''),
+  };
+}
+
+const NO_POLICY = FieldPolicy.decode(new Uint8Array());
+
+/** platform.v1.FieldPolicy of a field; all false or empty where the field has none. */
+export function fieldPolicy(field: Field): FieldPolicy {
+  // protobufjs keeps the spelling of the .proto inside options, and types parsedOptions as one object
+  const options = (field.parsedOptions ?? []) as unknown as readonly Record<
+    string,
+    Record<string, unknown> | undefined
+  >[];
+  const given = options.flatMap((option) => Object.entries(option['(platform.v1.field)'] ?? {}));
+  return { ...NO_POLICY, ...Object.fromEntries(given.map(([name, value]) => [camelCase(name), value])) };
+}
+
+/** True for a field that knows absent from empty: `optional`, of a oneof, or a message. */
+export const hasPresence = (field: Field): boolean =>
+  Boolean(field.partOf) || (!field.repeated && Boolean(field.resolvedType && 'fields' in field.resolvedType));
+
+/** Number of each value of an outcome enum -> HTTP status; 200 where none is declared. */
+export function httpStatuses(outcome: Enum): ReadonlyMap<number, number> {
+  const options = (outcome.valuesOptions ?? {}) as Record<string, Record<string, number> | undefined>;
+  return new Map(
+    Object.entries(outcome.values).map(([name, value]) => [value, options[name]?.['(platform.v1.http_status)'] ?? 200]),
+  );
+}

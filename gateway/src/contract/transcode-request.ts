@@ -1,0 +1,131 @@
+import type { IncomingMessage } from 'node:http';
+import type { Type } from 'protobufjs';
+import { fieldPolicy } from './rest-methods.ts';
+import { ServiceError, type Violation } from 'platform/core/errors.ts';
+import { pointerTo } from './json.ts';
+import { compileField, parseParameter, type Check } from './field-checks.ts';
+
+/** Where a request message comes from, beside the headers. */
+export interface RequestParts {
+  pathValues: string[];
+  /** Raw, without "?". */
+  query: string;
+  /** The JSON value; undefined when the route takes none. */
+  body: unknown;
+}
+/** Path, query, headers and body of a request -> the request message as a plain object with camelCase names. */
+export type ToMessage = (
+  req: Pick<IncomingMessage, 'headersDistinct' | 'headers'>,
+  parts: RequestParts,
+) => Record<string, unknown>;
+
+interface Binding {
+  /** camelCase fields in the order of the path's values. */
+  params: readonly string[];
+  takesBody: boolean;
+  ignoredMembers: readonly string[];
+}
+
+const FIELD_MASK = '.google.protobuf.FieldMask';
+const HEADER_VALUE = /^[\x20-\x7e]{1,255}$/;
+
+/** Compiled once per route, so that a request costs one look-up per member. */
+export function compileRequest(type: Type, { params, takesBody, ignoredMembers }: Binding): ToMessage {
+  const settable = new Map<string, Check>();
+  const required: string[] = [];
+  const fromHeaders: { name: string; header: string }[] = [];
+  let maskName: string | undefined;
+  for (const field of type.fieldsArray) {
+    const policy = fieldPolicy(field);
+    if (field.resolvedType?.fullName === FIELD_MASK) maskName = field.name;
+    else if (policy.header !== '') fromHeaders.push({ name: field.name, header: policy.header });
+    else if (!params.includes(field.name) && !policy.internal) {
+      settable.set(field.name, takesBody ? compileField(field) : parseParameter(field));
+      if (policy.required) required.push(field.name);
+    }
+  }
+  const ignored = new Set(ignoredMembers);
+
+  return (req, { pathValues, query, body }) => {
+    const message: Record<string, unknown> = {};
+    const faults: Violation[] = [];
+    const given: string[] = [];
+    const set = (name: string, value: unknown, kind: string): void => {
+      const check = settable.get(name);
+      if (check) {
+        message[name] = check(value, pointerTo(name), faults);
+        given.push(name);
+      } else if (!takesBody || !ignored.has(name)) {
+        faults.push({ path: pointerTo(name), message: `is not a known ${kind}` });
+      }
+    };
+    if (takesBody) {
+      if (query !== '')
+        for (const [name] of parseQuery(query))
+          faults.push({ path: pointerTo(name), message: 'is not a known query parameter' });
+      for (const [name, value] of Object.entries(bodyObject(body))) set(name, value, 'member');
+    } else {
+      for (const [name, value] of query === '' ? [] : parseQuery(query)) {
+        if (Object.hasOwn(message, name)) faults.push({ path: pointerTo(name), message: 'is given more than once' });
+        else set(name, value, 'query parameter');
+      }
+    }
+    for (const name of required)
+      if (!Object.hasOwn(message, name)) faults.push({ path: pointerTo(name), message: 'is required' });
+    for (const { name, header } of fromHeaders) {
+      if (req.headers[header.toLowerCase()] !== undefined) message[name] = headerValue(req, header, faults);
+    }
+    if (faults.length > 0) throw invalidRequest(faults);
+    params.forEach((name, index) => {
+      message[name] = pathValues[index];
+    });
+    if (maskName !== undefined) message[maskName] = { paths: given };
+    return message;
+  };
+}
+
+function bodyObject(body: unknown): Record<string, unknown> {
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
+  throw new ServiceError('INVALID_REQUEST', 'The body must be a JSON object', {
+    details: [{ path: '', message: 'must be a JSON object' }],
+  });
+}
+
+function headerValue(req: Pick<IncomingMessage, 'headersDistinct'>, header: string, faults: Violation[]): string {
+  const values = req.headersDistinct[header.toLowerCase()] as string[];
+  const [value] = values as [string];
+  if (values.length > 1) faults.push({ path: pointerTo(header), message: 'is given more than once' });
+  else if (!HEADER_VALUE.test(value))
+    faults.push({ path: pointerTo(header), message: 'must be 1 to 255 printable characters' });
+  return value;
+}
+
+/** `a=b&c=d` with percent-encoding and "+" for a space. */
+export function parseQuery(query: string): [name: string, value: string][] {
+  const decode = (text: string): string => {
+    try {
+      const decoded = decodeURIComponent(text.replaceAll('+', ' '));
+      if (!decoded.includes('\0')) return decoded;
+    } catch (error) {
+      if (!(error instanceof URIError)) throw error;
+    }
+    throw new ServiceError('INVALID_REQUEST', 'The query string is not valid');
+  };
+  return query
+    .split('&')
+    .filter((pair) => pair !== '')
+    .map((pair) => {
+      const split = pair.includes('=') ? pair.indexOf('=') : pair.length;
+      return [decode(pair.slice(0, split)), decode(pair.slice(split + 1))];
+    });
+}
+
+/** One readable sentence made of the first fault; all of them in `details`. */
+function invalidRequest(details: Violation[]): ServiceError {
+  const [{ path, message }] = details as [Violation];
+  return new ServiceError(
+    'INVALID_REQUEST',
+    `${path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')} ${message}`,
+    { details },
+  );
+}

@@ -1,0 +1,65 @@
+import { ServiceError } from 'platform/core/errors.ts';
+import { methodNotAllowed } from '../http/errors.ts';
+import type { GatewayRequest, Policy } from '../http/exchange.ts';
+import type { Reply } from '../http/reply.ts';
+import type { RouteTable } from '../contract/routes.ts';
+import { send } from '../http/send.ts';
+
+const HOST = /^[\w.:[\]-]+$/;
+const PREFLIGHT_SECONDS = '600';
+
+/** First policy: unknown path 404, wrong verb 405, OPTIONS 204; what this process answers itself ends here. */
+export function makeFindRoute(table: RouteTable): Policy {
+  return async (req, res, next) => {
+    const { path, query } = splitTarget(req);
+    if (path === '*' && req.method === 'OPTIONS') return send(req, res, optionsReply(req, table.allow));
+    const found = table.find(path);
+    if (!found) throw new ServiceError('NOT_FOUND');
+    const { resource, values } = found;
+    if (req.method === 'OPTIONS') return send(req, res, optionsReply(req, resource.allow));
+    const route = resource.routes.get(req.method === 'HEAD' ? 'GET' : (req.method as string));
+    if (!route) throw methodNotAllowed(resource.allow);
+    if (route.kind === 'local') return send(req, res, route.reply());
+    req.exchange.route = route;
+    req.exchange.query = query;
+    req.exchange.pathValues = values.map(decodeSegment);
+    return next();
+  };
+}
+
+/** Path and query of the request target; a proxy's absolute form is taken, too. */
+function splitTarget(req: GatewayRequest): { path: string; query: string } {
+  const { host } = req.headers;
+  if (req.httpVersion === '1.1' && (host === undefined || !HOST.test(host)))
+    throw new ServiceError('INVALID_REQUEST', 'The Host header is missing or malformed');
+  const target = (req.url as string).replace(/^https?:\/\/[^/?#]*/i, '');
+  const split = target.indexOf('?');
+  return split < 0 ? { path: target, query: '' } : { path: target.slice(0, split), query: target.slice(split + 1) };
+}
+
+/** What does not decode goes on as it is: like any malformed id it is unknown to the service, after the token was checked. */
+function decodeSegment(segment: string): string {
+  try {
+    return segment.includes('%') ? decodeURIComponent(segment) : segment;
+  } catch {
+    return segment;
+  }
+}
+
+function optionsReply(req: GatewayRequest, allow: readonly string[]): Reply {
+  const methods = allow.join(', ');
+  const isPreflight =
+    req.exchange.headers['access-control-allow-origin'] !== undefined &&
+    req.headers['access-control-request-method'] !== undefined;
+  return {
+    status: 204,
+    headers: {
+      allow: methods,
+      ...(isPreflight && {
+        'access-control-allow-methods': methods,
+        'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id',
+        'access-control-max-age': PREFLIGHT_SECONDS,
+      }),
+    },
+  };
+}

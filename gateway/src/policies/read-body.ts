@@ -1,0 +1,61 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ServiceError } from 'platform/core/errors.ts';
+import { parseJson } from '../contract/json.ts';
+import type { Policy } from '../http/exchange.ts';
+import type { ServiceRoute } from '../contract/routes.ts';
+
+const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
+/** What a client may still send after it was told that its body is too large, so that it can read the reply. */
+const LINGER_BYTES = 16 << 20;
+
+export interface BodyLimits {
+  maxBytes: number;
+  timeoutMs: number;
+}
+
+/** Third policy: media type 415, size 413, time 408, then strict JSON 400. A body where none is taken is left unread. */
+export function makeReadBody(limits: BodyLimits): Policy {
+  return async (req, res, next) => {
+    const { takesBody, policy } = req.exchange.route as ServiceRoute;
+    if (takesBody) {
+      requireJson(req);
+      const bytes = await readBytes(req, res, { ...limits, maxBytes: policy.maxBodyBytes || limits.maxBytes });
+      if (!isUtf8(bytes)) throw new ServiceError('MALFORMED_JSON', 'The body is not valid UTF-8');
+      req.exchange.body = parseJson(bytes.toString('utf8'));
+    }
+    next();
+  };
+}
+
+function requireJson({ headers }: IncomingMessage): void {
+  const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
+  if (isEmpty) throw new ServiceError('MALFORMED_JSON', 'The body is missing');
+  if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw new ServiceError('UNSUPPORTED_MEDIA_TYPE');
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be encoded');
+}
+
+function readBytes(req: IncomingMessage, res: ServerResponse, { maxBytes, timeoutMs }: BodyLimits): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const timer = setTimeout(() => reject(new ServiceError('REQUEST_TIMEOUT')), timeoutMs);
+  const refuse = (): void => {
+    chunks.length = 0;
+    reject(new ServiceError('BODY_TOO_LARGE', `The body is larger than ${maxBytes} bytes`));
+  };
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) refuse();
+  else if (req.headers.expect !== undefined) res.writeContinue();
+  req.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size <= maxBytes) chunks.push(chunk);
+    else refuse();
+    if (size > maxBytes + LINGER_BYTES) req.destroy();
+  });
+  req.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+  req.once('error', () => reject(new ServiceError('CLIENT_GONE')));
+  // answered before its end: what follows is not HTTP, or the gateway stops
+  res.once('close', () => reject(new ServiceError('CLIENT_GONE')));
+  return promise.finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,70 @@
+import { fieldPolicy, hasPresence, httpStatuses, restMethods } from '../../src/contract/rest-methods.ts';
+import type { Enum, Field } from 'protobufjs';
+
+const method = (name: string) => {
+  const found = restMethods().find(({ path }) => path.endsWith(`/${name}`));
+  if (!found) throw new Error(`${name} has no route`);
+  return found;
+};
+const requestField = (name: string, field: string) => method(name).requestType.fields[field] as Field;
+
+describe('the contract', () => {
+  it('has a verb and a template below /api for every route, none twice', () => {
+    const routes = restMethods().flatMap(({ bindings }) =>
+      bindings.map(({ verb, template }) => `${verb} ${template.replace(/\{\w+\}/g, '{}')}`),
+    );
+    expect(routes.length).toBeGreaterThan(10);
+    expect(new Set(routes).size).toBe(routes.length);
+    for (const route of routes) expect(route).toMatch(/^(GET|POST|PUT|PATCH|DELETE) \/api\//);
+  });
+  it('lets the gateway, and some kind of principal, call every method that has a route', () => {
+    for (const { path, policy } of restMethods()) {
+      expect({ path, callers: policy.callers }).toEqual({ path, callers: expect.arrayContaining(['gateway']) });
+      expect({ path, closed: !policy.public && policy.principals.length === 0 }).toEqual({ path, closed: false });
+    }
+  });
+  it('names the service process by the first segment of the package', () => {
+    expect(method('RunAgent').audience).toBe('agents');
+    expect(method('GetMemoryType').audience).toBe('memory');
+  });
+  it('names the reply body in camelCase', () => {
+    expect(method('GetMemoryType').bindings).toEqual([
+      { verb: 'GET', template: '/api/memory/types/{id}', body: '', responseBody: 'memoryType' },
+    ]);
+  });
+  it('reads every option of a field, alone and together', () => {
+    expect(fieldPolicy(requestField('RunAgent', 'args'))).toMatchObject({
+      json: true,
+      required: true,
+      internal: false,
+      header: '',
+    });
+    expect(fieldPolicy(requestField('RunAgent', 'idempotencyKey'))).toMatchObject({
+      header: 'Idempotency-Key',
+      json: false,
+    });
+    expect(fieldPolicy(requestField('UpdateMemoryType', 'pathId'))).toMatchObject({ internal: true });
+    expect(fieldPolicy(method('ListAgentExecutions').responseType.fields.nextCursor as Field)).toMatchObject({
+      link: 'next',
+    });
+    expect(fieldPolicy(requestField('GetMemoryType', 'id'))).toMatchObject({
+      json: false,
+      required: false,
+      omitAbsent: false,
+    });
+  });
+  it('tells which fields know absent from empty', () => {
+    expect(hasPresence(requestField('CreateMemoryType', 'type'))).toBe(true);
+    expect(hasPresence(requestField('UpdateMemoryType', 'updateMask'))).toBe(true);
+    expect(hasPresence(requestField('CreateMemoryType', 'groupNames'))).toBe(false);
+    expect(hasPresence(requestField('GetMemoryType', 'id'))).toBe(false);
+  });
+  it('gives each outcome its HTTP status', () => {
+    const outcome = method('CreateMemoryObject').responseType.fields.outcome as Field;
+    expect([...httpStatuses(outcome.resolvedType as Enum)]).toEqual([
+      [0, 200],
+      [1, 201],
+      [2, 200],
+    ]);
+  });
+});

@@ -1,0 +1,89 @@
+import type { IncomingMessage } from 'node:http';
+import { baseUrl } from '../../src/http/base-url.ts';
+
+const urlOf = (headers: Record<string, string>, trustedProxies = 1, publicUrl = ''): string =>
+  baseUrl({ headers: { host: 'own.example', ...headers }, socket: {} } as IncomingMessage, {
+    publicUrl,
+    trustedProxies,
+  });
+const OWN = 'http://own.example';
+
+describe('scheme and host of a request behind proxies', () => {
+  it.each<[string, Record<string, string>, number, string]>([
+    ['are those of Forwarded', { forwarded: 'for=192.0.2.1;proto=https;host=api.example' }, 1, 'https://api.example'],
+    [
+      'also quoted, in any case, with an address and port',
+      { forwarded: 'For="[2001:db8::1]:4711"; Host="[2001:db8::2]:8443"; Proto=HTTPS' },
+      1,
+      'https://[2001:db8::2]:8443',
+    ],
+    [
+      'are those of X-Forwarded-*',
+      { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'api.example:8443' },
+      1,
+      'https://api.example:8443',
+    ],
+    [
+      'may come one from each',
+      { forwarded: 'for=192.0.2.1;proto=https', 'x-forwarded-host': 'api.example' },
+      1,
+      'https://api.example',
+    ],
+    [
+      'are what the only proxy appended, not what its client sent',
+      { forwarded: 'proto=http;host=evil.example, proto=https;host=api.example' },
+      1,
+      'https://api.example',
+    ],
+    [
+      'are what the outer of two proxies appended',
+      { forwarded: 'host=evil.example, proto=https;host=api.example, proto=http;host=inner.example' },
+      2,
+      'https://api.example',
+    ],
+    [
+      'are the first where there are fewer than proxies',
+      { forwarded: 'proto=https;host=api.example', 'x-forwarded-host': 'api.example' },
+      3,
+      'https://api.example',
+    ],
+    [
+      'do not hide behind a quote that a client left open',
+      { forwarded: 'host="evil.example;for=", proto=https;host=api.example' },
+      1,
+      'https://api.example',
+    ],
+    [
+      "are not a client's: Forwarded beside the proxy's X-Forwarded-*",
+      { forwarded: 'proto=ftp;host=evil.example', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'api.example' },
+      1,
+      OWN,
+    ],
+    [
+      "are not a client's: X-Forwarded-* beside the proxy's Forwarded",
+      { forwarded: 'host=api.example', 'x-forwarded-host': 'evil.example' },
+      1,
+      OWN,
+    ],
+    ['are no text that is neither', { forwarded: 'proto=javascript;host="evil.example/path"' }, 1, OWN],
+    [
+      'are not taken from an element of another name',
+      { forwarded: 'x-host=evil.example;hostname=evil.example' },
+      1,
+      OWN,
+    ],
+    [
+      'are its own without a trusted proxy',
+      { forwarded: 'proto=https;host=evil.example', 'x-forwarded-host': 'evil.example' },
+      0,
+      OWN,
+    ],
+  ])('%s', (_, headers, trustedProxies, expected) => {
+    expect(urlOf(headers, trustedProxies)).toBe(expected);
+  });
+  it('give way to PUBLIC_URL', () => {
+    expect(urlOf({ forwarded: 'proto=http;host=api.example' }, 1, 'https://public.example')).toBe(
+      'https://public.example',
+    );
+  });
+});

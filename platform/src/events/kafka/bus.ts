@@ -1,0 +1,82 @@
+import { EventsTooLarge, type EventBus, type Subscription, type Topic } from '../bus.ts';
+import { verifyRights } from './authority.ts';
+import { kafkaClient, type KafkaOptions } from './client.ts';
+import { openSender } from './producer.ts';
+import { replayDeadLetters } from './replay.ts';
+import { startMember } from './subscription.ts';
+import { deadLetterName, groupName, prepareTopics, topicName } from './topics.ts';
+
+const SESSION_MS = 15_000;
+const CONTENT_TYPE = 'application/cloudevents+json';
+
+/**
+ * The event bus on Kafka (any broker that kafkajs 2 speaks to). An organization's events are one partition's; each partition
+ * of a topic is consumed by one member of a group at a time, and a member that dies is replaced after sessionTimeoutMs. The
+ * topics are made or verified first.
+ * @throws StartError when Kafka cannot be reached, refuses, or has a topic that is not as declared; `subscribe`, too
+ */
+export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
+  const { prefix, partitions, publishes, timeoutMs, log, sessionTimeoutMs = SESSION_MS } = options;
+  const kafka = kafkaClient(options);
+  await prepareTopics(kafka.admin(), options);
+  await verifyRights(kafka, log, { writes: publishes.map((topic) => topicName(prefix, topic)) });
+  const sender = openSender(kafka, timeoutMs);
+  const members = new Set<Subscription>();
+  const placeOf = (topic: Topic, group: string) => ({
+    topic: topicName(prefix, topic),
+    groupId: groupName(prefix, topic, group),
+  });
+  const replayedOf = (topic: Topic, group: string) => ({
+    topic: deadLetterName(prefix, topic),
+    groupId: `${groupName(prefix, topic, group)}.dlq`,
+  });
+  const consumption = { kafka, timeoutMs, sessionTimeoutMs };
+
+  return {
+    async publish(topic, events) {
+      if (events.length === 0) return;
+      if (!publishes.includes(topic)) throw new Error(`${topic} is not declared as published here`);
+      const messages = events.map((event) => ({
+        key: event.partitionkey,
+        value: JSON.stringify(event),
+        headers: { 'content-type': CONTENT_TYPE },
+      }));
+      const tooLarge = await sender.send(topicName(prefix, topic), messages);
+      if (tooLarge.length === 0) return;
+      const bytes = Math.max(...tooLarge.map(({ value }) => Buffer.byteLength(value as string)));
+      throw new EventsTooLarge(
+        `An event of ${bytes} bytes is larger than Kafka takes on ${topicName(prefix, topic)} (its max.message.bytes)`,
+        events.filter((_, i) => tooLarge.includes(messages[i]!)).map(({ id }) => id),
+      );
+    },
+    async subscribe(topic, group, handler, settings) {
+      const [read, deadLetters] = [placeOf(topic, group), replayedOf(topic, group)];
+      await verifyRights(kafka, log, { reads: [read, deadLetters], writes: [deadLetters.topic] });
+      const member = startMember({
+        ...consumption,
+        ...settings,
+        ...read,
+        log,
+        sender,
+        handler,
+        concurrency: partitions,
+        deadLetters: deadLetters.topic,
+      });
+      members.add(member);
+      return member;
+    },
+    replay(topic, group, handler) {
+      return replayDeadLetters({
+        ...consumption,
+        ...replayedOf(topic, group),
+        concurrency: 1,
+        group: placeOf(topic, group).groupId,
+        handler,
+      });
+    },
+    async close() {
+      await Promise.all([...members].map((member) => member.stop()));
+      await sender.close();
+    },
+  };
+}

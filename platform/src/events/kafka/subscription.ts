@@ -1,0 +1,72 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Log } from '../../core/log.ts';
+import type { CloudEvent, EventHandler, SubscribeOptions, Subscription } from '../bus.ts';
+import { consume, type Consumption, type Received } from './consumer.ts';
+import type { Sender } from './producer.ts';
+
+const RESTART_MS = 1_000;
+const ERROR_LENGTH = 1_000;
+
+export interface Member extends SubscribeOptions, Omit<Consumption, 'signal' | 'handle'> {
+  sender: Sender;
+  log: Log;
+  deadLetters: string;
+  handler: EventHandler;
+}
+
+export const eventOf = ({ value }: { value: Buffer | null }): CloudEvent => JSON.parse(String(value)) as CloudEvent;
+
+/** Consumes the topic as one member of its group, with one consumer after the other as long as it is wanted. */
+export function startMember(member: Member): Subscription {
+  const { sender, handler, maxAttempts, retryDelayMs, deadLetters, topic, groupId } = member;
+  const log = member.log.child({ topic, group: groupId });
+  const stopping = new AbortController();
+  const { signal } = stopping;
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      await consume({ ...member, signal, handle }).catch((error: unknown) =>
+        log.warn({ error }, 'the event consumer ended; a new one follows'),
+      );
+      if (!signal.aborted) await delay(RESTART_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async function handle(message: Received, heartbeat: () => Promise<void>): Promise<boolean> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await handler(eventOf(message));
+        return true;
+      } catch (error) {
+        log.warn({ error, partition: message.partition, offset: message.offset, attempt }, 'event handler failed');
+        if (attempt >= maxAttempts) {
+          await bury(message, error);
+          return true;
+        }
+      }
+      await delay(retryDelayMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return false;
+      await heartbeat();
+    }
+  }
+
+  async function bury({ key, value, partition, offset }: Received, error: unknown): Promise<void> {
+    const headers = {
+      group: groupId,
+      error: String(error).slice(0, ERROR_LENGTH),
+      topic,
+      partition: String(partition),
+      offset,
+    };
+    const tooLarge = await sender.send(deadLetters, [{ key, value, headers }]);
+    if (tooLarge.length > 0) throw new Error(`${deadLetters} does not take a message of ${value?.length} bytes`);
+  }
+
+  const ended = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}

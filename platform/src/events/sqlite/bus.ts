@@ -1,0 +1,46 @@
+import { makeLog } from '../../core/log.ts';
+import { Bell } from './signal.ts';
+import type { CloudEvent, EventBus, Subscription } from '../bus.ts';
+import { openShared } from './connection.ts';
+import { eventLog, SCHEMA } from './log.ts';
+import { startMember } from './subscription.ts';
+
+/**
+ * The event bus in one SQLite file that the processes of one machine share. A topic is one partition: one member of a group
+ * consumes it at a time; a member that dies is replaced after leaseMs. Events of other processes are seen within pollMs.
+ * @throws StartError when the file cannot be opened
+ */
+export async function openSqliteBus(
+  file: string,
+  { pollMs = 100, leaseMs = 10_000, log = makeLog('events', 'warn') } = {},
+): Promise<EventBus> {
+  const connection = await openShared(file, SCHEMA);
+  const events = eventLog(connection);
+  const bell = new Bell();
+  const members = new Set<Subscription>();
+  return {
+    async publish(topic, published) {
+      await events.append(topic, published, Date.now());
+      bell.ring();
+    },
+    async subscribe(topic, group, handler, options) {
+      await events.join(topic, group);
+      const member = startMember({ ...options, events, bell, log, pollMs, leaseMs, topic, group, handler });
+      members.add(member);
+      return member;
+    },
+    async replay(topic, group, handler) {
+      let count = 0;
+      for (let seq = 0, letter; (letter = await events.deadLetter(topic, group, seq)); count++) {
+        await handler(JSON.parse(letter.event) as CloudEvent);
+        ({ seq } = letter);
+        await events.discard(seq);
+      }
+      return count;
+    },
+    async close() {
+      await Promise.all([...members].map((member) => member.stop()));
+      connection.db.close();
+    },
+  };
+}

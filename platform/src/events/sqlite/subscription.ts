@@ -1,0 +1,85 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isoTime } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
+import type { Bell } from './signal.ts';
+import type { CloudEvent, EventHandler, SubscribeOptions, Subscription, Topic } from '../bus.ts';
+import type { EventLog, LoggedEvent, TopicLease } from './log.ts';
+
+const BATCH = 50;
+
+export interface Member extends SubscribeOptions {
+  events: EventLog;
+  bell: Bell;
+  log: Log;
+  pollMs: number;
+  leaseMs: number;
+  topic: Topic;
+  group: string;
+  handler: EventHandler;
+}
+
+/** Consumes the topic as one member of its group: in order, whenever it holds the group's lease. */
+export function startMember(member: Member): Subscription {
+  const { events, bell, pollMs, leaseMs, topic, group } = member;
+  const log = member.log.child({ topic, group });
+  const stopping = new AbortController();
+  let held: TopicLease | undefined;
+  const until = (): number => Date.now() + leaseMs;
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const rings = bell.rings;
+      const more = await round().catch((error: unknown) => log.error({ error }, 'events cannot be read'));
+      if (!more) await bell.wait(rings, pollMs);
+    }
+    if (held) await events.extend(held, 0).catch((error: unknown) => log.warn({ error }, 'lease not given back'));
+  }
+
+  /** One batch; false when there is nothing to do for this member. */
+  async function round(): Promise<boolean> {
+    const epoch = held?.epoch ?? 0;
+    if (!(await events.waiting(topic, group, epoch, Date.now()))) return false;
+    const lease = await events.take(topic, group, epoch, Date.now(), until());
+    if (!lease) return false;
+    held = lease;
+    const renewal = setInterval(
+      () => void events.extend(lease, until()).catch((error: unknown) => log.warn({ error }, 'lease not renewed')),
+      leaseMs / 3,
+    ).unref();
+    try {
+      for (const logged of await events.after(topic, lease.seq, BATCH)) {
+        if (stopping.signal.aborted || !(await consume(lease, logged))) break;
+      }
+    } finally {
+      clearInterval(renewal);
+    }
+    return true;
+  }
+
+  /** True when the group is past the event, which this member then moved. */
+  async function consume(lease: TopicLease, logged: LoggedEvent): Promise<boolean> {
+    const event = JSON.parse(logged.event) as CloudEvent;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await member.handler(event);
+      } catch (error) {
+        log.warn({ error, eventId: event.id, attempt }, 'event handler failed');
+        if (attempt >= member.maxAttempts)
+          return events.bury(lease, logged, String(error), isoTime(Date.now()), until());
+        await delay(member.retryDelayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+        if (stopping.signal.aborted || !(await events.extend(lease, until()))) return false;
+        continue;
+      }
+      return events.commit(lease, logged.seq, until());
+    }
+  }
+
+  const ended = run();
+  return {
+    async stop() {
+      stopping.abort();
+      bell.ring();
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,184 @@
+import { hash } from 'node:crypto';
+import type { ErrorObject, ValidateFunction } from 'ajv';
+import { ServiceError, type Violation } from '../core/errors.ts';
+import { OverBudget, withBudget } from './budget.ts';
+import { engine, Enough, type Draft } from './compiler.ts';
+import { lintSchema, Unsound } from './lint.ts';
+import { patternsOfSchema } from './patterns.ts';
+
+const MAX_BYTES = 64 * 1024;
+const MAX_DEPTH = 32;
+const MAX_VIOLATIONS = 20;
+/** Units of schema-budget.ts: the largest content against a schema of its size takes part of it, an attack is stopped by it. */
+const CHECK_UNITS = 400_000;
+/** Less for a report: each unit may also leave an error behind. */
+const REPORT_UNITS = 100_000;
+const CACHE_ENTRIES = 1_000;
+const CACHE_BYTES = 4 * 1024 * 1024;
+
+export interface CompiledSchema {
+  /**
+   * At most 20 violations, none when the value conforms. A message names a rule, never a value of the schema's const or enum or of the value.
+   * @param at JSON pointer of the value in the request ("/content"), before every path
+   */
+  validate(value: unknown, at?: string): Violation[];
+}
+
+const cache = new Map<string, { compiled: CompiledSchema; bytes: number }>();
+let cachedBytes = 0;
+
+/**
+ * Compiles a JSON Schema (draft 2020-12, or draft-07 by `$schema`) that may come from an attacker; the newest are kept by hash.
+ * @param schemaText JSON text, at most 64 KiB and 32 levels
+ * @param options.path JSON pointer of the schema in the request ("/jsonSchema"), before the path in details
+ * @throws ServiceError INVALID_SCHEMA
+ */
+export function compileSchema(schemaText: string, options: { path?: string } = {}): CompiledSchema {
+  const { path = '' } = options;
+  const bytes = Buffer.byteLength(schemaText);
+  if (bytes > MAX_BYTES) throw refused(path, `the schema is larger than ${MAX_BYTES} bytes`);
+  const key = hash('sha256', schemaText, 'base64');
+  const known = cache.get(key);
+  if (known) {
+    cache.delete(key);
+    cache.set(key, known);
+    return known.compiled;
+  }
+  const compiled = compile(parse(schemaText, path), path);
+  cache.set(key, { compiled, bytes });
+  cachedBytes += bytes;
+  for (const [oldest, entry] of cache) {
+    if (cache.size <= CACHE_ENTRIES && cachedBytes <= CACHE_BYTES) break;
+    cache.delete(oldest);
+    cachedBytes -= entry.bytes;
+  }
+  return compiled;
+}
+
+function refused(path: string, message: string, cause?: unknown): ServiceError {
+  return new ServiceError('INVALID_SCHEMA', undefined, { details: [{ path, message }], cause });
+}
+
+function parse(schemaText: string, path: string): Record<string, unknown> {
+  let schema: unknown;
+  try {
+    schema = JSON.parse(schemaText);
+  } catch (error) {
+    throw refused(path, 'the schema is not JSON', error);
+  }
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+    throw refused(path, 'the schema must be an object');
+  if (isDeeper(schema, MAX_DEPTH)) throw refused(path, `the schema has more than ${MAX_DEPTH} levels`);
+  return schema as Record<string, unknown>;
+}
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)));
+
+function draftOf({ $schema }: Record<string, unknown>, path: string): Draft {
+  if ($schema === undefined || ($schema as string) === 'https://json-schema.org/draft/2020-12/schema') return '2020-12';
+  if (typeof $schema === 'string' && /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/.test($schema))
+    return 'draft-07';
+  throw refused(`${path}/$schema`, 'only draft 2020-12 and draft-07 are supported');
+}
+
+const metaPatterns = patternsOfSchema();
+const metaSchemas: Record<Draft, ValidateFunction> = {
+  '2020-12': metaSchema('2020-12'),
+  'draft-07': metaSchema('draft-07'),
+};
+
+function metaSchema(draft: Draft): ValidateFunction {
+  const id =
+    draft === 'draft-07' ? 'http://json-schema.org/draft-07/schema' : 'https://json-schema.org/draft/2020-12/schema';
+  return engine(draft, { validateFormats: false, inlineRefs: true }, metaPatterns).getSchema(id)!;
+}
+
+function compile(schema: Record<string, unknown>, path: string): CompiledSchema {
+  const draft = draftOf(schema, path);
+  const isSchema = metaSchemas[draft];
+  try {
+    if (!withBudget(CHECK_UNITS, () => isSchema(schema))) {
+      throw new ServiceError('INVALID_SCHEMA', undefined, { details: violations(isSchema.errors!, path) });
+    }
+    const patterns = patternsOfSchema();
+    const linted = lintSchema(schema, draft, patterns);
+    const make = (allErrors: boolean) =>
+      engine(draft, { allErrors, meta: false, validateSchema: false }, patterns).compile(linted);
+    const conforms = make(false);
+    // V8 compiles at the first call, and may find the function too deep only then.
+    for (const value of [null, 0, '', [], {}]) withBudget(CHECK_UNITS, () => conforms(value));
+    let report: ValidateFunction | undefined;
+    return {
+      validate(value, at = '') {
+        const first = errorsOf(() => conforms, value, CHECK_UNITS);
+        if (first === 'too costly')
+          return [{ path: at, message: 'takes more steps to check against the schema than are allowed' }];
+        if (first.length === 0) return [];
+        const all = errorsOf(() => (report ??= make(true)), value, REPORT_UNITS);
+        return violations(all === 'too costly' ? first : all, at);
+      },
+    };
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    if (error instanceof Unsound) throw refused(path + error.pointer, error.message);
+    throw refused(path, 'the schema is too complex', error);
+  }
+}
+
+function errorsOf(check: () => ValidateFunction, value: unknown, units: number): ErrorObject[] | 'too costly' {
+  try {
+    return withBudget(units, () => check()(value)) ? [] : check().errors!;
+  } catch (error) {
+    if (error instanceof Enough) return error.errors;
+    if (error instanceof OverBudget || error instanceof RangeError) return 'too costly';
+    throw error;
+  }
+}
+
+function violations(errors: readonly ErrorObject[], at: string): Violation[] {
+  const found = new Map<string, Violation>();
+  for (const error of errors) {
+    const violation = inWords(error, at);
+    found.set(`${violation.path}\n${violation.message}`, violation);
+    if (found.size === MAX_VIOLATIONS) break;
+  }
+  return [...found.values()];
+}
+
+function inWords({ keyword, instancePath, params, message }: ErrorObject, at: string): Violation {
+  const here = (text: string): Violation => ({ path: shortened(at + instancePath), message: text });
+  const member = (name: string, text: string): Violation => ({
+    path: shortened(`${at}${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+    message: text,
+  });
+  switch (keyword) {
+    case 'required':
+      return member(params['missingProperty'], 'is required');
+    case 'additionalProperties':
+      return member(params['additionalProperty'], 'is not allowed');
+    case 'unevaluatedProperties':
+      return member(params['unevaluatedProperty'], 'is not allowed');
+    case 'false schema':
+      return here('is not allowed');
+    case 'const':
+      return here('must be the one allowed value');
+    case 'enum':
+      return here('must be one of the allowed values');
+    case 'uniqueItems':
+      return here('must not have equal items');
+    case 'minLength':
+      return here(`must have at least ${params['limit']} characters`);
+    case 'maxLength':
+      return here(`must have at most ${params['limit']} characters`);
+    case 'propertyNames':
+      return here('has a member whose name is not allowed');
+    default:
+      return here(shortened(message!));
+  }
+}
+
+/** Names of members and patterns can be as long as a request. */
+const shortened = (text: string): string => (text.length > 500 ? `${text.slice(0, 500)}…` : text);

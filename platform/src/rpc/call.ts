@@ -1,0 +1,54 @@
+import { organizationOf, type Principal } from '../core/principal.ts';
+import type { Log } from '../core/log.ts';
+
+/** What a handler knows of its call besides the request. */
+export interface CallContext {
+  principal: Principal;
+  /** Key name of the calling process: "gateway", "agents", "operator:ada". */
+  caller: string;
+  requestId: string;
+  /** Aborted when the caller cancels, the deadline passes or the caller is lost (`isCallerLost`). */
+  signal: AbortSignal;
+  /** Milliseconds since the epoch. */
+  deadline: number;
+  log: Log;
+}
+
+/** Why a call's signal aborted: its process died or dropped the connection, and nobody decided to cancel. */
+export const CALLER_LOST = 'the calling process is gone';
+export const isCallerLost = (signal: AbortSignal): boolean => signal.reason === CALLER_LOST;
+
+/** The organization of the call: first argument of every store method. */
+export const organizationOfCall = (context: CallContext): string => organizationOf(context.principal);
+
+/* eslint-disable @typescript-eslint/no-explicit-any -- every method of a ts-proto service definition has this shape */
+type Method = {
+  path: string;
+  requestSerialize: (value: any) => Buffer;
+  requestDeserialize: (bytes: Buffer) => any;
+  responseSerialize: (value: any) => Buffer;
+  responseDeserialize: (bytes: Buffer) => any;
+};
+/* eslint-enable @typescript-eslint/no-explicit-any */
+/** A ts-proto service definition (`outputServices=grpc-js`), for example `MemoryServiceService`. */
+export type ServiceDefinition = Record<string, Method>;
+export type RequestOf<M extends Method> = ReturnType<M['requestDeserialize']>;
+export type ResponseOf<M extends Method> = ReturnType<M['responseDeserialize']>;
+
+/** One plain function per RPC; the compiler asks for every one of them. */
+export type Handlers<D extends ServiceDefinition> = {
+  [K in keyof D]: (request: RequestOf<D[K]>, context: CallContext) => Promise<ResponseOf<D[K]>>;
+};
+
+export interface CallOptions {
+  /** Who the call acts for; the process signs it with its own key. */
+  principal: Principal;
+  requestId: string;
+  /** Milliseconds since the epoch; default: the method's deadline_ms from now. Never later than a deadline handed on. */
+  deadline?: number;
+  signal?: AbortSignal;
+}
+/** Typed client of a service: rejects with ServiceError. Made by `connect` in client.ts. */
+export type ServiceClient<D extends ServiceDefinition> = {
+  [K in keyof D]: (request: RequestOf<D[K]>, options: CallOptions) => Promise<ResponseOf<D[K]>>;
+};

@@ -1,0 +1,133 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { JobServiceService } from 'proto/platform/v1/jobs.ts';
+import type { CallOptions, ServiceClient, ServiceDefinition } from '../rpc/call.ts';
+import { clientOf, openConnection } from '../rpc/client.ts';
+import { systemClock, type Clock } from '../core/clock.ts';
+import { readConfig, type ConfigOf, type Declaration } from '../core/config.ts';
+import { openIdentity } from '../rpc/identity.ts';
+import { newId } from '../core/ids.ts';
+import { sumOfRounds } from '../jobs/job-service.ts';
+import { createKeys, keyFileOf, peersFileOf } from '../rpc/keys.ts';
+import { makeLog } from '../core/log.ts';
+import { Principal } from '../core/principal.ts';
+import { PROCESSES, settingOf } from '../core/processes.ts';
+import { declarationOf, startService, type Program } from './run.ts';
+
+/** An empty folder that goes with `remove`. */
+export function temporaryFolder(): { path: string; remove(): void } {
+  const path = mkdtempSync(join(tmpdir(), 'aks-'));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** A principal for tests: every field that is not given is empty. */
+export const principalWith = (given: Partial<Principal>): Principal => ({
+  ...Principal.decode(new Uint8Array()),
+  ...given,
+});
+export const serverToken = (organizationId: string, given: Partial<Principal> = {}): Principal =>
+  principalWith({
+    kind: 'SERVER_TOKEN',
+    organizationId,
+    subject: newId(),
+    name: 'test token',
+    tier: 'enterprise',
+    ...given,
+  });
+export const operator = (organizationId = ''): Principal =>
+  principalWith({ kind: 'OPERATOR', organizationId, subject: 'test', name: 'test' });
+
+export interface RunningProgram {
+  /** Of all replicas, with commas between them. */
+  address: string;
+  folder: string;
+  /** A real gRPC client that calls as the named process. */
+  client<D extends ServiceDefinition>(definition: D, caller: string): ServiceClient<D>;
+  /** Options of one call for a principal. */
+  as(principal: Principal, given?: Partial<CallOptions>): CallOptions;
+  /** Asks every replica: a job under a lease runs on the one that holds it. */
+  runJob(name: string): Promise<{ ran: boolean; count: number }>;
+  /** Stops and starts it again on the same data. */
+  restart(): Promise<void>;
+  /** Stops it and removes its folder. */
+  stop(): Promise<void>;
+}
+
+export const OPERATOR = 'operator:test';
+
+/**
+ * A real service in this process: real gRPC on a free port, real SQLite files in a folder of its own.
+ * @param replicas how many of it, on a server that `env` names; calls go to them in turn
+ */
+export async function startProgram<D extends Declaration, Deps>(
+  program: Program<D, Deps>,
+  env: Record<string, string> = {},
+  clock: Clock = systemClock,
+  replicas = 1,
+): Promise<RunningProgram> {
+  const folder = temporaryFolder();
+  const keys = join(folder.path, 'keys');
+  createKeys(keys, [...Object.keys(PROCESSES), OPERATOR]);
+  const log = makeLog(program.name, env.LOG_LEVEL ?? 'silent');
+  const given = {
+    EVENTS_FILE: join(folder.path, 'events.db'),
+    KEY_FILE: keyFileOf(keys, program.name),
+    PEERS_FILE: peersFileOf(keys),
+    [settingOf(program.name, 'LISTEN')]: '127.0.0.1:0',
+    ...env,
+  };
+  const startReplica = (dataDir: string) => {
+    mkdirSync(dataDir, { recursive: true });
+    return startService(program, {
+      config: readConfig(declarationOf(program), { DATA_DIR: dataDir, ...given }) as unknown as ConfigOf<D> & never,
+      log,
+      clock,
+      instanceId: newId(),
+    });
+  };
+  const start = () =>
+    Promise.all(
+      Array.from({ length: replicas }, (_, index) =>
+        startReplica(index === 0 ? folder.path : join(folder.path, `replica-${index}`)),
+      ),
+    );
+  let running = await start();
+  const addressOf = () => running.map(({ address }) => address).join(',');
+  const connections: { close(): void }[] = [];
+  const clientAt = <S extends ServiceDefinition>(address: string, definition: S, caller: string) => {
+    const identity = openIdentity({ name: caller, keyFile: keyFileOf(keys, caller), peersFile: peersFileOf(keys) });
+    const connection = openConnection({ address, audience: program.name, identity });
+    connections.push(connection);
+    return clientOf(definition, connection.call);
+  };
+  const client: RunningProgram['client'] = (definition, caller) => clientAt(addressOf(), definition, caller);
+  const as: RunningProgram['as'] = (principal, options = {}) => ({ principal, requestId: newId(), ...options });
+  const close = async () => {
+    for (const connection of connections.splice(0)) connection.close();
+    await Promise.all(running.map(({ stop }) => stop()));
+  };
+  return {
+    get address() {
+      return addressOf();
+    },
+    folder: folder.path,
+    client,
+    as,
+    async runJob(name) {
+      return sumOfRounds(
+        await Promise.all(
+          running.map(({ address }) => clientAt(address, JobServiceService, OPERATOR).runJob({ name }, as(operator()))),
+        ),
+      );
+    },
+    async restart() {
+      await close();
+      running = await start();
+    },
+    async stop() {
+      await close();
+      folder.remove();
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { DatabaseSync } from 'node:sqlite';
+import { StartError } from '../../core/start-error.ts';
+import { lockFile } from './file-lock.ts';
+import { groupCommit, isEngineFault, unavailable } from './group-commit.ts';
+import { checkNames, storeOver, type Engine } from '../open-store.ts';
+import { openWriter } from './database.ts';
+import { compile, statementCache } from './ops.ts';
+import { createTables } from './tables.ts';
+import { findSql, whereSql, type Sql } from './sql.ts';
+import type { Collection, OpenStore } from '../store.ts';
+
+/**
+ * The embedded engine of the document store: one SQLite file, owned by this process until `close`.
+ * @param file path of the database; `-wal`, `-shm` and `.lock` stand beside it
+ * @throws StartError when another process owns the file or it cannot be opened
+ */
+export async function openSqliteStore(file: string, collections: readonly Collection<never>[]): Promise<OpenStore> {
+  checkNames(collections);
+  const lock = lockFile(file);
+  const connections: DatabaseSync[] = [];
+  const closeFiles = (): void => {
+    for (const connection of connections.reverse()) connection.close();
+    lock.release();
+  };
+  try {
+    const writer = openWriter(file);
+    connections.push(writer);
+    createTables(writer, collections);
+    // Apart from the writer, so that a read cannot see what is not committed.
+    const reader = new DatabaseSync(file, { readOnly: true });
+    connections.push(reader);
+    reader.exec('PRAGMA cache_size = -16384');
+    return storeOver(engineOn(writer, reader, closeFiles), collections);
+  } catch (cause) {
+    closeFiles();
+    throw new StartError(`cannot open ${file}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function engineOn(writer: DatabaseSync, reader: DatabaseSync, closeFiles: () => void): Engine {
+  const commits = groupCommit(writer);
+  const toWrite = statementCache(writer);
+  const toRead = statementCache(reader);
+
+  function rows({ name }: { readonly name: string }, select: string, { text, values }: Sql): Record<string, unknown>[] {
+    try {
+      return toRead(`SELECT ${select} FROM "${name}" ${text}`).all(...values);
+    } catch (error) {
+      throw isEngineFault(error) ? unavailable(error) : error;
+    }
+  }
+
+  return {
+    hotRows: 1,
+    exclusive: true,
+    find: async (collection, filter, options) =>
+      rows(collection, 'doc', findSql(filter, options)).map((row) => JSON.parse(row.doc as string)),
+    async count(collection, filter) {
+      const where = whereSql(filter);
+      return rows(collection, 'count(*) AS n', { ...where, text: `WHERE ${where.text}` })[0]!.n as number;
+    },
+    async apply(ops) {
+      const work = ops.map((op, index) => compile(toWrite, op, index));
+      await commits.write(() => work.forEach((run) => run()));
+    },
+    now: async () => Date.now(),
+    async close() {
+      commits.flush();
+      closeFiles();
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { followTime, systemClock } from 'platform/core/clock.ts';
+import { newId, timeOfId } from 'platform/core/ids.ts';
+
+const storeAhead = (ms: number) => async () => Date.now() + ms;
+const aheadOf = (ms: number): number => Math.round((ms - Date.now()) / 60_000) + 0;
+
+describe('a process on a shared store', () => {
+  afterAll(() => followTime(storeAhead(0)));
+
+  it.each([5, -5, 0])("goes by the store's time, %i minutes from its own, in times and ids", async (minutes) => {
+    await followTime(storeAhead(minutes * 60_000));
+    expect([aheadOf(systemClock.now()), aheadOf(timeOfId(newId()))]).toEqual([minutes, minutes]);
+  });
+
+  it.each([61, -61, 60 * 24 * 365 * 3])(
+    'does not believe a store whose time is %i minutes from its own: it goes on as before',
+    async (minutes) => {
+      await followTime(storeAhead(2 * 60_000));
+      await expect(followTime(storeAhead(minutes * 60_000))).rejects.toMatchObject({
+        name: 'ServiceError',
+        reason: 'UNAVAILABLE',
+        message: expect.stringMatching(
+          /^The clock of the document store is [\d.]+ hours (ahead of|behind) this machine's/,
+        ),
+      });
+      expect([aheadOf(systemClock.now()), aheadOf(timeOfId(newId()))]).toEqual([2, 2]);
+    },
+  );
+
+  it('makes ids that rise, and does not move for what a measurement is wrong by', async () => {
+    const ids: string[] = [];
+    expect(await followTime(storeAhead(-300_000))).toBeLessThan(-290_000);
+    for (let turn = 0; turn < 200; turn++) {
+      if (turn % 50 === 0) expect(await followTime(storeAhead(-300_000 + turn))).toBeUndefined();
+      ids.push(newId());
+    }
+    expect(ids.toSorted()).toEqual(ids);
+    expect(new Set(ids).size).toBe(200);
+  });
+});

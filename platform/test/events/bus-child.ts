@@ -1,0 +1,44 @@
+import { writeSync } from 'node:fs';
+import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
+import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
+import { makeLog } from 'platform/core/log.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { eventOf } from './event-of.ts';
+
+/**
+ * A process to kill: `bus-child.ts <engine> <address> publish <organization> | consume <group> | die <group> <organization>`.
+ * Each line on its standard output is a time on the machine's steady clock and the id of an event whose publish was
+ * acknowledged, or that its handler has written down.
+ */
+const engines: Record<string, (address: string) => Promise<EventBus>> = {
+  sqlite: (file) => openSqliteBus(file, { leaseMs: 300, pollMs: 20 }),
+  kafka: async (options) =>
+    (await import('platform/events/kafka/bus.ts')).openKafkaBus({
+      ...JSON.parse(options),
+      clientId: 'child',
+      log: makeLog('child', 'silent'),
+    }),
+};
+const [engine, address, role, name, organization] = process.argv.slice(2) as [string, string, string, string, string?];
+const bus = await engines[engine]!(address);
+const print = (event: CloudEvent): number =>
+  writeSync(1, `${String(process.hrtime.bigint()).padStart(20, '0')} ${event.id}\n`);
+
+if (role === 'publish') {
+  for (let n = 0; ; n++) {
+    const event = eventOf(name, n);
+    await bus.publish('audit.v1', [event]);
+    print(event);
+    await delay(1);
+  }
+}
+await bus.subscribe(
+  'audit.v1',
+  name,
+  async (event) => {
+    if (organization !== undefined && event.organizationid !== organization) return;
+    print(event);
+    if (role === 'die') process.kill(process.pid, 'SIGKILL');
+  },
+  { maxAttempts: 5, retryDelayMs: 10 },
+);

@@ -1,0 +1,269 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { CloudEvent, EventBus, Subscription, Topic } from 'platform/events/bus.ts';
+import { newId } from 'platform/core/ids.ts';
+import { eventOf } from './event-of.ts';
+import { Seen } from './seen.ts';
+
+export interface BusEngine {
+  /** One more connection to the same broker, such as another process has. */
+  open(): Promise<EventBus>;
+  /** Engine and address for `bus-child.ts`. */
+  readonly child: readonly string[];
+  deadLetters(topic: Topic, group: string): Promise<{ id: string; error: string }[]>;
+  remove(): Promise<void>;
+}
+
+export const childArguments = (engine: BusEngine, ...words: string[]): string[] => [
+  join(import.meta.dirname, 'bus-child.ts'),
+  ...engine.child,
+  ...words,
+];
+
+const TOPIC = 'audit.v1';
+const numberOf = (event: CloudEvent): number => event.data.n as number;
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+
+/** What every engine of the event port guarantees. A broker may be shared: each test has organizations and groups of its own. */
+export function busSuite(name: string, start: () => Promise<BusEngine>): void {
+  describe(`the event bus on ${name}`, () => {
+    let engine: BusEngine;
+    let buses: EventBus[];
+    let organization: string;
+    let group: string;
+
+    beforeEach(async () => {
+      engine = await start();
+      buses = [];
+      organization = newId();
+      group = `group-${newId()}`;
+    });
+    afterEach(async () => {
+      await Promise.all(buses.map((bus) => bus.close()));
+      await engine.remove();
+    });
+
+    async function open(): Promise<EventBus> {
+      const bus = await engine.open();
+      buses.push(bus);
+      return bus;
+    }
+    async function close(bus: EventBus): Promise<void> {
+      buses = buses.filter((other) => other !== bus);
+      await bus.close();
+    }
+    const events = (count: number, from = 0): CloudEvent[] => upTo(count).map((n) => eventOf(organization, from + n));
+    const subscribe = (
+      bus: EventBus,
+      handler: (event: CloudEvent) => Promise<void>,
+      asGroup = group,
+    ): Promise<Subscription> =>
+      bus.subscribe(
+        TOPIC,
+        asGroup,
+        async (event) => {
+          if (event.organizationid === organization) await handler(event);
+        },
+        { maxAttempts: 3, retryDelayMs: 1 },
+      );
+
+    it('gives each group every event, as it was published and in order', async () => {
+      const bus = await open();
+      const groups = [new Seen<CloudEvent>(), new Seen<CloudEvent>()];
+      const published = events(120);
+      await bus.publish(TOPIC, published.slice(0, 50));
+      await Promise.all(
+        groups.map((seen, index) => subscribe(bus, async (event) => seen.add(event), `${group}-${index}`)),
+      );
+      for (const event of published.slice(50, 60)) await bus.publish(TOPIC, [event]);
+      await bus.publish(TOPIC, published.slice(60));
+      for (const seen of groups) {
+        await seen.count(120);
+        expect(seen.items).toEqual(published);
+      }
+    });
+
+    it('keeps the topics apart', async () => {
+      const bus = await open();
+      const seen = new Seen<number>();
+      const [other, own] = events(2);
+      await bus.publish('memory.change.v1', [other!]);
+      await bus.publish(TOPIC, [own!]);
+      await subscribe(bus, async (event) => seen.add(numberOf(event)));
+      await seen.count(1);
+      expect(seen.items).toEqual([1]);
+    });
+
+    it('tries a failing event again before it goes on to the next', async () => {
+      const bus = await open();
+      const seen = new Seen<number>();
+      await subscribe(bus, async (event) => {
+        seen.add(numberOf(event));
+        if (numberOf(event) === 1 && seen.items.length < 4) throw new Error('not yet');
+      });
+      await bus.publish(TOPIC, events(3));
+      await seen.count(5);
+      expect(seen.items).toEqual([0, 1, 1, 1, 2]);
+      expect(await engine.deadLetters(TOPIC, group)).toEqual([]);
+    });
+
+    it('moves an event that fails maxAttempts times to the dead letters of that group alone', async () => {
+      const bus = await open();
+      const seen = new Seen<number>();
+      const sound = new Seen<number>();
+      const published = events(3);
+      await subscribe(bus, async (event) => {
+        seen.add(numberOf(event));
+        if (numberOf(event) === 1) throw new Error('poison');
+      });
+      await subscribe(bus, async (event) => sound.add(numberOf(event)), `${group}-sound`);
+      await bus.publish(TOPIC, published);
+      await Promise.all([seen.count(5), sound.count(3)]);
+      expect(seen.items).toEqual([0, 1, 1, 1, 2]);
+      expect(sound.items).toEqual([0, 1, 2]);
+      expect(await engine.deadLetters(TOPIC, group)).toEqual([{ id: published[1]!.id, error: 'Error: poison' }]);
+      expect(await engine.deadLetters(TOPIC, `${group}-sound`)).toEqual([]);
+    });
+
+    /** Publishes so many events, of which those named become dead letters of the group. */
+    async function bury(bus: EventBus, count: number, ...numbers: number[]): Promise<CloudEvent[]> {
+      const published = events(count);
+      const passed = new Seen<number>();
+      const member = await subscribe(bus, async (event) => {
+        passed.add(numberOf(event));
+        if (numbers.includes(numberOf(event))) throw new Error('poison');
+      });
+      await bus.publish(TOPIC, published);
+      await passed.count(count + 2 * numbers.length);
+      await member.stop();
+      return published;
+    }
+    const idsOf = async (): Promise<string[]> => (await engine.deadLetters(TOPIC, group)).map(({ id }) => id);
+
+    it('replays the dead letters of one group, oldest first and whole, which are then none any more', async () => {
+      const bus = await open();
+      const published = await bury(bus, 5, 1, 3, 4);
+      const [replayed, others] = [new Seen<CloudEvent>(), new Seen<CloudEvent>()];
+      expect(await bus.replay(TOPIC, `${group}-other`, async (event) => others.add(event))).toBe(0);
+      expect(await bus.replay(TOPIC, group, async (event) => replayed.add(event))).toBe(3);
+      expect(replayed.items).toEqual([published[1], published[3], published[4]]);
+      expect(others.items).toEqual([]);
+      expect(await idsOf()).toEqual([]);
+      expect(await bus.replay(TOPIC, group, async (event) => replayed.add(event))).toBe(0);
+      expect(replayed.items).toHaveLength(3);
+    });
+
+    it('stops a replay at the first that fails again: it and those after it stay, for the next replay', async () => {
+      const bus = await open();
+      const published = await bury(bus, 3, 0, 1, 2);
+      const seen = new Seen<number>();
+      const failing = bus.replay(TOPIC, group, async (event) => {
+        seen.add(numberOf(event));
+        if (numberOf(event) === 1) throw new Error('still poison');
+      });
+      await expect(failing).rejects.toThrow('still poison');
+      expect(seen.items).toEqual([0, 1]);
+      expect(await idsOf()).toEqual([published[1]!.id, published[2]!.id]);
+      expect(await (await open()).replay(TOPIC, group, async (event) => seen.add(numberOf(event)))).toBe(2);
+      expect(seen.items).toEqual([0, 1, 1, 2]);
+    });
+
+    it('lets a group of one name consume several topics, each on its own', async () => {
+      const bus = await open();
+      const seen = { [TOPIC]: new Seen<number>(), 'memory.change.v1': new Seen<number>() };
+      for (const [topic, numbers] of Object.entries(seen) as [Topic, Seen<number>][]) {
+        await bus.subscribe(
+          topic,
+          group,
+          async (event) => {
+            if (event.organizationid === organization) numbers.add(numberOf(event));
+          },
+          { maxAttempts: 1, retryDelayMs: 1 },
+        );
+      }
+      await bus.publish(TOPIC, events(2));
+      await bus.publish('memory.change.v1', events(3, 10));
+      await Promise.all([seen[TOPIC].count(2), seen['memory.change.v1'].count(3)]);
+      expect([seen[TOPIC].items, seen['memory.change.v1'].items]).toEqual([
+        [0, 1],
+        [10, 11, 12],
+      ]);
+    });
+
+    it('goes on after the last handled event when it is opened again', async () => {
+      const first = await open();
+      const before = new Seen<number>();
+      await subscribe(first, async (event) => before.add(numberOf(event)));
+      await first.publish(TOPIC, events(5));
+      await before.count(5);
+      await close(first);
+      const second = await open();
+      const after = new Seen<number>();
+      await second.publish(TOPIC, events(5, 5));
+      await subscribe(second, async (event) => after.add(numberOf(event)));
+      await after.count(5);
+      expect(after.items).toEqual([5, 6, 7, 8, 9]);
+    });
+
+    it('stops after the handler that is running, whose event is then done', async () => {
+      const bus = await open();
+      const started = Promise.withResolvers<void>();
+      const gate = Promise.withResolvers<void>();
+      const subscription = await subscribe(bus, async () => {
+        started.resolve();
+        await gate.promise;
+      });
+      await bus.publish(TOPIC, events(2));
+      await started.promise;
+      const stopped = subscription.stop().then(() => 'stopped');
+      expect(await Promise.race([stopped, new Promise((resolve) => setImmediate(resolve, 'running'))])).toBe('running');
+      gate.resolve();
+      await stopped;
+      const next = new Seen<number>();
+      await subscribe(bus, async (event) => next.add(numberOf(event)));
+      await next.count(1);
+      expect(next.items).toEqual([1]);
+    });
+
+    it('delivers again what a consumer was killed on before its offset was kept', async () => {
+      const bus = await open();
+      const published = events(3);
+      await bus.publish(TOPIC, published);
+      const child = spawn(process.execPath, childArguments(engine, 'die', group, organization), {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const handled: Buffer[] = [];
+      child.stdout.on('data', (chunk: Buffer) => handled.push(chunk));
+      const [, signal] = await once(child, 'close');
+      expect(signal).toBe('SIGKILL');
+      expect(String(Buffer.concat(handled)).trim().split(' ')[1]).toBe(published[0]!.id);
+      const seen = new Seen<number>();
+      await subscribe(bus, async (event) => seen.add(numberOf(event)));
+      await seen.count(3);
+      expect(seen.items).toEqual([0, 1, 2]);
+    });
+
+    it('never lets two members of a group handle events of one organization at once, and the one that stays takes over', async () => {
+      const [one, other] = [await open(), await open()];
+      const seen = new Seen<number>();
+      let running = 0;
+      let most = 0;
+      const handler = async (event: CloudEvent): Promise<void> => {
+        most = Math.max(most, ++running);
+        await new Promise(setImmediate);
+        running--;
+        seen.add(numberOf(event));
+      };
+      const member = await subscribe(one, handler);
+      await subscribe(other, handler);
+      for (let n = 0; n < 60; n += 10) await (n % 20 ? one : other).publish(TOPIC, events(10, n));
+      await seen.until((items) => new Set(items).size === 60);
+      await member.stop();
+      await one.publish(TOPIC, events(10, 60));
+      await seen.until((items) => new Set(items).size === 70);
+      expect(most).toBe(1);
+      expect([...new Set(seen.items)]).toEqual(upTo(70));
+    });
+  });
+}

@@ -1,0 +1,169 @@
+import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes, type Admin } from 'kafkajs';
+import { openKafkaBus } from 'platform/events/kafka/bus.ts';
+import { StartError } from 'platform/core/start-error.ts';
+import { freePort } from '../../../dev-servers/src/ports.ts';
+import { startKafka, type PrivateServer } from '../../../dev-servers/src/private-server.ts';
+import { eventOf } from './event-of.ts';
+import { newPrefix, optionsFor, untilTaken, withAdmin } from './kafka-fixture.ts';
+
+const { DESCRIBE, DESCRIBE_CONFIGS, CREATE, READ, WRITE } = AclOperationTypes;
+const { TOPIC, GROUP } = AclResourceTypes;
+
+interface Privilege {
+  type: AclResourceTypes;
+  /** After the prefix. */
+  name: string;
+  pattern: ResourcePatternTypes;
+  operation: AclOperationTypes;
+}
+
+const of = (
+  type: AclResourceTypes,
+  name: string,
+  operation: AclOperationTypes,
+  pattern = ResourcePatternTypes.LITERAL,
+): Privilege => ({ type, name, pattern, operation });
+const onAll = (operation: AclOperationTypes): Privilege => of(TOPIC, '', operation, ResourcePatternTypes.PREFIXED);
+
+/** What deploy/privileges.md lists, of a service that publishes on one topic and consumes another; each with what a start without it says. */
+const NEEDED: [string, Privilege, RegExp][] = [
+  [
+    'CREATE of topics',
+    onAll(CREATE),
+    /^Kafka does not let this service CREATE its topics \((\S+, ){7}\S+memory\.change\.v1\.dlq\)$/,
+  ],
+  [
+    'DESCRIBE of topics',
+    onAll(DESCRIBE),
+    /^Kafka does not let this service DESCRIBE its topics \(\S+agent\.execution\.v1, .*\)$/,
+  ],
+  [
+    'DESCRIBE_CONFIGS of topics',
+    onAll(DESCRIBE_CONFIGS),
+    /^Kafka does not let this service DESCRIBE_CONFIGS of its topics \(\S+agent\.execution\.v1, .*\)$/,
+  ],
+  [
+    'WRITE to what it publishes on',
+    of(TOPIC, 'memory.change.v1', WRITE),
+    /^Kafka does not let this service WRITE to the topic \S+memory\.change\.v1$/,
+  ],
+  [
+    'READ of what it consumes',
+    of(TOPIC, 'audit.v1', READ),
+    /^Kafka does not let this service READ the topic \S+audit\.v1$/,
+  ],
+  [
+    'READ as its group',
+    of(GROUP, 'g.audit.v1', READ),
+    /^Kafka does not let this service READ as the consumer group \S+g\.audit\.v1$/,
+  ],
+  [
+    'WRITE to the dead letters',
+    of(TOPIC, 'audit.v1.dlq', WRITE),
+    /^Kafka does not let this service WRITE to the topic \S+audit\.v1\.dlq$/,
+  ],
+  [
+    'READ of the dead letters',
+    of(TOPIC, 'audit.v1.dlq', READ),
+    /^Kafka does not let this service READ the topic \S+audit\.v1\.dlq$/,
+  ],
+  [
+    'READ as the group that replays them',
+    of(GROUP, 'g.audit.v1.dlq', READ),
+    /^Kafka does not let this service READ as the consumer group \S+g\.audit\.v1\.dlq$/,
+  ],
+];
+
+describe('on a Kafka that allows nothing but what is granted', () => {
+  let server: PrivateServer;
+  let address: string;
+  beforeAll(async () => {
+    server = await startKafka();
+    address = `127.0.0.1:${await freePort()}`;
+    const advertised = `PLAINTEXT://${server.url},SASL_PLAINTEXT://${address}`;
+    await server.restart({
+      args: [
+        'listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT',
+        `listeners=${advertised},CONTROLLER://127.0.0.1:${server.port + 1}`,
+        `advertised.listeners=${advertised}`,
+        'sasl.enabled.mechanisms=PLAIN',
+        'listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_app="secret";',
+        'authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+        'super.users=User:ANONYMOUS',
+      ],
+    });
+  });
+  afterAll(() => server.stop());
+
+  const open = (prefix: string) =>
+    openKafkaBus({
+      ...optionsFor([address], prefix),
+      publishes: ['memory.change.v1'],
+      security: { sasl: { mechanism: 'plain', username: 'app', password: 'secret' } },
+    });
+  const grant = (prefix: string, privileges: readonly Privilege[]) =>
+    withAdmin([server.url], async (admin) => {
+      await admin.createAcls({
+        acl: privileges.map(({ type, name, pattern, operation }) => ({
+          resourceType: type,
+          resourceName: `${prefix}${name}`,
+          resourcePatternType: pattern,
+          principal: 'User:app',
+          host: '*',
+          operation,
+          permissionType: AclPermissionTypes.ALLOW,
+        })),
+      });
+      // the controller has them, the broker hears of them
+      while ((await rulesOf(admin, prefix)) < privileges.length);
+    });
+  const rulesOf = async (admin: Admin, prefix: string): Promise<number> => {
+    const { resources } = await admin.describeAcls({
+      resourceType: AclResourceTypes.ANY,
+      resourcePatternType: ResourcePatternTypes.ANY,
+      operation: AclOperationTypes.ANY,
+      permissionType: AclPermissionTypes.ANY,
+    });
+    return resources
+      .filter(({ resourceName }) => resourceName.startsWith(prefix))
+      .reduce((sum, { acls }) => sum + acls.length, 0);
+  };
+  const never = { maxAttempts: 1, retryDelayMs: 1 };
+
+  it('those privileges are enough to make the topics, to publish, to consume, and to bury and replay', async () => {
+    const prefix = newPrefix();
+    await grant(prefix, [...NEEDED.map(([, privilege]) => privilege), of(TOPIC, 'audit.v1', WRITE)]);
+    const bus = await open(prefix);
+    await untilTaken(bus, 'memory.change.v1', [eventOf('o', 1)]);
+    const auditing = await openKafkaBus({ ...optionsFor([server.url], prefix), publishes: ['audit.v1'] });
+    const [event, refused] = [eventOf('o', 2), Promise.withResolvers<void>()];
+    await untilTaken(auditing, 'audit.v1', [event]);
+    await bus.subscribe(
+      'audit.v1',
+      'g',
+      async () => {
+        refused.resolve();
+        throw new Error('never');
+      },
+      never,
+    );
+    await refused.promise;
+    const replayed: unknown[] = [];
+    while ((await bus.replay('audit.v1', 'g', async (one) => void replayed.push(one))) === 0);
+    expect(replayed).toEqual([event]);
+    await Promise.all([bus.close(), auditing.close()]);
+  });
+
+  it.each(NEEDED)('a start without %s says so in one sentence', async (_, missing, sentence) => {
+    const prefix = newPrefix();
+    await grant(
+      prefix,
+      NEEDED.map(([, privilege]) => privilege).filter((privilege) => privilege !== missing),
+    );
+    const error: unknown = await open(prefix)
+      .then((bus) => bus.subscribe('audit.v1', 'g', async () => undefined, never).finally(() => bus.close()))
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StartError);
+    expect((error as StartError).message).toMatch(sentence);
+  });
+});

@@ -1,0 +1,162 @@
+import { Writable } from 'node:stream';
+import pino from 'pino';
+import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
+import { openKafkaBus } from 'platform/events/kafka/bus.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startKafka, type PrivateServer } from '../../../dev-servers/src/private-server.ts';
+import { eventOf } from './event-of.ts';
+import { newPrefix, optionsFor, untilTaken } from './kafka-fixture.ts';
+import { muteProxy, type MuteProxy } from './mute-proxy.ts';
+import { Seen } from './seen.ts';
+
+const TOPIC = 'audit.v1';
+const TIMEOUT_MS = 2_000;
+/** For a machine that stalls. */
+const SLACK_MS = 4_000;
+
+describe('a broker that fails under load', () => {
+  let server: PrivateServer;
+  let proxy: MuteProxy;
+  let bus: EventBus;
+  let logged: Seen<{ msg: string }>;
+  beforeAll(async () => {
+    server = await startKafka();
+    proxy = await muteProxy(server.port);
+    await server.restart({ args: [`advertised.listeners=PLAINTEXT://127.0.0.1:${proxy.port}`] });
+  });
+  beforeEach(async () => {
+    logged = new Seen();
+    const log = pino(new Writable({ write: (line, _, done) => (logged.add(JSON.parse(line)), done()) }));
+    bus = await openKafkaBus({
+      ...optionsFor([`127.0.0.1:${proxy.port}`], newPrefix()),
+      timeoutMs: TIMEOUT_MS,
+      sessionTimeoutMs: 3 * TIMEOUT_MS,
+      log,
+    });
+  });
+  afterEach(() => bus.close());
+  afterAll(async () => {
+    await server.stop();
+    proxy.close();
+  });
+
+  /** Publishes one event after the other, each until it is taken, as the relay does; notes what was refused and how long that took. */
+  function load() {
+    const acknowledged = new Seen<CloudEvent>();
+    const refusals = new Seen<{ error: unknown; afterMs: number }>();
+    let wanted = true;
+    const ended = (async () => {
+      for (let n = 0; wanted; n++) {
+        const event = eventOf(`organization-${n % 7}`, n);
+        for (let taken = false; !taken;) {
+          const from = performance.now();
+          taken = await bus.publish(TOPIC, [event]).then(
+            () => true,
+            (error: unknown) => {
+              refusals.add({ error, afterMs: performance.now() - from });
+              return false;
+            },
+          );
+          if (!taken) await delay(50);
+        }
+        acknowledged.add(event);
+      }
+    })();
+    return {
+      acknowledged,
+      refusals,
+      stop: () => {
+        wanted = false;
+        return ended;
+      },
+    };
+  }
+
+  async function lossless(
+    fail: (refusals: Seen<unknown>) => Promise<void>,
+  ): Promise<{ error: unknown; afterMs: number }[]> {
+    const seen = new Seen<CloudEvent>();
+    await bus.subscribe(TOPIC, 'g', async (event) => seen.add(event), { maxAttempts: 3, retryDelayMs: 10 });
+    const { acknowledged, refusals, stop } = load();
+    await acknowledged.count(100);
+    await seen.count(100);
+    await fail(refusals);
+    const before = acknowledged.items.length;
+    await acknowledged.count(before + 200);
+    await stop();
+    const handled = new Set<string>();
+    await seen.until((items) => {
+      for (const { id } of items.slice(handled.size)) handled.add(id);
+      return items.length >= acknowledged.items.length && acknowledged.items.every(({ id }) => handled.has(id));
+    });
+    const firsts = [...new Map(seen.items.map((event) => [event.id, event])).values()];
+    for (let o = 0; o < 7; o++) {
+      const numbers = firsts
+        .filter(({ organizationid }) => organizationid === `organization-${o}`)
+        .map(({ data }) => data.n as number);
+      expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+    }
+    console.info(
+      `${acknowledged.items.length} acknowledged, ${refusals.items.length} refused, ${handled.size} handled, ${seen.items.length - handled.size} of them again, 0 missing`,
+    );
+    return refusals.items;
+  }
+
+  const unavailable = expect.objectContaining({ reason: 'UNAVAILABLE', headers: { 'Retry-After': '1' } });
+  function expectRefusedInTime(refused: readonly { error: unknown; afterMs: number }[]): void {
+    expect(refused.map(({ error }) => error)).toEqual(refused.map(() => unavailable));
+    expect(Math.max(...refused.map(({ afterMs }) => afterMs))).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+  }
+
+  it('paused: every publish is refused within its time, the next one after the pause works, and nothing acknowledged is lost', async () => {
+    const refused = await lossless(async (refusals) => {
+      await server.pause();
+      await refusals.count(3);
+      server.resume();
+    });
+    expectRefusedInTime(refused);
+  });
+
+  it('hanging, so that it does what it is asked and its answers reach nobody: every publish is refused within its time, and what was done is only done again', async () => {
+    const refused = await lossless(async (refusals) => {
+      proxy.mute();
+      await refusals.count(3);
+      proxy.unmute();
+    });
+    expectRefusedInTime(refused);
+  });
+
+  it('killed and started again: publisher and consumer go on by themselves, and nothing acknowledged is lost', async () => {
+    const refused = await lossless(async (refusals) => {
+      await server.kill();
+      await refusals.count(2);
+      await server.restart();
+    });
+    expectRefusedInTime(refused);
+  });
+
+  it('paused for longer than a consumer is patient: a new one follows, says so, and goes on', async () => {
+    const seen = new Seen<CloudEvent>();
+    await bus.subscribe(TOPIC, 'g', async (event) => seen.add(event), { maxAttempts: 3, retryDelayMs: 10 });
+    await untilTaken(bus, TOPIC, [eventOf('o', 0)]);
+    await seen.count(1);
+    await server.pause();
+    await logged.until((lines) => lines.some(({ msg }) => msg === 'the event consumer ended; a new one follows'));
+    server.resume();
+    const last = eventOf('o', 1);
+    await untilTaken(bus, TOPIC, [last]);
+    await seen.until((items) => items.some(({ id }) => id === last.id));
+  });
+
+  it('paused: a process that stops meanwhile waits for it no longer than its time-outs', async () => {
+    const started = new Seen<CloudEvent>();
+    await bus.subscribe(TOPIC, 'g', async (event) => started.add(event), { maxAttempts: 3, retryDelayMs: 10 });
+    await untilTaken(bus, TOPIC, [eventOf('o', 0)]);
+    await started.count(1);
+    await server.pause();
+    const from = performance.now();
+    await bus.close();
+    expect(performance.now() - from).toBeLessThan(3 * TIMEOUT_MS + SLACK_MS);
+    server.resume();
+  });
+});

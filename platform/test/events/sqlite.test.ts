@@ -1,0 +1,132 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { CloudEvent } from 'platform/events/bus.ts';
+import { openShared } from 'platform/events/sqlite/connection.ts';
+import { eventLog, SCHEMA } from 'platform/events/sqlite/log.ts';
+import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
+import { makeLog } from 'platform/core/log.ts';
+import { StartError } from 'platform/core/start-error.ts';
+import { busSuite } from './bus-suite.ts';
+import { eventOf } from './event-of.ts';
+import { Seen } from './seen.ts';
+
+const log = makeLog('test', 'silent');
+
+busSuite('SQLite', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bus-'));
+  const file = join(folder, 'events.sqlite');
+  return {
+    open: () => openSqliteBus(file, { pollMs: 10, leaseMs: 30_000, log }),
+    child: ['sqlite', file],
+    async deadLetters(topic, group) {
+      using db = new DatabaseSync(file, { readOnly: true });
+      const rows = db.prepare('SELECT event, error FROM dead_letter WHERE topic = ? AND "group" = ?').all(topic, group);
+      return rows.map(({ event, error }) => ({
+        id: (JSON.parse(String(event)) as CloudEvent).id,
+        error: String(error),
+      }));
+    },
+    remove: async () => rmSync(folder, { recursive: true }),
+  };
+});
+
+describe('the event file', () => {
+  const TOPIC = 'audit.v1';
+  let folder: string;
+  let file: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'bus-'));
+    file = join(folder, 'events.sqlite');
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('wakes subscriptions of the same process at once, and stores an event once by its id', async () => {
+    const bus = await openSqliteBus(file, { pollMs: 3_600_000, log });
+    const seen = new Seen<string>();
+    await bus.subscribe(TOPIC, 'g', async ({ id }) => seen.add(id), { maxAttempts: 1, retryDelayMs: 1 });
+    const [one, two] = [eventOf('o', 1), eventOf('o', 2)];
+    await bus.publish(TOPIC, [one]);
+    await seen.count(1);
+    await bus.publish(TOPIC, [one, two]);
+    await seen.count(2);
+    await bus.close();
+    expect(seen.items).toEqual([one.id, two.id]);
+  });
+
+  it('does not stop the event loop while another process writes', async () => {
+    const bus = await openSqliteBus(file, { log });
+    using writer = new DatabaseSync(file);
+    writer.exec('BEGIN IMMEDIATE');
+    let published = false;
+    const publishing = bus.publish(TOPIC, [eventOf('o', 1)]).then(() => {
+      published = true;
+    });
+    let longestTurnMs = 0;
+    for (let turn = 0; turn < 50; turn++) {
+      const from = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      longestTurnMs = Math.max(longestTurnMs, performance.now() - from);
+    }
+    expect(published).toBe(false);
+    expect(longestTurnMs).toBeLessThan(2_000);
+    writer.exec('COMMIT');
+    await publishing;
+    expect(writer.prepare('SELECT count(*) AS n FROM event').get()).toEqual({ n: 1 });
+    await bus.close();
+  });
+
+  it('lets a member whose lease ran out be replaced, and the late one can commit, bury and extend nothing', async () => {
+    const connection = await openShared(file, SCHEMA);
+    const events = eventLog(connection);
+    await events.join(TOPIC, 'g');
+    await events.append(TOPIC, [eventOf('o', 1)], 0);
+    const late = await events.take(TOPIC, 'g', 0, 1_000, 2_000);
+    const [logged] = await events.after(TOPIC, late!.seq, 10);
+    expect(await events.waiting(TOPIC, 'g', 0, 1_999)).toBe(false);
+    expect(await events.take(TOPIC, 'g', 0, 1_999, 3_000)).toBeUndefined();
+    const next = await events.take(TOPIC, 'g', 0, 2_000, 3_000);
+    expect(next).toEqual({ ...late, epoch: late!.epoch + 1 });
+    expect(await events.commit(late!, logged!.seq, 9_000)).toBe(false);
+    expect(await events.bury(late!, logged!, 'Error', '2026-01-01T00:00:00.000Z', 9_000)).toBe(false);
+    expect(await events.extend(late!, 9_000)).toBe(false);
+    expect(connection.db.prepare('SELECT count(*) AS n FROM dead_letter').get()).toEqual({ n: 0 });
+    expect(await events.waiting(TOPIC, 'g', next!.epoch, 2_500)).toBe(true);
+    expect(await events.commit(next!, logged!.seq, 3_500)).toBe(true);
+    expect(await events.waiting(TOPIC, 'g', next!.epoch, 2_500)).toBe(false);
+    connection.db.close();
+  });
+
+  it('forgets events past the retention of their topic in bounded steps, and only those that every group has passed', async () => {
+    const connection = await openShared(file, SCHEMA);
+    const events = eventLog(connection);
+    const count = (): unknown => connection.db.prepare('SELECT count(*) AS n FROM event').get()!.n;
+    const now = 31 * 24 * 3_600_000;
+    await events.join(TOPIC, 'fast');
+    await events.join(TOPIC, 'slow');
+    await events.append(
+      TOPIC,
+      Array.from({ length: 10 }, (_, n) => eventOf('o', n)),
+      0,
+    );
+    const old = await events.after(TOPIC, 0, 10);
+    const pass = async (group: string, seq: number): Promise<boolean> =>
+      events.commit((await events.take(TOPIC, group, 0, 0, 0))!, seq, 0);
+    await pass('fast', old[9]!.seq);
+    await pass('slow', old[6]!.seq);
+    await events.append(TOPIC, [eventOf('o', 10)], now - 1);
+    expect(count()).toBe(9);
+    for (let n = 0; n < 5; n++) await events.append(TOPIC, [eventOf('o', 11 + n)], now);
+    expect((await events.after(TOPIC, 0, 100)).map(({ seq }) => seq)).toEqual([8, 9, 10, 11, 12, 13, 14, 15, 16]);
+    connection.db.close();
+  });
+
+  it('says in one sentence why it cannot be opened', async () => {
+    writeFileSync(file, 'this is no database, and it is long enough for SQLite to see that'.repeat(20));
+    for (const path of [file, join(file, 'below', 'events.sqlite'), folder]) {
+      await expect(openSqliteBus(path, { log })).rejects.toThrow(StartError);
+      await expect(openSqliteBus(path, { log })).rejects.toThrow(/^The event file .* cannot be opened: /);
+    }
+  });
+});

@@ -1,0 +1,101 @@
+import { jest } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { acquireLease, clearLeases, keepLease, LEASES, releaseLease, renewLease } from 'platform/jobs/lease.ts';
+import { openSqliteStore } from 'platform/store/sqlite/store.ts';
+import { update, type OpenStore, type PlatformStore } from 'platform/store/store.ts';
+
+describe('a lease', () => {
+  let folder: string;
+  let open: OpenStore;
+  let platformStore: PlatformStore;
+  let nowMs: number;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'lease-'));
+    open = await openSqliteStore(join(folder, 'a.sqlite'), [LEASES]);
+    nowMs = 1_000_000;
+    platformStore = { ...open.platformStore, now: async () => nowMs };
+  });
+  afterEach(async () => {
+    await open.close();
+    rmSync(folder, { recursive: true });
+  });
+  const acquire = (owner: string) => acquireLease(platformStore, 'sweep', owner, 1000);
+
+  it('has one owner until its time runs out, and a higher epoch with the next', async () => {
+    expect(await acquire('a')).toEqual({ name: 'sweep', owner: 'a', epoch: 1, until: 1_001_000 });
+    nowMs += 999;
+    expect(await acquire('b')).toBeUndefined();
+    nowMs += 1;
+    expect(await acquire('b')).toEqual({ name: 'sweep', owner: 'b', epoch: 2, until: 1_002_000 });
+    expect(await acquire('a')).toBeUndefined();
+  });
+  it('goes to one of many that want it at once, fresh or run out', async () => {
+    const race = async () =>
+      (await Promise.all(['a', 'b', 'c', 'd'].map(acquire))).filter((lease) => lease !== undefined);
+    expect(await race()).toHaveLength(1);
+    nowMs += 1000;
+    await releaseLease(platformStore, (await race())[0]!);
+    const [winner, ...others] = await race();
+    expect(others).toEqual([]);
+    expect(winner!.until).toBe(nowMs + 1000);
+  });
+  it('is renewed by its owner, also late, as long as nobody took it', async () => {
+    const lease = (await acquire('a'))!;
+    nowMs += 5000;
+    expect(await renewLease(platformStore, lease, 1000)).toEqual({ ...lease, until: 1_006_000 });
+    expect(await acquire('a')).toEqual({ ...lease, until: 1_006_000 });
+    nowMs += 1000;
+    const taken = await acquire('b');
+    expect(await renewLease(platformStore, lease, 1000)).toBeUndefined();
+    await releaseLease(platformStore, lease);
+    expect(await platformStore.findOne(LEASES, { _id: 'sweep' })).toEqual({
+      _id: 'sweep',
+      owner: 'b',
+      epoch: taken!.epoch,
+      until: taken!.until,
+    });
+  });
+  it('that is given back, or cleared, is free at once with a higher epoch', async () => {
+    await releaseLease(platformStore, (await acquire('a'))!);
+    expect((await acquire('b'))!.epoch).toBe(2);
+    await clearLeases(platformStore);
+    expect((await acquire('c'))!.epoch).toBe(3);
+  });
+
+  describe('kept through long work', () => {
+    const signalled = (signal: AbortSignal) =>
+      new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+    it('is renewed', async () => {
+      const lease = (await acquireLease(platformStore, 'sweep', 'a', 6_000))!;
+      nowMs += 7;
+      let renewed = () => {};
+      const first = new Promise<void>((resolve) => (renewed = resolve));
+      const watched: PlatformStore = { ...platformStore, apply: (ops) => platformStore.apply(ops).finally(renewed) };
+      jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
+      try {
+        const keeper = keepLease(watched, lease, 6_000);
+        jest.advanceTimersByTime(2_000);
+        await first;
+        expect(await keeper.end()).toEqual({ ...lease, until: lease.until + 7 });
+        expect(keeper.signal.aborted).toBe(false);
+      } finally {
+        jest.useRealTimers();
+      }
+    });
+    it('tells when another took it', async () => {
+      const keeper = keepLease(platformStore, (await acquireLease(platformStore, 'sweep', 'a', 60))!, 60);
+      const told = signalled(keeper.signal);
+      await platformStore.apply([update(LEASES, { _id: 'sweep' }, { set: { owner: 'b' }, increment: { epoch: 1 } })]);
+      await told;
+      expect(await keeper.end()).toBeUndefined();
+    });
+    it('tells when it could not be renewed in its time', async () => {
+      const down: PlatformStore = { ...platformStore, apply: () => Promise.reject(new Error('down')) };
+      const keeper = keepLease(down, (await acquireLease(platformStore, 'sweep', 'a', 30))!, 30);
+      await signalled(keeper.signal);
+      expect(await keeper.end()).toBeUndefined();
+    });
+  });
+});

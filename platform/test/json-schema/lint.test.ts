@@ -1,0 +1,180 @@
+import { compileSchema } from 'platform/json-schema/schema.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+
+const compile = (schema: unknown) => compileSchema(JSON.stringify(schema));
+const messagesOf = (schema: unknown, value: unknown) =>
+  compile(schema)
+    .validate(value)
+    .map(({ path, message }) => `${path} ${message}`);
+const TOO_COSTLY = [' takes more steps to check against the schema than are allowed'];
+
+function refusal(schema: unknown, path?: string): string {
+  try {
+    compileSchema(typeof schema === 'string' ? schema : JSON.stringify(schema), { path });
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.reason !== 'INVALID_SCHEMA') throw error;
+    return error.details.map((detail) => `${detail.path} ${detail.message}`).join('; ');
+  }
+  return 'accepted';
+}
+
+const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
+const object = <T>(count: number, make: (i: number) => [string, T]): Record<string, T> =>
+  Object.fromEntries(many(count, make));
+const nested = (levels: number): unknown => (levels === 0 ? 1 : { c: nested(levels - 1) });
+
+describe('an unsound schema is refused', () => {
+  it.each<[string, unknown, string]>([
+    ['that is not JSON', '{', ' the schema is not JSON'],
+    ['that is not an object', [], ' the schema must be an object'],
+    ['over 64 KiB', { description: 'é'.repeat(33_000) }, ' the schema is larger than 65536 bytes'],
+    [
+      'over 32 levels',
+      { default: JSON.parse(`${'['.repeat(32)}${']'.repeat(32)}`) },
+      ' the schema has more than 32 levels',
+    ],
+    [
+      'of another draft',
+      { $schema: 'http://json-schema.org/draft-04/schema#' },
+      '/$schema only draft 2020-12 and draft-07 are supported',
+    ],
+    [
+      'that breaks its meta-schema',
+      { properties: { a: { type: 'strin' } } },
+      '/properties/a/type must be one of the allowed values; /properties/a/type must be array; /properties/a/type must match a schema in anyOf',
+    ],
+    [
+      'with a remote reference',
+      { $ref: 'http://169.254.169.254/x' },
+      '/$ref a $ref can only lead into the same schema ("#...")',
+    ],
+    [
+      'with a reference to nothing',
+      { items: { $ref: '#/$defs/a' } },
+      '/items/$ref this $ref does not lead to a subschema',
+    ],
+    ['with a reference into data', { default: {}, $ref: '#/default' }, '/$ref this $ref does not lead to a subschema'],
+    ['with a malformed reference', { $ref: '#/%zz' }, '/$ref this $ref is not a well-formed URI fragment'],
+    [
+      'with an $id below its top',
+      { properties: { a: { $id: 'x' } } },
+      '/properties/a/$id only the whole schema can have an $id',
+    ],
+    ['with a dynamic reference', { items: { $dynamicRef: '#a' } }, '/items/$dynamicRef $dynamicRef is not supported'],
+    [
+      'with one anchor twice',
+      { $defs: { a: { $anchor: 'x' }, b: { $anchor: 'x' } } },
+      '/$defs/b/$anchor this $anchor occurs twice',
+    ],
+    [
+      'with look-ahead',
+      { items: { pattern: '^(?=a)b' } },
+      '/items/pattern the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)',
+    ],
+    [
+      'with a back-reference',
+      { patternProperties: { '(a)\\1': {} } },
+      '/patternProperties/(a)\\1 the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)',
+    ],
+    [
+      'with an exploding pattern',
+      { pattern: '((a{30}){30}b){9}' },
+      '/pattern the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)',
+    ],
+    ['with a long program', { pattern: '(ab{300}c{300}){1}(d|e|f){300}' }, '/pattern the patterns repeat too much'],
+    [
+      'with many programs',
+      { allOf: many(20, (i) => ({ pattern: `(a|b|c){190}${i}` })) },
+      '/allOf/17/pattern the patterns repeat too much',
+    ],
+    [
+      'with 5,000 properties',
+      { properties: object(5_000, (i) => [`${i}`, {}]) },
+      '/properties/999 the schema has more than 1000 subschemas',
+    ],
+    [
+      'with more patterns than 200',
+      { properties: object(201, (i) => [`${i}`, { pattern: `^${i}` }]) },
+      '/properties/200/pattern the schema has more than 200 patterns',
+    ],
+    [
+      'with more unicode classes than 50',
+      { pattern: '\\p{L}'.repeat(51) },
+      '/pattern the patterns have more than 50 unicode classes',
+    ],
+    ['with a huge enum', { enum: many(5_000, (i) => i) }, '/enum an enum has more than 1000 values'],
+    ['with too many branches', { anyOf: many(251, () => ({})) }, '/anyOf has more than 250 entries'],
+    ['that refers to itself', { $ref: '#' }, ' references loop here without consuming anything of the value'],
+    [
+      'whose references loop',
+      { $defs: { a: { anyOf: [{ $ref: '#/$defs/b' }] }, b: { $ref: '#/$defs/a' } } },
+      '/$defs/a references loop here without consuming anything of the value',
+    ],
+    [
+      'whose references double at each step',
+      {
+        $defs: object(31, (i) => [
+          `d${i}`,
+          i === 30 ? {} : { allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] },
+        ]),
+      },
+      '/$defs/d19 references make one value be checked more than 5000 times',
+    ],
+  ])('%s', (_name, schema, expected) => expect(refusal(schema)).toBe(expected));
+
+  it('at the place that it has in the request', () => {
+    expect(refusal({ items: { $ref: 'x' } }, '/jsonSchema')).toMatch(/^\/jsonSchema\/items\/\$ref /);
+    expect(refusal({ type: 1 }, '/jsonSchema')).toMatch(/^\/jsonSchema\/type /);
+    expect(refusal('', '/jsonSchema')).toMatch(/^\/jsonSchema the schema/);
+  });
+
+  it.each<[string, unknown]>([
+    ['conditions on names', { dependentRequired: object(60, (i) => [`k${i}`, many(48, (j) => `r${j}`)]) }],
+    ['one long condition on names', { dependentRequired: { a: many(250, (j) => `r${j}`) } }],
+    [
+      'conditions of draft-07',
+      {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        dependencies: object(60, (i) => [`k${i}`, many(48, (j) => `r${j}`)]),
+      },
+    ],
+    ['required names', { properties: object(200, (i) => [`p${i}`, { required: many(10, (j) => `r${j}`) }]) }],
+    [
+      'keywords',
+      {
+        properties: object(300, (i) => [
+          `p${i}`,
+          { type: 'string', minLength: 1, maxLength: 9, minimum: 1, maximum: 9, minItems: 1, maxItems: 9 },
+        ]),
+      },
+    ],
+    ['alternatives', { allOf: many(4, () => ({ oneOf: many(240, (i) => ({ minLength: i, type: 'string' })) })) }],
+    [
+      'long paths',
+      { properties: { ['y'.repeat(3_000)]: { properties: object(100, (i) => [`p${i}`, { type: 'string' }]) } } },
+    ],
+    [
+      'references',
+      {
+        $defs: object(400, (i) => [`d${i}`, { type: 'string' }]),
+        properties: object(400, (i) => [`p${i}`, { $ref: `#/$defs/d${i}` }]),
+      },
+    ],
+  ])('whose code would be long: %s', (_name, schema) => {
+    expect(refusal(schema)).toMatch(
+      / the schema has too many rules: subschemas, keywords, patterns and required names together weigh more than 2400$/,
+    );
+  });
+
+  it('when its code would be too deep for the stack', () => {
+    const chain = {
+      $ref: '#/$defs/d0',
+      $defs: object(450, (i) => [
+        `d${i}`,
+        i === 449 ? { properties: { c: { $ref: '#/$defs/d0' } } } : { $ref: `#/$defs/d${i + 1}` },
+      ]),
+    };
+    if (refusal(chain) === 'accepted') expect(messagesOf(chain, nested(60))).toEqual(TOO_COSTLY);
+    else expect(refusal(chain)).toBe(' the schema is too complex');
+  });
+});

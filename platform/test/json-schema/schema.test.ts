@@ -1,0 +1,408 @@
+import fc from 'fast-check';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { compileSchema } from 'platform/json-schema/schema.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+
+const compile = (schema: unknown) => compileSchema(JSON.stringify(schema));
+const messagesOf = (schema: unknown, value: unknown) =>
+  compile(schema)
+    .validate(value)
+    .map(({ path, message }) => `${path} ${message}`);
+const conforms = (schema: unknown, value: unknown) => compile(schema).validate(value).length === 0;
+const TOO_COSTLY = [' takes more steps to check against the schema than are allowed'];
+
+function refusal(schema: unknown, path?: string): string {
+  try {
+    compileSchema(typeof schema === 'string' ? schema : JSON.stringify(schema), { path });
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.reason !== 'INVALID_SCHEMA') throw error;
+    return error.details.map((detail) => `${detail.path} ${detail.message}`).join('; ');
+  }
+  return 'accepted';
+}
+
+const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
+const object = <T>(count: number, make: (i: number) => [string, T]): Record<string, T> =>
+  Object.fromEntries(many(count, make));
+const nested = (levels: number): unknown => (levels === 0 ? 1 : { c: nested(levels - 1) });
+
+describe('a value checked by its schema', () => {
+  it('is given every violation, as JSON pointers below the place it has in the request', () => {
+    const schema = {
+      type: 'object',
+      required: ['a/b'],
+      properties: { n: { type: 'integer', minimum: 3 }, list: { items: { type: 'string' } } },
+      additionalProperties: false,
+    };
+    expect(
+      compile(schema)
+        .validate({ n: 2.5, list: [1, 'x', 2], 'q~': 1 }, '/content')
+        .toSorted((x, y) => (x.path + x.message < y.path + y.message ? -1 : 1)),
+    ).toEqual([
+      { path: '/content/a~1b', message: 'is required' },
+      { path: '/content/list/0', message: 'must be string' },
+      { path: '/content/list/2', message: 'must be string' },
+      { path: '/content/n', message: 'must be >= 3' },
+      { path: '/content/n', message: 'must be integer' },
+      { path: '/content/q~0', message: 'is not allowed' },
+    ]);
+  });
+
+  it('is given 20 violations at most, however many there are', () => {
+    for (const schema of [
+      { items: { type: 'string' } },
+      { $ref: '#/$defs/l', $defs: { l: { items: { $ref: '#/$defs/s' } }, s: { type: 'string' } } },
+    ]) {
+      expect(compile(schema).validate(many(1_000, (i) => i))).toHaveLength(20);
+    }
+    expect(compile({ items: { type: 'string' } }).validate(many(50_000, () => 1))).toHaveLength(20);
+  });
+
+  it('never learns a const or an enum of the schema, nor is told a value of its own', () => {
+    const found = JSON.stringify(
+      messagesOf(
+        {
+          properties: {
+            a: { const: 'hush1' },
+            b: { enum: ['hush2', { x: 'hush3' }] },
+            c: { not: { const: 'hush4' } },
+            d: { anyOf: [{ const: 'hush5' }] },
+            e: { type: 'integer' },
+            f: { uniqueItems: true },
+          },
+        },
+        { a: 'mine1', b: { x: 'mine2' }, c: 'hush4', d: 'mine3', e: 'mine4', f: ['mine5', 'mine5'] },
+      ),
+    );
+    for (const path of ['/a', '/b', '/c', '/d', '/e', '/f']) expect(found).toContain(`"${path} `);
+    expect(found).not.toMatch(/hush|mine/);
+  });
+
+  it('is left as it was: no defaults, no coercion', () => {
+    const value = { n: '5' };
+    expect(messagesOf({ properties: { n: { type: 'number' }, d: { default: 1 } } }, value)).toEqual([
+      '/n must be number',
+    ]);
+    expect(value).toEqual({ n: '5' });
+  });
+
+  it.each([
+    ['numbers as multiples of decimals', { multipleOf: 0.01 }, [19.99, 1e300], [19.995]],
+    ['length in code points', { minLength: 2, maxLength: 3 }, ['😀😀', 'a😀b'], ['😀', '😀😀😀😀', 'abcd']],
+    [
+      'equal items whatever the order of members',
+      { uniqueItems: true },
+      [
+        [1, '1', [1]],
+        [{ a: 1 }, { a: 2 }],
+      ],
+      [
+        [
+          { a: 1, b: 2 },
+          { b: 2, a: 1 },
+        ],
+        [0, -0],
+      ],
+    ],
+    [
+      'const with members named like methods',
+      { const: JSON.parse('{"valueOf":1,"toString":[2]}') },
+      [JSON.parse('{"toString":[2],"valueOf":1}')],
+      [{}, JSON.parse('{"valueOf":2,"toString":[2]}')],
+    ],
+    [
+      'own members alone',
+      { required: ['toString', 'constructor'] },
+      [JSON.parse('{"toString":1,"constructor":1}')],
+      [{}],
+    ],
+    [
+      'formats',
+      { properties: { m: { format: 'email' }, t: { format: 'date-time' }, x: { format: 'no-such' } } },
+      [{ m: 'a@b.co', t: '2026-01-01T00:00:00Z', x: '?' }],
+      [{ m: 'a' }, { t: 'now' }],
+    ],
+    [
+      'each pattern by itself',
+      { properties: { a: { pattern: '^a' }, b: { pattern: '^b' } } },
+      [{ a: 'a', b: 'b' }],
+      [{ a: 'b' }, { b: 'a' }],
+    ],
+    ['unicode classes in patterns', { pattern: '^\\p{L}+$' }, ['héé'], ['a1']],
+    [
+      'recursion',
+      { properties: { kids: { items: { $ref: '#' } }, n: { type: 'number' } } },
+      [{ kids: [{ kids: [], n: 1 }] }],
+      [{ kids: [{ kids: [{ n: 'x' }] }] }],
+    ],
+    [
+      'references with odd names',
+      { $defs: { 'a/b~c%d é"': { type: 'string' } }, items: { $ref: '#/$defs/a~1b~0c%25d%20%C3%A9%22' } },
+      [['x']],
+      [[1]],
+    ],
+    ['anchors', { $defs: { a: { $anchor: 'here', type: 'string' } }, items: { $ref: '#here' } }, [['x']], [[1]]],
+    ['$id and $ref inside a const', { const: { $id: 'x', $ref: 'http://h/' } }, [{ $id: 'x', $ref: 'http://h/' }], [1]],
+    [
+      '2020-12: prefixItems, unevaluatedProperties',
+      {
+        allOf: [{ $ref: '#/$defs/a' }],
+        $defs: { a: { properties: { a: { prefixItems: [{ type: 'string' }] } } } },
+        unevaluatedProperties: false,
+      },
+      [{ a: ['x', 1] }],
+      [{ b: 1 }, { a: [1] }],
+    ],
+    [
+      'draft-07: items as a list, dependencies, siblings of $ref ignored',
+      {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        items: [{ $ref: '#/definitions/s', maxLength: 1 }],
+        additionalItems: { dependencies: { a: ['b'], c: { required: ['d'] } } },
+        definitions: { s: { type: 'string' } },
+      },
+      [['long', { a: 1, b: 1 }]],
+      [[1], ['x', { a: 1 }], ['x', { c: 1 }]],
+    ],
+    [
+      'unknown keywords as notes',
+      { type: 'object', id: 'x', nullable: true, $async: true, 'x-ui': { $ref: 'http://h/' }, 'x-cost': 'mine' },
+      [{}],
+      [null],
+    ],
+  ])('holds to %s', (_name, schema, valid, invalid) => {
+    for (const value of valid) expect([value, messagesOf(schema, value)]).toEqual([value, []]);
+    for (const value of invalid) expect([value, conforms(schema, value)]).toEqual([value, false]);
+  });
+
+  it('is judged as ajv alone would judge it', () => {
+    const leaf = fc.constantFrom<object | boolean>(
+      true,
+      false,
+      {},
+      { type: 'string' },
+      { type: ['number', 'null'] },
+      { enum: [1, 'a', null] },
+      { const: [1] },
+      { minimum: 1 },
+      { maxLength: 1 },
+      { pattern: '^a' },
+      { required: ['a'] },
+      { uniqueItems: true },
+      { $ref: '#/$defs/x' },
+    );
+    const schemas = fc.letrec<{ schema: object | boolean }>((tie) => {
+      const s = tie('schema');
+      const name = fc.constantFrom('a', 'b');
+      const list = fc.array(s, { minLength: 1, maxLength: 3 });
+      return {
+        schema: fc.oneof(
+          { maxDepth: 3 },
+          leaf,
+          ...[
+            { items: s },
+            { additionalProperties: s },
+            { allOf: list },
+            { anyOf: list },
+            { oneOf: list },
+            { not: s },
+            { if: s, then: s, else: s },
+            { contains: s },
+            { propertyNames: s },
+            {
+              properties: fc.dictionary(name, s),
+              patternProperties: fc.dictionary(fc.constantFrom('^a', 'b$'), s),
+              additionalProperties: s,
+            },
+            { dependentSchemas: fc.dictionary(name, s) },
+            { prefixItems: list, items: s },
+            { allOf: list, unevaluatedProperties: s },
+            { anyOf: list, prefixItems: list, unevaluatedItems: s },
+          ].map((members) => fc.record(members as unknown as Record<string, fc.Arbitrary<object>>)),
+        ),
+      };
+    }).schema;
+    const values = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 3 },
+        fc.constantFrom<unknown>(null, 0, 1, 'a', 'ab', ''),
+        fc.array(tie('value'), { maxLength: 3 }),
+        fc.dictionary(fc.constantFrom('a', 'b', 'ab'), tie('value'), { noNullPrototype: true }),
+      ),
+    })).value;
+    const verdicts = { true: 0, false: 0 };
+    fc.assert(
+      fc.property(schemas, schemas, fc.array(values, { minLength: 5, maxLength: 5 }), (schema, x, samples) => {
+        const whole = {
+          allOf: [schema],
+          $defs: { x: JSON.parse(JSON.stringify(x).replaceAll('#/$defs/x', '#/$defs/y')), y: { type: 'object' } },
+        };
+        const reference = new Ajv2020({ strict: false, ownProperties: true }).compile(whole);
+        const ours = compile(whole);
+        for (const sample of samples) {
+          const verdict = reference(sample);
+          verdicts[`${verdict}`]++;
+          expect(ours.validate(sample).length === 0).toBe(verdict);
+        }
+      }),
+      { numRuns: 200 },
+    );
+    expect(Math.min(verdicts.true, verdicts.false)).toBeGreaterThan(100);
+  });
+});
+
+describe('what a check costs is bounded', () => {
+  it.each<[string, unknown, unknown]>([
+    [
+      'recursion that doubles at each level of the value',
+      { allOf: [{ properties: { c: { $ref: '#' } } }, { properties: { c: { $ref: '#' } } }] },
+      nested(60),
+    ],
+    ['a pattern with a long program on a long text', { pattern: '(?:a?){300}a{300}' }, 'a'.repeat(250_000)],
+    ['many formats on a long text', { allOf: many(200, () => ({ format: 'uri' })) }, `http://x/${'a'.repeat(200_000)}`],
+    [
+      'many scans of a long list',
+      { allOf: many(200, () => ({ contains: { type: 'null' }, minContains: 0 })) },
+      many(100_000, () => 1),
+    ],
+    ['many comparisons of items', { allOf: many(200, () => ({ uniqueItems: true })) }, many(20_000, (i) => ({ i }))],
+    [
+      'many comparisons of objects',
+      { anyOf: many(200, (i) => ({ const: { i } })) },
+      object(20_000, (i) => [`${i}`, i]),
+    ],
+    ['many counts of members', { allOf: many(200, () => ({ minProperties: 1 })) }, object(20_000, (i) => [`${i}`, i])],
+    [
+      'many patterns over many names',
+      { patternProperties: object(200, (i) => [`^p${i}`, { type: 'string' }]) },
+      object(20_000, (i) => [`q${i}`, i]),
+    ],
+    [
+      'names that are not evaluated',
+      {
+        anyOf: many(30, (i) => ({ patternProperties: { [`^q${i}`]: {} } })),
+        unevaluatedProperties: { type: 'number' },
+      },
+      object(20_000, (i) => [`q${i}`, i]),
+    ],
+    ['a pattern of many choices on a long text', { pattern: '^(a+)+$' }, `${'a'.repeat(250_000)}!`],
+    [
+      'many branches over a long list',
+      { items: { anyOf: [...many(240, () => ({ type: 'null' })), { type: 'number' }] } },
+      many(100_000, () => 1),
+    ],
+  ])('%s', (_name, schema, value) => expect(messagesOf(schema, value)).toEqual(TOO_COSTLY));
+
+  it('and leaves room for the largest content against a plain schema', () => {
+    expect(
+      messagesOf(
+        { items: { type: 'number', minimum: 0 } },
+        many(130_000, () => 1),
+      ),
+    ).toEqual([]);
+    expect(
+      messagesOf(
+        { uniqueItems: true },
+        many(20_000, (i) => ({ i })),
+      ),
+    ).toEqual([]);
+    expect(
+      messagesOf(
+        { items: { pattern: '^[a-z0-9-]{36}$' } },
+        many(3_000, () => 'a'.repeat(36)),
+      ),
+    ).toEqual([]);
+    expect(messagesOf({ pattern: '^(a+)+$' }, `${'a'.repeat(100_000)}!`)).toEqual([' must match pattern "^(a+)+$"']);
+    expect(
+      messagesOf(
+        { items: { enum: many(1_000, (i) => `v${i}`) } },
+        many(20_000, () => 'v999'),
+      ),
+    ).toEqual([]);
+  });
+
+  it('and for 256 KiB of ordinary content against 200 properties and a list of thousands', () => {
+    const row = {
+      type: 'object',
+      required: ['id', 'name', 'at', 'amount', 'tags'],
+      additionalProperties: false,
+      properties: {
+        id: { type: 'string', pattern: '^[a-z0-9-]{36}$' },
+        name: { type: 'string', minLength: 1, maxLength: 80 },
+        at: { type: 'string', format: 'date-time' },
+        amount: { type: 'number', minimum: 0 },
+        tags: { type: 'array', uniqueItems: true, items: { enum: ['a', 'b', 'c'] } },
+      },
+    };
+    const schema = {
+      type: 'object',
+      required: many(195, (i) => `p${i}`),
+      properties: {
+        ...object(199, (i) => [`p${i}`, { type: 'string', maxLength: 200 }]),
+        rows: { type: 'array', items: row },
+      },
+      additionalProperties: false,
+    };
+    const content = {
+      ...object(199, (i) => [`p${i}`, `text ${i}`]),
+      rows: many(2_000, (i) => ({
+        id: `0192f3a4-0000-7000-8000-${100_000_000_000 + i}`,
+        name: `row ${i}`,
+        at: '2026-01-01T00:00:00Z',
+        amount: i,
+        tags: ['a', 'c'],
+      })),
+    };
+    expect(JSON.stringify(content).length).toBeGreaterThan(240_000);
+    expect(messagesOf(schema, content)).toEqual([]);
+    content.rows[1_999]!.amount = -1;
+    expect(messagesOf(schema, content)).toEqual(['/rows/1999/amount must be >= 0']);
+  });
+
+  it('and a schema of 450 properties works', () => {
+    const schema = {
+      properties: object(450, (i) => [`p${i}`, { type: 'string', maxLength: 9 }]),
+      required: many(450, (i) => `p${i}`),
+      additionalProperties: false,
+    };
+    expect(
+      messagesOf(
+        schema,
+        object(450, (i) => [`p${i}`, 'x']),
+      ),
+    ).toEqual([]);
+    expect(messagesOf(schema, { ...object(449, (i) => [`p${i}`, i === 9 ? 1 : 'x']), q: 1 }).toSorted()).toEqual([
+      '/p449 is required',
+      '/p9 must be string',
+      '/q is not allowed',
+    ]);
+  });
+});
+
+describe('compiled schemas', () => {
+  it('are remembered by content, so that the same text compiles once, and apart from each other', () => {
+    expect(compileSchema('{"type":"string"}')).toBe(compileSchema('{"type":"string"}'));
+    const a = compile({ $id: 'https://x.test/s', const: 'a' });
+    const b = compile({ $id: 'https://x.test/s', const: 'b' });
+    expect([a.validate('a'), b.validate('b')]).toEqual([[], []]);
+    expect(refusal({ $ref: 'https://x.test/s' })).toMatch(/can only lead into the same schema/);
+  });
+
+  it('are forgotten, oldest use first, when there are too many', () => {
+    const kept = compileSchema('{"const":"kept"}');
+    const dropped = compileSchema('{"const":"dropped"}');
+    for (let i = 0; i < 999; i++) {
+      compileSchema(`{"const":${i}}`);
+      compileSchema('{"const":"kept"}');
+    }
+    expect(compileSchema('{"const":"kept"}')).toBe(kept);
+    expect(compileSchema('{"const":"dropped"}')).not.toBe(dropped);
+  });
+
+  it('pollute no prototype', () => {
+    const schema =
+      '{"properties":{"__proto__":{"type":"object","default":{"polluted":1}},"constructor":{"default":{"prototype":{"polluted":1}}}}}';
+    compileSchema(schema).validate(JSON.parse('{"__proto__":{"polluted":1}}'));
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+});

@@ -1,0 +1,78 @@
+import { JobServiceService } from 'proto/platform/v1/jobs.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { operator, OPERATOR, startProgram } from 'platform/service/testing.ts';
+import type { Program, ServiceStore } from 'platform/service/run.ts';
+import { collection, insert, type Collection } from 'platform/store/store.ts';
+
+interface Person {
+  _id: string;
+  organizationId: string;
+  name: string;
+}
+const OLD = collection<Person>('people', { scope: 'organization' });
+const NEW = collection<Person & { upper: string }>('people', {
+  scope: 'organization',
+  shape: 2,
+  upgrades: { 1: ({ name }: Person) => ({ upper: name.toUpperCase() }) },
+});
+
+type TestProgram = Program<Record<string, never>, ServiceStore>;
+const programWith = (openDeps: TestProgram['openDeps']): TestProgram => ({
+  name: 'memory',
+  config: {},
+  calls: [],
+  openDeps,
+  services: () => [],
+  jobs: () => [],
+});
+
+describe('a service', () => {
+  it('knows its callers however far the time of its store is from the machine', async () => {
+    const twentyMinutesAhead = { now: () => Date.now() + 20 * 60_000 };
+    const running = await startProgram(
+      programWith(({ openStore }) => openStore([])),
+      {},
+      twentyMinutesAhead,
+    );
+    await expect(running.client(JobServiceService, OPERATOR).listJobs({}, running.as(operator()))).resolves.toEqual({
+      jobs: [],
+    });
+    await running.stop();
+  });
+
+  it('of a release with a new shape writes the documents of the former one in it, by a job', async () => {
+    let people = OLD as unknown as Collection<never>;
+    let opened: ServiceStore;
+    const running = await startProgram(programWith(async ({ openStore }) => (opened = await openStore([people]))));
+    const jobs = async () =>
+      (await running.client(JobServiceService, OPERATOR).listJobs({}, running.as(operator()))).jobs.map(
+        ({ name }) => name,
+      );
+    await opened!.store.apply('A', [insert(OLD, { _id: '1', organizationId: 'A', name: 'Ada' })]);
+    expect(await jobs()).toEqual([]);
+    people = NEW;
+    await running.restart();
+    expect(await jobs()).toEqual(['migrate']);
+    await running.runJob('migrate');
+    // in the file, where no read upgrades it
+    expect(await opened!.store.count('A', NEW, { upper: 'ADA' })).toBe(1);
+    await running.stop();
+  });
+
+  it('whose engine fails at the start says so in one sentence', async () => {
+    const cause = new Error('connection 7 timed out\nat some depth');
+    const starting = startProgram(
+      programWith(() =>
+        Promise.reject(new ServiceError('UNAVAILABLE', 'The document store is not available', { cause })),
+      ),
+    );
+    await expect(starting).rejects.toMatchObject({
+      name: 'StartError',
+      message: 'The document store is not available (connection 7 timed out)',
+    });
+  });
+  it('that has a bug at the start shows it', async () => {
+    const bug = new TypeError('x is not a function');
+    await expect(startProgram(programWith(() => Promise.reject(bug)))).rejects.toBe(bug);
+  });
+});

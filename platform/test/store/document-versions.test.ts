@@ -1,0 +1,15 @@
+import { join } from 'node:path';
+import { openSqliteStore } from 'platform/store/sqlite/store.ts';
+import { temporaryFolder } from 'platform/service/testing.ts';
+import { shapesSuite } from './document-versions-suite.ts';
+
+shapesSuite('SQLite', async () => {
+  const folder = temporaryFolder();
+  return {
+    async asRelease(collections, work) {
+      const open = await openSqliteStore(join(folder.path, 'a.sqlite'), collections);
+      return work(open).finally(() => open.close());
+    },
+    dispose: async () => folder.remove(),
+  };
+});

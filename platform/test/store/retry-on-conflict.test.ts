@@ -1,0 +1,64 @@
+import { foundOrMade, persistently, turns } from 'platform/store/retry-on-conflict.ts';
+import { DuplicateKey, ExpectationFailed } from 'platform/store/store.ts';
+
+const alive = new AbortController().signal;
+
+describe('a round of read, check and write', () => {
+  it('is repeated when its batch met a change by another, and not when it failed', async () => {
+    let rounds = 0;
+    expect(
+      await persistently(alive, async () => {
+        if (++rounds < 4) throw new ExpectationFailed(0, 'things');
+        return rounds;
+      }),
+    ).toBe(4);
+    await expect(
+      persistently(alive, async () => {
+        rounds++;
+        throw new Error('broken');
+      }),
+    ).rejects.toThrow('broken');
+    expect(rounds).toBe(5);
+  });
+
+  it('does not begin for a caller that went away while it waited for its turn, or between two rounds', async () => {
+    const inTurn = turns();
+    const gate = Promise.withResolvers<void>();
+    const leaving = new AbortController();
+    let rounds = 0;
+    const round = async (): Promise<void> => {
+      rounds++;
+      leaving.abort();
+      throw new ExpectationFailed(0, 'things');
+    };
+    const first = inTurn('x', () => gate.promise);
+    const [waited, other] = [new AbortController(), inTurn('y', () => persistently(leaving.signal, round))];
+    const gone = inTurn('x', () => persistently(waited.signal, round));
+    const last = inTurn('x', async () => 'last');
+    waited.abort();
+    gate.resolve();
+    await first;
+    for (const refused of [gone, other]) await expect(refused).rejects.toMatchObject({ reason: 'CLIENT_GONE' });
+    expect(await last).toBe('last');
+    expect(rounds).toBe(1);
+  });
+});
+
+describe('what is found or made', () => {
+  it('is the same for all who make it at once', async () => {
+    let there: { by: number } | undefined;
+    const make = (by: number) =>
+      foundOrMade(
+        async () => there,
+        { by },
+        async (first) => {
+          await new Promise(setImmediate);
+          if (there) throw new DuplicateKey('things', ['_id']);
+          there = first;
+        },
+      );
+    const made = await Promise.all([1, 2, 3].map(make));
+    expect(new Set(made).size).toBe(1);
+    expect(await make(4)).toBe(made[0]);
+  });
+});

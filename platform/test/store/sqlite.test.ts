@@ -1,0 +1,190 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { lockFile } from 'platform/store/sqlite/file-lock.ts';
+import { groupCommit } from 'platform/store/sqlite/group-commit.ts';
+import { findSql } from 'platform/store/sqlite/sql.ts';
+import { openSqliteStore } from 'platform/store/sqlite/store.ts';
+import { collection, insert, type Collection, type FindOptions } from 'platform/store/store.ts';
+import { storeSuite } from './store-suite.ts';
+import { COUNTERS, ENTRIES } from './store-writer.ts';
+
+const makeFolder = () => mkdtempSync(join(tmpdir(), 'store-'));
+
+const suiteFolder = makeFolder();
+storeSuite('SQLite', {
+  open: (collections) => openSqliteStore(join(suiteFolder, 'a.sqlite'), collections),
+  empty: async () => rmSync(suiteFolder, { recursive: true }),
+});
+
+describe('a SQLite file', () => {
+  let folder: string;
+  let file: string;
+  beforeEach(() => {
+    folder = makeFolder();
+    file = join(folder, 'deep', 'a.sqlite');
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const startWriter = (round: number) =>
+    spawn(process.execPath, [join(import.meta.dirname, 'store-writer.ts'), file, `${round}`], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+
+  it('killed at random moments, lacks nothing acknowledged and holds no half batch', async () => {
+    const seeded = await openSqliteStore(file, [ENTRIES, COUNTERS]);
+    await seeded.store.apply('A', [insert(COUNTERS, { _id: 'c', organizationId: 'A', total: 0 })]);
+    await seeded.close();
+    const acknowledged: string[] = [];
+    for (let round = 0; round < 5; round++) {
+      const writer = startWriter(round);
+      const enough = 1 + Math.floor(Math.random() * 400);
+      let text = '';
+      await new Promise<void>((closed) => {
+        writer.stdout.on('data', (chunk) => {
+          text += chunk;
+          if (text.split('\n').length > enough) writer.kill('SIGKILL');
+        });
+        writer.on('close', () => closed());
+      });
+      expect(writer.signalCode).toBe('SIGKILL');
+      acknowledged.push(...text.split('\n').slice(0, -1));
+      const { store, close } = await openSqliteStore(file, [ENTRIES, COUNTERS]);
+      const stored = new Set((await store.find('A', ENTRIES, {})).map(({ _id }) => _id));
+      expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
+      expect((await store.findOne('A', COUNTERS, { _id: 'c' }))!.total).toBe(stored.size);
+      await close();
+    }
+    expect(acknowledged.length).toBeGreaterThan(5);
+  });
+
+  it('belongs to one process, until that process ends', async () => {
+    const seeded = await openSqliteStore(file, [ENTRIES, COUNTERS]);
+    await seeded.store.apply('A', [insert(COUNTERS, { _id: 'c', organizationId: 'A', total: 0 })]);
+    await seeded.close();
+    const writer = startWriter(0);
+    const ended = new Promise((resolve) => writer.on('close', resolve));
+    await new Promise((resolve) => writer.stdout.once('data', resolve));
+    writer.stdout.resume();
+    await expect(openSqliteStore(file, [ENTRIES])).rejects.toMatchObject({
+      name: 'StartError',
+      message: `${file} is in use by another process`,
+    });
+    writer.kill('SIGKILL');
+    await ended;
+    await (await openSqliteStore(file, [ENTRIES])).close();
+  });
+
+  it('can be locked again once it is released', () => {
+    const lock = lockFile(file);
+    expect(() => lockFile(file)).toThrow(`${file} is in use by another process`);
+    lock.release();
+    lockFile(file).release();
+  });
+
+  it('in a folder that cannot be written, or that is no database, is one clear sentence', async () => {
+    writeFileSync(
+      join(folder, 'plain'),
+      'not a folder and not a database, but long enough to be read as one'.repeat(20),
+    );
+    await expect(openSqliteStore(join(folder, 'plain', 'x', 'a.sqlite'), [])).rejects.toMatchObject({
+      name: 'StartError',
+      message: expect.stringContaining(`cannot write in the folder ${join(folder, 'plain', 'x')}: `),
+    });
+    await expect(openSqliteStore('/proc/a.sqlite', [])).rejects.toMatchObject({
+      name: 'StartError',
+      message: expect.stringContaining('cannot write in the folder /proc: '),
+    });
+    const plain = join(folder, 'plain');
+    await expect(openSqliteStore(plain, [])).rejects.toMatchObject({
+      name: 'StartError',
+      message: expect.stringContaining(`cannot open ${plain}: `),
+    });
+    lockFile(plain).release();
+  });
+
+  it('finishes what was begun when it closes, and refuses what comes later', async () => {
+    const { store, close } = await openSqliteStore(file, [ENTRIES]);
+    const begun = store.apply('A', [insert(ENTRIES, { _id: '1', organizationId: 'A' })]);
+    await close();
+    await begun;
+    await expect(store.count('A', ENTRIES, {})).rejects.toMatchObject({ reason: 'UNAVAILABLE' });
+    const again = await openSqliteStore(file, [ENTRIES]);
+    expect(await again.store.count('A', ENTRIES, {})).toBe(1);
+    await again.close();
+  });
+
+  it('serves a page, its order and its keyset from one index, without sorting', async () => {
+    type D = { _id: string; organizationId: string; a: string; b: number };
+    const declared = collection<D>('d', {
+      scope: 'organization',
+      indexes: [{ fields: ['a', 'b'] }],
+      platformIndexes: [{ fields: ['b'] }],
+    });
+    await (await openSqliteStore(file, [declared])).close();
+    const db = new DatabaseSync(file);
+    const plan = (filter: object, options: FindOptions<D>) => {
+      const { text, values } = findSql(filter as Record<string, unknown>, options);
+      return db
+        .prepare(`EXPLAIN QUERY PLAN SELECT doc FROM "d" ${text}`)
+        .all(...values)
+        .map(({ detail }) => detail);
+    };
+    const e = '<expr>';
+    const equal = `SEARCH d USING INDEX d(organizationId,a,b,_id) (${e}=? AND ${e}=?`;
+    const a = { organizationId: 'A', a: 'x' };
+    expect(plan(a, { sort: [['b', 'desc']], limit: 20 })).toEqual([`${equal})`]);
+    expect(plan(a, { sort: [['b', 'desc']], after: [3, 'i'], limit: 20 })).toEqual([`${equal} AND ${e}<?)`]);
+    expect(plan({ ...a, b: { gt: 1 } }, { sort: [['b', 'asc']] })).toEqual([`${equal} AND ${e}>?)`]);
+    expect(plan({ b: { lte: 5 } }, { sort: [['b', 'asc']] })).toEqual([`SEARCH d USING INDEX d(b,_id) (${e}<?)`]);
+    db.close();
+  });
+
+  it('keeps a write-ahead log, the declared indexes, and no index that is no longer declared', async () => {
+    type D = { _id: string; organizationId: string; a: string; b: number };
+    const open = async (declared: Collection<D>) => (await openSqliteStore(file, [declared])).close();
+    const inside = <R>(look: (db: DatabaseSync) => R): R => {
+      const db = new DatabaseSync(file);
+      try {
+        return look(db);
+      } finally {
+        db.close();
+      }
+    };
+    const indexes = () =>
+      inside((db) =>
+        db
+          .prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
+          .all()
+          .map(({ name }) => name),
+      );
+    await open(
+      collection<D>('d', {
+        scope: 'organization',
+        indexes: [{ fields: ['a'], unique: true }, { fields: ['a', 'b'] }],
+        platformIndexes: [{ fields: ['b'] }],
+      }),
+    );
+    expect(indexes()).toEqual(['d(b,_id)', 'd(organizationId,a) unique', 'd(organizationId,a,b,_id)']);
+    await open(collection<D>('d', { scope: 'organization', indexes: [{ fields: ['a'] }] }));
+    expect(indexes()).toEqual(['d(organizationId,a,_id)']);
+    expect(inside((db) => db.prepare('PRAGMA journal_mode').get())).toEqual({ journal_mode: 'wal' });
+  });
+});
+
+describe('a group of writes', () => {
+  it('whose transaction the engine refuses is refused as a whole, undone, and the next one works', async () => {
+    const db = new DatabaseSync(':memory:');
+    db.exec('CREATE TABLE t (x TEXT); PRAGMA max_page_count = 50');
+    const { write } = groupCommit(db);
+    const put = (bytes: number) => write(() => db.prepare('INSERT INTO t VALUES (?)').run('x'.repeat(bytes)));
+    const results = await Promise.allSettled([put(10), put(1_000_000), put(10)]);
+    for (const result of results)
+      expect(result).toMatchObject({ status: 'rejected', reason: { reason: 'UNAVAILABLE' } });
+    await put(10);
+    expect(db.prepare('SELECT count(*) AS n FROM t').get()).toEqual({ n: 1 });
+    db.close();
+  });
+});

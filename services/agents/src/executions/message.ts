@@ -1,0 +1,35 @@
+import { codeOf } from 'platform/core/errors.ts';
+import type { AgentExecutionSummary } from 'proto/agents/v1/agents.ts';
+import type { Execution } from './store.ts';
+
+/** An execution without args, output and messages; charge in credits. */
+export function summaryOf(execution: Execution): AgentExecutionSummary {
+  const {
+    _id: id,
+    sessionId,
+    agent,
+    agentVersion,
+    status,
+    error,
+    actor,
+    chargeMicros,
+    steps,
+    createdAt,
+    startedAt,
+    finishedAt,
+  } = execution;
+  return {
+    id,
+    sessionId,
+    agent,
+    agentVersion,
+    status,
+    error: error ? JSON.stringify({ code: codeOf(error.reason), message: error.message }) : undefined,
+    actor: { kind: actor.kind, id: actor.id, name: actor.name },
+    charge: chargeMicros === null ? undefined : chargeMicros / 1e6,
+    usage: steps === null ? undefined : JSON.stringify({ steps }),
+    createdAt,
+    startedAt: startedAt ?? undefined,
+    finishedAt: finishedAt ?? undefined,
+  };
+}

@@ -1,0 +1,153 @@
+import {
+  checkExpression,
+  evaluateExpression,
+  type ExpressionLimits,
+} from '../../../src/runtimes/expression/expression.ts';
+
+const LIMITS: ExpressionLimits = { wallMs: 10_000, maxSteps: 1_000_000, outputBytes: 10_000 };
+const evaluate = (source: string, args: unknown = {}, limits: Partial<ExpressionLimits> = {}) =>
+  evaluateExpression(source, JSON.stringify(args), { ...LIMITS, ...limits }, () => undefined);
+
+describe('the check of an expression', () => {
+  it('accepts what can be evaluated', () => {
+    for (const source of [
+      '{ "total": $sum(items.(price * quantity)) }',
+      '$match(a, /(\\w+)\\s/i)',
+      'a.b.%.c',
+      'x'.repeat(65_536),
+    ])
+      expect([source, checkExpression(source)]).toEqual([source, []]);
+  });
+
+  it.each([
+    ['that does not parse', '{ "a": ', '^Expected "}" before end of expression'],
+    ['nested without end', '('.repeat(30_000), 'nested too deeply'],
+    ['with a pattern that looks ahead', '$match(a, /(?=a)b/)', 'linear time'],
+    ['with a pattern that refers back', 'a[$match(b, /(a)\\1/)].c', 'linear time'],
+    ['of over 65,536 characters', 'x'.repeat(65_537), 'at most 65536 characters'],
+  ])('refuses a source %s, with one sentence', (_what, source, message) => {
+    expect(checkExpression(source)).toEqual([{ path: '', message: expect.stringMatching(message) }]);
+  });
+});
+
+describe('an evaluation', () => {
+  it.each<[string, unknown, string]>([
+    [
+      '{ "t": $sum(items.(p * q)) }',
+      {
+        items: [
+          { p: 2, q: 3 },
+          { p: 1, q: 1 },
+        ],
+      },
+      '{"t":7}',
+    ],
+    ['$', { a: '😀"', b: [null, true, {}, [], 1.5e300] }, '{"a":"😀\\"","b":[null,true,{},[],1.5e+300]}'],
+    ['null', {}, 'null'],
+    ['$match("ab12cd345", /[0-9]+/).match', {}, '["12","345"]'],
+    ['$replace("John Smith", /(\\w+)\\s(\\w+)/, "$2, $1")', {}, '"Smith, John"'],
+    ['$split("a1b22c", /[0-9]+/)', {}, '["a","b","c"]'],
+    ['$contains("ABC", /^b$/im) or $contains("ABC", /b/i)', {}, 'true'],
+    ['[$pad("x", 3), $pad("x", -3, "#"), $pad("xyz", 2), $pad("😀", 3, "ab")]', {}, '["x  ","##x","xyz","😀ab"]'],
+  ])('of %s gives JSON text', async (source, args, outputText) => {
+    expect(await evaluate(source, args)).toEqual({ outcome: 'succeeded', outputText, steps: expect.any(Number) });
+  });
+
+  it('takes the same number of steps every time', async () => {
+    const [one, other] = await Promise.all([1, 2].map(() => evaluate('$sum([1..100].($ * 2))')));
+    expect(one).toEqual(other);
+    expect(one!.steps).toBeGreaterThan(300);
+  });
+
+  it.each([
+    ['an error that its author raised', '$error("no such customer")', /^no such customer$/],
+    ['an assertion that does not hold', '$assert(1 = 2, "not equal")', /^not equal$/],
+    [
+      'a type error',
+      '"a" + 1',
+      /^The left side of the "\+" operator must evaluate to a number \(T2001 at character 5\)$/,
+    ],
+    ['a source that does not parse', '(', /S0203/],
+    ['no output', 'missing.path', /produced no output/],
+    ['a function as output', '{ "f": function($x) { $x } }', /something that is not JSON/],
+    ['a built-in function as output', '[$sum]', /something that is not JSON/],
+    ['a pattern that needs back-tracking', '$match("aab", /(?=a)b/)', /linear time/],
+    ['a pattern that matches nothing', '$match("aaa", /x*/)', /zero length/],
+    ['$eval', '$eval("1")', /\$eval is not available/],
+    ['recursion without end', '($f := function($n) { 1 + $f($n) }; $f(0))', /Stack overflow/],
+    ['a sequence without bounds', '[1..10000000]', /maximum sequence length/],
+    ['arrays that double', '$reduce([1..40], function($x, $y) { $append($x, $x) }, [1])', /maximum sequence length/],
+    ['padding without bounds', '$length($pad("x", 500000000))', /\$pad makes at most/],
+    ['texts that double', '$length($reduce([1..40], function($x, $y) { $x & $x }, "xxxxxxxx"))', /too much at once/],
+    [
+      'an output that is small until it is written',
+      '$reduce([1..60], function($x, $y) { { "a": $x, "b": $x } }, 1)',
+      /larger than 10000 bytes/,
+    ],
+    ['an output of too many levels', '$reduce([1..100], function($x, $y) { { "a": $x } }, 1)', /more than 64 levels/],
+  ])('that ends with %s has failed, and says so without a stack', async (_what, source, message) => {
+    const result = await evaluate(source);
+    expect(result).toEqual({ outcome: 'failed', message: expect.stringMatching(message), steps: expect.any(Number) });
+    expect(JSON.stringify(result)).not.toMatch(/jsonata\.js|at \w+ \(/);
+  });
+
+  it('of a pattern that hangs a back-tracking engine ends', async () => {
+    expect(await evaluate(`$contains("${'a'.repeat(5_000)}!", /^(a+)+$/)`)).toMatchObject({
+      outcome: 'succeeded',
+      outputText: 'false',
+    });
+  });
+
+  it('ends at its limit of steps exactly', async () => {
+    const { steps } = await evaluate('$sum([1..100].($ * 2))');
+    expect(await evaluate('$sum([1..100].($ * 2))', {}, { maxSteps: steps })).toMatchObject({
+      outcome: 'succeeded',
+      steps,
+    });
+    expect(await evaluate('$sum([1..100].($ * 2))', {}, { maxSteps: steps - 1 })).toEqual({
+      outcome: 'failed',
+      message: `The expression takes more than ${steps - 1} steps`,
+      steps: steps - 1,
+    });
+  });
+
+  it('ends at its limit of output exactly, in bytes', async () => {
+    expect(await evaluate('"é€"', {}, { outputBytes: 7 })).toMatchObject({ outcome: 'succeeded' });
+    expect(await evaluate('"é€"', {}, { outputBytes: 6 })).toMatchObject({
+      outcome: 'failed',
+      message: 'The output is larger than 6 bytes',
+    });
+  });
+
+  it('ends at its limit of time, and says its steps as it goes', async () => {
+    const seen: number[] = [];
+    const result = await evaluateExpression(
+      '($f := function($n) { $f($n + 1) }; $f(0))',
+      '{}',
+      { ...LIMITS, wallMs: 2_000, maxSteps: 1e12 },
+      (steps) => seen.push(steps),
+    );
+    expect(result.outcome).toBe('timed_out');
+    expect(seen).toEqual(Array.from({ length: Math.floor(result.steps / 10_000) }, (_, i) => (i + 1) * 10_000));
+    expect(seen.length).toBeGreaterThan(0);
+  });
+
+  it('reaches no prototype and no global', async () => {
+    for (const source of [
+      '$constructor',
+      '$lookup($, "__proto__")',
+      'constructor',
+      '$lookup($, "constructor")',
+      '$process',
+      '$globalThis',
+      '$toString',
+    ]) {
+      expect([source, await evaluate(source)]).toEqual([
+        source,
+        expect.objectContaining({ message: 'The expression produced no output' }),
+      ]);
+    }
+    await evaluate('{ "__proto__": { "polluted": 1 } }');
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+});

@@ -1,0 +1,264 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeLog } from 'platform/core/log.ts';
+import {
+  startRunnerPool,
+  type EvaluationResult,
+  type RunLimits,
+  type RunnerPool,
+} from '../../../src/runtimes/expression/runner-pool.ts';
+import { cpuTicks, environmentOf, folderOf, isRunning, runnersOf, until } from './runner-processes.ts';
+
+const LIMITS: RunLimits = { wallMs: 60_000, maxSteps: 1e12, memoryMb: 64, outputBytes: 1_000_000 };
+const ENDLESS = '($f := function($n) { $f($n + 1) }; $f(0))';
+/** Quadratic inside one built-in function, where JSONata looks at no limit. */
+const HANGING = '$count($distinct([1..99999]))';
+const GREEDY = '[1..50000].{ "a": [1..200] }';
+const SUCCEEDED = { outcome: 'succeeded', outputText: '2', steps: 3, messages: [] };
+
+let pool: RunnerPool;
+const startPool = ({ size = 1, queueLimit = 10, recycleAfter = 500 } = {}) =>
+  (pool = startRunnerPool({ size, queueLimit, recycleAfter, log: makeLog('agents', 'silent') }));
+afterEach(() => pool.stop());
+
+interface Run {
+  args?: unknown;
+  limits?: Partial<RunLimits>;
+  organizationId?: string;
+  signal?: AbortSignal;
+  begun?: () => void;
+}
+const evaluate = (
+  source: string,
+  {
+    args = {},
+    limits = {},
+    organizationId = 'one',
+    signal = new AbortController().signal,
+    begun = () => undefined,
+  }: Run = {},
+): Promise<EvaluationResult> =>
+  pool.evaluate({
+    runtime: { type: 'expression', source },
+    argsText: JSON.stringify(args),
+    limits: { ...LIMITS, ...limits },
+    organizationId,
+    signal,
+    begun,
+  });
+const runners = () => runnersOf(process.pid);
+
+/** The runner of a run that really computes; one that has run before, as what a start takes counts, too. */
+async function computing(): Promise<number> {
+  await until(() => runners().length > 0);
+  const [pid] = runners() as [number];
+  const before = cpuTicks(pid);
+  await until(() => cpuTicks(pid) > before + 50);
+  return pid;
+}
+
+describe('a runner', () => {
+  it('starts when a run needs it, and serves the next run, too', async () => {
+    startPool({ size: 2 });
+    expect(runners()).toEqual([]);
+    expect(await evaluate('1 + 1')).toEqual(SUCCEEDED);
+    const first = runners();
+    expect(first).toHaveLength(1);
+    expect(await evaluate('1 + 1')).toEqual(SUCCEEDED);
+    expect(runners()).toEqual(first);
+  });
+
+  it('has no environment and an empty folder that goes with the pool', async () => {
+    startPool();
+    await evaluate('1');
+    const [pid] = runners() as [number];
+    expect(environmentOf(pid).filter((name) => !name.startsWith('NODE_CHANNEL_'))).toEqual([]);
+    const folder = folderOf(pid);
+    expect(readdirSync(folder)).toEqual([]);
+    await pool.stop();
+    expect([isRunning(pid), existsSync(folder)]).toEqual([false, false]);
+  });
+
+  it('is replaced after its share of runs', async () => {
+    startPool({ recycleAfter: 2 });
+    const seen: number[] = [];
+    for (let run = 0; run < 4; run++) {
+      seen.push((await Promise.all([evaluate('1'), until(() => runners().length === 1).then(() => runners()[0]!)]))[1]);
+    }
+    expect(new Set(seen).size).toBe(2);
+    expect(seen[0]).toBe(seen[1]);
+  });
+
+  it('is replaced by one with the memory that a run may take', async () => {
+    startPool();
+    for (const memoryMb of [64, 16, 512, 64])
+      expect(await evaluate('1 + 1', { limits: { memoryMb } })).toEqual(SUCCEEDED);
+    await until(() => runners().length === 1);
+  });
+
+  it('dies with its parent, also in an endless evaluation', async () => {
+    startPool();
+    const parent = spawn(process.execPath, [join(import.meta.dirname, 'endless-parent.ts')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await new Promise((resolve) => parent.stdout.once('data', resolve));
+    const [runner] = runnersOf(parent.pid!) as [number];
+    const before = cpuTicks(runner);
+    await until(() => cpuTicks(runner) > before + 50);
+    parent.kill('SIGKILL');
+    await until(() => !isRunning(runner));
+  });
+});
+
+describe('a run that must be stopped', () => {
+  it('for its time inside one built-in function has timed out', async () => {
+    startPool();
+    expect(await evaluate(HANGING, { limits: { wallMs: 300 } })).toEqual({ outcome: 'timed_out', steps: 0 });
+  });
+
+  it('for its time between steps has timed out, with its steps, and costs no runner', async () => {
+    startPool();
+    const attempt = async () => {
+      await evaluate('1');
+      await until(() => runners().length === 1);
+      const before = runners();
+      const result = await evaluate(ENDLESS, { limits: { wallMs: 300 } });
+      expect(result).toEqual({ outcome: 'timed_out', steps: expect.any(Number) });
+      await evaluate('1');
+      return { before, after: runners(), steps: (result as { steps: number }).steps };
+    };
+    // a runner that is not heard in time is ended; on a machine that stalls that may happen once, not three times in a row
+    let seen = await attempt();
+    for (let left = 2; left > 0 && seen.after.join() !== seen.before.join(); left--) seen = await attempt();
+    expect(seen.after).toEqual(seen.before);
+    expect(seen.steps).toBeGreaterThan(1_000);
+  });
+
+  it('for its memory has failed', async () => {
+    startPool();
+    expect(await evaluate(GREEDY, { limits: { memoryMb: 16 } })).toEqual({
+      outcome: 'failed',
+      code: 'agent_failed',
+      message: 'The expression takes more than 16 MB of memory',
+      steps: expect.any(Number),
+    });
+  });
+
+  it('for its steps or output has failed', async () => {
+    startPool();
+    expect(await evaluate(ENDLESS, { limits: { maxSteps: 1_000 } })).toEqual({
+      outcome: 'failed',
+      code: 'agent_failed',
+      message: 'The expression takes more than 1000 steps',
+      steps: 1_000,
+    });
+    expect(await evaluate('$join([1..1000].("0123456789"))', { limits: { outputBytes: 1_000 } })).toMatchObject({
+      outcome: 'failed',
+      message: 'The output is larger than 1000 bytes',
+    });
+  });
+
+  it('because its caller left is cancelled, with the steps that are known', async () => {
+    startPool();
+    await evaluate('1');
+    const caller = new AbortController();
+    const run = evaluate(ENDLESS, { signal: caller.signal });
+    const pid = await computing();
+    caller.abort();
+    const result = await run;
+    expect(result).toEqual({ outcome: 'cancelled', steps: expect.any(Number) });
+    expect((result as { steps: number }).steps % 10_000).toBe(0);
+    expect((result as { steps: number }).steps).toBeGreaterThan(0);
+    await until(() => !isRunning(pid));
+  });
+
+  it('because its runner was killed from outside is interrupted', async () => {
+    startPool();
+    await evaluate('1');
+    const run = evaluate(ENDLESS);
+    process.kill(await computing(), 'SIGKILL');
+    expect(await run).toEqual({ outcome: 'interrupted' });
+  });
+
+  it('never begins when its caller left before', async () => {
+    startPool();
+    expect(await evaluate('1', { signal: AbortSignal.abort() })).toEqual({ outcome: 'cancelled', steps: 0 });
+    expect(runners()).toEqual([]);
+  });
+});
+
+describe('the pool', () => {
+  it('answers after every kind of death', async () => {
+    startPool();
+    const caller = new AbortController();
+    const deaths: (() => Promise<unknown>)[] = [
+      () => evaluate(HANGING, { limits: { wallMs: 200 } }),
+      () => evaluate(GREEDY, { limits: { memoryMb: 16 } }),
+      async () => {
+        const run = evaluate(ENDLESS, { signal: caller.signal });
+        caller.abort();
+        await run;
+      },
+      async () => process.kill(runners()[0]!, 'SIGKILL'),
+    ];
+    for (const die of deaths) {
+      await die();
+      expect(await evaluate('1 + 1')).toEqual(SUCCEEDED);
+    }
+    await until(() => runners().length === 1);
+  });
+
+  it('answers a neighbour while a hostile run is going on and while it is being stopped', async () => {
+    startPool({ size: 2 });
+    await evaluate('1');
+    const caller = new AbortController();
+    const hostile = evaluate(HANGING, { signal: caller.signal });
+    await computing();
+    expect(await evaluate('1 + 1', { organizationId: 'two' })).toEqual(SUCCEEDED);
+    caller.abort();
+    expect(
+      await Promise.all([evaluate('1 + 1', { organizationId: 'two' }), evaluate('1 + 1', { organizationId: 'three' })]),
+    ).toEqual([SUCCEEDED, SUCCEEDED]);
+    expect(await hostile).toMatchObject({ outcome: 'cancelled' });
+  });
+
+  it('refuses a run when its queue is full, and takes organizations in turn', async () => {
+    startPool({ queueLimit: 4 });
+    const caller = new AbortController();
+    const first = evaluate(ENDLESS, { signal: caller.signal });
+    const order: string[] = [];
+    const waiting = ['a1', 'a2', 'a3', 'b1'].map((name) =>
+      evaluate('1', { organizationId: name[0]! }).then(() => order.push(name)),
+    );
+    expect(pool.queued).toBe(4);
+    await expect(evaluate('1')).rejects.toMatchObject({ reason: 'QUEUE_FULL', headers: { 'Retry-After': '1' } });
+    caller.abort();
+    await Promise.all([first, ...waiting]);
+    expect(order).toEqual(['a1', 'b1', 'a2', 'a3']);
+    expect(pool.queued).toBe(0);
+  });
+
+  it('forgets a waiting run whose caller leaves', async () => {
+    startPool();
+    const [running, waiting] = [new AbortController(), new AbortController()];
+    const first = evaluate(ENDLESS, { signal: running.signal });
+    const second = evaluate('1', { signal: waiting.signal });
+    const third = evaluate('1 + 1');
+    waiting.abort();
+    expect(await second).toEqual({ outcome: 'cancelled', steps: 0 });
+    expect(pool.queued).toBe(1);
+    running.abort();
+    expect(await first).toMatchObject({ outcome: 'cancelled' });
+    expect(await third).toEqual(SUCCEEDED);
+  });
+
+  it('interrupts what runs and what waits when it stops, and takes no more', async () => {
+    startPool();
+    const runs = [evaluate(ENDLESS), evaluate('1')];
+    await pool.stop();
+    expect(await Promise.all(runs)).toEqual([{ outcome: 'interrupted' }, { outcome: 'interrupted' }]);
+    expect(runners()).toEqual([]);
+    await expect(evaluate('1')).rejects.toMatchObject({ reason: 'UNAVAILABLE' });
+  });
+});

@@ -1,0 +1,204 @@
+import type { Clock } from 'platform/core/clock.ts';
+import { timeOfId } from 'platform/core/ids.ts';
+import type { PlatformStore, Store } from 'platform/store/store.ts';
+import { checkExtend, checkGrant, checkPage, checkRelease, checkReserve, checkSettle } from '../arguments.ts';
+import {
+  EXPIRIES_PER_RESERVE,
+  type ExtendResult,
+  type GrantResult,
+  type Ledger,
+  type LedgerRow,
+  type OpenLedger,
+  type ReleaseResult,
+  type ReserveResult,
+  type SettleResult,
+} from '../ledger.ts';
+import { ledgerMirror, rowOf } from './mirror.ts';
+import { MIRROR_BATCH, mirrorRows } from './mirror-rows.ts';
+import { rebuildLedger } from './rebuild.ts';
+import { openRedisConnection, type RedisOptions } from './connection.ts';
+import { bucketsOf } from './keys.ts';
+import { authorText, redisSteps } from './steps.ts';
+import type { Account, ReservationState } from '../rules.ts';
+import { LostLedger } from './verification.ts';
+
+export interface RedisLedgerOptions extends RedisOptions {
+  retentionMs: number;
+  /** Where the rows go. */
+  store: Store;
+  platformStore: PlatformStore;
+  /** In place of Redis's own time: for tests. */
+  clock?: Clock;
+}
+
+/**
+ * The ledger on Redis: one script call is one step. Redis holds accounts, reservations and the newest rows; the document
+ * store mirrors all rows, and an organization whose Redis data does not continue its mirror is refused until rebuilt.
+ * @throws StartError
+ */
+export async function openRedisLedger(options: RedisLedgerOptions): Promise<OpenLedger> {
+  const { keyPrefix, retentionMs, store, platformStore, log } = options;
+  const connection = await openRedisConnection(options);
+  const mirror = ledgerMirror(store, platformStore);
+  const steps = redisSteps(connection, mirror, options);
+  const buckets = bucketsOf(keyPrefix);
+  const mirrorSome = (organizationId: string): Promise<number> => mirrorRows({ mirror, ...steps }, organizationId);
+
+  /**
+   * Jobs walk over all organizations: one that is refused must not hold up those after it. Where the mirror met a fork, a
+   * verification tells the other replicas of it, whose connections may be as they were.
+   */
+  async function unlessLost<T>(organizationId: string, work: () => Promise<T>, otherwise: T): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof LostLedger)) throw error;
+      steps.doubt(organizationId);
+      const refused = await steps.read(organizationId, { command: 'balance' }).then(
+        () => undefined,
+        (refusal: unknown) => refusal,
+      );
+      if (refused && !(refused instanceof LostLedger)) throw refused;
+      if (!refused) log.error({ organizationId, error: String(error.cause) }, error.message);
+      return otherwise;
+    }
+  }
+
+  const ledger: Ledger = {
+    async grant(organizationId, grant, author) {
+      checkGrant(grant);
+      const { id, amountMicros, note } = grant;
+      const [outcome, ...parts] = await steps.change(organizationId, {
+        command: 'grant',
+        ...grantOf(id),
+        amount: amountMicros,
+        author: authorText(author, note),
+      });
+      return (outcome === 'GRANTED' ? { outcome, account: accountOf(parts) } : { outcome }) as GrantResult;
+    },
+
+    async reserve(organizationId, wanted, author) {
+      checkReserve(wanted);
+      const { id, amountMicros, ttlMs, maxOpen } = wanted;
+      const command = {
+        command: 'reserve',
+        ...reservationOf(id),
+        amount: amountMicros,
+        ttlMs,
+        maxOpen,
+        expiries: EXPIRIES_PER_RESERVE,
+        author: authorText(author),
+      };
+      const [outcome, state, available] = await steps.change(organizationId, command);
+      if (available === undefined) return { outcome } as ReserveResult;
+      return { outcome, ...(state && { state }), availableMicros: Number(available) } as ReserveResult;
+    },
+
+    async extend(organizationId, id, ttlMs) {
+      checkExtend(id, ttlMs);
+      return stateResult(
+        await steps.change(organizationId, { command: 'extend', ...reservationOf(id), ttlMs }),
+      ) as ExtendResult;
+    },
+
+    async settle(organizationId, id, chargeMicros, author) {
+      checkSettle(id, chargeMicros);
+      const [outcome, state, charged, shortfall] = await steps.change(organizationId, {
+        command: 'settle',
+        ...reservationOf(id),
+        amount: chargeMicros,
+        author: authorText(author),
+      });
+      if (outcome !== 'FOUND') return { outcome } as SettleResult;
+      return {
+        outcome,
+        state: state as ReservationState,
+        chargedMicros: Number(charged),
+        shortfallMicros: Number(shortfall),
+      };
+    },
+
+    async release(organizationId, id, author) {
+      checkRelease(id);
+      return stateResult(
+        await steps.change(organizationId, { command: 'release', ...reservationOf(id), author: authorText(author) }),
+      ) as ReleaseResult;
+    },
+
+    expire: (organizationId, limit) =>
+      unlessLost(
+        organizationId,
+        async () => Number((await steps.change(organizationId, { command: 'expire', limit }))[0]),
+        0,
+      ),
+
+    balance: async (organizationId) => accountOf(await steps.read(organizationId, { command: 'balance' })),
+
+    async rows(organizationId, before, limit) {
+      checkPage(before, limit);
+      const newest = (await steps.rowsBefore(organizationId, before || Number.MAX_SAFE_INTEGER, limit)).map(rowOf);
+      const lowest = newest.at(-1)?.sequence ?? (before || Number.MAX_SAFE_INTEGER);
+      if (newest.length === limit || lowest === 1) return newest;
+      return [...newest, ...(await mirror.before(organizationId, lowest, limit - newest.length))];
+    },
+
+    async unrelayed(organizationId, limit): Promise<LedgerRow[]> {
+      await unlessLost(organizationId, () => mirrorSome(organizationId), 0);
+      return mirror.unrelayed(organizationId, limit);
+    },
+
+    acknowledge: mirror.acknowledge,
+
+    rebuild: (organizationId) => rebuildLedger({ mirror, retentionMs, mirrorSome, ...steps }, organizationId),
+  };
+
+  /** A set or sorted set of every bucket: as many members as there is work, whatever the number of organizations. */
+  const inBuckets = async (of: (bucket: (typeof buckets)[number]) => (string | number)[]): Promise<string[]> =>
+    (
+      await connection.attempt(() =>
+        Promise.all(buckets.map((bucket) => connection.command<string[]>(...(of(bucket) as [string])))),
+      )
+    ).flat();
+  const page = (organizations: Iterable<string>, after: string, limit: number): string[] =>
+    [...organizations]
+      .filter((one) => one > after)
+      .sort()
+      .slice(0, limit);
+  const unmirrored = (): Promise<string[]> => inBuckets(({ unmirrored: key }) => ['SMEMBERS', key]);
+
+  return {
+    ledger,
+    platformLedger: {
+      async organizationsDue(after, limit) {
+        const nowMs = await steps.nowMs();
+        return page(await inBuckets(({ due }) => ['ZRANGEBYSCORE', due, '-inf', nowMs]), after, limit);
+      },
+      async organizationsUnrelayed(after, limit) {
+        const [inRedis, inMirror] = await Promise.all([unmirrored(), mirror.organizationsUnrelayed(after, limit)]);
+        return page(new Set([...inRedis, ...inMirror]), after, limit);
+      },
+      // Ended reservations carry an end of their own.
+      forget: async () => 0,
+    },
+    mirroring: {
+      organizationsUnmirrored: async (after, limit) => page(await unmirrored(), after, limit),
+      mirror: (organizationId) =>
+        unlessLost(organizationId, async () => (await mirrorSome(organizationId)) === MIRROR_BATCH, false),
+    },
+    async close() {
+      connection.close();
+    },
+  };
+}
+
+const reservationOf = (id: string) => ({ key: 'reservation' as const, id, madeMs: timeOfId(id) });
+const grantOf = (id: string) => ({ key: 'grant' as const, id, madeMs: timeOfId(id) });
+
+const stateResult = ([outcome, state]: string[]) => (outcome === 'FOUND' ? { outcome, state } : { outcome });
+
+function accountOf(parts: string[]): Account {
+  const [availableMicros, reservedMicros, spentMicros, grantedMicros, openReservations, sequence] = parts.map(
+    Number,
+  ) as [number, number, number, number, number, number];
+  return { availableMicros, reservedMicros, spentMicros, grantedMicros, openReservations, sequence };
+}

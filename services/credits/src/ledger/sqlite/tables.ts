@@ -1,0 +1,151 @@
+import { readFileSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import { statementCache } from 'platform/store/sqlite/ops.ts';
+import type { LedgerRow } from '../ledger.ts';
+import { EMPTY_ACCOUNT, type Account, type ReservationState } from '../rules.ts';
+
+export const SCHEMA = readFileSync(new URL('./tables.sql', import.meta.url), 'utf8');
+
+export interface Reservation {
+  id: string;
+  state: ReservationState;
+  /** null: released before it was reserved. */
+  amountMicros: number | null;
+  chargedMicros: number;
+  shortfallMicros: number;
+  expiresAtMs: number;
+}
+
+const ROW = [
+  'sequence',
+  'kind',
+  'id',
+  'availableDeltaMicros',
+  'reservedDeltaMicros',
+  'spentDeltaMicros',
+  'grantedDeltaMicros',
+  'shortfallMicros',
+  'availableMicros',
+  'reservedMicros',
+  'actor',
+  'requestId',
+  'note',
+  'createdAt',
+] as const satisfies readonly (keyof LedgerRow)[];
+const ACCOUNT = [
+  'availableMicros',
+  'reservedMicros',
+  'spentMicros',
+  'grantedMicros',
+  'openReservations',
+  'sequence',
+] as const satisfies readonly (keyof Account)[];
+const RESERVATION = [
+  'id',
+  'state',
+  'amountMicros',
+  'chargedMicros',
+  'shortfallMicros',
+  'expiresAtMs',
+] as const satisfies readonly (keyof Reservation)[];
+
+/** `INSERT`, or `UPDATE` of all columns but the key. */
+const put = (table: string, key: readonly string[], columns: readonly string[]): string =>
+  `INSERT INTO ${table} (${columns}) VALUES (${columns.map((column) => `:${column}`)})
+   ON CONFLICT (${key}) DO UPDATE SET ${columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`)}`;
+
+const PUT_ACCOUNT = put('ledgerAccounts', ['organizationId'], ['organizationId', ...ACCOUNT]);
+const PUT_RESERVATION = put('ledgerReservations', ['organizationId', 'id'], ['organizationId', ...RESERVATION]);
+const ADD_ROW = `INSERT INTO ledgerRows (organizationId, ${ROW}) VALUES (:organizationId, ${ROW.map((column) => `:${column}`)})`;
+
+export type Tables = ReturnType<typeof tablesOf>;
+
+/** The ledger's three tables in their own words; the caller brings the transaction. */
+export function tablesOf(db: DatabaseSync) {
+  const sql = statementCache(db);
+  const rowsOf = (where: string, ...values: (string | number)[]): LedgerRow[] =>
+    sql(`SELECT ${ROW} FROM ledgerRows WHERE ${where}`)
+      .all(...values)
+      .map((row) => ({ ...row, actor: JSON.parse(row.actor as string) }) as LedgerRow);
+  const organizationsOf = (from: string, ...values: (string | number)[]): string[] =>
+    sql(`SELECT DISTINCT organizationId FROM ${from} ORDER BY organizationId LIMIT ?`)
+      .all(...values)
+      .map((row) => row.organizationId as string);
+
+  return {
+    /** Of the file; `fresh` becomes it where there is none yet. */
+    fileId(fresh: string): string {
+      sql('INSERT INTO ledgerFile (one, id) VALUES (1, ?) ON CONFLICT DO NOTHING').run(fresh);
+      return sql('SELECT id FROM ledgerFile').get()!.id as string;
+    },
+    account(organizationId: string): Account {
+      return {
+        ...EMPTY_ACCOUNT,
+        ...sql(`SELECT ${ACCOUNT} FROM ledgerAccounts WHERE organizationId = ?`).get(organizationId),
+      };
+    },
+    putAccount(organizationId: string, account: Account): void {
+      sql(PUT_ACCOUNT).run({ organizationId, ...account });
+    },
+    addRow(organizationId: string, row: LedgerRow): void {
+      sql(ADD_ROW).run({ organizationId, ...row, actor: JSON.stringify(row.actor) });
+    },
+    rowsBefore: (organizationId: string, before: number, limit: number): LedgerRow[] =>
+      rowsOf('organizationId = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?', organizationId, before, limit),
+    grantOf: (organizationId: string, id: string): LedgerRow | undefined =>
+      rowsOf("organizationId = ? AND id = ? AND kind = 'GRANT'", organizationId, id)[0],
+
+    reservation(organizationId: string, id: string): Reservation | undefined {
+      return sql(`SELECT ${RESERVATION} FROM ledgerReservations WHERE organizationId = ? AND id = ?`).get(
+        organizationId,
+        id,
+      ) as Reservation | undefined;
+    },
+    putReservation(organizationId: string, reservation: Reservation): void {
+      sql(PUT_RESERVATION).run({ organizationId, ...reservation });
+    },
+    due(organizationId: string, nowMs: number, limit: number): Reservation[] {
+      return sql(
+        `SELECT ${RESERVATION} FROM ledgerReservations WHERE organizationId = ? AND state = 'OPEN' AND expiresAtMs <= ? ORDER BY expiresAtMs LIMIT ?`,
+      ).all(organizationId, nowMs, limit) as unknown as Reservation[];
+    },
+    organizationsDue: (after: string, nowMs: number, limit: number): string[] =>
+      organizationsOf(
+        "ledgerReservations WHERE organizationId > ? AND state = 'OPEN' AND expiresAtMs <= ?",
+        after,
+        nowMs,
+        limit,
+      ),
+    /** Ended ones of any organization whose id was made before `madeMs`; gives their number. */
+    forget(madeMs: number, limit: number): number {
+      const ended =
+        "SELECT organizationId, id FROM ledgerReservations WHERE state <> 'OPEN' AND id < ? ORDER BY id LIMIT ?";
+      return Number(
+        sql(`DELETE FROM ledgerReservations WHERE (organizationId, id) IN (${ended})`).run(firstIdOf(madeMs), limit)
+          .changes,
+      );
+    },
+
+    unrelayed: (organizationId: string, limit: number): LedgerRow[] =>
+      rowsOf(
+        'organizationId = ? AND sequence > (SELECT relayedSequence FROM ledgerAccounts WHERE organizationId = ledgerRows.organizationId) ORDER BY sequence LIMIT ?',
+        organizationId,
+        limit,
+      ),
+    organizationsUnrelayed: (after: string, limit: number): string[] =>
+      organizationsOf('ledgerAccounts WHERE organizationId > ? AND relayedSequence < sequence', after, limit),
+    acknowledge(organizationId: string, throughSequence: number): void {
+      sql('UPDATE ledgerAccounts SET relayedSequence = ? WHERE organizationId = ? AND relayedSequence < ?').run(
+        throughSequence,
+        organizationId,
+        throughSequence,
+      );
+    },
+  };
+}
+
+/** Lower than every UUIDv7 of that millisecond, above all earlier ones. */
+function firstIdOf(madeMs: number): string {
+  const digits = Math.max(0, madeMs).toString(16).padStart(12, '0');
+  return `${digits.slice(0, 8)}-${digits.slice(8)}`;
+}

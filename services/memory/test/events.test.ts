@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import type { CloudEvent, Topic } from 'platform/events/bus.ts';
+import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
+import { isUuid } from 'platform/core/ids.ts';
+import { refusalOf, startMemory, type Memory } from './memory.ts';
+
+let memory: Memory;
+// refusals are counted by the minute, and this one does not end
+const startedAt = Date.now();
+beforeAll(async () => {
+  memory = await startMemory({}, { now: () => startedAt });
+});
+afterAll(() => memory.stop());
+
+/** All events of a topic once `count` of them have come. */
+async function eventsOf(topic: Topic, count: number): Promise<CloudEvent[]> {
+  const bus = await openSqliteBus(join(memory.running.folder, 'events.db'));
+  const events: CloudEvent[] = [];
+  let enough = (): void => undefined;
+  const complete = new Promise<void>((resolve) => {
+    enough = resolve;
+  });
+  const subscription = await bus.subscribe(
+    topic,
+    'test',
+    async (event) => {
+      if (events.push(event) === count) enough();
+    },
+    { maxAttempts: 1, retryDelayMs: 10 },
+  );
+  await complete;
+  await subscription.stop();
+  await bus.close();
+  return events;
+}
+
+it('every change leaves as one change event and one audit entry that name the actor, refusals as none of the first, content in neither', async () => {
+  const token = memory.organization({ name: 'nightly import', limits: { memory_types: 1 } });
+  const { organizationId, subject } = token.principal;
+  const actor = { kind: 'server_token', id: subject, name: 'nightly import', via: '' };
+  const type = await token.type({ type: 'Note', jsonSchema: '{}' });
+  await token.putType(type.id, { displayName: 'A note' });
+  const object = await token.object({ typeId: type.id, key: 'k', content: '{"text":"confidential"}' });
+  await token.patchObject(object.id, { content: '{"text":"confidential, too"}' });
+  await token.patchObject(object.id, { key: 'k' });
+  await refusalOf(token.createObject({ typeId: type.id, key: 'k' }));
+  await token.deleteObject(object.id);
+  await refusalOf(token.createType());
+  await refusalOf(token.createType());
+  await token.deleteType(type.id);
+  expect(await memory.running.runJob('refusals')).toEqual({ ran: true, count: 1 });
+  await memory.running.runJob('relay');
+
+  const changes = await eventsOf('memory.change.v1', 6);
+  const ofType = { id: type.id, type: 'Note', version: 1, actor, requestId: expect.any(String) };
+  const ofObject = { id: object.id, typeId: type.id, type: 'Note', key: 'k', actor, requestId: expect.any(String) };
+  expect(changes.map(({ type: name, subject: about, sequence, data }) => [name, about, sequence, data])).toEqual([
+    ['memory.type.created.v1', `types/${type.id}`, 1, { ...ofType, revision: 1 }],
+    ['memory.type.updated.v1', `types/${type.id}`, 2, { ...ofType, revision: 2 }],
+    ['memory.object.created.v1', `objects/${object.id}`, 1, { ...ofObject, revision: 1 }],
+    ['memory.object.updated.v1', `objects/${object.id}`, 2, { ...ofObject, revision: 2 }],
+    ['memory.object.deleted.v1', `objects/${object.id}`, 3, { ...ofObject, revision: 3 }],
+    ['memory.type.deleted.v1', `types/${type.id}`, 3, { ...ofType, revision: 3 }],
+  ]);
+  for (const event of changes) {
+    expect(isUuid(event.id)).toBe(true);
+    expect(event).toMatchObject({ source: '/memory', organizationid: organizationId, partitionkey: organizationId });
+  }
+
+  const audit = await eventsOf('audit.v1', 7);
+  expect(
+    audit.map(({ data }) => [
+      data.action,
+      data.outcome,
+      data.code,
+      data.count,
+      (data.target as { id: string } | null)?.id,
+      data.actor,
+    ]),
+  ).toEqual([
+    ['memory_type.create', 'success', null, 1, type.id, actor],
+    ['memory_type.update', 'success', null, 1, type.id, actor],
+    ['memory_object.create', 'success', null, 1, object.id, actor],
+    ['memory_object.update', 'success', null, 1, object.id, actor],
+    ['memory_object.delete', 'success', null, 1, object.id, actor],
+    ['memory_type.delete', 'success', null, 1, type.id, actor],
+    ['request.refused', 'denied', 'tier_limit', 2, undefined, actor],
+  ]);
+  expect(JSON.stringify([changes, audit])).not.toContain('confidential');
+});

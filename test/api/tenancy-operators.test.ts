@@ -1,0 +1,167 @@
+import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
+import type { CallOptions, ServiceDefinition } from 'platform/rpc/call.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { newId } from 'platform/core/ids.ts';
+import { methodPolicies } from 'platform/rpc/method-options.ts';
+import type { ProcessName } from 'platform/core/processes.ts';
+import { administratorOf, furnish, masked, nobodys, type Belongings } from '../support/tenant-resources.ts';
+import { ROUTES } from '../support/routes.ts';
+import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
+
+type Requests = (theirs: Belongings, mine: Belongings) => object[];
+
+/** How each RPC of operators and administrators can be asked for what is another's; the first request is another thing to its owner. */
+const CASES: Record<string, Requests> = {
+  'agents.ApplyAgent': ({ agent }) => [{ definition: JSON.stringify(expressionAgent(agent, '{ "ran": $ }')) }],
+  'agents.PublishAgent': ({ agent }) => [{ name: agent }, { name: agent, version: 1 }],
+  'agents.RetireAgent': ({ agent }) => [{ name: agent }],
+  'agents.ListAgentVersions': ({ agent }) => [{ name: agent }],
+  'auth.SetUserRoles': ({ email }) => [{ email, roles: [] }],
+  'auth.SetUserGroups': ({ email }) => [{ email, groups: ['g'] }],
+  'auth.RemoveUser': ({ email }) => [{ email }],
+  'auth.AssumeUser': ({ email }) => [{ email }],
+  'auth.CreateServerToken': ({ serverTokenName }) => [{ name: serverTokenName }],
+  'auth.RevokeServerToken': ({ serverTokenId, serverTokenName }) => [
+    { idOrName: serverTokenId },
+    { idOrName: serverTokenName },
+  ],
+};
+/** They list what the organization has and name nothing of it but a place to go on from. */
+const LISTS: Record<string, object> = {
+  'agents.ListAgents': {},
+  'auth.ListUsers': { pageSize: 100, afterEmail: '' },
+  'auth.ListServerTokens': { pageSize: 100, afterId: '' },
+  'auth.ListAuditEntries': { pageSize: 100, beforeId: '', action: '' },
+  'credits.ListLedgerRows': { pageSize: 100, beforeSequence: 0 },
+  'credits.GetBalance': {},
+};
+/** Of the platform, or about organizations themselves; or called by services alone. */
+const ELSEWHERE = [
+  'auth.CreateOrganization',
+  'auth.ListOrganizations',
+  'auth.GetOrganization',
+  'auth.DeactivateOrganization',
+  'auth.ActivateOrganization',
+  'auth.SetOrganizationTier',
+  'platform.ListJobs',
+  'platform.RunJob',
+  'auth.Authenticate',
+  'credits.Reserve',
+  'credits.Extend',
+  'credits.Settle',
+  'credits.Release',
+  // its request names nothing, and the embedded ledger refuses it
+  'credits.RebuildLedger',
+  // tested by themselves below
+  'auth.CreateUser',
+  'credits.Grant',
+];
+const DEFINITIONS: Record<string, ServiceDefinition> = {
+  agents: AgentsServiceService,
+  auth: AuthServiceService,
+  credits: CreditsServiceService,
+};
+
+let stack: Stack;
+let stranger: Tenant;
+let owner: Tenant;
+let mine: Belongings;
+beforeAll(async () => {
+  stack = await startStack();
+  [stranger, owner] = await Promise.all([stack.tenant({ credits: 100 }), stack.tenant({ credits: 100 })]);
+  mine = await furnish(stack, stranger);
+});
+afterAll(() => stack.stop());
+
+const nameOf = (path: string): string => path.replace(/^\/(\w+)\.v1\.\w+\/(\w+)$/, '$1.$2');
+
+/** The answer, or the whole of a refusal, as text. */
+async function outcome(rpc: string, tenant: Tenant, request: object): Promise<{ text: string; refused: boolean }> {
+  const [process, name] = rpc.split('.') as [ProcessName, string];
+  const policy = [...methodPolicies()].find(([path]) => nameOf(path) === rpc)![1];
+  const options: CallOptions = policy.principals.includes('OPERATOR')
+    ? stack.operator.as(tenant.organizationId)
+    : await administratorOf(stack, tenant);
+  const client = stack.operator.client<ServiceDefinition>(DEFINITIONS[process]!, process);
+  const method = `${name[0]!.toLowerCase()}${name.slice(1)}`;
+  try {
+    return {
+      text: JSON.stringify(
+        await (client[method] as (request: object, options: CallOptions) => Promise<object>)(request, options),
+      ),
+      refused: false,
+    };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const { reason, message, details, facts, headers } = error;
+    return { text: JSON.stringify({ reason, message, details, facts, headers }), refused: true };
+  }
+}
+// a token's value is made of chance alone
+const withoutToken = (text: string): string => masked(text).replace(/aks_\w+/g, '<token>');
+
+it('has a case for every RPC without a route', () => {
+  const routed = new Set(ROUTES.map(({ method }) => method.path));
+  const rest = [...methodPolicies().keys()].filter((path) => !routed.has(path)).map(nameOf);
+  expect([...Object.keys(CASES), ...Object.keys(LISTS), ...ELSEWHERE].sort()).toEqual(rest.sort());
+});
+
+it.each(Object.entries(CASES))(
+  "%s answers the same for another organization's name and for one that nobody has",
+  async (rpc, requestsOf) => {
+    const [theirs, none] = [await furnish(stack, owner), nobodys()];
+    const [foreign, random] = [requestsOf(theirs, mine), requestsOf(none, mine)];
+    for (const [index, request] of foreign.entries()) {
+      const [there, nowhere] = [await outcome(rpc, stranger, request), await outcome(rpc, stranger, random[index]!)];
+      if (there.refused)
+        expect([there.text, Object.values(theirs).filter((value) => there.text.includes(value))]).toEqual([
+          nowhere.text,
+          [],
+        ]);
+      else expect(withoutToken(there.text)).toBe(withoutToken(nowhere.text));
+    }
+    // the names are real, and still there for their owner
+    const [own, stranded] = [
+      await outcome(rpc, owner, foreign[0]!),
+      await outcome(rpc, stranger, requestsOf(nobodys(), mine)[0]!),
+    ];
+    expect(withoutToken(own.text)).not.toBe(withoutToken(stranded.text));
+    expect((await owner.request('POST', '/api/agent/run', { agentName: theirs.agent, args: {} })).status).toBe(
+      rpc === 'agents.RetireAgent' ? 404 : 200,
+    );
+  },
+);
+
+it.each(Object.entries(LISTS))("%s shows the organization's own alone", async (rpc, request) => {
+  const theirs = await furnish(stack, owner);
+  const { text, refused } = await outcome(rpc, stranger, request);
+  expect([
+    refused,
+    [...Object.values(theirs), owner.organizationId, owner.administrator].filter((value) => text.includes(value)),
+  ]).toEqual([false, []]);
+});
+
+it("credits.Grant: the id of another organization's grant is a new one here, whatever its amount", async () => {
+  const [here, there] = await Promise.all([stack.tenant(), stack.tenant()]);
+  const id = newId();
+  const credits = stack.operator.client(CreditsServiceService, 'credits');
+  await credits.grant({ id, amountMicros: 5, note: '' }, stack.operator.as(there.organizationId));
+  const { account } = await credits.grant({ id, amountMicros: 7, note: '' }, stack.operator.as(here.organizationId));
+  expect([account?.availableMicros, account?.sequence]).toEqual([7, 1]);
+});
+
+it('auth.CreateUser: a person of another organization joins with the roles and groups given here alone, and stays as they are there', async () => {
+  const { email } = await furnish(stack, owner);
+  const auth = stack.operator.client(AuthServiceService, 'auth');
+  const { user } = await auth.createUser(
+    { email, name: 'New', roles: [], groups: ['here'] },
+    stack.operator.as(stranger.organizationId),
+  );
+  const { users } = await auth.listUsers({ pageSize: 100, afterEmail: '' }, stack.operator.as(owner.organizationId));
+  expect([user, users.find((known) => known.email === email)]).toMatchObject([
+    { email, roles: [], groups: ['here'] },
+    { email, roles: ['admin'], groups: [] },
+  ]);
+});

@@ -1,0 +1,191 @@
+import { furnish, masked, nobodys, type Belongings } from '../support/tenant-resources.ts';
+import { ROUTES } from '../support/routes.ts';
+import { startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+
+interface Probe {
+  path: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+const run = (agentName: string, key?: string): Probe => ({
+  path: '/api/agent/run',
+  body: { agentName, args: {} },
+  headers: key === undefined ? {} : { 'Idempotency-Key': key },
+});
+const at = (path: string, body?: unknown): Probe => ({ path, body });
+const TYPES = '/api/memory/types';
+const OBJECTS = '/api/memory/objects';
+const EXECUTIONS = '/api/agent/executions';
+
+/** How each route can be asked for what is another's; `mine` belongs to who asks. The first probe is another thing to its owner. */
+const CASES: Record<string, (theirs: Belongings, mine: Belongings) => Probe[]> = {
+  'GET /api/agent/run': () => [],
+  'POST /api/agent/run': ({ agent, idempotencyKey }, mine) => [
+    run(agent),
+    run(agent, idempotencyKey),
+    run(mine.agent, idempotencyKey),
+  ],
+  'GET /api/agent/executions': ({ agent, executionId }) => [
+    at(`${EXECUTIONS}?agent=${agent}`),
+    at(`${EXECUTIONS}?agent=${agent}&status=succeeded`),
+    at(`${EXECUTIONS}?cursor=${Buffer.from(executionId).toString('base64url')}`),
+  ],
+  'GET /api/agent/executions/{id}': ({ executionId, objectId, typeId }) =>
+    [executionId, objectId, typeId].map((id) => at(`${EXECUTIONS}/${id}`)),
+  'POST /api/memory/types': ({ type }) => [at(TYPES, { type, jsonSchema: {} })],
+  'GET /api/memory/types': () => [],
+  'GET /api/memory/types/{id}': ({ typeId, objectId }) => [
+    at(`${TYPES}/${typeId}`),
+    at(`${TYPES}/${typeId.toUpperCase()}`),
+    at(`${TYPES}/${objectId}`),
+  ],
+  'PUT /api/memory/types/{path_id}': ({ typeId, type }, mine) => [
+    at(`${TYPES}/${typeId}`, { description: 'x' }),
+    at(`${TYPES}/${typeId}`, { id: typeId, jsonSchema: { type: 'string' } }),
+    at(`${TYPES}/${typeId}`, { type: mine.type }),
+    at(`${TYPES}/${mine.typeId}`, { id: typeId, description: 'x' }),
+    at(`${TYPES}/${mine.typeId}`, { type }),
+  ],
+  'DELETE /api/memory/types/{id}': ({ typeId }) => [at(`${TYPES}/${typeId}`)],
+  'POST /api/memory/objects': ({ typeId, type, key }, mine) => [
+    at(OBJECTS, { typeId, key, content: {} }),
+    at(OBJECTS, { type, key, content: {} }),
+    at(OBJECTS, { typeId, type, key: mine.key, content: {} }),
+    at(OBJECTS, { typeId: mine.typeId, type, key, content: {} }),
+    at(OBJECTS, { typeId: mine.typeId, key, content: {} }),
+  ],
+  'GET /api/memory/objects': ({ typeId, type, key }, mine) =>
+    [
+      `typeId=${typeId}`,
+      `type=${type}`,
+      `key=${key}`,
+      `typeId=${typeId}&key=${mine.key}`,
+      `type=${type}&typeId=${mine.typeId}`,
+    ].map((query) => at(`${OBJECTS}?${query}`)),
+  'GET /api/memory/objects/{id}': ({ objectId, typeId }) => [at(`${OBJECTS}/${objectId}`), at(`${OBJECTS}/${typeId}`)],
+  'PATCH /api/memory/objects/{path_id}': ({ objectId, typeId, type, key }, mine) => [
+    at(`${OBJECTS}/${objectId}`, { content: {} }),
+    at(`${OBJECTS}/${objectId}`, { id: objectId, typeId, type, key, content: {} }),
+    ...[{ id: objectId }, { typeId }, { type }, { key }].map((member) =>
+      at(`${OBJECTS}/${mine.objectId}`, { ...member, content: {} }),
+    ),
+  ],
+  'DELETE /api/memory/objects/{id}': ({ objectId }) => [at(`${OBJECTS}/${objectId}`)],
+};
+
+let stack: Stack;
+let stranger: Tenant;
+let owner: Tenant;
+let mine: Belongings;
+beforeAll(async () => {
+  stack = await startStack();
+  [stranger, owner] = await Promise.all([stack.tenant({ credits: 100 }), stack.tenant({ credits: 100 })]);
+  mine = await furnish(stack, stranger);
+});
+afterAll(() => stack.stop());
+
+const send = (tenant: Tenant, verb: string, { path, body, headers }: Probe) =>
+  tenant.request(verb, path, body, headers);
+
+const VARYING = /^(date|x-request-id|ratelimit.*)$/;
+/** All of a reply but request id, Date, rate headers and which gateway it was; what succeeded also without the ids that were made and the names that were sent. */
+function bytesOf({ origin, status, headers, text, body }: Reply) {
+  const rest = [...headers]
+    .filter(([name]) => !VARYING.test(name))
+    .map(([name, value]) => `${name}: ${masked(value).replaceAll(origin, '<gateway>')}`);
+  return { status, headers: rest, text: status < 400 ? masked(text) : text.replace(body.requestId, '<request id>') };
+}
+
+describe('another organization', () => {
+  it('has a case for every route of the contract', () => {
+    expect(Object.keys(CASES).sort()).toEqual(ROUTES.map(({ name }) => name).sort());
+  });
+
+  it.each(ROUTES)('gets the same answer for what is there and what is not: $name', async ({ name, verb }) => {
+    const probesOf = CASES[name] ?? (() => []);
+    const [theirs, none] = [await furnish(stack, owner), nobodys()];
+    const [foreign, random] = [probesOf(theirs, mine), probesOf(none, mine)];
+    for (const [index, probe] of foreign.entries()) {
+      const replies = [await send(stranger, verb, probe), await send(stranger, verb, random[index]!)] as const;
+      expect({ probe: index, ...bytesOf(replies[0]) }).toEqual({ probe: index, ...bytesOf(replies[1]) });
+      const [{ status, text }] = replies;
+      if (status >= 400) expect(Object.values(theirs).filter((value) => text.includes(value))).toEqual([]);
+    }
+    await expectUntouched(theirs);
+    // the names are real: to their owner the first probe is another thing
+    if (foreign.length > 0)
+      expect(bytesOf(await send(owner, verb, foreign[0]!))).not.toEqual(
+        bytesOf(await send(stranger, verb, probesOf(nobodys(), mine)[0]!)),
+      );
+  });
+
+  async function expectUntouched({ typeId, type, objectId, key, executionId, agent }: Belongings): Promise<void> {
+    const replies = await Promise.all(
+      [`${TYPES}/${typeId}`, `${OBJECTS}/${objectId}`, `${EXECUTIONS}/${executionId}`].map((path) =>
+        owner.request('GET', path),
+      ),
+    );
+    expect(replies.map(({ body }) => body)).toMatchObject([
+      { type, version: 1, description: '', jsonSchema: {} },
+      { key, type, content: { a: 1 }, revision: 1 },
+      { agent, status: 'succeeded' },
+    ]);
+    expect((await owner.request('GET', `${EXECUTIONS}?agent=${agent}`)).body.items).toHaveLength(1);
+  }
+});
+
+describe('lists', () => {
+  it.each(ROUTES.filter(({ verb, template }) => verb === 'GET' && !template.includes('{')))(
+    "show their own and never another organization's: $name",
+    async ({ path }) => {
+      const theirs = await furnish(stack, owner);
+      const [own, strangers] = [await owner.request('GET', path), await stranger.request('GET', path)];
+      const shown = (text: string, belongings: Belongings) =>
+        Object.values(belongings).filter((value) => text.includes(value));
+      expect([shown(own.text, theirs).length > 0, shown(strangers.text, theirs)]).toEqual([true, []]);
+      expect([shown(strangers.text, mine).length > 0, shown(own.text, mine)]).toEqual([true, []]);
+    },
+  );
+
+  it('count their own alone', async () => {
+    const fresh = await stack.tenant();
+    await fresh.request('POST', TYPES, { type: 'T', jsonSchema: {} });
+    await fresh.request('POST', OBJECTS, { type: 'T', key: 'k', content: {} });
+    expect((await fresh.request('GET', `${OBJECTS}?pageSize=1`)).body.total).toBe(1);
+  });
+});
+
+describe('names', () => {
+  it('are free for each organization, for types, keys and agents', async () => {
+    const theirs = await furnish(stack, owner);
+    const { body: type } = await stranger.request('POST', TYPES, { type: theirs.type, jsonSchema: {} });
+    const { status } = await stranger.request('POST', OBJECTS, {
+      type: theirs.type,
+      key: theirs.key,
+      content: { mine: true },
+    });
+    expect([type.id === theirs.typeId, status]).toEqual([false, 201]);
+    const found = (await stranger.request('GET', `${OBJECTS}?type=${theirs.type}&key=${theirs.key}`)).body;
+    expect([found.total, found.items[0].content]).toEqual([1, { mine: true }]);
+  });
+
+  it('an idempotency key of one organization means nothing in another', async () => {
+    const theirs = await furnish(stack, owner);
+    const ask = (tenant: Tenant, agent: string, args: unknown) =>
+      tenant.request(
+        'POST',
+        '/api/agent/run',
+        { agentName: agent, args },
+        { 'Idempotency-Key': theirs.idempotencyKey },
+      );
+    const first = await ask(stranger, mine.agent, { other: 1 });
+    const [repeat, original] = [await ask(stranger, mine.agent, { other: 1 }), await ask(owner, theirs.agent, {})];
+    expect([first.status, first.headers.get('idempotency-replayed'), first.body.output]).toEqual([
+      200,
+      null,
+      { ran: { other: 1 } },
+    ]);
+    expect([repeat.body, original.body.agentExecutionId]).toEqual([first.body, theirs.executionId]);
+  });
+});

@@ -1,0 +1,190 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { methodPolicies } from 'platform/rpc/method-options.ts';
+import { PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+/** Prettier's lines; a table of cases is longer than a rule. */
+const MAX_LINES = { source: 300, test: 450 };
+const SERVICES = ['auth', 'agents', 'memory', 'credits'];
+const FOLDERS = [
+  'platform',
+  ...SERVICES.map((name) => `services/${name}`),
+  'gateway',
+  'admin',
+  'launcher',
+  'dev-servers',
+  'test',
+  'bench',
+];
+
+const files = FOLDERS.flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.includes('node_modules'))
+    .map((file) => `${folder}/${file}`),
+);
+const sources = files.filter((file) => file.includes('/src/'));
+const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const importsOf = (file: string): string[] =>
+  [...textOf(file).matchAll(/^(?:import|export)\b[^'"]*?from '([^']+)'/gms)].map((match) => match[1] as string);
+const resolved = (file: string, specifier: string): string =>
+  specifier.startsWith('.') ? normalize(join(dirname(file), specifier)) : specifier;
+const kebabCase = (name: string): string => name.replace(/(?<!^)([A-Z])/g, '-$1').toLowerCase();
+
+describe('the house', () => {
+  it('keeps files small enough for one idea', () => {
+    expect(
+      files.filter((file) => textOf(file).split('\n').length > MAX_LINES[file.includes('/src/') ? 'source' : 'test']),
+    ).toEqual([]);
+  });
+
+  it('has no file that is named for nothing in particular', () => {
+    expect(files.filter((file) => /(^|\/)(utils?|helpers?|types|constants|common|misc|index)\.ts$/.test(file))).toEqual(
+      [],
+    );
+  });
+
+  it('reads process.env in main.ts alone', () => {
+    expect(sources.filter((file) => !file.endsWith('/src/main.ts') && /process\.env\b/.test(textOf(file)))).toEqual([]);
+  });
+
+  it('imports one way: proto <- platform <- services, gateway, admin, launcher', () => {
+    const wrong = sources
+      .flatMap((file) => importsOf(file).map((specifier) => ({ file, target: resolved(file, specifier) })))
+      .filter(({ file, target }) => {
+        const own = FOLDERS.find((folder) => file.startsWith(`${folder}/`)) as string;
+        if (target.startsWith('platform/') || target.startsWith('proto/')) return false;
+        const inHouse = FOLDERS.some((folder) => target.startsWith(`${folder}/`));
+        return inHouse && !target.startsWith(`${own}/`);
+      });
+    expect(wrong).toEqual([]);
+  });
+
+  it('lets rules.ts import errors, rules and generated types alone', () => {
+    const allowed =
+      /^(platform\/(core\/(errors|ids|principal|canonical-json|clock)|json-schema\/schema)\.ts|proto\/.*|node:(crypto|zlib))$|\/rules\.ts$|tiers\.ts$/;
+    const wrong = sources
+      .filter((file) => file.endsWith('/rules.ts'))
+      .flatMap((file) =>
+        importsOf(file)
+          .map((specifier) => resolved(file, specifier))
+          .filter((target) => !allowed.test(target))
+          .map((target) => `${file} -> ${target}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  it('gives every RPC one handler file and one test file named like it', () => {
+    const missing = [...methodPolicies().keys()].flatMap((path) => {
+      const [, service, rpc] = /^\/(\w+)\.v1\.\w+\/(\w+)$/.exec(path) as unknown as [string, string, string];
+      const folder = service === 'platform' ? 'platform' : `services/${service}`;
+      const name = kebabCase(rpc);
+      const handler =
+        service === 'platform' ||
+        sources.some((file) => file.startsWith(`${folder}/src/`) && file.endsWith(`/${name}.ts`));
+      const test =
+        service === 'platform' ||
+        files.some((file) => file.startsWith(`${folder}/test/`) && file.endsWith(`/${name}.test.ts`));
+      return [...(handler ? [] : [`${folder}: no ${name}.ts`]), ...(test ? [] : [`${folder}: no ${name}.test.ts`])];
+    });
+    expect(missing).toEqual([]);
+  });
+
+  it('keeps the names of RPCs out of the gateway', () => {
+    const names = [...methodPolicies().keys()]
+      .map((path) => path.split('/')[2] as string)
+      .filter((name) => name !== 'Authenticate');
+    const found = sources
+      .filter((file) => file.startsWith('gateway/'))
+      .flatMap((file) =>
+        names
+          .filter((name) =>
+            new RegExp(`\\b${name}\\b|\\.${name[0]?.toLowerCase()}${name.slice(1)}\\(`).test(textOf(file)),
+          )
+          .map((name) => `${file}: ${name}`),
+      );
+    expect(found).toEqual([]);
+  });
+
+  it('declares who may call every RPC', () => {
+    expect(
+      [...methodPolicies()]
+        .filter(([, policy]) => policy.principals.length === 0 || policy.callers.length === 0)
+        .map(([path]) => path),
+    ).toEqual([]);
+  });
+
+  it('lets only these files look across organizations', () => {
+    const calls = /\b(platformStore|platformLedger)\.\w+/;
+    expect(sources.filter((file) => calls.test(textOf(file))).sort()).toEqual(ACROSS_ORGANIZATIONS.toSorted());
+  });
+
+  it('hands the store that looks across organizations to wiring, jobs and these alone', () => {
+    const wiring = /\/(deps|service)\.ts$|\/jobs\/[\w-]+\.ts$/;
+    const named = sources.filter(
+      (file) =>
+        file.startsWith('services/') &&
+        !wiring.test(file) &&
+        /\b(platformStore|PlatformStore|platformLedger|PlatformLedger)\b/.test(textOf(file)),
+    );
+    expect(named.filter((file) => !ACROSS_ORGANIZATIONS.includes(file)).sort()).toEqual(NAME_IT_ONLY.toSorted());
+  });
+
+  it('gives every service the same first files', () => {
+    const missing = SERVICES.flatMap((name) =>
+      ['src/main.ts', 'src/config.ts', 'src/deps.ts', 'src/service.ts', 'README.md'].map(
+        (file) => `services/${name}/${file}`,
+      ),
+    ).filter((file) => !existsSync(join(ROOT, file)));
+    expect(missing).toEqual([]);
+  });
+
+  it('leaves nothing unfinished or silenced in the sources', () => {
+    expect(
+      files.filter(
+        (file) =>
+          !file.endsWith('architecture.test.ts') &&
+          /\b(TODO|FIXME|XXX)\b|@ts-(ignore|nocheck|expect-error)|\bas any\b|\b(it|test|describe)\.(skip|only|todo)\b/.test(
+            textOf(file),
+          ),
+      ),
+    ).toEqual([]);
+  });
+
+  it('knows every proto that it routes', () => {
+    expect(protoFiles().map((file) => existsSync(join(PROTO_ROOT, file)))).not.toContain(false);
+  });
+});
+
+/** The closed list of callers of PlatformStore (and of the ledger's part that looks across organizations). */
+const ACROSS_ORGANIZATIONS: string[] = [
+  // work of every service: outbox, leases, refusals
+  'platform/src/events/relay.ts',
+  'platform/src/jobs/jobs.ts',
+  'platform/src/jobs/lease.ts',
+  'platform/src/events/denials-job.ts',
+  'platform/src/service/run.ts',
+  // the store's time for leases; runs of dead processes; what is past its retention
+  'services/agents/src/deps.ts',
+  'services/agents/src/jobs/reaper.ts',
+  'services/agents/src/jobs/retention.ts',
+  // what is there before an organization is known: organizations themselves, tokens by hash, users by e-mail
+  'services/auth/src/audit/store.ts',
+  'services/auth/src/organizations/store.ts',
+  'services/auth/src/authentication/token-lookup.ts',
+  'services/auth/src/users/store.ts',
+  'services/credits/src/jobs/relay-ledger.ts',
+  'services/credits/src/jobs/sweeper.ts',
+  // the one place of the ledger
+  'services/credits/src/ledger/home.ts',
+  // organizations whose rows are mirrored and not published yet
+  'services/credits/src/ledger/redis/mirror.ts',
+];
+/** These declare the port or say that they do without it. */
+const NAME_IT_ONLY: string[] = [
+  'services/agents/src/executions/run-agent.ts',
+  'services/credits/src/ledger/redis/ledger.ts',
+  'services/credits/src/ledger/sqlite/ledger.ts',
+  'services/credits/src/ledger/ledger.ts',
+  'services/memory/src/counter-shards.ts',
+];

@@ -1,0 +1,125 @@
+import { DatabaseSync } from 'node:sqlite';
+import { join } from 'node:path';
+import type { Admin } from 'kafkajs';
+import { newId } from 'platform/core/ids.ts';
+import { TOPICS, type CloudEvent, type Topic } from 'platform/events/bus.ts';
+import { deadLetterName, groupName, topicName } from 'platform/events/kafka/topics.ts';
+import { plainKafka, withAdmin } from '../../platform/test/events/kafka-fixture.ts';
+import type { Of } from './organization-records.ts';
+import type { Stack } from './stack.ts';
+
+const AUDIT_GROUP = 'auth-audit';
+
+export interface EventRecords {
+  /** Each event once: the port delivers at least once, and consumers go by the id. */
+  events: Record<Topic, CloudEvent[]>;
+  /** The audit consumer has passed all of its topic. */
+  audited: boolean;
+  /** Dead letters. */
+  buried: number;
+}
+
+/** What the event bus holds of the organization, by topic. */
+export const eventsOf = (stack: Stack, of: Of): Promise<EventRecords> =>
+  stack.env.KAFKA_BROKERS ? eventsInKafka(stack, of) : Promise.resolve(eventsInFile(stack, of));
+
+/** The audit consumer has passed all of its topic. */
+export async function isAudited(stack: Stack): Promise<boolean> {
+  if (!stack.env.KAFKA_BROKERS) return eventsInFile(stack, { organizationId: '', token: '' }).audited;
+  return withAdmin(brokersOf(stack), (admin) => auditedIn(admin, stack));
+}
+
+const brokersOf = ({ env }: Stack): string[] => (env.KAFKA_BROKERS as string).split(',');
+
+async function auditedIn(admin: Admin, { env }: Stack): Promise<boolean> {
+  const prefix = env.KAFKA_TOPIC_PREFIX ?? '';
+  const topic = topicName(prefix, 'audit.v1');
+  const ends = await admin.fetchTopicOffsets(topic);
+  const [committed] = await admin.fetchOffsets({
+    groupId: groupName(prefix, 'audit.v1', AUDIT_GROUP),
+    topics: [topic],
+  });
+  return ends.every(
+    ({ partition, high }) =>
+      Number(high) === 0 ||
+      Number(committed?.partitions.find((one) => one.partition === partition)?.offset) >= Number(high),
+  );
+}
+
+function eventsInFile({ folder }: Stack, { organizationId }: Of): EventRecords {
+  const db = new DatabaseSync(join(folder, 'events.db'), { readOnly: true, timeout: 5_000 });
+  try {
+    const rows = db
+      .prepare(`SELECT topic, event FROM event WHERE event ->> 'organizationid' = ? ORDER BY seq`)
+      .all(organizationId) as { topic: Topic; event: string }[];
+    const left = db
+      .prepare(
+        `SELECT count(*) AS n FROM event WHERE topic = 'audit.v1' AND seq > (SELECT seq FROM progress WHERE topic = 'audit.v1' AND "group" = '${AUDIT_GROUP}')`,
+      )
+      .get();
+    const buried = db.prepare('SELECT count(*) AS n FROM dead_letter').get();
+    return {
+      events: byTopic(rows.map(({ topic, event }) => [topic, event])),
+      audited: left?.n === 0,
+      buried: Number(buried?.n),
+    };
+  } finally {
+    db.close();
+  }
+}
+
+const eventsInKafka = (stack: Stack, { organizationId }: Of): Promise<EventRecords> =>
+  withAdmin(brokersOf(stack), async (admin) => {
+    const prefix = stack.env.KAFKA_TOPIC_PREFIX ?? '';
+    const ends = new Map(
+      await Promise.all(
+        TOPICS.map(async (topic) => [topic, await admin.fetchTopicOffsets(topicName(prefix, topic))] as const),
+      ),
+    );
+    const audited = await auditedIn(admin, stack);
+    const letters = await Promise.all(TOPICS.map((topic) => admin.fetchTopicOffsets(deadLetterName(prefix, topic))));
+    const found: [Topic, string][] = [];
+    const left = new Map(
+      [...ends].flatMap(([topic, partitions]) =>
+        partitions
+          .filter(({ low, high }) => Number(high) > Number(low))
+          .map(({ partition, high }) => [`${prefix}${topic}/${partition}`, Number(high)]),
+      ),
+    );
+    const groupId = `reader-${newId()}`;
+    const consumer = plainKafka(brokersOf(stack)).consumer({ groupId, maxWaitTimeInMs: 100 });
+    const read = Promise.withResolvers<void>();
+    await consumer.connect();
+    await consumer.subscribe({ topics: TOPICS.map((topic) => prefix + topic), fromBeginning: true });
+    await consumer.run({
+      autoCommit: false,
+      async eachMessage({ topic, partition, message }) {
+        const event = String(message.value);
+        if ((JSON.parse(event) as CloudEvent).organizationid === organizationId)
+          found.push([topic.slice(prefix.length) as Topic, event]);
+        if (Number(message.offset) + 1 >= (left.get(`${topic}/${partition}`) ?? Infinity))
+          left.delete(`${topic}/${partition}`);
+        if (left.size === 0) read.resolve();
+      },
+    });
+    if (left.size > 0) await read.promise;
+    await consumer.disconnect();
+    await admin.deleteGroups([groupId]);
+    return { events: byTopic(found), audited, buried: letters.flat().reduce((sum, { high }) => sum + Number(high), 0) };
+  });
+
+function byTopic(found: readonly [Topic, string][]): Record<Topic, CloudEvent[]> {
+  const events: Record<Topic, CloudEvent[]> = {
+    'agent.execution.v1': [],
+    'audit.v1': [],
+    'credits.ledger.v1': [],
+    'memory.change.v1': [],
+  };
+  const seen = new Set<string>();
+  for (const [topic, text] of found) {
+    const event = JSON.parse(text) as CloudEvent;
+    if (!seen.has(event.id)) events[topic].push(event);
+    seen.add(event.id);
+  }
+  return events;
+}

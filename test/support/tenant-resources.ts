@@ -1,0 +1,76 @@
+import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { newId } from 'platform/core/ids.ts';
+import { expressionAgent, type Stack, type Tenant } from './stack.ts';
+
+/** Everything under whose id, name or key an organization's resources can be asked for. */
+export interface Belongings {
+  typeId: string;
+  type: string;
+  objectId: string;
+  key: string;
+  agent: string;
+  executionId: string;
+  idempotencyKey: string;
+  email: string;
+  serverTokenId: string;
+  serverTokenName: string;
+}
+
+/** Names of the same form that nobody has. */
+export const nobodys = (): Belongings => ({
+  typeId: newId(),
+  type: `Type-${newId()}`,
+  objectId: newId(),
+  key: `key-${newId()}`,
+  agent: `agent-${newId()}`,
+  executionId: newId(),
+  idempotencyKey: newId(),
+  email: `${newId()}@example.com`,
+  serverTokenId: newId(),
+  serverTokenName: `token-${newId()}`,
+});
+
+/** Gives the organization one of each, under names of its own. */
+export async function furnish(stack: Stack, tenant: Tenant): Promise<Belongings> {
+  const { operator } = stack;
+  const names = nobodys();
+  const { type, key, agent, idempotencyKey, email, serverTokenName } = names;
+  const asOperator = () => operator.as(tenant.organizationId);
+  const [agents, auth] = [operator.client(AgentsServiceService, 'agents'), operator.client(AuthServiceService, 'auth')];
+  await agents.applyAgent({ definition: JSON.stringify(expressionAgent(agent, '{ "ran": $ }')) }, asOperator());
+  await agents.publishAgent({ name: agent, version: undefined }, asOperator());
+  await auth.createUser({ email, name: 'Member', roles: ['admin'], groups: [] }, asOperator());
+  const { serverToken } = await auth.createServerToken(
+    { name: serverTokenName, expiresAt: undefined },
+    await administratorOf(stack, tenant),
+  );
+  const {
+    body: { id: typeId },
+  } = await tenant.request('POST', '/api/memory/types', { type, jsonSchema: {} });
+  const {
+    body: { id: objectId },
+  } = await tenant.request('POST', '/api/memory/objects', { typeId, key, content: { a: 1 } });
+  const {
+    body: { agentExecutionId: executionId },
+  } = await tenant.request(
+    'POST',
+    '/api/agent/run',
+    { agentName: agent, args: {} },
+    { 'Idempotency-Key': idempotencyKey },
+  );
+  return { ...names, typeId, objectId, executionId, serverTokenId: serverToken!.id };
+}
+
+/** Options of a call as the organization's security administrator. */
+export async function administratorOf({ operator }: Stack, { administrator, organizationId }: Tenant) {
+  const { principal } = await operator
+    .client(AuthServiceService, 'auth')
+    .assumeUser({ email: administrator }, operator.as(organizationId));
+  return operator.asPrincipal(principal!);
+}
+
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
+/** Text in which ids and times are alike, names of belongings included as they are made of ids. */
+export const masked = (text: string): string => text.replace(UUID, '<id>').replace(TIME, '<time>');
