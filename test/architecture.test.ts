@@ -158,7 +158,7 @@ describe('the house', () => {
 
 /** The closed list of callers of PlatformStore (and of the ledger's part that looks across organizations). */
 const ACROSS_ORGANIZATIONS: string[] = [
-  // work of every service: outbox, leases, refusals
+  // work of every service: outbox, leases, denials
   'platform/src/events/relay.ts',
   'platform/src/jobs/jobs.ts',
   'platform/src/jobs/lease.ts',

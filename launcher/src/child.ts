@@ -21,8 +21,8 @@ export interface Part {
 export const mainFileOf = (part: Part): string => join(REPOSITORY, part.folder, 'src/main.ts');
 
 /** A part ended before it was ready; `faults` are its own sentences, none when it died or wrote a stack. */
-export class PartEnded extends Error {
-  override readonly name = 'PartEnded';
+export class ProcessEndedError extends Error {
+  override readonly name = 'ProcessEndedError';
   readonly part: string;
   readonly faults: readonly string[];
   constructor(part: string, cause: string, faults: readonly string[]) {
@@ -34,7 +34,7 @@ export class PartEnded extends Error {
 
 /** One life of a part. */
 interface Life {
-  /** host:port; rejects with PartEnded when it ends before that. */
+  /** host:port; rejects with ProcessEndedError when it ends before that. */
   ready: Promise<string>;
   /** How it ended and for how long it was ready. */
   ended: Promise<{ cause: string; healthy: boolean }>;
@@ -42,7 +42,7 @@ interface Life {
 }
 
 export interface SupervisedChild {
-  /** host:port, once the first life is ready; rejects with PartEnded. From then on it is started again whenever it dies. */
+  /** host:port, once the first life is ready; rejects with ProcessEndedError. From then on it is started again whenever it dies. */
   ready: Promise<string>;
   /** Lets it drain; one that does not end in its time is killed. */
   stop(): Promise<void>;
@@ -61,7 +61,7 @@ export function superviseChild(part: Part, env: NodeJS.ProcessEnv, say: (line: s
       life = begin(part, env);
       life.ready.then(
         () => say(`${part.name} is back`),
-        ({ faults }: PartEnded) => faults.forEach((fault) => say(`${part.name}: ${fault}`)),
+        ({ faults }: ProcessEndedError) => faults.forEach((fault) => say(`${part.name}: ${fault}`)),
       );
     }
   };
@@ -96,7 +96,7 @@ function begin(part: Part, env: NodeJS.ProcessEnv): Life {
     ready.resolve(told.ready);
   });
   const ended = endOf(child).then((cause) => {
-    ready.reject(new PartEnded(part.name, cause, faults));
+    ready.reject(new ProcessEndedError(part.name, cause, faults));
     return { cause, healthy: Date.now() - readyAt > HEALTHY_MS };
   });
   return {

@@ -6,7 +6,7 @@ import { whenParentEnds } from 'platform/service/parent.ts';
 import { commonConfig } from 'platform/service/process.ts';
 import { PROCESSES } from 'platform/core/processes.ts';
 import { StartError } from 'platform/core/start-error.ts';
-import { superviseChild, type Part, type PartEnded, type SupervisedChild } from './child.ts';
+import { superviseChild, type Part, type ProcessEndedError, type SupervisedChild } from './child.ts';
 import { claimDataFolder } from './data-folder.ts';
 import { addressesOf, reachable } from './environment.ts';
 import { helpOf } from './help.ts';
@@ -75,7 +75,7 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   if (seeded) markSeeded(DATA_DIR);
 }
 
-/** @returns the gateway's host:port. @throws AggregateError of every PartEnded: who starts it hears of all faults at once */
+/** @returns the gateway's host:port. @throws AggregateError of every ProcessEndedError: who starts it hears of all faults at once */
 async function allReady(): Promise<string> {
   const outcomes = await Promise.allSettled(
     children.map(async ({ ready }, i) => {
@@ -84,7 +84,9 @@ async function allReady(): Promise<string> {
       return address;
     }),
   );
-  const ended = outcomes.filter((outcome) => outcome.status === 'rejected').map(({ reason }) => reason as PartEnded);
+  const ended = outcomes
+    .filter((outcome) => outcome.status === 'rejected')
+    .map(({ reason }) => reason as ProcessEndedError);
   if (ended.length > 0) throw new AggregateError(ended);
   return (outcomes[0] as PromiseFulfilledResult<string>).value;
 }

@@ -1,4 +1,4 @@
-import type { PartEnded } from './child.ts';
+import type { ProcessEndedError } from './child.ts';
 import type { Seeded } from './seed.ts';
 
 export const HELP = `npm start: runs the gateway and the four services on embedded engines, one SQLite file each, or on the servers that
@@ -64,7 +64,7 @@ export function faultsOf(error: unknown): string[] {
   if (!(error instanceof AggregateError))
     return [`The start failed: ${error instanceof Error ? error.message : String(error)}`];
   const parts = new Map<string, string[]>();
-  for (const { part, message, faults } of error.errors as PartEnded[]) {
+  for (const { part, message, faults } of error.errors as ProcessEndedError[]) {
     for (const fault of faults.length > 0 ? faults : [message]) parts.set(fault, [...(parts.get(fault) ?? []), part]);
   }
   return [...parts].map(([fault, names]) => `${names.join(', ')}: ${fault}`);

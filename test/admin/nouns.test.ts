@@ -79,12 +79,12 @@ describe('the admin command line, noun by noun', () => {
 
   it('token: refused to a user without security_admin, and to an operator alone', async () => {
     await printed(on('user create eve@acme.example --role admin'));
-    const refusals = await Promise.all(
+    const denials = await Promise.all(
       ['token create mine', 'token list', 'token revoke mine'].map((words) =>
         sentence(on(`--as eve@acme.example ${words}`)),
       ),
     );
-    expect(refusals).toEqual(Array(3).fill('Security administrator required'));
+    expect(denials).toEqual(Array(3).fill('Security administrator required'));
     expect(await sentence(on('token list'), 2)).toBe('Server tokens belong to a security administrator: --as <email>');
     expect(await printed(asAda('token list'))).not.toContain('mine');
   });
@@ -168,7 +168,7 @@ describe('the admin command line, noun by noun', () => {
   });
 
   it('audit: has every change with its actor, newest first, one action alone when asked', async () => {
-    await printed(admin('job run refusals'));
+    await printed(admin('job run denials'));
     interface Entry {
       action: string;
       outcome: string;
@@ -190,11 +190,11 @@ describe('the admin command line, noun by noun', () => {
       all.filter(({ outcome }) => outcome === 'denied'),
       all.filter(({ outcome }) => outcome !== 'denied'),
     ];
-    const refusals = Map.groupBy(
+    const denials = Map.groupBy(
       denied.flatMap((entry) => Array<string>(entry.count).fill(actorOf(entry))),
       (actor) => actor,
     );
-    expect(Object.fromEntries(Array.from(refusals, ([actor, { length }]) => [actor, length]))).toEqual({
+    expect(Object.fromEntries(Array.from(denials, ([actor, { length }]) => [actor, length]))).toEqual({
       'server_token nightly': 1,
       [`user eve@acme.example via ${OPERATOR}`]: 3,
     });

@@ -92,7 +92,7 @@ describe('POST /api/agent/run', () => {
 
     it('is in the audit trail', async () => {
       await run(poor, 'dear');
-      await stack.runJob('agents', 'refusals');
+      await stack.runJob('agents', 'denials');
       const auth = stack.operator.client(AuthServiceService, 'auth');
       const codes = await eventually(async () => {
         const { entries } = await auth.listAuditEntries(

@@ -160,7 +160,7 @@ describe('403', () => {
 });
 
 describe('the audit trail', () => {
-  it('has the refusals of a known token, counted', async () => {
+  it('has the denials of a known token, counted', async () => {
     const starter = await stack.tenant({ tier: 'starter' });
     await Promise.all(Array.from({ length: 3 }, () => starter.request('GET', '/api/agent/run')));
     const { value: token } = await auth().createServerToken(
@@ -169,7 +169,7 @@ describe('the audit trail', () => {
     );
     await auth().revokeServerToken({ idOrName: 'lost' }, await asUser(starter));
     await Promise.all(Array.from({ length: 2 }, () => ask(bearing(token))));
-    await stack.runJob('auth', 'refusals');
+    await stack.runJob('auth', 'denials');
     const found = await eventually(async () => {
       const { entries } = await auth().listAuditEntries(
         { pageSize: 100, beforeId: '', action: '' },

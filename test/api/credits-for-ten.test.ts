@@ -63,14 +63,14 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
     for (const { status, charge } of executions) expect({ status, charge }).toEqual({ status: 'succeeded', charge: 1 });
   });
 
-  it('the audit trail has the refusals with their count', async () => {
-    await stack.runJob('agents', 'refusals');
+  it('the audit trail has the denials with their count', async () => {
+    await stack.runJob('agents', 'denials');
     await stack.runJob('agents', 'relay');
     await eventually(async () => (await eventsOf(stack, tenant)).audited);
-    const refusals = await auditTrailOf(stack, tenant, 'request.refused');
+    const denials = await auditTrailOf(stack, tenant, 'request.refused');
     // one entry a minute: two when the thirty ran across one
-    expect(refusals.reduce((sum, { count }) => sum + count, 0)).toBe(RUNS - CREDITS);
-    for (const entry of refusals)
+    expect(denials.reduce((sum, { count }) => sum + count, 0)).toBe(RUNS - CREDITS);
+    for (const entry of denials)
       expect(entry).toMatchObject({
         outcome: 'denied',
         code: 'insufficient_credits',

@@ -58,7 +58,7 @@ describe('what events carry when everything that a client may choose is as long 
     await send(500, '/api/agent/run', { agentName: `b${'z'.repeat(63)}`, args: { text } });
     await send(404, '/api/agent/run', { agentName: WIDE.repeat(1_000), args: {} });
 
-    for (const service of RELAYS) if (service !== 'credits') await stack.runJob(service, 'refusals');
+    for (const service of RELAYS) if (service !== 'credits') await stack.runJob(service, 'denials');
     for (const service of RELAYS) await stack.runJob(service, 'relay');
     const seen = ({ events }: EventRecords) =>
       TOPICS.every((topic) => events[topic].length > 0) &&

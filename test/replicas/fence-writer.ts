@@ -7,7 +7,7 @@ import { OUTBOX } from 'platform/events/outbox.ts';
 import { newId } from 'platform/core/ids.ts';
 import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
-import { openHotRows, type HotRows } from '../../services/memory/src/counter-shards.ts';
+import type { CounterShards } from '../../services/memory/src/counter-shards.ts';
 import { openMongoStore } from 'platform/store/mongo/store.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
 import { serverToken } from 'platform/service/testing.ts';
@@ -41,20 +41,18 @@ export interface Memory {
 /** The memory service's own parts on MongoDB, with a slot of rows of its own. */
 export async function openMemory(url: string, database: string): Promise<Memory> {
   let aborts = 0;
-  let hotRows: HotRows;
   let open: OpenStore;
   const deps = await openDeps({
-    config: readConfig(config, {}),
+    config: { ...readConfig(config, {}), LEASE_MS: 120_000 },
     clock: systemClock,
+    log,
+    instanceId: newId(),
     async openStore(collections: readonly Collection<never>[]) {
       open = await openMongoStore(
         { url, database, poolMax: 40, timeoutMs: 60_000, log, onAbort: () => void aborts++ },
         [...collections, OUTBOX, LEASES],
       );
-      return {
-        ...open,
-        openHotRows: async () => (hotRows = await openHotRows(open, { owner: newId(), leaseMs: 120_000, log })),
-      };
+      return open;
     },
     openBus: async () => undefined,
   } as unknown as Parameters<typeof openDeps>[0]);
@@ -63,7 +61,7 @@ export async function openMemory(url: string, database: string): Promise<Memory>
     open: open!,
     aborts: () => aborts,
     async close() {
-      await hotRows.close();
+      await deps.counterShards.close();
       await open.close();
     },
   };
@@ -78,7 +76,7 @@ export const contextOf = (organizationId: string): CallContext => ({
   log,
 });
 
-const PICKS: Record<Rows, (own: HotRows) => HotRows> = {
+const PICKS: Record<Rows, (own: CounterShards) => CounterShards> = {
   slots: (own) => own,
   'at random': (own) => ({ ...own, take: (_, __, work) => work(Math.floor(Math.random() * own.rows)) }),
 };
@@ -88,7 +86,7 @@ export async function write(
   { deps, aborts }: Memory,
   { organizationId, typeId, rows, writers, objects }: Order,
 ): Promise<Written> {
-  const using = { ...deps, hotRows: PICKS[rows](deps.hotRows) };
+  const using = { ...deps, counterShards: PICKS[rows](deps.counterShards) };
   const before = aborts();
   await Promise.all(
     Array.from({ length: writers }, async () => {

@@ -13,7 +13,6 @@ import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { declarationOf, type Program, type Start } from 'platform/service/run.ts';
-import { singleRow } from '../../services/memory/src/counter-shards.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
 import type { Stack } from '../support/stack.ts';
 
@@ -51,7 +50,8 @@ export async function openUnleased<D extends Declaration, Deps>(
     storeFile: '',
     async openStore(collections: readonly Collection<never>[]) {
       store = await openStoreEngine(opening, '', [...collections, OUTBOX, LEASES]);
-      return { ...store, openHotRows: async () => singleRow };
+      // no slot of counter rows is leased either
+      return { ...store, counterShards: 1 };
     },
     openBus: async (publishes: readonly Topic[]) => (bus = await openBusEngine(opening, '', publishes)),
     connect<C extends ServiceDefinition>(definition: C, audience: ProcessName) {

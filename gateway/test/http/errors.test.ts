@@ -3,7 +3,7 @@ import { parseRaw, raw, startTestbed, TOKEN, type Testbed } from '../testbed.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const never = new Promise<never>(() => undefined);
-const refusals: Record<string, unknown> = {
+const denials: Record<string, unknown> = {
   full: new ServiceError('QUEUE_FULL', undefined, { headers: { 'Retry-After': '7' } }),
   unknown: new ServiceError('OUTCOME_UNKNOWN'),
   taken: new ServiceError('ALREADY_EXISTS', 'Taken', {
@@ -19,7 +19,7 @@ beforeAll(async () => {
     {
       memory: {
         getMemoryType: ({ id }) =>
-          id === 'hangs' ? never : Promise.reject(refusals[id] ?? new ServiceError('NOT_FOUND', id)),
+          id === 'hangs' ? never : Promise.reject(denials[id] ?? new ServiceError('NOT_FOUND', id)),
         createMemoryObject: () => Promise.reject(new ServiceError('NOT_FOUND')),
       },
     },

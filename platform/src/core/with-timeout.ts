@@ -1,5 +1,5 @@
 /** Rejects with `late()` when the work takes longer, which goes on nevertheless: no driver can be interrupted. */
-export async function inTime<T>(
+export async function withTimeout<T>(
   work: Promise<T>,
   timeoutMs: number,
   late: () => Error = () => new Error(`no answer within ${timeoutMs} ms`),

@@ -43,7 +43,7 @@ export const DEAD_LETTER_RETENTION_MS = 30 * DAY_MS;
 export const MAX_EVENT_BYTES = 65_536;
 
 /** The bus takes some events for too large; the others of the same call are durable. */
-export class EventsTooLarge extends ServiceError {
+export class EventsTooLargeError extends ServiceError {
   readonly ids: readonly string[];
   constructor(message: string, ids: readonly string[]) {
     super('INTERNAL', message);
@@ -65,7 +65,7 @@ export interface SubscribeOptions {
 export type EventHandler = (event: CloudEvent) => Promise<void>;
 
 export interface EventBus {
-  /** Resolves when the events are durable. A repeat of an id may be stored again. @throws EventsTooLarge */
+  /** Resolves when the events are durable. A repeat of an id may be stored again. @throws EventsTooLargeError */
   publish(topic: Topic, events: readonly CloudEvent[]): Promise<void>;
   /** Each event goes to one member of the group; its offset is committed after the handler resolved. */
   subscribe(topic: Topic, group: string, handler: EventHandler, options: SubscribeOptions): Promise<Subscription>;

@@ -1,21 +1,21 @@
 import type { AuditFacts } from './outbox.ts';
 import type { Op } from '../store/store.ts';
 
-/** Refusals alike: an audit entry but for its source and outcome. */
-export type RefusalEntry = Omit<AuditFacts, 'source' | 'outcome' | 'code' | 'count'> & { code: string; count: number };
+/** Denials alike: an audit entry but for its source and outcome. */
+export type DenialEntry = Omit<AuditFacts, 'source' | 'outcome' | 'code' | 'count'> & { code: string; count: number };
 
-export interface Refusals {
+export interface Denials {
   /** Counts one refusal in memory (or an entry that could not be written, again). */
-  note(refusal: Omit<RefusalEntry, 'action' | 'count'> & Partial<RefusalEntry>): void;
+  note(refusal: Omit<DenialEntry, 'action' | 'count'> & Partial<DenialEntry>): void;
   /** Takes out what was noted since the last time. */
-  drain(): RefusalEntry[];
+  drain(): DenialEntry[];
   /** A batch of entries that may have been written: it is applied again as it is, under the same ids. */
   unsure: readonly Op[];
 }
 
-/** Refusals of one principal for one reason within one minute are one entry with a count, so that a flood is not a write per request. */
-export function makeRefusals(): Refusals {
-  const entries = new Map<string, RefusalEntry>();
+/** Denials of one principal for one reason within one minute are one entry with a count, so that a flood is not a write per request. */
+export function makeDenials(): Denials {
+  const entries = new Map<string, DenialEntry>();
   return {
     unsure: [],
     note({ action = 'request.refused', count = 1, ...refusal }) {

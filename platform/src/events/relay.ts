@@ -1,7 +1,7 @@
 import type { Job } from '../jobs/jobs.ts';
 import type { Log } from '../core/log.ts';
 import { remove, type PlatformStore } from '../store/store.ts';
-import { EventsTooLarge, TOPICS, type CloudEvent, type EventBus, type Topic } from './bus.ts';
+import { EventsTooLargeError, TOPICS, type CloudEvent, type EventBus, type Topic } from './bus.ts';
 import { OUTBOX } from './outbox.ts';
 
 const BATCH = 200;
@@ -61,7 +61,7 @@ async function drain(
         rows.map((row) => JSON.parse(row.event) as CloudEvent),
       );
     } catch (error) {
-      if (!(error instanceof EventsTooLarge)) throw error;
+      if (!(error instanceof EventsTooLargeError)) throw error;
       for (const id of error.ids) tooLarge.add(id);
       const unheard = error.ids.filter((id) => !left.get(topic)?.has(id));
       if (unheard.length > 0)

@@ -1,7 +1,7 @@
 import {
   collection,
-  DuplicateKey,
-  ExpectationFailed,
+  DuplicateKeyError,
+  ExpectationFailedError,
   insert,
   update,
   type Document,
@@ -121,7 +121,7 @@ async function won(platformStore: PlatformStore, op: Op): Promise<boolean> {
     await platformStore.apply([op]);
     return true;
   } catch (error) {
-    if (error instanceof DuplicateKey || error instanceof ExpectationFailed) return false;
+    if (error instanceof DuplicateKeyError || error instanceof ExpectationFailedError) return false;
     throw error;
   }
 }

@@ -68,8 +68,8 @@ const PLAIN: Record<Draft, Set<string>> = {
 };
 
 /** Why a schema is refused, and where in it. */
-export class Unsound extends Error {
-  override readonly name = 'Unsound';
+export class UnsoundError extends Error {
+  override readonly name = 'UnsoundError';
   readonly pointer: string;
   constructor(pointer: string, message: string) {
     super(message);
@@ -92,7 +92,7 @@ interface Sub {
 /**
  * Checks what a meta-schema cannot (references, patterns, cost) and gives a copy with only the draft's keywords, each referenced subschema
  * once under `$defs`, and the cost of a visit in each subschema.
- * @throws Unsound
+ * @throws UnsoundError
  */
 export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   const subs = new Map<string, Sub>();
@@ -112,7 +112,8 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   function collect(schema: Json | boolean, pointer: string): Sub {
     const sub: Sub = { pointer, schema, children: new Map() };
     subs.set(pointer, sub);
-    if (subs.size > MAX_SUBSCHEMAS) throw new Unsound(pointer, `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
+    if (subs.size > MAX_SUBSCHEMAS)
+      throw new UnsoundError(pointer, `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
     if (typeof schema === 'boolean') return sub;
     checkKeywords(sub, schema);
     const keywords = [...PLAIN[draft], ...Object.keys(REACH[draft])].filter((keyword) =>
@@ -120,7 +121,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     );
     weight += weightOf(schema, keywords, pointer);
     if (weight > MAX_WEIGHT)
-      throw new Unsound(
+      throw new UnsoundError(
         pointer,
         `the schema has too many rules: subschemas, keywords, patterns and required names together weigh more than ${MAX_WEIGHT}`,
       );
@@ -144,22 +145,23 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
 
   function checkKeywords({ pointer }: Sub, schema: Json): void {
     if (pointer !== '' && Object.hasOwn(schema, '$id'))
-      throw new Unsound(`${pointer}/$id`, 'only the whole schema can have an $id');
+      throw new UnsoundError(`${pointer}/$id`, 'only the whole schema can have an $id');
     for (const keyword of ['$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor']) {
-      if (Object.hasOwn(schema, keyword)) throw new Unsound(`${pointer}/${keyword}`, `${keyword} is not supported`);
+      if (Object.hasOwn(schema, keyword))
+        throw new UnsoundError(`${pointer}/${keyword}`, `${keyword} is not supported`);
     }
     if (Array.isArray(schema['enum']) && schema['enum'].length > MAX_ENUM)
-      throw new Unsound(`${pointer}/enum`, `an enum has more than ${MAX_ENUM} values`);
+      throw new UnsoundError(`${pointer}/enum`, `an enum has more than ${MAX_ENUM} values`);
     for (const keyword of ['allOf', 'anyOf', 'oneOf', 'dependencies', 'dependentRequired']) {
       if (Object.hasOwn(schema, keyword) && Object.keys(schema[keyword] as object).length > MAX_BRANCHES)
-        throw new Unsound(`${pointer}/${keyword}`, `has more than ${MAX_BRANCHES} entries`);
+        throw new UnsoundError(`${pointer}/${keyword}`, `has more than ${MAX_BRANCHES} entries`);
     }
     if (typeof schema['pattern'] === 'string') checkPattern(schema['pattern'], `${pointer}/pattern`);
     for (const source of Object.keys((schema['patternProperties'] as Json | undefined) ?? {}))
       checkPattern(source, `${pointer}/patternProperties/${escape(source)}`);
     const anchor = schema['$anchor'];
     if (typeof anchor !== 'string' || draft === 'draft-07') return;
-    if (anchors.has(anchor)) throw new Unsound(`${pointer}/$anchor`, 'this $anchor occurs twice');
+    if (anchors.has(anchor)) throw new UnsoundError(`${pointer}/$anchor`, 'this $anchor occurs twice');
     anchors.set(anchor, subs.get(pointer)!);
   }
 
@@ -167,7 +169,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     try {
       patterns(source);
     } catch (error) {
-      throw new Unsound(pointer, (error as Error).message);
+      throw new UnsoundError(pointer, (error as Error).message);
     }
   }
 
@@ -175,10 +177,10 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     const ref = typeof sub.schema === 'object' ? sub.schema['$ref'] : undefined;
     if (typeof ref !== 'string') return;
     const at = `${sub.pointer}/$ref`;
-    if (!ref.startsWith('#')) throw new Unsound(at, 'a $ref can only lead into the same schema ("#...")');
+    if (!ref.startsWith('#')) throw new UnsoundError(at, 'a $ref can only lead into the same schema ("#...")');
     const fragment = decode(ref.slice(1), at);
     const target = fragment === '' || fragment.startsWith('/') ? subs.get(fragment) : anchors.get(fragment);
-    if (!target) throw new Unsound(at, 'this $ref does not lead to a subschema');
+    if (!target) throw new UnsoundError(at, 'this $ref does not lead to a subschema');
     sub.ref = target;
   }
 
@@ -189,7 +191,8 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
 
   function countVisits(sub: Sub, open: Set<Sub>): number {
     if (sub.visits !== undefined) return sub.visits;
-    if (open.has(sub)) throw new Unsound(sub.pointer, 'references loop here without consuming anything of the value');
+    if (open.has(sub))
+      throw new UnsoundError(sub.pointer, 'references loop here without consuming anything of the value');
     open.add(sub);
     let visits = 1;
     if (sub.ref) visits += countVisits(sub.ref, open);
@@ -197,7 +200,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
       if (reach === 'value') for (const [, child] of children) visits += countVisits(child, open);
     }
     if (visits > MAX_VISITS)
-      throw new Unsound(sub.pointer, `references make one value be checked more than ${MAX_VISITS} times`);
+      throw new UnsoundError(sub.pointer, `references make one value be checked more than ${MAX_VISITS} times`);
     open.delete(sub);
     return (sub.visits = visits);
   }
@@ -261,6 +264,6 @@ function decode(fragment: string, at: string): string {
   try {
     return decodeURIComponent(fragment);
   } catch {
-    throw new Unsound(at, 'this $ref is not a well-formed URI fragment');
+    throw new UnsoundError(at, 'this $ref is not a well-formed URI fragment');
   }
 }

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { ServiceError, type Violation } from '../core/errors.ts';
-import { OverBudget, withBudget } from './budget.ts';
+import { OverBudgetError, withBudget } from './budget.ts';
 import { engine, Enough, type Draft } from './compiler.ts';
-import { lintSchema, Unsound } from './lint.ts';
+import { lintSchema, UnsoundError } from './lint.ts';
 import { patternsOfSchema } from './patterns.ts';
 
 const MAX_BYTES = 64 * 1024;
@@ -123,7 +123,7 @@ function compile(schema: Record<string, unknown>, path: string): CompiledSchema 
     };
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    if (error instanceof Unsound) throw refused(path + error.pointer, error.message);
+    if (error instanceof UnsoundError) throw refused(path + error.pointer, error.message);
     throw refused(path, 'the schema is too complex', error);
   }
 }
@@ -133,7 +133,7 @@ function errorsOf(check: () => ValidateFunction, value: unknown, units: number):
     return withBudget(units, () => check()(value)) ? [] : check().errors!;
   } catch (error) {
     if (error instanceof Enough) return error.errors;
-    if (error instanceof OverBudget || error instanceof RangeError) return 'too costly';
+    if (error instanceof OverBudgetError || error instanceof RangeError) return 'too costly';
     throw error;
   }
 }

@@ -41,7 +41,7 @@ export interface ServiceStore {
   store: Store;
   platformStore: PlatformStore;
   /** Rows over which a contended counter is best spread on this engine. */
-  readonly hotRows: number;
+  readonly counterShards: number;
 }
 
 /** What every service gets at its start. */
@@ -126,7 +126,7 @@ export async function startService<D extends Declaration, Deps>(
         if (store.exclusive) await clearLeases(store.platformStore);
         else ownJobs.push(await following(store, log));
         if (collections.some(({ shape }) => shape > 1)) ownJobs.push(migration(store));
-        return { ...pokingRelay(store, () => opened.runner?.poke('relay')), hotRows: store.hotRows };
+        return { ...pokingRelay(store, () => opened.runner?.poke('relay')), counterShards: store.counterShards };
       },
       async openBus(publishes) {
         return (opened.bus = await openBusEngine(

@@ -1,6 +1,6 @@
 import type { Engine } from './open-store.ts';
 import {
-  ExpectationFailed,
+  ExpectationFailedError,
   update,
   type Changes,
   type Collection,
@@ -45,7 +45,7 @@ export async function applyStamped(engine: Engine, ops: readonly Op[]): Promise<
     try {
       return await engine.apply(ops.map(stamped));
     } catch (error) {
-      if (!(error instanceof ExpectationFailed) || updates.length === 0 || round === ROUNDS) throw error;
+      if (!(error instanceof ExpectationFailedError) || updates.length === 0 || round === ROUNDS) throw error;
       const found = await upgradeNamed(engine, updates);
       // as they were before this attempt, so it is something else that was expected in vain
       if (found === seen) throw error;
@@ -112,7 +112,7 @@ async function migrateOne(engine: Engine, collection: Collection<never>, documen
     await engine.apply([update(collection, { _id, shape, writes }, { set: set as never })]);
     return 1;
   } catch (error) {
-    if (error instanceof ExpectationFailed) return 0;
+    if (error instanceof ExpectationFailedError) return 0;
     throw error;
   }
 }

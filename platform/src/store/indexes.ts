@@ -3,7 +3,7 @@ import type { Collection } from './store.ts';
 /** An index as an engine makes it. The name says all of the definition, so a changed definition is another index. */
 export interface EngineIndex {
   name: string;
-  /** What DuplicateKey names: as declared, without organizationId. */
+  /** What DuplicateKeyError names: as declared, without organizationId. */
   fields: readonly string[];
   columns: readonly string[];
   unique: boolean;

@@ -7,7 +7,7 @@ import { confined, within } from './tenancy.ts';
 type Filter = Readonly<Record<string, unknown>>;
 
 /** What an engine does by itself; it knows of no organizations. Collections, operations and openness are checked before. */
-export interface Engine extends Pick<OpenStore, 'hotRows' | 'exclusive' | 'close'> {
+export interface Engine extends Pick<OpenStore, 'counterShards' | 'exclusive' | 'close'> {
   find(collection: Collection<never>, filter: Filter, options: FindOptions<never>): Promise<unknown[]>;
   count(collection: Collection<never>, filter: Filter): Promise<number>;
   /** At least one operation. Takes what it needs of `ops` before its first await. */
@@ -73,7 +73,7 @@ export function storeOver(engine: Engine, collections: readonly Collection<never
   return {
     store,
     platformStore,
-    hotRows: engine.hotRows,
+    counterShards: engine.counterShards,
     exclusive: engine.exclusive,
     migrate: (signal) => migrate(engine, collections, signal),
     async close() {

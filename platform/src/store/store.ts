@@ -79,13 +79,13 @@ export type Op =
       readonly optional: boolean;
     };
 
-/** Inserts; a document with this `_id` or unique fields is DuplicateKey. */
+/** Inserts; a document with this `_id` or unique fields is DuplicateKeyError. */
 export const insert = <D extends Document>(collection: Collection<D>, document: D): Op => ({
   kind: 'insert',
   collection: collection as unknown as AnyCollection,
   document,
 });
-/** Changes exactly one document, or fails the batch with ExpectationFailed (`optional`: does nothing instead). */
+/** Changes exactly one document, or fails the batch with ExpectationFailedError (`optional`: does nothing instead). */
 export const update = <D extends Document>(
   collection: Collection<D>,
   where: Expectation<D>,
@@ -98,7 +98,7 @@ export const update = <D extends Document>(
   changes: changes,
   optional,
 });
-/** Removes exactly one document, or fails the batch with ExpectationFailed (`optional`: does nothing instead). */
+/** Removes exactly one document, or fails the batch with ExpectationFailedError (`optional`: does nothing instead). */
 export const remove = <D extends Document>(
   collection: Collection<D>,
   where: Expectation<D>,
@@ -141,7 +141,7 @@ export interface OpenStore {
   readonly store: Store;
   readonly platformStore: PlatformStore;
   /** How many rows a contended counter is spread over: 1 where batches never abort each other. */
-  readonly hotRows: number;
+  readonly counterShards: number;
   /** True where this process alone can own the data (embedded), so that leases of an earlier process are void. */
   readonly exclusive: boolean;
   /** Writes documents of older shapes in the present one; resolves to their number. */
@@ -150,8 +150,8 @@ export interface OpenStore {
 }
 
 /** A unique index refused an insert or update. `fields` without organizationId; ['_id'] for the primary key. */
-export class DuplicateKey extends Error {
-  override readonly name = 'DuplicateKey';
+export class DuplicateKeyError extends Error {
+  override readonly name = 'DuplicateKeyError';
   readonly collection: string;
   readonly fields: readonly string[];
   constructor(collection: string, fields: readonly string[]) {
@@ -162,8 +162,8 @@ export class DuplicateKey extends Error {
 }
 
 /** An update or remove did not find the one document that it expects. `index` is its place in the batch. */
-export class ExpectationFailed extends Error {
-  override readonly name = 'ExpectationFailed';
+export class ExpectationFailedError extends Error {
+  override readonly name = 'ExpectationFailedError';
   readonly index: number;
   readonly collection: string;
   constructor(index: number, collection: string) {

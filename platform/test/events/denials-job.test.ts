@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
-import { makeRefusals, type Refusals } from 'platform/events/denials.ts';
-import { flushRefusals } from 'platform/events/denials-job.ts';
+import { makeDenials, type Denials } from 'platform/events/denials.ts';
+import { flushDenials } from 'platform/events/denials-job.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { remove, type OpenStore, type PlatformStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
@@ -16,14 +16,14 @@ const refusal = {
 };
 const unknown = () => new ServiceError('OUTCOME_UNKNOWN');
 
-describe('refusals on their way to the audit trail', () => {
+describe('denials on their way to the audit trail', () => {
   const folder = temporaryFolder();
   let open: OpenStore;
-  let refusals: Refusals;
+  let denials: Denials;
   let stores = 0;
   beforeEach(async () => {
     open = await openSqliteStore(join(folder.path, `${++stores}.sqlite`), [OUTBOX]);
-    refusals = makeRefusals();
+    denials = makeDenials();
   });
   afterEach(() => open.close());
   afterAll(() => folder.remove());
@@ -36,9 +36,9 @@ describe('refusals on their way to the audit trail', () => {
       throw error;
     },
   });
-  const flush = (platformStore = open.platformStore) => flushRefusals({ refusals, platformStore, source: '/memory' });
+  const flush = (platformStore = open.platformStore) => flushDenials({ denials, platformStore, source: '/memory' });
   const note = (times: number, code = 'forbidden') => {
-    for (let time = 0; time < times; time++) refusals.note({ ...refusal, code });
+    for (let time = 0; time < times; time++) denials.note({ ...refusal, code });
   };
   const rows = () => open.platformStore.find(OUTBOX, {}, { limit: 100 });
   const entries = async () =>

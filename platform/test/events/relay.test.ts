@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import pino from 'pino';
-import { EventsTooLarge, MAX_EVENT_BYTES, type CloudEvent, type EventBus, type Topic } from 'platform/events/bus.ts';
+import {
+  EventsTooLargeError,
+  MAX_EVENT_BYTES,
+  type CloudEvent,
+  type EventBus,
+  type Topic,
+} from 'platform/events/bus.ts';
 import { auditOp, OUTBOX, outboxOp } from 'platform/events/outbox.ts';
 import { relayJob } from 'platform/events/relay.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
@@ -71,7 +77,7 @@ describe('the relay', () => {
         await bus.publish(topic, taken);
         for (const event of taken) accepted.add(numberOf(event));
         if (refused.length > 0)
-          throw new EventsTooLarge(
+          throw new EventsTooLargeError(
             'too large',
             refused.map(({ id }) => id),
           );

@@ -100,7 +100,7 @@ export function shapesSuite(
         expect(await newer(({ migrate }) => migrate(never))).toBe(1);
         await expect(
           newer(({ store }) => store.apply('A', [update(NEW, { _id: 'Ada', name: 'Ada' }, { set: { note: 'no' } })])),
-        ).rejects.toMatchObject({ name: 'ExpectationFailed', index: 0 });
+        ).rejects.toMatchObject({ name: 'ExpectationFailedError', index: 0 });
       },
     );
     it('an update by a replica of the release before lowers the number, whatever it is', async () => {

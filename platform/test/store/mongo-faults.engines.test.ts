@@ -3,7 +3,7 @@ import { MongoClient, type Document } from 'mongodb';
 import { ServiceError } from 'platform/core/errors.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { openMongoStore } from 'platform/store/mongo/store.ts';
-import { DuplicateKey, insert, remove, update, type Op, type OpenStore } from 'platform/store/store.ts';
+import { DuplicateKeyError, insert, remove, update, type Op, type OpenStore } from 'platform/store/store.ts';
 import { startMongo, type PrivateServer } from '../../../dev-servers/src/private-server.ts';
 import { lossyProxy, type LossyProxy } from './lossy-proxy.ts';
 import { item, ITEMS, MESSAGES } from './store-suite.ts';
@@ -95,7 +95,7 @@ async function insertUntilDone(id: string): Promise<void> {
       () => undefined,
       (reason: unknown) => reason,
     );
-    if (error === undefined || (unheard && error instanceof DuplicateKey)) return;
+    if (error === undefined || (unheard && error instanceof DuplicateKeyError)) return;
     const passing = error instanceof ServiceError && ['UNAVAILABLE', 'OUTCOME_UNKNOWN'].includes(error.reason);
     if (!passing || Date.now() > giveUpAt) throw error;
     unheard ||= error.reason === 'OUTCOME_UNKNOWN';
@@ -300,7 +300,7 @@ describe('a server that does not answer', () => {
         opened.store.count('A', ITEMS, {}).catch((reason: unknown) => reason),
       );
       expect(error).toMatchObject(UNAVAILABLE);
-      missed = ['MongoNetworkError', 'MongoServerSelectionError', 'TimedOut'].includes(
+      missed = ['MongoNetworkError', 'MongoServerSelectionError', 'TimedOutError'].includes(
         (error as { cause: Error }).cause.name,
       );
     }

@@ -1,5 +1,7 @@
-import { foundOrMade, persistently, turns } from 'platform/store/retry-on-conflict.ts';
-import { DuplicateKey, ExpectationFailed } from 'platform/store/store.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
+import { getOrCreate } from 'platform/store/get-or-create.ts';
+import { keyedMutex } from 'platform/core/keyed-mutex.ts';
+import { DuplicateKeyError, ExpectationFailedError } from 'platform/store/store.ts';
 
 const alive = new AbortController().signal;
 
@@ -7,13 +9,13 @@ describe('a round of read, check and write', () => {
   it('is repeated when its batch met a change by another, and not when it failed', async () => {
     let rounds = 0;
     expect(
-      await persistently(alive, async () => {
-        if (++rounds < 4) throw new ExpectationFailed(0, 'things');
+      await retryOnConflict(alive, async () => {
+        if (++rounds < 4) throw new ExpectationFailedError(0, 'things');
         return rounds;
       }),
     ).toBe(4);
     await expect(
-      persistently(alive, async () => {
+      retryOnConflict(alive, async () => {
         rounds++;
         throw new Error('broken');
       }),
@@ -22,19 +24,19 @@ describe('a round of read, check and write', () => {
   });
 
   it('does not begin for a caller that went away while it waited for its turn, or between two rounds', async () => {
-    const inTurn = turns();
+    const mutex = keyedMutex();
     const gate = Promise.withResolvers<void>();
     const leaving = new AbortController();
     let rounds = 0;
     const round = async (): Promise<void> => {
       rounds++;
       leaving.abort();
-      throw new ExpectationFailed(0, 'things');
+      throw new ExpectationFailedError(0, 'things');
     };
-    const first = inTurn('x', () => gate.promise);
-    const [waited, other] = [new AbortController(), inTurn('y', () => persistently(leaving.signal, round))];
-    const gone = inTurn('x', () => persistently(waited.signal, round));
-    const last = inTurn('x', async () => 'last');
+    const first = mutex('x', () => gate.promise);
+    const [waited, other] = [new AbortController(), mutex('y', () => retryOnConflict(leaving.signal, round))];
+    const gone = mutex('x', () => retryOnConflict(waited.signal, round));
+    const last = mutex('x', async () => 'last');
     waited.abort();
     gate.resolve();
     await first;
@@ -48,12 +50,12 @@ describe('what is found or made', () => {
   it('is the same for all who make it at once', async () => {
     let there: { by: number } | undefined;
     const make = (by: number) =>
-      foundOrMade(
+      getOrCreate(
         async () => there,
         { by },
         async (first) => {
           await new Promise(setImmediate);
-          if (there) throw new DuplicateKey('things', ['_id']);
+          if (there) throw new DuplicateKeyError('things', ['_id']);
           there = first;
         },
       );

@@ -1,4 +1,4 @@
-import { DuplicateKey, ExpectationFailed, insert, update, type OpenStore } from 'platform/store/store.ts';
+import { DuplicateKeyError, ExpectationFailedError, insert, update, type OpenStore } from 'platform/store/store.ts';
 import { idsOf, item, ITEMS, type Item } from './store-suite.ts';
 
 const reasons = (results: PromiseSettledResult<void>[]): unknown[] =>
@@ -24,7 +24,7 @@ export function concurrencySuite(opened: () => OpenStore): void {
         await times(50, (i) => store().apply('A', [update(ITEMS, { _id: '1', text: '' }, { set: { text: `${i}` } })])),
       );
       expect(lost).toHaveLength(49);
-      expect(lost.every((reason) => reason instanceof ExpectationFailed)).toBe(true);
+      expect(lost.every((reason) => reason instanceof ExpectationFailedError)).toBe(true);
     });
     it('of two batches that each expect what the other changes, one wins, also when it changes nothing there', async () => {
       for (let round = 0; round < 10; round++) {
@@ -37,13 +37,13 @@ export function concurrencySuite(opened: () => OpenStore): void {
           ]);
         const lost = reasons(await Promise.allSettled([take(one, other), take(other, one)]));
         expect(lost).toHaveLength(1);
-        expect(lost[0]).toBeInstanceOf(ExpectationFailed);
+        expect(lost[0]).toBeInstanceOf(ExpectationFailedError);
       }
     });
     it('20 inserts of a unique key are one', async () => {
       const lost = reasons(await times(20, (i) => store().apply('A', [insert(ITEMS, item(`${i}`, { key: 'same' }))])));
       expect(lost).toHaveLength(19);
-      expect(lost.every((reason) => reason instanceof DuplicateKey)).toBe(true);
+      expect(lost.every((reason) => reason instanceof DuplicateKeyError)).toBe(true);
       expect(await store().count('A', ITEMS, { key: 'same' })).toBe(1);
     });
     it('a batch that fails half-way leaves nothing, and the others of its turn all there', async () => {

@@ -1,7 +1,7 @@
 import {
   collection,
-  DuplicateKey,
-  ExpectationFailed,
+  DuplicateKeyError,
+  ExpectationFailedError,
   insert,
   remove,
   update,
@@ -123,7 +123,7 @@ export function storeSuite(name: string, place: Place): void {
         await opened.close();
         const { store: again } = await open();
         expect(idsOf(await again.find('A', ITEMS, {}))).toEqual(['1', '2']);
-        await expect(again.apply('A', [insert(ITEMS, item('3', { key: '1' }))])).rejects.toThrow(DuplicateKey);
+        await expect(again.apply('A', [insert(ITEMS, item('3', { key: '1' }))])).rejects.toThrow(DuplicateKeyError);
       });
     });
 
@@ -285,7 +285,7 @@ export function storeSuite(name: string, place: Place): void {
         ['update', (options: object) => update(ITEMS, { _id: 'b1' }, { set: { text: 'mine' } }, options)],
         ['remove', (options: object) => remove(ITEMS, { _id: 'b1' }, options)],
       ])('never %s a document of another organization', async (_, op) => {
-        await expect(store().apply('A', [op({})])).rejects.toThrow(ExpectationFailed);
+        await expect(store().apply('A', [op({})])).rejects.toThrow(ExpectationFailedError);
         await store().apply('A', [op({ optional: true })]);
         expect(await store().findOne('B', ITEMS, { _id: 'b1' })).toEqual(foreign);
       });
@@ -318,7 +318,7 @@ export function storeSuite(name: string, place: Place): void {
         await store().apply('A', [insert(SEATS, { _id: '1', organizationId: 'A', name: 'n' })]);
         await expect(
           store().apply('B', [insert(SEATS, { _id: '2', organizationId: 'B', name: 'n' })]),
-        ).rejects.toMatchObject({ name: 'DuplicateKey', fields: ['name'] });
+        ).rejects.toMatchObject({ name: 'DuplicateKeyError', fields: ['name'] });
       });
     });
 
@@ -326,12 +326,12 @@ export function storeSuite(name: string, place: Place): void {
       it('name what is taken, without the organization', async () => {
         await add(item('1'), item('2'));
         await expect(add(item('1', { key: 'new' }))).rejects.toMatchObject({
-          name: 'DuplicateKey',
+          name: 'DuplicateKeyError',
           collection: 'items',
           fields: ['_id'],
         });
         await expect(add(item('3', { key: '1' }))).rejects.toMatchObject({
-          name: 'DuplicateKey',
+          name: 'DuplicateKeyError',
           collection: 'items',
           fields: ['group', 'key'],
         });
@@ -376,7 +376,7 @@ export function storeSuite(name: string, place: Place): void {
           remove(ITEMS, { _id: '1', rank: 7 }),
         ];
         await expect(store().apply('A', batch)).rejects.toMatchObject({
-          name: 'ExpectationFailed',
+          name: 'ExpectationFailedError',
           index: 2,
           collection: 'items',
         });

@@ -52,7 +52,7 @@ export const config = {
     max: 3_600_000,
   }),
   REFUSALS_INTERVAL_MS: integer({
-    description: 'How long refusals are counted before they go to the audit trail.',
+    description: 'How long denials are counted before they go to the audit trail.',
     default: 60_000,
     min: 50,
     max: 3_600_000,

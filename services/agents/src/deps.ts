@@ -3,7 +3,7 @@ import type { Clock } from 'platform/core/clock.ts';
 import type { ConfigOf } from 'platform/core/config.ts';
 import type { EventBus } from 'platform/events/bus.ts';
 import type { Log } from 'platform/core/log.ts';
-import { makeRefusals, type Refusals } from 'platform/events/denials.ts';
+import { makeDenials, type Denials } from 'platform/events/denials.ts';
 import type { Start } from 'platform/service/run.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
@@ -24,7 +24,7 @@ export interface Deps {
   credits: Pick<ServiceClient<typeof CreditsServiceService>, 'reserve' | 'extend' | 'settle' | 'release'>;
   releases: Releases;
   runners: RunnerPool;
-  refusals: Refusals;
+  denials: Denials;
   platformStore: PlatformStore;
   bus: EventBus;
   clock: Clock;
@@ -59,7 +59,7 @@ export async function openDeps({
       log,
       recycleAfter: config.RUNNER_RECYCLE_AFTER,
     }),
-    refusals: makeRefusals(),
+    denials: makeDenials(),
     platformStore,
     clock,
     config,

@@ -1,5 +1,5 @@
 import { relayJob } from 'platform/events/relay.ts';
-import { flushRefusals, refusalsJob } from 'platform/events/denials-job.ts';
+import { flushDenials, denialsJob } from 'platform/events/denials-job.ts';
 import type { Program } from 'platform/service/run.ts';
 import { served } from 'platform/rpc/server.ts';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
@@ -17,8 +17,8 @@ import { runAgent } from './executions/run-agent.ts';
 import { reaper } from './jobs/reaper.ts';
 import { retention } from './jobs/retention.ts';
 
-/** Refusals counted in memory, on their way to the audit trail. */
-const refusalsOf = ({ refusals, platformStore }: Deps) => ({ refusals, platformStore, source: '/agents' });
+/** Denials counted in memory, on their way to the audit trail. */
+const refusalsOf = ({ denials, platformStore }: Deps) => ({ denials, platformStore, source: '/agents' });
 
 export const program: Program<typeof config, Deps> = {
   name: 'agents',
@@ -42,12 +42,12 @@ export const program: Program<typeof config, Deps> = {
     relayJob({ ...deps, intervalMs: deps.config.RELAY_INTERVAL_MS }),
     reaper(deps),
     retention(deps),
-    refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS }),
+    denialsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS }),
   ],
   // Running evaluations end as interrupted, cost nothing and are answered while the server drains.
   interrupt: ({ runners }) => runners.stop(),
   async close(deps) {
     deps.releases.stop();
-    await flushRefusals(refusalsOf(deps));
+    await flushDenials(refusalsOf(deps));
   },
 };

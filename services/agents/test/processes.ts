@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
-import { makeRefusals } from 'platform/events/denials.ts';
+import { makeDenials } from 'platform/events/denials.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
@@ -70,7 +70,7 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
     return {
       definitions,
       loadVersion: makeVersionLoader(definitions),
-      refusals: makeRefusals(),
+      denials: makeDenials(),
       platformStore,
       config,
       log,

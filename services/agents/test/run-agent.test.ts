@@ -163,8 +163,8 @@ describe('RunAgent', () => {
     expect((await agents.run('free', {})).success).toBe(true);
   });
 
-  it('counts refusals alike once in the audit trail', async () => {
-    await agents.service.runJob('refusals');
+  it('counts denials alike once in the audit trail', async () => {
+    await agents.service.runJob('denials');
     const entries = (await agents.events()).filter(({ data }) => data.action === 'request.refused');
     expect(entries.map(({ data }) => data)).toEqual(
       expect.arrayContaining([

@@ -1,9 +1,9 @@
 import type { Clock } from 'platform/core/clock.ts';
-import { turns } from 'platform/store/retry-on-conflict.ts';
+import { keyedMutex, type KeyedMutex } from 'platform/core/keyed-mutex.ts';
 import type { EventBus, Subscription } from 'platform/events/bus.ts';
 import type { Log } from 'platform/core/log.ts';
 import { methodPolicies, type MethodPolicy } from 'platform/rpc/method-options.ts';
-import { makeRefusals, type Refusals } from 'platform/events/denials.ts';
+import { makeDenials, type Denials } from 'platform/events/denials.ts';
 import type { Start } from 'platform/service/run.ts';
 import type { Collection, PlatformStore } from 'platform/store/store.ts';
 import { consumeAudit } from './audit/consume-audit.ts';
@@ -25,11 +25,11 @@ export interface Deps {
   auditTrail: AuditTrail;
   auditSubscription: Subscription;
   lastUsed: LastUsed;
-  refusals: Refusals;
+  denials: Denials;
   /** Policy of every method of the contract, by full path. */
   policies: ReadonlyMap<string, MethodPolicy>;
   /** Lets the writers of one organization's tokens take turns. */
-  inTurn: ReturnType<typeof turns>;
+  mutex: KeyedMutex;
   platformStore: PlatformStore;
   bus: EventBus;
   log: Log;
@@ -59,9 +59,9 @@ export async function openDeps({ config, clock, log, openStore, openBus }: Start
     serverTokens: openServerTokens(store),
     tokenLookup: openTokenLookup(platformStore),
     auditSubscription: await consumeAudit({ auditTrail }, bus),
-    inTurn: turns(),
+    mutex: keyedMutex(),
     lastUsed: makeLastUsed(),
-    refusals: makeRefusals(),
+    denials: makeDenials(),
     policies: methodPolicies(),
   };
 }

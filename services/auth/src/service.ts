@@ -1,6 +1,6 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { relayJob } from 'platform/events/relay.ts';
-import { flushRefusals, refusalsJob } from 'platform/events/denials-job.ts';
+import { flushDenials, denialsJob } from 'platform/events/denials-job.ts';
 import type { Program } from 'platform/service/run.ts';
 import { served } from 'platform/rpc/server.ts';
 import { listAuditEntries } from './audit/list-audit-entries.ts';
@@ -27,7 +27,7 @@ import { removeUser } from './users/remove-user.ts';
 import { setUserGroups } from './users/set-user-groups.ts';
 import { setUserRoles } from './users/set-user-roles.ts';
 
-const refusalsOf = ({ refusals, platformStore }: Deps) => ({ refusals, platformStore, source: SOURCE });
+const refusalsOf = ({ denials, platformStore }: Deps) => ({ denials, platformStore, source: SOURCE });
 
 export const program: Program<typeof config, Deps> = {
   name: 'auth',
@@ -63,13 +63,13 @@ export const program: Program<typeof config, Deps> = {
       intervalMs: deps.config.RELAY_INTERVAL_MS,
     }),
     flushLastUsedJob(deps),
-    refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSAL_FLUSH_MS }),
+    denialsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSAL_FLUSH_MS }),
     auditRetentionJob(deps),
     deadLettersJob(deps),
   ],
   async close(deps) {
     await deps.auditSubscription.stop();
     await flushLastUsed(deps);
-    await flushRefusals(refusalsOf(deps));
+    await flushDenials(refusalsOf(deps));
   },
 };

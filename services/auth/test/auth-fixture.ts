@@ -87,7 +87,7 @@ export async function startAuth(env: Record<string, string> = {}) {
 
     /** The organization's audit trail, newest first, after everything that waits was flushed and relayed. */
     async auditTrail(organizationId: string, enough: (actions: string[]) => boolean = () => true) {
-      await running.runJob('refusals');
+      await running.runJob('denials');
       await running.runJob('relay');
       return until(
         async () =>

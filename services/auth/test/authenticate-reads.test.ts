@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { methodPolicies } from 'platform/rpc/method-options.ts';
-import { makeRefusals } from 'platform/events/denials.ts';
+import { makeDenials } from 'platform/events/denials.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
@@ -30,7 +30,7 @@ it('reads nothing for malformed tokens, and once for any number of well-formed o
     organizations: openOrganizations(counted),
     tokenLookup: openTokenLookup(counted),
     lastUsed: makeLastUsed(),
-    refusals: makeRefusals(),
+    denials: makeDenials(),
     policies: methodPolicies(),
   };
   const ask = (bearers: string[]) =>

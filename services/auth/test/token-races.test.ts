@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { systemClock } from 'platform/core/clock.ts';
-import { turns } from 'platform/store/retry-on-conflict.ts';
+import { keyedMutex } from 'platform/core/keyed-mutex.ts';
 import { auditOp, OUTBOX } from 'platform/events/outbox.ts';
 import { makeLog } from 'platform/core/log.ts';
-import { makeRefusals } from 'platform/events/denials.ts';
+import { makeDenials } from 'platform/events/denials.ts';
 import { principalWith, temporaryFolder } from 'platform/service/testing.ts';
 import { openTestStore } from '../../../test/support/shared-engines.ts';
 import { openOrganizations, ORGANIZATIONS, type Organization } from '../src/organizations/store.ts';
@@ -78,7 +78,13 @@ it.each<[string, (stores: Stores) => Promise<void>]>([
       return serverTokens.countLive(...args);
     },
   };
-  const deps = { ...stores, serverTokens: interrupted, clock: systemClock, refusals: makeRefusals(), inTurn: turns() };
+  const deps = {
+    ...stores,
+    serverTokens: interrupted,
+    clock: systemClock,
+    denials: makeDenials(),
+    mutex: keyedMutex(),
+  };
   const context = {
     principal: principalWith({
       kind: 'USER',

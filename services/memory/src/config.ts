@@ -42,7 +42,7 @@ export const config = {
     default: 60_000,
     min: 50,
     max: 3_600_000,
-    description: 'How long refusals over a tier cap are counted before they go to the audit trail.',
+    description: 'How long denials over a tier cap are counted before they go to the audit trail.',
   }),
   RELAY_INTERVAL_MS: integer({
     default: 1_000,

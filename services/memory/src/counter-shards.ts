@@ -10,7 +10,7 @@ const SLOT_ROWS = 8;
  * The rows over which a contended counter is spread. Two batches that write one row at once abort each other on MongoDB:
  * a wrong row costs an abort, never a wrong count (figures: design/facts/real-engines.md).
  */
-export interface HotRows {
+export interface CounterShards {
   /** How many there are of every counter. */
   readonly rows: number;
   /**
@@ -22,17 +22,17 @@ export interface HotRows {
 }
 
 /** Without slots: for an engine that has one row, whose batches wait for each other by themselves. */
-export const singleRow: HotRows = { rows: 1, take: (_, __, work) => work(0), close: async () => undefined };
+export const singleShard: CounterShards = { rows: 1, take: (_, __, work) => work(0), close: async () => undefined };
 
 /**
  * Leases a slot of rows to this process; while there is none for it, it shares one and asks again every `leaseMs`.
  * @param owner unique per process
  */
-export async function openHotRows(
-  { hotRows: rows, platformStore }: Pick<OpenStore, 'hotRows' | 'platformStore'>,
+export async function openCounterShards(
+  { counterShards: rows, platformStore }: Pick<OpenStore, 'counterShards' | 'platformStore'>,
   { owner, leaseMs, log }: { owner: string; leaseMs: number; log: Log },
-): Promise<HotRows> {
-  if (rows === 1) return singleRow;
+): Promise<CounterShards> {
+  if (rows === 1) return singleShard;
   const slots = Math.ceil(rows / SLOT_ROWS);
   const shared = Math.floor(Math.random() * slots);
   let keeper: ReturnType<typeof keepLease> | undefined;
@@ -97,7 +97,7 @@ const slotOf = (slot: number, rows: number): number[] =>
   Array.from({ length: Math.min(SLOT_ROWS, rows - slot * SLOT_ROWS) }, (_, i) => slot * SLOT_ROWS + i);
 
 /** A free list for each key: whoever finds none of the rows free waits for the next that is given back. */
-export function freeRows(own: readonly number[]): HotRows['take'] {
+export function freeRows(own: readonly number[]): CounterShards['take'] {
   const keys = new Map<string, { free: number[]; waiting: ((row: number) => void)[] }>();
   return async (key, signal, work) => {
     let list = keys.get(key);

@@ -1,11 +1,11 @@
 import type { Clock } from 'platform/core/clock.ts';
-import { turns } from 'platform/store/retry-on-conflict.ts';
+import { keyedMutex, type KeyedMutex } from 'platform/core/keyed-mutex.ts';
 import type { EventBus } from 'platform/events/bus.ts';
-import { fairTurns, type Fairly } from './fair-scheduler.ts';
+import { fairScheduler, type FairScheduler } from './fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
-import { makeRefusals, type Refusals } from 'platform/events/denials.ts';
+import { makeDenials, type Denials } from 'platform/events/denials.ts';
 import type { Start } from 'platform/service/run.ts';
-import { openHotRows, type HotRows } from './counter-shards.ts';
+import { openCounterShards, type CounterShards } from './counter-shards.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
 import { FENCES, fenceStore, type FenceStore } from './types/fences.ts';
@@ -18,11 +18,11 @@ export interface Deps {
   objects: ObjectStore;
   fences: FenceStore;
   usage: UsageStore;
-  hotRows: HotRows;
-  inTurn: ReturnType<typeof turns>;
+  counterShards: CounterShards;
+  mutex: KeyedMutex;
   /** For what a schema or a content may make long. */
-  fairly: Fairly;
-  refusals: Refusals;
+  schedule: FairScheduler;
+  denials: Denials;
   clock: Clock;
   config: Config;
   platformStore: PlatformStore;
@@ -31,17 +31,20 @@ export interface Deps {
 }
 
 export async function openDeps({ config, clock, log, instanceId, openStore, openBus }: Start<Config>): Promise<Deps> {
-  const { store, platformStore, hotRows: rows } = await openStore([TYPES, OBJECTS, FENCES, USAGE]);
-  const hotRows = await openHotRows({ hotRows: rows, platformStore }, { owner: instanceId, leaseMs: config.LEASE_MS, log });
+  const { store, platformStore, counterShards: rows } = await openStore([TYPES, OBJECTS, FENCES, USAGE]);
+  const counterShards = await openCounterShards(
+    { counterShards: rows, platformStore },
+    { owner: instanceId, leaseMs: config.LEASE_MS, log },
+  );
   return {
-    types: typeStore(store, hotRows.rows),
+    types: typeStore(store, counterShards.rows),
     objects: objectStore(store),
     fences: fenceStore(store),
-    usage: usageStore(store, hotRows.rows),
-    hotRows,
-    inTurn: turns(),
-    fairly: fairTurns(),
-    refusals: makeRefusals(),
+    usage: usageStore(store, counterShards.rows),
+    counterShards,
+    mutex: keyedMutex(),
+    schedule: fairScheduler(),
+    denials: makeDenials(),
     clock,
     config,
     log,

@@ -1,10 +1,10 @@
 /** How long work may go on before the event loop sees to what came in meanwhile. */
 const SLICE_MS = 5;
 
-export type Fairly = <T>(organizationId: string, work: () => T) => Promise<T>;
+export type FairScheduler = <T>(organizationId: string, work: () => T) => Promise<T>;
 
 /** Runs synchronous work that may be long: organizations in turn, and never two long pieces without a turn of the event loop between them. */
-export function fairTurns(nowMs: () => number = () => performance.now()): Fairly {
+export function fairScheduler(nowMs: () => number = () => performance.now()): FairScheduler {
   const waiting = new Map<string, (() => void)[]>();
 
   function drain(): void {

@@ -1,5 +1,5 @@
 import { MemoryServiceService } from 'proto/memory/v1/memory.ts';
-import { flushRefusals, refusalsJob } from 'platform/events/denials-job.ts';
+import { flushDenials, denialsJob } from 'platform/events/denials-job.ts';
 import type { Program } from 'platform/service/run.ts';
 import { served } from 'platform/rpc/server.ts';
 import { SOURCE } from './events.ts';
@@ -11,15 +11,15 @@ import { deleteMemoryObject } from './objects/delete-memory-object.ts';
 import { getMemoryObject } from './objects/get-memory-object.ts';
 import { listMemoryObjects } from './objects/list-memory-objects.ts';
 import { updateMemoryObject } from './objects/update-memory-object.ts';
-import { noted } from './refusals.ts';
+import { noted } from './denials.ts';
 import { createMemoryType } from './types/create-memory-type.ts';
 import { deleteMemoryType } from './types/delete-memory-type.ts';
 import { getMemoryType } from './types/get-memory-type.ts';
 import { listMemoryTypes } from './types/list-memory-types.ts';
 import { updateMemoryType } from './types/update-memory-type.ts';
 
-/** Refusals counted in memory, on their way to the audit trail. */
-const refusalsOf = ({ refusals, platformStore }: Deps) => ({ refusals, platformStore, source: SOURCE });
+/** Denials counted in memory, on their way to the audit trail. */
+const refusalsOf = ({ denials, platformStore }: Deps) => ({ denials, platformStore, source: SOURCE });
 
 export const program: Program<typeof config, Deps> = {
   name: 'memory',
@@ -40,9 +40,11 @@ export const program: Program<typeof config, Deps> = {
       deleteMemoryObject: (request, context) => deleteMemoryObject(deps, request, context),
     }),
   ],
-  jobs: (deps) => [relay(deps), refusalsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS })],
+  jobs: (deps) => [relay(deps), denialsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS })],
   async close(deps) {
-    await flushRefusals(refusalsOf(deps));
-    await deps.hotRows.close().catch((error: unknown) => deps.log.warn({ error }, 'could not give back the slot of rows'));
+    await flushDenials(refusalsOf(deps));
+    await deps.counterShards
+      .close()
+      .catch((error: unknown) => deps.log.warn({ error }, 'could not give back the slot of rows'));
   },
 };

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { ServiceError } from 'platform/core/errors.ts';
 import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
-import { freeRows, openHotRows, type HotRows } from '../src/counter-shards.ts';
+import { freeRows, openCounterShards, type CounterShards } from '../src/counter-shards.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import type { OpenStore } from 'platform/store/store.ts';
@@ -56,17 +56,17 @@ describe('slots of rows', () => {
   const folder = temporaryFolder();
   let open: OpenStore;
   beforeAll(async () => {
-    open = { ...(await openSqliteStore(join(folder.path, 'a.sqlite'), [LEASES])), hotRows: 16 };
+    open = { ...(await openSqliteStore(join(folder.path, 'a.sqlite'), [LEASES])), counterShards: 16 };
   });
   afterAll(async () => {
     await open.close();
     folder.remove();
   });
-  const rowsOf = async (hotRows: HotRows): Promise<number[]> => {
+  const rowsOf = async (counterShards: CounterShards): Promise<number[]> => {
     const gate = Promise.withResolvers<void>();
     const seen: number[] = [];
     const all = Array.from({ length: 8 }, () =>
-      hotRows.take('a', alive, async (row) => {
+      counterShards.take('a', alive, async (row) => {
         seen.push(row);
         await gate.promise;
       }),
@@ -76,7 +76,7 @@ describe('slots of rows', () => {
     return seen.sort((a, b) => a - b);
   };
   it('are apart for two processes, shared by a third, and free again when one closes', async () => {
-    const start = (owner: string) => openHotRows(open, { owner, leaseMs: 60_000, log });
+    const start = (owner: string) => openCounterShards(open, { owner, leaseMs: 60_000, log });
     const [one, two, three] = [await start('one'), await start('two'), await start('three')];
     const low = Array.from({ length: 8 }, (_, i) => i);
     const high = low.map((row) => row + 8);
@@ -86,7 +86,7 @@ describe('slots of rows', () => {
     await two.close();
     const four = await start('four');
     expect(await rowsOf(four)).toEqual(high);
-    for (const hotRows of [one, three, four]) await hotRows.close();
+    for (const counterShards of [one, three, four]) await counterShards.close();
   });
 
   const BRIEF_MS = 300;
@@ -101,10 +101,10 @@ describe('slots of rows', () => {
 
   it('are asked for until there is one, by a process that found none', async () => {
     const first = await Promise.all([
-      openHotRows(open, { owner: 'five', leaseMs: 60_000, log }),
-      openHotRows(open, { owner: 'six', leaseMs: 60_000, log }),
+      openCounterShards(open, { owner: 'five', leaseMs: 60_000, log }),
+      openCounterShards(open, { owner: 'six', leaseMs: 60_000, log }),
     ]);
-    const late = await openHotRows(open, { owner: 'seven', leaseMs: BRIEF_MS, log });
+    const late = await openCounterShards(open, { owner: 'seven', leaseMs: BRIEF_MS, log });
     expect(await owners()).not.toContain('seven');
     await first[0].close();
     await until(async () => (await owners()).includes('seven'));
@@ -123,8 +123,8 @@ describe('slots of rows', () => {
     };
     let lost = 0;
     const platformStore = { ...open.platformStore, now };
-    const hotRows = await openHotRows(
-      { hotRows: 16, platformStore },
+    const counterShards = await openCounterShards(
+      { counterShards: 16, platformStore },
       { owner: 'eight', leaseMs: BRIEF_MS, log: { ...log, warn: () => lost++ } },
     );
     down = true;
@@ -134,7 +134,7 @@ describe('slots of rows', () => {
     expect(await owners()).toEqual([]);
     down = false;
     await until(async () => (await owners()).includes('eight'));
-    await hotRows.close();
+    await counterShards.close();
     expect(await owners()).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { isUuid } from 'platform/core/ids.ts';
 import { refusalOf, startMemory, type Memory } from './memory.ts';
 
 let memory: Memory;
-// refusals are counted by the minute, and this one does not end
+// denials are counted by the minute, and this one does not end
 const startedAt = Date.now();
 beforeAll(async () => {
   memory = await startMemory({}, { now: () => startedAt });
@@ -34,7 +34,7 @@ async function eventsOf(topic: Topic, count: number): Promise<CloudEvent[]> {
   return events;
 }
 
-it('every change leaves as one change event and one audit entry that name the actor, refusals as none of the first, content in neither', async () => {
+it('every change leaves as one change event and one audit entry that name the actor, denials as none of the first, content in neither', async () => {
   const token = memory.organization({ name: 'nightly import', limits: { memory_types: 1 } });
   const { organizationId, subject } = token.principal;
   const actor = { kind: 'server_token', id: subject, name: 'nightly import', via: '' };
@@ -48,7 +48,7 @@ it('every change leaves as one change event and one audit entry that name the ac
   await refusalOf(token.createType());
   await refusalOf(token.createType());
   await token.deleteType(type.id);
-  expect(await memory.running.runJob('refusals')).toEqual({ ran: true, count: 1 });
+  expect(await memory.running.runJob('denials')).toEqual({ ran: true, count: 1 });
   await memory.running.runJob('relay');
 
   const changes = await eventsOf('memory.change.v1', 6);

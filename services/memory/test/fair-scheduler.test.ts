@@ -1,19 +1,19 @@
-import { fairTurns } from '../src/fair-scheduler.ts';
+import { fairScheduler } from '../src/fair-scheduler.ts';
 
 const LONG_MS = 50;
 
 /** Turns whose clock moves only by what a piece of work says it takes. */
 function world() {
   let nowMs = 0;
-  const fairly = fairTurns(() => nowMs);
+  const schedule = fairScheduler(() => nowMs);
   const done: string[] = [];
   const work = (organizationId: string, name: string, takesMs: number) =>
-    fairly(organizationId, () => {
+    schedule(organizationId, () => {
       nowMs += takesMs;
       done.push(name);
       return name;
     });
-  return { fairly, done, work };
+  return { schedule, done, work };
 }
 
 describe('long work of several organizations in one process', () => {
@@ -46,8 +46,8 @@ describe('long work of several organizations in one process', () => {
   });
 
   it('tells of a failure, and goes on after it', async () => {
-    const { fairly, work } = world();
-    const failing = fairly('a', () => {
+    const { schedule, work } = world();
+    const failing = schedule('a', () => {
       throw new Error('no');
     });
     const next = work('a', 'next', 0);

@@ -12,7 +12,7 @@ import { ServiceError } from 'platform/core/errors.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
-import { freeRows, type HotRows } from '../src/counter-shards.ts';
+import { LEASES } from 'platform/jobs/lease.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import { openTestStore } from '../../../test/support/shared-engines.ts';
@@ -32,27 +32,25 @@ import { refusalOf, refusedFor, SCHEMA } from './memory.ts';
 
 // Handlers on the real store, so that a test can stop one of them between its read and its write. Engines differ in the number of rows.
 describe.each([1, 4])('with %i fence rows a type', (rows) => {
-  const hotRows: HotRows = {
-    rows,
-    take: freeRows(Array.from({ length: rows }, (_, row) => row)),
-    close: async () => undefined,
-  };
   const folder = temporaryFolder();
   let opened: OpenStore;
   let deps: Deps;
   let context: CallContext;
   beforeAll(async () => {
     deps = await openDeps({
-      config: readConfig(config, {}),
+      config: { ...readConfig(config, {}), LEASE_MS: 120_000 },
       clock: systemClock,
+      log: makeLog('memory', 'silent'),
+      instanceId: newId(),
       openStore: async (collections: readonly Collection<never>[]) => {
-        opened = await openTestStore(join(folder.path, `memory-${rows}.db`), [...collections, OUTBOX]);
-        return { ...opened, openHotRows: async () => hotRows };
+        opened = await openTestStore(join(folder.path, `memory-${rows}.db`), [...collections, OUTBOX, LEASES]);
+        return { ...opened, counterShards: rows };
       },
       openBus: async () => undefined,
     } as unknown as Parameters<typeof openDeps>[0]);
   });
   afterAll(async () => {
+    await deps.counterShards.close();
     await opened.close();
     folder.remove();
   });
@@ -107,7 +105,7 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
       if (left-- > 0) await meanwhile();
       return found;
     };
-    return { ...deps, inTurn: (_, work) => work(), [part]: { ...deps[part], [method]: paused } };
+    return { ...deps, mutex: (_, work) => work(), [part]: { ...deps[part], [method]: paused } };
   }
 
   /** What is kept of the organization, next to what the counters say. */

@@ -1,5 +1,5 @@
 import type { Cluster, Kafka } from 'kafkajs';
-import { inTime } from '../../core/with-timeout.ts';
+import { withTimeout } from '../../core/with-timeout.ts';
 import type { Log } from '../../core/log.ts';
 import { StartError } from '../../core/start-error.ts';
 import { rootOf } from './client.ts';
@@ -23,7 +23,7 @@ export async function verifyRights(kafka: Kafka, log: Log, rights: Rights): Prom
   const cluster = connectionsOf(kafka);
   const asked = ask(cluster, rights);
   try {
-    await inTime(asked, WITHIN_MS);
+    await withTimeout(asked, WITHIN_MS);
   } catch (error) {
     asked.catch(() => undefined);
     if (error instanceof StartError) throw error;

@@ -1,4 +1,4 @@
-import { EventsTooLarge, type EventBus, type Subscription, type Topic } from '../bus.ts';
+import { EventsTooLargeError, type EventBus, type Subscription, type Topic } from '../bus.ts';
 import { verifyRights } from './authority.ts';
 import { kafkaClient, type KafkaOptions } from './client.ts';
 import { openSender } from './producer.ts';
@@ -44,7 +44,7 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
       const tooLarge = await sender.send(topicName(prefix, topic), messages);
       if (tooLarge.length === 0) return;
       const bytes = Math.max(...tooLarge.map(({ value }) => Buffer.byteLength(value as string)));
-      throw new EventsTooLarge(
+      throw new EventsTooLargeError(
         `An event of ${bytes} bytes is larger than Kafka takes on ${topicName(prefix, topic)} (its max.message.bytes)`,
         events.filter((_, i) => tooLarge.includes(messages[i]!)).map(({ id }) => id),
       );

@@ -1,5 +1,5 @@
 import type { Kafka, KafkaMessage } from 'kafkajs';
-import { inTime } from '../../core/with-timeout.ts';
+import { withTimeout } from '../../core/with-timeout.ts';
 
 export type Received = KafkaMessage & {
   topic: string;
@@ -121,6 +121,6 @@ export async function consume({
     await Promise.allSettled(running);
     // not before it has joined: kafkajs cannot stop a consumer that is still about to, which would come back and hold partitions
     const left = beginning.catch(() => undefined).then(() => consumer.disconnect());
-    await inTime(left, timeoutMs).catch(() => undefined);
+    await withTimeout(left, timeoutMs).catch(() => undefined);
   }
 }

@@ -1,5 +1,5 @@
 import { Partitioners, type Kafka, type Message, type Producer } from 'kafkajs';
-import { inTime } from '../../core/with-timeout.ts';
+import { withTimeout } from '../../core/with-timeout.ts';
 import { rootOf, unavailable } from './client.ts';
 
 export interface Sender {
@@ -47,7 +47,7 @@ export function openSender(kafka: Kafka, timeoutMs: number): Sender {
     const on = (line ??= { producer: connect(), inFlight: 0, retired: false });
     const delivery = deliver(on, topic, messages);
     try {
-      await inTime(delivery, timeoutMs);
+      await withTimeout(delivery, timeoutMs);
       return [];
     } catch (error) {
       if (rootOf(error).type === 'MESSAGE_TOO_LARGE') return sendHalves(topic, messages);
@@ -70,7 +70,7 @@ export function openSender(kafka: Kafka, timeoutMs: number): Sender {
   return {
     send,
     async close() {
-      if (line) await inTime(close(line), timeoutMs).catch(() => undefined);
+      if (line) await withTimeout(close(line), timeoutMs).catch(() => undefined);
     },
   };
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Admin } from 'kafkajs';
 import { StartError } from '../../core/start-error.ts';
 import { DEAD_LETTER_RETENTION_MS, MAX_EVENT_BYTES, RETENTION_MS, TOPICS, type Topic } from '../bus.ts';
-import { inTime } from '../../core/with-timeout.ts';
+import { withTimeout } from '../../core/with-timeout.ts';
 import { rootOf, type KafkaOptions } from './client.ts';
 
 export const topicName = (prefix: string, topic: Topic): string => `${prefix}${topic}`;
@@ -34,7 +34,7 @@ export async function prepareTopics(admin: Admin, options: KafkaOptions): Promis
   ]);
   const prepared = makeAndVerify(admin, declared, options);
   try {
-    await inTime(prepared, Math.max(START_MS, options.timeoutMs));
+    await withTimeout(prepared, Math.max(START_MS, options.timeoutMs));
   } catch (cause) {
     prepared.catch(() => undefined);
     if (cause instanceof StartError) throw cause;

@@ -1,5 +1,5 @@
 import { makeLog } from '../../core/log.ts';
-import { Bell } from './signal.ts';
+import { Notifier } from '../../core/notifier.ts';
 import type { CloudEvent, EventBus, Subscription } from '../bus.ts';
 import { openShared } from './connection.ts';
 import { eventLog, SCHEMA } from './log.ts';
@@ -16,16 +16,16 @@ export async function openSqliteBus(
 ): Promise<EventBus> {
   const connection = await openShared(file, SCHEMA);
   const events = eventLog(connection);
-  const bell = new Bell();
+  const notifier = new Notifier();
   const members = new Set<Subscription>();
   return {
     async publish(topic, published) {
       await events.append(topic, published, Date.now());
-      bell.ring();
+      notifier.notify();
     },
     async subscribe(topic, group, handler, options) {
       await events.join(topic, group);
-      const member = startMember({ ...options, events, bell, log, pollMs, leaseMs, topic, group, handler });
+      const member = startMember({ ...options, events, notifier, log, pollMs, leaseMs, topic, group, handler });
       members.add(member);
       return member;
     },

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isoTime } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
-import type { Bell } from './signal.ts';
+import type { Notifier } from '../../core/notifier.ts';
 import type { CloudEvent, EventHandler, SubscribeOptions, Subscription, Topic } from '../bus.ts';
 import type { EventLog, LoggedEvent, TopicLease } from './log.ts';
 
@@ -9,7 +9,7 @@ const BATCH = 50;
 
 export interface Member extends SubscribeOptions {
   events: EventLog;
-  bell: Bell;
+  notifier: Notifier;
   log: Log;
   pollMs: number;
   leaseMs: number;
@@ -20,7 +20,7 @@ export interface Member extends SubscribeOptions {
 
 /** Consumes the topic as one member of its group: in order, whenever it holds the group's lease. */
 export function startMember(member: Member): Subscription {
-  const { events, bell, pollMs, leaseMs, topic, group } = member;
+  const { events, notifier, pollMs, leaseMs, topic, group } = member;
   const log = member.log.child({ topic, group });
   const stopping = new AbortController();
   let held: TopicLease | undefined;
@@ -28,9 +28,9 @@ export function startMember(member: Member): Subscription {
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const rings = bell.rings;
+      const seen = notifier.count;
       const more = await round().catch((error: unknown) => log.error({ error }, 'events cannot be read'));
-      if (!more) await bell.wait(rings, pollMs);
+      if (!more) await notifier.wait(seen, pollMs);
     }
     if (held) await events.extend(held, 0).catch((error: unknown) => log.warn({ error }, 'lease not given back'));
   }
@@ -78,7 +78,7 @@ export function startMember(member: Member): Subscription {
   return {
     async stop() {
       stopping.abort();
-      bell.ring();
+      notifier.notify();
       await ended;
     },
   };

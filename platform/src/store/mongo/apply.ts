@@ -1,9 +1,9 @@
 import type { Db, MongoClient } from 'mongodb';
-import { bounded, faultOf, OwnWork, TimedOut } from './faults.ts';
+import { withMongoTimeout, faultOf, OwnWriteError, TimedOutError } from './faults.ts';
 import type { Attempts } from './attempts.ts';
 import { endOrphan } from './orphans.ts';
 import { stepsOf, type Step } from './steps.ts';
-import { DuplicateKey, ExpectationFailed, type Op } from '../store.ts';
+import { DuplicateKeyError, ExpectationFailedError, type Op } from '../store.ts';
 
 export interface Applying {
   client: MongoClient;
@@ -25,14 +25,15 @@ async function alone({ client, timeoutMs, attemptsOf }: Applying, step: Step): P
   const attempts = attemptsOf(session);
   const running = step(session).finally(() => session.endSession());
   try {
-    await bounded(running, timeoutMs);
+    await withMongoTimeout(running, timeoutMs);
   } catch (error) {
     const undone = attempts.sent === attempts.refused;
     // What still waits for a server must not be sent after we said that it was not done: an ended session sends nothing.
-    if (error instanceof TimedOut && undone) void session.endSession();
+    if (error instanceof TimedOutError && undone) void session.endSession();
     // a server that started again in between may have forgotten that it was this write which came before
-    const metItself = attempts.unheard > 0 && (error instanceof DuplicateKey || error instanceof ExpectationFailed);
-    throw faultOf(metItself ? new OwnWork(error) : error, undone ? 'no' : 'perhaps');
+    const metItself =
+      attempts.unheard > 0 && (error instanceof DuplicateKeyError || error instanceof ExpectationFailedError);
+    throw faultOf(metItself ? new OwnWriteError(error) : error, undone ? 'no' : 'perhaps');
   }
 }
 
@@ -46,13 +47,13 @@ async function together(
   let tries = 0;
   let unheardBefore = 0;
   let committing = false;
-  let timedOut: TimedOut | undefined;
+  let timedOut: TimedOutError | undefined;
   const goOn = (): void => {
     if (timedOut) throw timedOut;
   };
   const running = session.withTransaction(async () => {
     // the driver begins anew when the server knows nothing of it; one that started again may have forgotten what it committed
-    if (committing && attempts.unheard > unheardBefore) throw new OwnWork();
+    if (committing && attempts.unheard > unheardBefore) throw new OwnWriteError();
     if (++tries > 1) onAbort();
     committing = false;
     for (const step of steps) {
@@ -68,9 +69,9 @@ async function together(
     () => (attempts.unheard > 0 ? endOrphan(session, db) : session.endSession()),
   );
   try {
-    await bounded(running, timeoutMs);
+    await withMongoTimeout(running, timeoutMs);
   } catch (error) {
-    if (error instanceof TimedOut) timedOut = error;
+    if (error instanceof TimedOutError) timedOut = error;
     throw faultOf(error, committing ? 'perhaps' : 'no');
   }
 }

@@ -6,7 +6,7 @@ import {
   type TopologyDescription,
 } from 'mongodb';
 import { StartError } from '../../core/start-error.ts';
-import { bounded, TimedOut } from './faults.ts';
+import { withMongoTimeout, TimedOutError } from './faults.ts';
 
 export interface MongoSettings {
   /** mongodb:// or mongodb+srv://, with credentials if the server asks for them. */
@@ -41,7 +41,7 @@ function clientFor({ url, poolMax, timeoutMs }: Omit<MongoSettings, 'database'>)
       ignoreUndefined: false,
       monitorCommands: true,
       maxPoolSize: poolMax,
-      // In driver 7.8 `timeoutMS` does nothing: each part of an operation has its own limit, the whole is bounded by `bounded` (ADR 11).
+      // In driver 7.8 `timeoutMS` does nothing: each part of an operation has its own limit, the whole is bounded by `withMongoTimeout` (ADR 11).
       serverSelectionTimeoutMS: timeoutMs,
       connectTimeoutMS: timeoutMs,
       waitQueueTimeoutMS: timeoutMs,
@@ -80,7 +80,7 @@ export async function connectMongo(settings: MongoSettings): Promise<{ client: M
 /** Runs a part of the start; what goes wrong is one sentence. @param limitMs for a part that may take longer @throws StartError */
 export async function checked<T>(target: Target, work: () => Promise<T>, limitMs = START_MS): Promise<T> {
   try {
-    return await bounded(work(), limitMs);
+    return await withMongoTimeout(work(), limitMs);
   } catch (error) {
     throw error instanceof StartError ? error : new StartError(sentence(target, error), { cause: error });
   }
@@ -96,7 +96,7 @@ function checkServer(where: string, hello: Document): void {
 
 function sentence(target: Target, error: unknown): string {
   const { where, database } = target;
-  if (error instanceof MongoServerSelectionError || error instanceof TimedOut) return unreached(target);
+  if (error instanceof MongoServerSelectionError || error instanceof TimedOutError) return unreached(target);
   const code = error instanceof MongoServerError ? error.code : undefined;
   if (code === 18) return `MongoDB at ${where} refuses the user name or password in MONGODB_URL`;
   if (code === 13) return `MongoDB at ${where} does not allow what the service needs: readWrite on ${database}`;

@@ -1,8 +1,8 @@
 import { MongoError, MongoServerError } from 'mongodb';
 import { ServiceError } from '../../core/errors.ts';
-import { inTime } from '../../core/with-timeout.ts';
+import { withTimeout } from '../../core/with-timeout.ts';
 import { indexesOf } from '../indexes.ts';
-import { DuplicateKey, type Collection } from '../store.ts';
+import { DuplicateKeyError, type Collection } from '../store.ts';
 
 export const DUPLICATE_KEY = 11000;
 const TYPE_MISMATCH = 14;
@@ -10,16 +10,16 @@ const TYPE_MISMATCH = 14;
 const HOPELESS: readonly unknown[] = [2, 9, 10334];
 
 /** No answer came within the time for one operation. */
-export class TimedOut extends Error {
-  override readonly name = 'TimedOut';
+export class TimedOutError extends Error {
+  override readonly name = 'TimedOutError';
   constructor(timeoutMs: number) {
     super(`MongoDB did not answer within ${timeoutMs} ms`);
   }
 }
 
 /** A write was sent again after its answer was lost, and would meet, or has met, what it may have done itself. */
-export class OwnWork extends Error {
-  override readonly name = 'OwnWork';
+export class OwnWriteError extends Error {
+  override readonly name = 'OwnWriteError';
   constructor(cause?: unknown) {
     super('the answer to an earlier attempt of this write was lost', { cause });
   }
@@ -32,7 +32,7 @@ export function refusalOf(error: unknown, collection: Collection<never>): Error 
   if (error.code !== DUPLICATE_KEY) return undefined;
   // Bulk writes do not hand on keyPattern, so the name of the index tells.
   const name = /index: (.*?) dup key/.exec(error.message)?.[1];
-  return new DuplicateKey(
+  return new DuplicateKeyError(
     collection.name,
     indexesOf(collection).find((index) => index.name === name)?.fields ?? ['_id'],
   );
@@ -53,8 +53,8 @@ const isSocketFault = (error: unknown): boolean =>
 
 /** The one place where errors of the driver become ours. `done`: whether what was asked may have been done. */
 export function faultOf(error: unknown, done: 'no' | 'perhaps'): unknown {
-  if (error instanceof OwnWork) return new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
-  if (!(error instanceof MongoError) && !(error instanceof TimedOut) && !isSocketFault(error)) return error;
+  if (error instanceof OwnWriteError) return new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
+  if (!(error instanceof MongoError) && !(error instanceof TimedOutError) && !isSocketFault(error)) return error;
   if (error instanceof MongoServerError && HOPELESS.includes(error.code)) return error;
   if (done === 'perhaps') return new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
   return new ServiceError('UNAVAILABLE', 'The document store is not available', {
@@ -63,6 +63,6 @@ export function faultOf(error: unknown, done: 'no' | 'perhaps'): unknown {
   });
 }
 
-/** @throws TimedOut; the work itself goes on */
-export const bounded = <T>(work: Promise<T>, timeoutMs: number): Promise<T> =>
-  inTime(work, timeoutMs, () => new TimedOut(timeoutMs));
+/** @throws TimedOutError; the work itself goes on */
+export const withMongoTimeout = <T>(work: Promise<T>, timeoutMs: number): Promise<T> =>
+  withTimeout(work, timeoutMs, () => new TimedOutError(timeoutMs));

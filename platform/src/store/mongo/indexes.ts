@@ -1,7 +1,7 @@
 import { MongoNetworkTimeoutError, MongoServerError, type Db, type IndexDescriptionInfo } from 'mongodb';
 import { StartError } from '../../core/start-error.ts';
 import { indexesOf, type EngineIndex } from '../indexes.ts';
-import { bounded, DUPLICATE_KEY, TimedOut } from './faults.ts';
+import { withMongoTimeout, DUPLICATE_KEY, TimedOutError } from './faults.ts';
 import type { Collection } from '../store.ts';
 
 /** IndexBuildAborted, WriteConflict: another process makes the same at this moment. */
@@ -21,9 +21,9 @@ export async function prepareCollections(
   limitMs: number,
 ): Promise<void> {
   try {
-    await bounded(Promise.all(collections.map((collection) => prepareCollection(db, collection))), limitMs);
+    await withMongoTimeout(Promise.all(collections.map((collection) => prepareCollection(db, collection))), limitMs);
   } catch (error) {
-    throw error instanceof TimedOut
+    throw error instanceof TimedOutError
       ? new StartError(`MongoDB still makes the indexes of the database ${db.databaseName}: start again later`, {
           cause: error,
         })

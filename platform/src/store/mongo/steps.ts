@@ -1,7 +1,7 @@
 import type { ClientSession, Db, UpdateFilter } from 'mongodb';
 import { refusalOf } from './faults.ts';
 import { mongoFilter, type Stored } from './filter.ts';
-import { ExpectationFailed, type Changes, type Collection, type Document, type Op } from '../store.ts';
+import { ExpectationFailedError, type Changes, type Collection, type Document, type Op } from '../store.ts';
 
 /** One command of a batch. */
 export type Step = (session: ClientSession) => Promise<unknown>;
@@ -68,7 +68,7 @@ function changeStep(db: Db, op: Exclude<Op, { kind: 'insert' }>, index: number):
       change === undefined
         ? (await to.deleteOne(where, { session })).deletedCount
         : (await to.updateOne(where, change, { session })).matchedCount;
-    if (found === 0 && !op.optional) throw new ExpectationFailed(index, op.collection.name);
+    if (found === 0 && !op.optional) throw new ExpectationFailedError(index, op.collection.name);
   });
 }
 

@@ -4,7 +4,7 @@ import type { Log } from '../../core/log.ts';
 import { applyOps } from './apply.ts';
 import { watchAttempts } from './attempts.ts';
 import { checked, connectMongo, type MongoSettings } from './connect.ts';
-import { bounded, DUPLICATE_KEY, faultOf } from './faults.ts';
+import { withMongoTimeout, DUPLICATE_KEY, faultOf } from './faults.ts';
 import { mongoFilter, mongoFind, type Stored } from './filter.ts';
 import { prepareCollections } from './indexes.ts';
 import { checkNames, storeOver, type Engine } from '../open-store.ts';
@@ -17,7 +17,7 @@ export interface MongoOptions extends MongoSettings {
 }
 
 /** Rows of a contended counter: transactions on one document abort each other. */
-const HOT_ROWS = 64;
+const COUNTER_SHARDS = 64;
 /** An index over many documents takes its time. */
 const PREPARE_MS = 60_000;
 
@@ -87,13 +87,13 @@ function engineOn(client: MongoClient, db: Db, timeoutMs: number, onAbort: () =>
 
   const read = <T>(work: () => Promise<T>): Promise<T> =>
     tracked(
-      bounded(work(), timeoutMs).catch((error: unknown) => {
+      withMongoTimeout(work(), timeoutMs).catch((error: unknown) => {
         throw faultOf(error, 'no');
       }),
     );
 
   return {
-    hotRows: HOT_ROWS,
+    counterShards: COUNTER_SHARDS,
     exclusive: false,
     async find(collection, filter, options) {
       const { where, ...order } = mongoFind(filter, options);

@@ -1,7 +1,14 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { indexesOf } from '../indexes.ts';
 import { whereSql } from './sql.ts';
-import { DuplicateKey, ExpectationFailed, type Changes, type Collection, type Document, type Op } from '../store.ts';
+import {
+  DuplicateKeyError,
+  ExpectationFailedError,
+  type Changes,
+  type Collection,
+  type Document,
+  type Op,
+} from '../store.ts';
 
 const UNIQUE_FAILED = 2067;
 
@@ -30,7 +37,7 @@ export function compile(prepare: Prepare, op: Op, index: number): () => void {
   }
   const where = whereSql(op.where);
   const missed = (): void => {
-    if (!op.optional) throw new ExpectationFailed(index, name);
+    if (!op.optional) throw new ExpectationFailedError(index, name);
   };
   if (op.kind === 'remove') {
     return () => {
@@ -61,13 +68,13 @@ function changed(
   return result;
 }
 
-/** Runs a statement; what a unique index refuses becomes DuplicateKey. */
+/** Runs a statement; what a unique index refuses becomes DuplicateKeyError. */
 function unique(collection: Collection<never>, run: () => unknown): void {
   try {
     run();
   } catch (error) {
     if ((error as { errcode?: number }).errcode !== UNIQUE_FAILED) throw error;
     const index = indexesOf(collection).find(({ name }) => (error as Error).message.includes(`'${name}'`));
-    throw new DuplicateKey(collection.name, index === undefined ? ['_id'] : index.fields);
+    throw new DuplicateKeyError(collection.name, index === undefined ? ['_id'] : index.fields);
   }
 }

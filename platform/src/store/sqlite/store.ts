@@ -51,7 +51,7 @@ function engineOn(writer: DatabaseSync, reader: DatabaseSync, closeFiles: () => 
   }
 
   return {
-    hotRows: 1,
+    counterShards: 1,
     exclusive: true,
     find: async (collection, filter, options) =>
       rows(collection, 'doc', findSql(filter, options)).map((row) => JSON.parse(row.doc as string)),

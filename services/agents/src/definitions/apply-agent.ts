@@ -1,6 +1,6 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { ApplyAgentRequest, ApplyAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
@@ -32,7 +32,7 @@ export async function applyAgent(
     createdAt: now,
   });
 
-  return persistently(context.signal, async () => {
+  return retryOnConflict(context.signal, async () => {
     const agent = await deps.definitions.find(organizationId, name);
     if (!agent) {
       const created: Agent = {

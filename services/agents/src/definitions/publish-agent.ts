@@ -1,6 +1,6 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { PublishAgentRequest, PublishAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
@@ -15,7 +15,7 @@ export async function publishAgent(
   context: CallContext,
 ): Promise<PublishAgentResponse> {
   const organizationId = organizationOfCall(context);
-  return persistently(context.signal, async () => {
+  return retryOnConflict(context.signal, async () => {
     const agent = await deps.definitions.find(organizationId, request.name);
     if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
     const version = await deps.definitions.findVersion(

@@ -1,6 +1,6 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { RetireAgentRequest, RetireAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
@@ -13,7 +13,7 @@ export async function retireAgent(
   request: RetireAgentRequest,
   context: CallContext,
 ): Promise<RetireAgentResponse> {
-  return persistently(context.signal, async () => {
+  return retryOnConflict(context.signal, async () => {
     const agent = await deps.definitions.find(organizationOfCall(context), request.name);
     if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
     if (agent.state === 'retired') return { agent: agentMessage(agent) };

@@ -7,7 +7,7 @@ import type { Deps } from '../deps.ts';
 import type { Execution } from './store.ts';
 import { withdraw } from './withdraw.ts';
 
-type ReserveDeps = Pick<Deps, 'credits' | 'releases' | 'executions' | 'refusals' | 'clock' | 'config'>;
+type ReserveDeps = Pick<Deps, 'credits' | 'releases' | 'executions' | 'denials' | 'clock' | 'config'>;
 
 /**
  * Sets the highest price of the run aside. When that fails nothing was run or charged: the record and its claim are taken back.
@@ -53,12 +53,12 @@ const unavailable = (cause: unknown): ServiceError =>
   new ServiceError('UNAVAILABLE', 'Credits are not available', { headers: { 'Retry-After': '1' }, cause });
 
 function refused(
-  { refusals, clock }: Pick<ReserveDeps, 'refusals' | 'clock'>,
+  { denials, clock }: Pick<ReserveDeps, 'denials' | 'clock'>,
   { principal, requestId }: CallContext,
   reason: KnownReason,
   extras: ConstructorParameters<typeof ServiceError>[2],
 ): ServiceError {
-  refusals.note({
+  denials.note({
     organizationId: principal.organizationId,
     actor: actorOf(principal),
     code: codeOf(reason),

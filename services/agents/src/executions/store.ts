@@ -5,8 +5,8 @@ import {
   insert,
   remove,
   update,
-  DuplicateKey,
-  ExpectationFailed,
+  DuplicateKeyError,
+  ExpectationFailedError,
   type Expectation,
   type Op,
   type OrganizationDocument,
@@ -80,7 +80,7 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
       await store.apply(organizationId, ops);
       return true;
     } catch (error) {
-      if (error instanceof ExpectationFailed) return false;
+      if (error instanceof ExpectationFailedError) return false;
       throw error;
     }
   }
@@ -118,7 +118,7 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
         ]);
         return true;
       } catch (error) {
-        if (error instanceof DuplicateKey && error.collection === runKeys.name) return false;
+        if (error instanceof DuplicateKeyError && error.collection === runKeys.name) return false;
         throw error;
       }
     },

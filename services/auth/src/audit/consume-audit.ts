@@ -1,6 +1,6 @@
 import type { AuditFacts } from 'platform/events/outbox.ts';
 import type { CloudEvent, EventBus, Subscription } from 'platform/events/bus.ts';
-import { DuplicateKey } from 'platform/store/store.ts';
+import { DuplicateKeyError } from 'platform/store/store.ts';
 import type { AuditTrail } from './store.ts';
 
 /** `data` of an event on audit.v1, as auditOp writes it. */
@@ -35,7 +35,7 @@ export async function storeAuditEvent({ auditTrail }: { auditTrail: AuditTrail }
     requestId,
   };
   await auditTrail.insert(entry).catch((error: unknown) => {
-    if (!(error instanceof DuplicateKey)) throw error;
+    if (!(error instanceof DuplicateKeyError)) throw error;
   });
 }
 

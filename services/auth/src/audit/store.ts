@@ -30,7 +30,7 @@ export const AUDIT_ENTRIES = collection<AuditEntry>('audit_entries', {
 });
 
 export const openAuditTrail = (store: Store, platformStore: PlatformStore) => ({
-  /** @throws DuplicateKey when the entry is there already */
+  /** @throws DuplicateKeyError when the entry is there already */
   insert: (entry: AuditEntry): Promise<void> => store.apply(entry.organizationId, [insert(AUDIT_ENTRIES, entry)]),
 
   /** Newest first; an empty `beforeId` starts at the newest, an empty `action` means any. */

@@ -16,7 +16,7 @@ interface Holder {
   valid: boolean;
 }
 
-type Parts = Pick<Deps, 'clock' | 'organizations' | 'tokenLookup' | 'lastUsed' | 'refusals' | 'policies'>;
+type Parts = Pick<Deps, 'clock' | 'organizations' | 'tokenLookup' | 'lastUsed' | 'denials' | 'policies'>;
 
 /**
  * Decides the attempts of one gateway turn from what the store holds now: at most two reads for all of them, none for a token
@@ -73,7 +73,7 @@ async function holdersOf(
 }
 
 function decide(
-  { policies, refusals }: Parts,
+  { policies, denials }: Parts,
   { method, requestId }: Attempt,
   holder: Holder | undefined,
   time: string,
@@ -83,7 +83,7 @@ function decide(
   const reason = valid ? refusalOf(policies.get(method), principal, tierOf(principal.tier)) : 'UNAUTHENTICATED';
   if (!reason) return { principal };
   const target = valid ? { type: 'method', id: method } : undefined;
-  refusals.note({
+  denials.note({
     organizationId: principal.organizationId,
     actor: actorOf(principal),
     code: codeOf(reason),

@@ -1,7 +1,7 @@
 import type { Organization as OrganizationReply } from 'proto/auth/v1/auth.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { audited } from '../events.ts';
 import type { Deps } from '../deps.ts';
@@ -19,7 +19,7 @@ export function changeOrganization(
   action: string,
   change: Partial<Pick<Organization, 'state' | 'tier'>>,
 ): Promise<OrganizationReply> {
-  return persistently(context.signal, async () => {
+  return retryOnConflict(context.signal, async () => {
     const organization = await organizations.byId(id);
     if (!organization) throw new ServiceError('NOT_FOUND', 'Organization not found');
     const updatedAt = isoTime(clock.now());

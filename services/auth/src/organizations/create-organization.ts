@@ -1,7 +1,7 @@
 import type { CreateOrganizationRequest, CreateOrganizationResponse } from 'proto/auth/v1/auth.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { audited } from '../events.ts';
@@ -20,7 +20,7 @@ export async function createOrganization(
   const name = requireName('/name', request.name);
   const tier = requireTier(request.tier);
   const now = isoTime(clock.now());
-  return persistently(context.signal, async () => {
+  return retryOnConflict(context.signal, async () => {
     const taken = await organizations.byName(name);
     if (taken)
       throw new ServiceError('ALREADY_EXISTS', 'An organization of this name exists', { facts: { id: taken._id } });

@@ -11,7 +11,7 @@ import type { Membership } from '../users/store.ts';
  * @throws ServiceError FORBIDDEN, in the audit trail, unless the user is security_admin of an active organization
  */
 export async function requireSecurityAdmin(
-  { clock, organizations, users, refusals }: Pick<Deps, 'clock' | 'organizations' | 'users' | 'refusals'>,
+  { clock, organizations, users, denials }: Pick<Deps, 'clock' | 'organizations' | 'users' | 'denials'>,
   { principal, requestId }: CallContext,
 ): Promise<{ organization: Organization; membership: Membership }> {
   const { organizationId, subject, name } = principal;
@@ -27,7 +27,7 @@ export async function requireSecurityAdmin(
     membership.email === name
   )
     return { organization, membership };
-  refusals.note({
+  denials.note({
     organizationId,
     actor: actorOf(principal),
     code: codeOf('FORBIDDEN'),

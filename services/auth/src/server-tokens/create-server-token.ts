@@ -1,7 +1,7 @@
 import type { CreateServerTokenRequest, CreateServerTokenResponse } from 'proto/auth/v1/auth.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { requireWithinLimit } from 'platform/core/principal.ts';
@@ -16,7 +16,7 @@ import { serverTokenReply } from './message.ts';
 import { hashToken, hintOf, makeToken, requireExpiry, requireId } from './rules.ts';
 import { isExpired, slotOfName, type ServerToken } from './store.ts';
 
-type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'refusals' | 'inTurn'>;
+type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'denials' | 'mutex'>;
 
 /**
  * The value is in this reply and nowhere else. The batch expects the organization active, its tier, the number of its tokens and
@@ -73,5 +73,5 @@ export function createServerToken(
     await serverTokens.insert(token, holder, [takeTokenPlace(organization), expectUnchanged(membership), audit]);
     return { serverToken: serverTokenReply(token), value };
   };
-  return deps.inTurn(context.principal.organizationId, () => persistently(context.signal, round));
+  return deps.mutex(context.principal.organizationId, () => retryOnConflict(context.signal, round));
 }

@@ -5,7 +5,7 @@ import { requirePageSize } from '../paging.ts';
 import { requireSecurityAdmin } from './authority.ts';
 import { serverTokenReply } from './message.ts';
 
-type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'refusals'>;
+type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'denials'>;
 
 /** Newest first, revoked ones too. @throws ServiceError FORBIDDEN, INVALID_REQUEST */
 export async function listServerTokens(

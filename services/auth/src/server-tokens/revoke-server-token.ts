@@ -1,14 +1,14 @@
 import type { RevokeServerTokenRequest, RevokeServerTokenResponse } from 'proto/auth/v1/auth.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { audited } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireSecurityAdmin } from './authority.ts';
 import { serverTokenReply } from './message.ts';
 
-type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'refusals'>;
+type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'denials'>;
 
 /**
  * Once this has answered, every request that starts later is refused. A token revoked before, by its id, answers as it is.
@@ -20,7 +20,7 @@ export function revokeServerToken(
   context: CallContext,
 ): Promise<RevokeServerTokenResponse> {
   const { clock, serverTokens } = deps;
-  return persistently(context.signal, async () => {
+  return retryOnConflict(context.signal, async () => {
     const { organization } = await requireSecurityAdmin(deps, context);
     const token =
       (await serverTokens.byId(organization._id, idOrName)) ?? (await serverTokens.byName(organization._id, idOrName));

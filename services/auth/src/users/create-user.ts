@@ -1,7 +1,7 @@
 import type { CreateUserRequest, CreateUserResponse } from 'proto/auth/v1/auth.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { audited } from '../events.ts';
@@ -27,7 +27,7 @@ export async function createUser(
   const groups = requireGroups(request.groups);
   const now = isoTime(clock.now());
   if (!(await organizations.byId(organizationId))) throw new ServiceError('NOT_FOUND', 'Organization not found');
-  return persistently(context.signal, async () => {
+  return retryOnConflict(context.signal, async () => {
     const [member, known] = await Promise.all([users.member(organizationId, email), users.byEmail(email)]);
     if (member)
       throw new ServiceError('ALREADY_EXISTS', 'The organization has a user of this email', {

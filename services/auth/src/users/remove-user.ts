@@ -1,7 +1,7 @@
 import type { RemoveUserRequest, RemoveUserResponse } from 'proto/auth/v1/auth.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { audited } from '../events.ts';
 import type { Deps } from '../deps.ts';
@@ -15,7 +15,7 @@ export async function removeUser(
 ): Promise<RemoveUserResponse> {
   const organizationId = organizationOfCall(context);
   const email = requireEmail(request.email);
-  return persistently(context.signal, async () => {
+  return retryOnConflict(context.signal, async () => {
     const membership = await users.member(organizationId, email);
     if (!membership) throw new ServiceError('NOT_FOUND', 'User not found');
     await users.remove(

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { foundOrMade } from 'platform/store/retry-on-conflict.ts';
+import { getOrCreate } from 'platform/store/get-or-create.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { collection, insert, type Document, type PlatformStore } from 'platform/store/store.ts';
 
@@ -26,7 +26,7 @@ export async function claimHome({ platformStore, file }: Claim): Promise<void> {
     fileId: file?.id ?? '',
     place: file ? `${hostname()}:${file.path}` : '',
   };
-  const home = await foundOrMade(
+  const home = await getOrCreate(
     () => platformStore.findOne(LEDGER_HOME, { _id: 'ledger' }),
     claimed,
     (first) => platformStore.apply([insert(LEDGER_HOME, first)]),

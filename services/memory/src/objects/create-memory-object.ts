@@ -1,7 +1,7 @@
 import type { CreateMemoryObjectRequest, CreateMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { isUuid, newId, timeOfId } from 'platform/core/ids.ts';
 import { changeOps } from '../events.ts';
@@ -15,10 +15,10 @@ import { objectMessage } from './message.ts';
 import { checkKey } from './rules.ts';
 import type { MemoryObjectRecord } from './store.ts';
 
-type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'hotRows' | 'config' | 'fairly'>;
+type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'config' | 'schedule'>;
 
 export async function createMemoryObject(
-  { types, objects, fences, usage, hotRows, config, fairly }: Used,
+  { types, objects, fences, usage, counterShards, config, schedule }: Used,
   request: CreateMemoryObjectRequest,
   context: CallContext,
 ): Promise<CreateMemoryObjectResponse> {
@@ -31,7 +31,7 @@ export async function createMemoryObject(
   const createdAt = isoTime(timeOfId(id));
   const round = async (): Promise<{ record: MemoryObjectRecord; type: string }> => {
     const found = await typeOf(types, request, context);
-    await requireValidContent(fairly, found, content);
+    await requireValidContent(schedule, found, content);
     const { _id: typeId, type, version, epoch } = found;
     const record = {
       _id: id,
@@ -52,13 +52,13 @@ export async function createMemoryObject(
       time: createdAt,
       names: { typeId, type, key },
     });
-    await hotRows.take(organizationId, context.signal, async (row) => {
+    await counterShards.take(organizationId, context.signal, async (row) => {
       const counted = await usage.addObject(organizationId, context.principal, row);
       await objects.create(record, [fences.move(typeId, epoch, row, 1), counted, ...change]);
     });
     return { record, type };
   };
-  const { record, type } = await persistently(context.signal, round);
+  const { record, type } = await retryOnConflict(context.signal, round);
   return { memoryObject: objectMessage(record, type), outcome: 'CREATED', location: `/api/memory/objects/${id}` };
 }
 

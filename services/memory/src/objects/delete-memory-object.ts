@@ -1,20 +1,20 @@
 import type { DeleteMemoryObjectRequest, DeleteMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { changeOps } from '../events.ts';
 import { refuseIfMatch } from '../conditions.ts';
 import type { Deps } from '../deps.ts';
 import { requireObject } from './find.ts';
 
-type Used = Pick<Deps, 'objects' | 'fences' | 'usage' | 'hotRows' | 'clock' | 'inTurn'>;
+type Used = Pick<Deps, 'objects' | 'fences' | 'usage' | 'counterShards' | 'clock' | 'mutex'>;
 
 export async function deleteMemoryObject(
   deps: Used,
   request: DeleteMemoryObjectRequest,
   context: CallContext,
 ): Promise<DeleteMemoryObjectResponse> {
-  const { objects, fences, usage, hotRows, clock, inTurn } = deps;
+  const { objects, fences, usage, counterShards, clock, mutex } = deps;
   refuseIfMatch(request);
   const round = async (): Promise<string> => {
     const { object, fence } = await requireObject(deps, context, request.id);
@@ -27,7 +27,7 @@ export async function deleteMemoryObject(
       time: isoTime(clock.now()),
       names: { typeId, type: fence.type, key },
     });
-    await hotRows.take(organizationId, context.signal, (row) =>
+    await counterShards.take(organizationId, context.signal, (row) =>
       objects.remove(object, [
         fences.move(typeId, fence.epoch, row, -1),
         usage.removeObject(organizationId, row),
@@ -36,5 +36,5 @@ export async function deleteMemoryObject(
     );
     return id;
   };
-  return { success: true, id: await inTurn(request.id, () => persistently(context.signal, round)) };
+  return { success: true, id: await mutex(request.id, () => retryOnConflict(context.signal, round)) };
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from 'platform/core/errors.ts';
 import {
   collection,
-  DuplicateKey,
+  DuplicateKeyError,
   insert,
   remove,
   update,
@@ -51,13 +51,14 @@ export function objectStore(store: Store) {
     count: (organizationId: string, filter: ObjectFilter): Promise<number> =>
       store.count(organizationId, OBJECTS, filter),
 
-    /** @throws ServiceError ALREADY_EXISTS with the id of the object that has the key; ExpectationFailed */
+    /** @throws ServiceError ALREADY_EXISTS with the id of the object that has the key; ExpectationFailedError */
     async create(record: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
       const { organizationId, typeId, key } = record;
       try {
         await store.apply(organizationId, [insert(OBJECTS, record), ...ops]);
       } catch (error) {
-        const taken = error instanceof DuplicateKey && (await store.findOne(organizationId, OBJECTS, { typeId, key }));
+        const taken =
+          error instanceof DuplicateKeyError && (await store.findOne(organizationId, OBJECTS, { typeId, key }));
         if (taken)
           throw new ServiceError('ALREADY_EXISTS', 'The memory type has an object with this key', {
             facts: { id: taken._id },
@@ -65,12 +66,12 @@ export function objectStore(store: Store) {
         throw error;
       }
     },
-    /** @throws ExpectationFailed when the object is not as it was read */
+    /** @throws ExpectationFailedError when the object is not as it was read */
     replace({ revision }: MemoryObjectRecord, after: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
       const { _id, organizationId, ...set } = after;
       return store.apply(organizationId, [update(OBJECTS, { _id, revision }, { set }), ...ops]);
     },
-    /** @throws ExpectationFailed when the object is not as it was read */
+    /** @throws ExpectationFailedError when the object is not as it was read */
     remove: ({ _id, organizationId, revision }: MemoryObjectRecord, ops: readonly Op[]): Promise<void> =>
       store.apply(organizationId, [remove(OBJECTS, { _id, revision }), ...ops]),
   };

@@ -1,7 +1,7 @@
 import type { UpdateMemoryObjectRequest, UpdateMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { changeOps } from '../events.ts';
 import { refuseIfMatch, requireMembers } from '../conditions.ts';
 import type { Deps } from '../deps.ts';
@@ -12,14 +12,14 @@ import { requireObject } from './find.ts';
 import { objectMessage } from './message.ts';
 import { requireUnchanged } from './rules.ts';
 
-type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'hotRows' | 'clock' | 'config' | 'inTurn' | 'fairly'>;
+type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule'>;
 
 export async function updateMemoryObject(
   deps: Used,
   request: UpdateMemoryObjectRequest,
   context: CallContext,
 ): Promise<UpdateMemoryObjectResponse> {
-  const { types, objects, fences, hotRows, clock, config, inTurn, fairly } = deps;
+  const { types, objects, fences, counterShards, clock, config, mutex, schedule } = deps;
   refuseIfMatch(request);
   const content = requireMembers(request).includes('content')
     ? readObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES)
@@ -32,7 +32,7 @@ export async function updateMemoryObject(
     if (content === undefined) return { memoryObject: objectMessage(object, fence.type) };
 
     const found = await requireType(types, context, typeId);
-    await requireValidContent(fairly, found, content);
+    await requireValidContent(schedule, found, content);
     const { type, version, epoch } = found;
     const after = {
       ...object,
@@ -49,10 +49,10 @@ export async function updateMemoryObject(
       time: after.updatedAt,
       names: { typeId, type, key },
     });
-    await hotRows.take(object.organizationId, context.signal, (row) =>
+    await counterShards.take(object.organizationId, context.signal, (row) =>
       objects.replace(object, after, [fences.move(typeId, epoch, row, 0), ...change]),
     );
     return { memoryObject: objectMessage(after, type) };
   };
-  return inTurn(request.pathId, () => persistently(context.signal, round));
+  return mutex(request.pathId, () => retryOnConflict(context.signal, round));
 }

@@ -1,7 +1,7 @@
 import type { CreateMemoryTypeRequest, CreateMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid } from 'platform/core/errors.ts';
 import { newId, timeOfId } from 'platform/core/ids.ts';
 import { changeOps } from '../events.ts';
@@ -14,7 +14,7 @@ import { soundSchema } from './schema.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
 export async function createMemoryType(
-  { types, usage, config, fairly, inTurn }: Pick<Deps, 'types' | 'usage' | 'config' | 'fairly' | 'inTurn'>,
+  { types, usage, config, schedule, mutex }: Pick<Deps, 'types' | 'usage' | 'config' | 'schedule' | 'mutex'>,
   request: CreateMemoryTypeRequest,
   context: CallContext,
 ): Promise<CreateMemoryTypeResponse> {
@@ -23,7 +23,7 @@ export async function createMemoryType(
   checkFields(request);
   const { type, displayName, description = '', visibility = 'organization' } = request;
   if (type === undefined) throw invalid('/type', 'type is required');
-  const jsonSchema = await soundSchema(fairly, organizationId, request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES);
+  const jsonSchema = await soundSchema(schedule, organizationId, request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES);
 
   const id = newId();
   const createdAt = isoTime(timeOfId(id));
@@ -66,6 +66,6 @@ export async function createMemoryType(
     await types.create(record, [counted, ...change]);
   };
   // all types of an organization are counted in one row
-  await inTurn(organizationId, () => persistently(context.signal, round));
+  await mutex(organizationId, () => retryOnConflict(context.signal, round));
   return { memoryType: typeMessage(record), outcome: 'CREATED', location: `/api/memory/types/${id}` };
 }

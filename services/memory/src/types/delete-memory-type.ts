@@ -1,7 +1,7 @@
 import type { DeleteMemoryTypeRequest, DeleteMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { changeOps } from '../events.ts';
 import { refuseIfMatch } from '../conditions.ts';
@@ -9,10 +9,10 @@ import type { Deps } from '../deps.ts';
 import { countOf } from './fences.ts';
 import { requireType } from './find.ts';
 
-type Used = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'inTurn'>;
+type Used = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'mutex'>;
 
 export async function deleteMemoryType(
-  { types, fences, usage, clock, inTurn }: Used,
+  { types, fences, usage, clock, mutex }: Used,
   request: DeleteMemoryTypeRequest,
   context: CallContext,
 ): Promise<DeleteMemoryTypeResponse> {
@@ -35,5 +35,5 @@ export async function deleteMemoryType(
     await types.remove(record, present, [usage.removeType(organizationId, Buffer.byteLength(jsonSchema)), ...change]);
     return _id;
   };
-  return { success: true, id: await inTurn(request.id, () => persistently(context.signal, round)) };
+  return { success: true, id: await mutex(request.id, () => retryOnConflict(context.signal, round)) };
 }

@@ -1,4 +1,4 @@
-import type { Fairly } from '../fair-scheduler.ts';
+import type { FairScheduler } from '../fair-scheduler.ts';
 import { compileSchema } from 'platform/json-schema/schema.ts';
 import { readObject } from '../json-object.ts';
 
@@ -7,12 +7,12 @@ import { readObject } from '../json-object.ts';
  * @throws ServiceError INVALID_REQUEST (missing, no object, too large), INVALID_SCHEMA (unsound)
  */
 export async function soundSchema(
-  fairly: Fairly,
+  schedule: FairScheduler,
   organizationId: string,
   text: string | undefined,
   maxBytes: number,
 ): Promise<string> {
   readObject('jsonSchema', text, maxBytes);
-  await fairly(organizationId, () => compileSchema(text!, { path: '/jsonSchema' }));
+  await schedule(organizationId, () => compileSchema(text!, { path: '/jsonSchema' }));
   return text!;
 }

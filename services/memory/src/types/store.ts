@@ -53,10 +53,10 @@ export function typeStore(store: Store, fenceRows: number) {
       page: Pick<FindOptions<MemoryTypeRecord>, 'skip' | 'limit'>,
     ): Promise<MemoryTypeRecord[]> => store.find(organizationId, TYPES, visible, { ...page, sort: [['_id', 'desc']] }),
 
-    /** @throws DuplicateKey when the name is taken */
+    /** @throws DuplicateKeyError when the name is taken */
     create: (record: MemoryTypeRecord, ops: readonly Op[]): Promise<void> =>
       store.apply(record.organizationId, [insert(TYPES, record), ...insertFences(record, fenceRows), ...ops]),
-    /** @throws DuplicateKey when the name is taken, ExpectationFailed when type or fences are not as they were read */
+    /** @throws DuplicateKeyError when the name is taken, ExpectationFailedError when type or fences are not as they were read */
     replace(
       { revision }: MemoryTypeRecord,
       after: MemoryTypeRecord,
@@ -70,7 +70,7 @@ export function typeStore(store: Store, fenceRows: number) {
         ...ops,
       ]);
     },
-    /** @throws ExpectationFailed when type or fences are not as they were read */
+    /** @throws ExpectationFailedError when type or fences are not as they were read */
     remove: (
       { _id, organizationId, revision }: MemoryTypeRecord,
       fences: readonly Fence[],

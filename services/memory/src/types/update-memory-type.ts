@@ -1,7 +1,7 @@
 import type { UpdateMemoryTypeRequest, UpdateMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { persistently } from 'platform/store/retry-on-conflict.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { changeOps } from '../events.ts';
@@ -16,7 +16,7 @@ import { checkFields, foldType, refuseLaterMembers, type MemoryTypeFields } from
 import { soundSchema } from './schema.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
-type Used = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'inTurn' | 'fairly'>;
+type Used = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'mutex' | 'schedule'>;
 
 export async function updateMemoryType(
   deps: Used,
@@ -28,9 +28,14 @@ export async function updateMemoryType(
   refuseLaterMembers(request);
   checkFields(fields);
   if (fields.jsonSchema !== undefined)
-    await soundSchema(deps.fairly, organizationOfCall(context), fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
-  const record = await deps.inTurn(request.pathId, () =>
-    persistently(context.signal, () => round(deps, request, fields, context)),
+    await soundSchema(
+      deps.schedule,
+      organizationOfCall(context),
+      fields.jsonSchema,
+      deps.config.MEMORY_SCHEMA_MAX_BYTES,
+    );
+  const record = await deps.mutex(request.pathId, () =>
+    retryOnConflict(context.signal, () => round(deps, request, fields, context)),
   );
   return { memoryType: typeMessage(record) };
 }

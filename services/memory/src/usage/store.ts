@@ -2,7 +2,7 @@ import { requireWithinLimit, type Principal } from 'platform/core/principal.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import {
   collection,
-  DuplicateKey,
+  DuplicateKeyError,
   insert,
   update,
   type Op,
@@ -47,7 +47,7 @@ export function usageStore(store: Store, rows: number) {
         made.map((row) => insert(USAGE, row)),
       )
       .catch((error: unknown) => {
-        if (!(error instanceof DuplicateKey)) throw error;
+        if (!(error instanceof DuplicateKeyError)) throw error;
       });
     return first(organizationId);
   }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { ServiceError } from 'platform/core/errors.ts';
-import { Bell } from 'platform/events/sqlite/signal.ts';
+import { Notifier } from 'platform/core/notifier.ts';
 import type { Log } from 'platform/core/log.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { checkServer, isForbidden } from './server.ts';
@@ -30,8 +30,8 @@ export interface RedisOptions {
 }
 
 /** A command that was not answered on this connection; whoever sends it may send it again. */
-export class Unanswered extends Error {
-  override readonly name = 'Unanswered';
+export class UnansweredError extends Error {
+  override readonly name = 'UnansweredError';
 }
 
 /** One call, over however many connections it takes. */
@@ -50,9 +50,9 @@ export interface RedisConnection {
    * @throws ServiceError UNAVAILABLE when nothing was done, OUTCOME_UNKNOWN when that cannot be told
    */
   attempt<T>(send: (attempt: Attempt) => Promise<T>): Promise<T>;
-  /** The ledger's script, once. `epoch`: on this connection only. `attempt`: it may change something. @throws Unanswered */
+  /** The ledger's script, once. `epoch`: on this connection only. `attempt`: it may change something. @throws UnansweredError */
   evaluate(keys: readonly string[], argument: string, on?: { epoch?: number; attempt?: Attempt }): Promise<string[]>;
-  /** A plain command, once. @throws Unanswered */
+  /** A plain command, once. @throws UnansweredError */
   command<T>(name: string, ...args: (string | number)[]): Promise<T>;
   close(): void;
 }
@@ -67,7 +67,7 @@ export async function openRedisConnection({
 }: RedisOptions): Promise<RedisConnection> {
   const host = hostOf(url);
   let epoch = 0;
-  const ready = new Bell();
+  const ready = new Notifier();
   let lastError: Error | undefined;
   const redis = new Redis(url, {
     lazyConnect: true,
@@ -87,7 +87,7 @@ export async function openRedisConnection({
     epoch++;
     if (epoch > 1) log.info({ host }, 'connected to Redis again');
     lastError = undefined;
-    ready.ring();
+    ready.notify();
   });
   redis.on('error', (error: Error) => {
     if (!lastError && epoch > 0) log.warn({ host, error: error.message }, 'the connection to Redis failed');
@@ -103,7 +103,7 @@ export async function openRedisConnection({
   for (const warning of warnings) log.warn({ host }, warning);
 
   async function sent<T>(command: () => Promise<T>, attempt?: Attempt): Promise<T> {
-    if (redis.status !== 'ready') throw new Unanswered('not connected', { cause: lastError });
+    if (redis.status !== 'ready') throw new UnansweredError('not connected', { cause: lastError });
     const wasUnheard = attempt?.unheard ?? false;
     if (attempt) attempt.unheard = true;
     try {
@@ -116,17 +116,17 @@ export async function openRedisConnection({
       const { name, message } = cause as Error;
       const replied = name === 'ReplyError';
       if (attempt && (replied || message.startsWith("Stream isn't writeable"))) attempt.unheard = wasUnheard;
-      if (!replied || PASSING.test(message)) throw new Unanswered(message, { cause });
+      if (!replied || PASSING.test(message)) throw new UnansweredError(message, { cause });
       throw REFUSING.test(message) ? unavailable(cause) : cause;
     }
   }
 
   const evaluate: RedisConnection['evaluate'] = async (keys, argument, on) => {
     if (on?.attempt?.over || (on?.epoch !== undefined && on.epoch !== epoch))
-      throw new Unanswered('another connection');
+      throw new UnansweredError('another connection');
     const run = () => sent(() => redis.evalsha(SHA, keys.length, ...keys, argument) as Promise<string[]>, on?.attempt);
     return run().catch(async (error: Error) => {
-      if (error instanceof Unanswered && error.message.startsWith('NOSCRIPT'))
+      if (error instanceof UnansweredError && error.message.startsWith('NOSCRIPT'))
         await sent(() => redis.script('LOAD', SCRIPT));
       throw error;
     });
@@ -143,24 +143,24 @@ export async function openRedisConnection({
       const endsAt = performance.now() + timeoutMs;
       const timer = setTimeout(() => {
         attempt.over = true;
-        reject(new Unanswered('no answer in time', { cause: lastError }));
+        reject(new UnansweredError('no answer in time', { cause: lastError }));
       }, timeoutMs);
       try {
         for (;;) {
           try {
             return await Promise.race([send(attempt), late]);
           } catch (error) {
-            if (!(error instanceof Unanswered) || attempt.over) throw error;
+            if (!(error instanceof UnansweredError) || attempt.over) throw error;
             // not in a race with what outlives this call, where each round would stay
             if (redis.status === 'ready') await delay(error.message.startsWith('NOSCRIPT') ? 0 : PAUSE_MS);
-            else await ready.wait(ready.rings, Math.max(0, endsAt - performance.now()));
+            else await ready.wait(ready.count, Math.max(0, endsAt - performance.now()));
             if (attempt.over) throw error;
           }
         }
       } catch (error) {
         if (attempt.unheard) throw new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
         const nothingDone =
-          error instanceof Unanswered || (error instanceof ServiceError && error.reason === 'OUTCOME_UNKNOWN');
+          error instanceof UnansweredError || (error instanceof ServiceError && error.reason === 'OUTCOME_UNKNOWN');
         throw nothingDone ? unavailable(error) : error;
       } finally {
         attempt.over = true;

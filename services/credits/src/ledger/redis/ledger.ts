@@ -20,7 +20,7 @@ import { openRedisConnection, type RedisOptions } from './connection.ts';
 import { bucketsOf } from './keys.ts';
 import { authorText, redisSteps } from './steps.ts';
 import type { Account, ReservationState } from '../rules.ts';
-import { LostLedger } from './verification.ts';
+import { LostLedgerError } from './verification.ts';
 
 export interface RedisLedgerOptions extends RedisOptions {
   retentionMs: number;
@@ -52,13 +52,13 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof LostLedger)) throw error;
+      if (!(error instanceof LostLedgerError)) throw error;
       steps.doubt(organizationId);
       const refused = await steps.read(organizationId, { command: 'balance' }).then(
         () => undefined,
         (refusal: unknown) => refusal,
       );
-      if (refused && !(refused instanceof LostLedger)) throw refused;
+      if (refused && !(refused instanceof LostLedgerError)) throw refused;
       if (!refused) log.error({ organizationId, error: String(error.cause) }, error.message);
       return otherwise;
     }

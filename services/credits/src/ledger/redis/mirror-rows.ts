@@ -1,5 +1,5 @@
 import { continuing, type ChainedRow, type Mirror } from './mirror.ts';
-import { LostLedger } from './verification.ts';
+import { LostLedgerError } from './verification.ts';
 
 export const MIRROR_BATCH = 500;
 /** Mirrored rows that stay in Redis, for the first pages of a listing. */
@@ -15,7 +15,7 @@ interface Parts {
 
 /**
  * Copies rows that the mirror does not have yet, in order, and trims Redis; resolves to their number, at most MIRROR_BATCH.
- * @throws LostLedger when what Redis holds does not continue the mirror
+ * @throws LostLedgerError when what Redis holds does not continue the mirror
  */
 export async function mirrorRows({ mirror, rowsFrom, mirrored }: Parts, organizationId: string): Promise<number> {
   for (;;) {
@@ -33,7 +33,7 @@ export async function mirrorRows({ mirror, rowsFrom, mirrored }: Parts, organiza
     if (forked) {
       const again = await mirror.registration(organizationId);
       if (again.mirroredSequence === mirroredSequence)
-        throw new LostLedger(`what Redis holds after row ${mirroredSequence} does not continue the mirror`);
+        throw new LostLedgerError(`what Redis holds after row ${mirroredSequence} does not continue the mirror`);
       continue;
     }
     if (next.length > 0 && !(await mirror.append(from, next))) continue;

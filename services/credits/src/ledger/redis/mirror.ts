@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { isoTime } from 'platform/core/clock.ts';
-import { foundOrMade } from 'platform/store/retry-on-conflict.ts';
+import { getOrCreate } from 'platform/store/get-or-create.ts';
 import { newId } from 'platform/core/ids.ts';
 import {
   collection,
-  DuplicateKey,
-  ExpectationFailed,
+  DuplicateKeyError,
+  ExpectationFailedError,
   insert,
   update,
   type Changes,
@@ -74,7 +74,7 @@ export type Mirror = ReturnType<typeof ledgerMirror>;
 /** The rows of the ledger in the document store, and how far they have come: what a balance can be rebuilt from. */
 export function ledgerMirror(store: Store, platformStore: PlatformStore) {
   const registration = (organizationId: string): Promise<Registration> =>
-    foundOrMade<Registration>(
+    getOrCreate<Registration>(
       () => store.findOne(organizationId, LEDGER_ACCOUNTS, { _id: organizationId }),
       {
         _id: organizationId,
@@ -103,7 +103,7 @@ export function ledgerMirror(store: Store, platformStore: PlatformStore) {
       ]);
       return true;
     } catch (error) {
-      if (error instanceof ExpectationFailed || error instanceof DuplicateKey) return false;
+      if (error instanceof ExpectationFailedError || error instanceof DuplicateKeyError) return false;
       throw error;
     }
   }

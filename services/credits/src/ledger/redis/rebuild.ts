@@ -5,7 +5,7 @@ import { isInWindow } from '../arguments.ts';
 import type { LedgerRow } from '../ledger.ts';
 import { continuing, rowOf, type Mirror, type Registration } from './mirror.ts';
 import { changed, EMPTY_ACCOUNT, type Account, type ReservationState } from '../rules.ts';
-import { LostLedger } from './verification.ts';
+import { LostLedgerError } from './verification.ts';
 
 const PAGE = 1000;
 /** Extensions are not rows: an open reservation gets so much time to be extended or settled. */
@@ -35,7 +35,7 @@ export interface RebuiltPresent {
 interface Parts {
   mirror: Mirror;
   retentionMs: number;
-  /** Copies a batch of surviving rows; resolves to their number. @throws LostLedger */
+  /** Copies a batch of surviving rows; resolves to their number. @throws LostLedgerError */
   mirrorSome(organizationId: string): Promise<number>;
   /** From then on nobody but who holds the fence changes this ledger in Redis; resolves to the engine's time and newest row. */
   fence(organizationId: string, fence: string): Promise<{ nowMs: number; sequence: number }>;
@@ -60,7 +60,7 @@ export async function rebuildLedger(parts: Parts, organizationId: string): Promi
       (await mirrorSome(organizationId)) > 0
     );
   } catch (error) {
-    if (!(error instanceof LostLedger)) throw error;
+    if (!(error instanceof LostLedgerError)) throw error;
   }
   const { present, ended } = await rebuild(mirror, await mirror.registration(organizationId), nowMs, retentionMs);
   for (let at = 0; at < Math.max(ended.reservations.length, ended.grants.length); at += PIECE) {

@@ -4,7 +4,7 @@ import { MAX_AHEAD_MS } from '../arguments.ts';
 import { ITSELF, type Author } from '../ledger.ts';
 import type { ChainedRow, Mirror } from './mirror.ts';
 import type { Ended, RebuiltPresent } from './rebuild.ts';
-import { Unanswered, type Attempt, type RedisConnection } from './connection.ts';
+import { UnansweredError, type Attempt, type RedisConnection } from './connection.ts';
 import { keysOf, type LedgerKeys } from './keys.ts';
 import { verification, type Present } from './verification.ts';
 
@@ -89,7 +89,7 @@ export function redisSteps(
       organizations.doubt(organizationId);
       // this send did nothing; an earlier one may have
       attempt.unheard = unheard;
-      throw new Unanswered('the ledger is not where it was');
+      throw new UnansweredError('the ledger is not where it was');
     }
     organizations.saw(organizationId, { generation, sequence: Number(sequence), hash: hash as string });
     return { epoch, answer };
@@ -130,7 +130,7 @@ export function redisSteps(
         // a script, since it meets the fence that another replica may have put up
         const { epoch } = await step(organizationId, { command: 'balance' }, attempt, false);
         const rows = before <= 1 ? [] : await rangeOf('XREVRANGE', organizationId, `${before - 1}-0`, '-', limit);
-        if (connection.epoch() !== epoch) throw new Unanswered('another connection');
+        if (connection.epoch() !== epoch) throw new UnansweredError('another connection');
         return rows;
       }),
     async mirrored(organizationId: string, generation: string, sequence: number, keepFrom: number): Promise<void> {

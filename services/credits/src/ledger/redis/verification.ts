@@ -4,7 +4,7 @@ import type { Mirror, Registration } from './mirror.ts';
 import type { RedisConnection } from './connection.ts';
 
 /** Redis holds less than, or something else than, what this organization's ledger was acknowledged to be. */
-export class LostLedger extends ServiceError {
+export class LostLedgerError extends ServiceError {
   constructor(cause: string) {
     super(
       'UNAVAILABLE',
@@ -87,7 +87,7 @@ export function verification({ connection, mirror, inspect, fence, log }: Parts)
           : await mirror.lose(registration, fault))
       )
         continue;
-      const refusal = new LostLedger(fault);
+      const refusal = new LostLedgerError(fault);
       // by the replica that found it
       if (!lost && !rebuilding) log.error({ organizationId, error: fault }, refusal.message);
       if (!rebuilding) await fence(organizationId, generation);
@@ -112,7 +112,7 @@ export function verification({ connection, mirror, inspect, fence, log }: Parts)
   }
 
   return {
-    /** @throws LostLedger, looked at anew each time; Unanswered */
+    /** @throws LostLedgerError, looked at anew each time; UnansweredError */
     async verified(organizationId: string): Promise<Verified> {
       if (epoch !== connection.epoch()) {
         verified = new Map();

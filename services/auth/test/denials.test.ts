@@ -1,8 +1,8 @@
-import { makeRefusals } from 'platform/events/denials.ts';
+import { makeDenials } from 'platform/events/denials.ts';
 import { makeToken } from '../src/server-tokens/rules.ts';
 import { RUN_AGENT, startAuth, type AuthFixture } from './auth-fixture.ts';
 
-describe('refusals in the audit trail', () => {
+describe('denials in the audit trail', () => {
   let fixture: AuthFixture;
   beforeAll(async () => {
     fixture = await startAuth();
@@ -63,17 +63,17 @@ describe('refusals in the audit trail', () => {
   it('leave out tokens that nobody has', async () => {
     const { organizationId } = await withToken('starter');
     await fixture.authenticate({ bearer: makeToken() }, { bearer: 'nonsense' });
-    expect((await fixture.running.runJob('refusals')).count).toBe(0);
+    expect((await fixture.running.runJob('denials')).count).toBe(0);
     expect((await fixture.auditTrail(organizationId)).every(({ action }) => action !== 'request.refused')).toBe(true);
   });
 });
 
-describe('counted refusals', () => {
+describe('counted denials', () => {
   const actor = { kind: 'server_token', id: 't1', name: 'one', via: '' };
   const refusal = { organizationId: 'o1', actor, code: 'forbidden', requestId: 'r1', time: '2030-01-01T00:00:10.000Z' };
 
   it('are apart by organization, actor, action, code and minute, and alike otherwise', () => {
-    const refusals = makeRefusals();
+    const denials = makeDenials();
     const others = [
       { organizationId: 'o2' },
       { actor: { ...actor, id: 't2' } },
@@ -82,21 +82,21 @@ describe('counted refusals', () => {
       { time: '2030-01-01T00:01:00.000Z' },
     ];
     for (const other of [{}, ...others, { requestId: 'r2', time: '2030-01-01T00:00:59.999Z' }])
-      refusals.note({ ...refusal, ...other });
-    expect(refusals.drain()).toEqual([
+      denials.note({ ...refusal, ...other });
+    expect(denials.drain()).toEqual([
       { ...refusal, action: 'request.refused', count: 2 },
       ...others.map((other) => ({ ...refusal, action: 'request.refused', count: 1, ...other })),
     ]);
   });
 
   it('can be noted again after a drain, with their count', () => {
-    const refusals = makeRefusals();
-    refusals.note(refusal);
-    refusals.note(refusal);
-    const [entry] = refusals.drain();
-    expect(refusals.drain()).toEqual([]);
-    refusals.note(refusal);
-    refusals.note(entry!);
-    expect(refusals.drain()[0]!.count).toBe(3);
+    const denials = makeDenials();
+    denials.note(refusal);
+    denials.note(refusal);
+    const [entry] = denials.drain();
+    expect(denials.drain()).toEqual([]);
+    denials.note(refusal);
+    denials.note(entry!);
+    expect(denials.drain()[0]!.count).toBe(3);
   });
 });

@@ -1,16 +1,17 @@
-/** Wakes what waits in this process; whoever read the count of rings before looking for work misses none. */
-export class Bell {
-  rings = 0;
+/** Wakes what waits in this process. Whoever reads `count` before looking for work misses no notification. */
+export class Notifier {
+  /** Notifications so far. */
+  count = 0;
   readonly #sleepers = new Set<() => void>();
 
-  ring(): void {
-    this.rings++;
+  notify(): void {
+    this.count++;
     for (const wake of this.#sleepers) wake();
   }
 
-  /** Resolves when the bell has rung since its count was `seen`, at the latest after timeoutMs. */
+  /** Resolves when a notification has come since `count` was `seen`, at the latest after `timeoutMs`. */
   async wait(seen: number, timeoutMs: number): Promise<void> {
-    if (this.rings !== seen) return;
+    if (this.count !== seen) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, timeoutMs);
     this.#sleepers.add(resolve);

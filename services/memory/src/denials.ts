@@ -6,14 +6,14 @@ import type { Deps } from './deps.ts';
 
 /** Passes a handler's outcome on; a refusal for the tier's sake is counted for the audit trail. */
 export async function noted<T>(
-  { refusals, clock }: Pick<Deps, 'refusals' | 'clock'>,
+  { denials, clock }: Pick<Deps, 'denials' | 'clock'>,
   context: CallContext,
   work: Promise<T>,
 ): Promise<T> {
   return work.catch((error: unknown) => {
     if (error instanceof ServiceError && error.reason === 'TIER_LIMIT') {
       const { principal, requestId } = context;
-      refusals.note({
+      denials.note({
         organizationId: organizationOfCall(context),
         actor: actorOf(principal),
         code: codeOf(error.reason),
