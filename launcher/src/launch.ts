@@ -10,7 +10,7 @@ import { superviseChild, type Part, type ProcessEndedError, type SupervisedChild
 import { claimDataFolder } from './data-folder.ts';
 import { addressesOf, reachable } from './environment.ts';
 import { helpOf } from './help.ts';
-import { patiently } from './retry-while-unavailable.ts';
+import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 import { markSeeded, seed } from './seed.ts';
 import { farewell, faultsOf, greeting } from './messages.ts';
 
@@ -57,10 +57,13 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
 
   const operator = openOperator({ keyFolder, addresses });
   const tokenIds = new Set<string>();
-  const seeded = await patiently(() => seed(operator, DATA_DIR, Boolean(given.MONGODB_URL), systemClock, tokenIds), {
-    say,
-    isStopping: () => stopping !== undefined,
-  });
+  const seeded = await retryWhileUnavailable(
+    () => seed(operator, DATA_DIR, Boolean(given.MONGODB_URL), systemClock, tokenIds),
+    {
+      say,
+      isStopping: () => stopping !== undefined,
+    },
+  );
   operator.close();
   if (stopping) return;
   say(

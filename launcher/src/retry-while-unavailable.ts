@@ -10,7 +10,7 @@ interface Patience {
 }
 
 /** Runs what may be repeated, done or not: an engine that is busy for a moment is no reason to end the start. */
-export async function patiently<T>(work: () => Promise<T>, { say, isStopping }: Patience): Promise<T> {
+export async function retryWhileUnavailable<T>(work: () => Promise<T>, { say, isStopping }: Patience): Promise<T> {
   for (let round = 1; ; round++) {
     try {
       return await work();

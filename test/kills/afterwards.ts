@@ -10,7 +10,7 @@ import {
   expectToAddUp,
   ledgerOf,
   objectsOf,
-  patiently,
+  retryWhileUnavailable,
   type Execution,
   type Of,
 } from '../support/organization-records.ts';
@@ -105,7 +105,7 @@ async function finishRuns(stack: Stack, of: Of): Promise<void> {
 
 /** A round that runs out of time on a busy machine is gone on with by the next. */
 const runJob = (stack: Stack, service: ProcessName, name: string): ReturnType<Stack['runJob']> =>
-  patiently(() => stack.runJob(service, name), ['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
+  retryWhileUnavailable(() => stack.runJob(service, name), ['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
 
 /** Rounds until one finds nothing left: one that loses its lease stops before its end, and while nobody living holds it there is none. */
 async function relay(stack: Stack): Promise<void> {
@@ -170,7 +170,7 @@ async function expectSameExecutionByKey(
 ): Promise<void> {
   for (const run of runs.filter((candidate): candidate is SentRun & { key: string } => candidate.key !== undefined)) {
     const { agentName, args, key, requestId, outcome, body } = { ...run, ...run.anew };
-    const { again, repeatId } = await patiently(async () => {
+    const { again, repeatId } = await retryWhileUnavailable(async () => {
       const id = newId();
       const reply = await request(baseUrl, 'POST', '/api/agent/run', {
         token,

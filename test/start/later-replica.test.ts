@@ -1,3 +1,4 @@
+import { HOUR_MS } from 'platform/core/clock.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
@@ -8,7 +9,6 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { seed } from '../../launcher/src/seed.ts';
 import { REPOSITORY, startStack, type Stack } from '../support/stack.ts';
 
-const HOUR_MS = 3_600_000;
 const SUCCESSOR = 'second@demo.example';
 
 describe('a replica that starts on engines which others have used for long, with an empty folder of its own', () => {

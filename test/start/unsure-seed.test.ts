@@ -4,7 +4,7 @@ import { systemClock } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Operator } from 'platform/rpc/operator.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
-import { patiently } from '../../launcher/src/retry-while-unavailable.ts';
+import { retryWhileUnavailable } from '../../launcher/src/retry-while-unavailable.ts';
 import { seed } from '../../launcher/src/seed.ts';
 import { request, startStack, type Stack } from '../support/stack.ts';
 
@@ -67,7 +67,7 @@ describe('a first start on shared engines that is not told whether its creations
     const tokenIds = new Set<string>();
     const said: string[] = [];
     const once = () => seed(operator, folder.path, true, systemClock, tokenIds);
-    const seeded = await patiently(once, { say: (line) => void said.push(line), isStopping: () => false });
+    const seeded = await retryWhileUnavailable(once, { say: (line) => void said.push(line), isStopping: () => false });
     expect(losses).toEqual([]);
     return { token: seeded?.token, said };
   }

@@ -10,7 +10,7 @@ const PAGE = 1_000;
 const PATIENCE_MS = 60_000;
 
 /** Asks again while the answer is that nothing was done: an engine may be busy yet with what killed processes had begun. */
-export async function patiently<T>(
+export async function retryWhileUnavailable<T>(
   ask: () => Promise<T>,
   passing: readonly KnownReason[] = ['UNAVAILABLE'],
 ): Promise<T> {
@@ -25,7 +25,7 @@ export async function patiently<T>(
 
 /** A page that must be there. */
 const pageAt = (url: string, token: string): Promise<Reply> =>
-  patiently(async () => {
+  retryWhileUnavailable(async () => {
     const reply = await request('', 'GET', url, { token });
     if (reply.status === 503) throw new ServiceError('UNAVAILABLE', reply.text);
     if (reply.status !== 200) throw new Error(`${url}: ${reply.status} ${reply.text}`);
@@ -38,11 +38,11 @@ export async function ledgerOf(
   { organizationId }: Of,
 ): Promise<{ account: Account; rows: LedgerRow[] }> {
   const credits = operator.client(CreditsServiceService, 'credits');
-  const { account } = await patiently(() => credits.getBalance({}, operator.as(organizationId)));
+  const { account } = await retryWhileUnavailable(() => credits.getBalance({}, operator.as(organizationId)));
   if (!account) throw new Error('credits answered without an account');
   const rows: LedgerRow[] = [];
   for (let left = true; left;) {
-    const page = await patiently(() =>
+    const page = await retryWhileUnavailable(() =>
       credits.listLedgerRows(
         { pageSize: PAGE, beforeSequence: rows.at(-1)?.sequence ?? 0 },
         operator.as(organizationId),
@@ -84,7 +84,7 @@ export async function auditTrailOf({ operator }: Stack, { organizationId }: Of, 
   const auth = operator.client(AuthServiceService, 'auth');
   const entries: AuditEntry[] = [];
   for (let left = true; left;) {
-    const page = await patiently(() =>
+    const page = await retryWhileUnavailable(() =>
       auth.listAuditEntries(
         { pageSize: PAGE, beforeId: entries.at(-1)?.id ?? '', action },
         operator.as(organizationId),

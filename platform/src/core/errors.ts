@@ -111,6 +111,10 @@ export class ServiceError extends Error {
   }
 }
 
+/** 503: a dependency does not answer, and nothing was done; the caller may ask again after a second. */
+export const unavailable = (message: string, cause: unknown): ServiceError =>
+  new ServiceError('UNAVAILABLE', message, { headers: { 'Retry-After': '1' }, cause });
+
 /** 400 that names one member of the request. `path` is a JSON pointer ("/content/price"). */
 export function invalid(path: string, message: string, reason: KnownReason = 'INVALID_REQUEST'): ServiceError {
   return new ServiceError(reason, message, { details: [{ path, message }] });

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../core/clock.ts';
 import { ServiceError } from '../core/errors.ts';
 
 /**
@@ -26,7 +27,6 @@ export interface CloudEvent {
   data: Record<string, unknown>;
 }
 
-const DAY_MS = 24 * 3_600_000;
 /** Every topic, and how long its events are kept, at least, in milliseconds. */
 export const RETENTION_MS = {
   'agent.execution.v1': 7 * DAY_MS,

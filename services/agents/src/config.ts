@@ -1,6 +1,5 @@
+import { DAY_MS } from 'platform/core/clock.ts';
 import { integer } from 'platform/core/config.ts';
-
-const DAY_MS = 86_400_000;
 
 export const config = {
   RUNNERS: integer({

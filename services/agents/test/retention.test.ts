@@ -1,8 +1,7 @@
+import { DAY_MS } from 'platform/core/clock.ts';
 import { definitionOf } from './agents-fixture.ts';
 import { openWorld } from './processes.ts';
 import { retention } from '../src/jobs/retention.ts';
-
-const DAY_MS = 86_400_000;
 
 describe('retention', () => {
   it('removes keys after a day, payloads after thirty, executions after ninety, and nothing sooner', async () => {

@@ -1,6 +1,5 @@
+import { DAY_MS } from 'platform/core/clock.ts';
 import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
-
-const DAY_MS = 86_400_000;
 
 describe('ListAuditEntries', () => {
   let fixture: AuthFixture;

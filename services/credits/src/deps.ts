@@ -1,3 +1,4 @@
+import { DAY_MS } from 'platform/core/clock.ts';
 import type { EventBus } from 'platform/events/bus.ts';
 import type { Start } from 'platform/service/run.ts';
 import { StartError } from 'platform/core/start-error.ts';
@@ -6,8 +7,6 @@ import type { Config } from './config.ts';
 import { claimHome, LEDGER_HOME } from './ledger/home.ts';
 import type { Ledger, Mirroring, OpenLedger, PlatformLedger } from './ledger/ledger.ts';
 import { openSqliteLedger } from './ledger/sqlite/ledger.ts';
-
-const DAY_MS = 86_400_000;
 
 export interface Deps {
   ledger: Ledger;

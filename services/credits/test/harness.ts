@@ -1,13 +1,13 @@
+import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
 import { v7 } from 'uuid';
 import type { Clock } from 'platform/core/clock.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Author, LedgerRow, OpenLedger } from '../src/ledger/ledger.ts';
 import { faultsOf } from './invariants.ts';
 
-export const DAY_MS = 86_400_000;
 /** Every engine is opened with it. */
 export const RETENTION_MS = 30 * DAY_MS;
-export const HOUR_MS = 3_600_000;
+export { DAY_MS, HOUR_MS };
 
 /** One engine under test. */
 export interface LedgerHarness {

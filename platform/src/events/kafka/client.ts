@@ -1,5 +1,5 @@
 import { Kafka, logLevel, type KafkaConfig } from 'kafkajs';
-import { ServiceError } from '../../core/errors.ts';
+import { unavailable, type ServiceError } from '../../core/errors.ts';
 import type { Log } from '../../core/log.ts';
 import type { Topic } from '../bus.ts';
 import type { KafkaSecurity } from './security.ts';
@@ -66,8 +66,5 @@ export function rootOf(error: unknown): Error & { type?: string } {
   return cause instanceof Error ? rootOf(cause) : (error as Error);
 }
 
-export const unavailable = (cause: unknown): ServiceError =>
-  new ServiceError('UNAVAILABLE', `Kafka does not take events (${rootOf(cause).message})`, {
-    headers: { 'Retry-After': '1' },
-    cause,
-  });
+export const kafkaUnavailable = (cause: unknown): ServiceError =>
+  unavailable(`Kafka does not take events (${rootOf(cause).message})`, cause);

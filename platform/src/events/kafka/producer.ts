@@ -1,6 +1,6 @@
 import { Partitioners, type Kafka, type Message, type Producer } from 'kafkajs';
 import { withTimeout } from '../../core/with-timeout.ts';
-import { rootOf, unavailable } from './client.ts';
+import { rootOf, kafkaUnavailable } from './client.ts';
 
 export interface Sender {
   /**
@@ -56,7 +56,7 @@ export function openSender(kafka: Kafka, timeoutMs: number): Sender {
       on.retired = true;
       if (on.inFlight === 0) void close(on);
       if (line === on) line = undefined;
-      throw unavailable(error);
+      throw kafkaUnavailable(error);
     }
   }
 

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../core/errors.ts';
 import type { EventHandler } from '../bus.ts';
-import { unavailable } from './client.ts';
+import { kafkaUnavailable } from './client.ts';
 import { consume, type Consumption } from './consumer.ts';
 import { eventOf } from './subscription.ts';
 
@@ -14,7 +14,7 @@ interface Replay extends Omit<Consumption, 'signal' | 'handle' | 'joined'> {
 export async function replayDeadLetters({ group, handler, ...consumption }: Replay): Promise<number> {
   const { kafka, topic, groupId } = consumption;
   const { next, end } = await span(kafka, topic, groupId).catch((cause: unknown) => {
-    throw unavailable(cause);
+    throw kafkaUnavailable(cause);
   });
   if (next >= end) return 0;
 
@@ -44,7 +44,7 @@ export async function replayDeadLetters({ group, handler, ...consumption }: Repl
       if (BigInt(message.offset) + 1n >= end) over.abort();
       return true;
     },
-  }).catch((error: unknown) => fail(unavailable(error)));
+  }).catch((error: unknown) => fail(kafkaUnavailable(error)));
   if (failure) throw failure.error;
   return count;
 }

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeFolder } from '../../core/folder.ts';
 import { StartError } from '../../core/start-error.ts';
+import { useWriteAheadLog } from '../../store/sqlite/database.ts';
 
 const GIVE_UP_MS = 10_000;
 
@@ -23,9 +24,7 @@ export async function openShared(file: string, schema: string): Promise<SharedCo
   try {
     makeFolder(dirname(file));
     const open = (db = new DatabaseSync(file, { timeout: 0 }));
-    const mode = await whenFree(() => open.prepare('PRAGMA journal_mode = WAL').get());
-    if (mode?.journal_mode !== 'wal') throw new Error('its file system does not allow write-ahead logging');
-    open.exec('PRAGMA synchronous = FULL');
+    await whenFree(() => useWriteAheadLog(open));
     const connection = connectionOf(open);
     await connection.write(() => open.exec(schema));
     return connection;

@@ -1,5 +1,5 @@
 import { MongoError, MongoServerError } from 'mongodb';
-import { ServiceError } from '../../core/errors.ts';
+import { ServiceError, unavailable } from '../../core/errors.ts';
 import { withTimeout } from '../../core/with-timeout.ts';
 import { indexesOf } from '../indexes.ts';
 import { DuplicateKeyError, type Collection } from '../store.ts';
@@ -57,10 +57,7 @@ export function faultOf(error: unknown, done: 'no' | 'perhaps'): unknown {
   if (!(error instanceof MongoError) && !(error instanceof TimedOutError) && !isSocketFault(error)) return error;
   if (error instanceof MongoServerError && HOPELESS.includes(error.code)) return error;
   if (done === 'perhaps') return new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
-  return new ServiceError('UNAVAILABLE', 'The document store is not available', {
-    headers: { 'Retry-After': '1' },
-    cause: error,
-  });
+  return unavailable('The document store is not available', error);
 }
 
 /** @throws TimedOutError; the work itself goes on */

@@ -1,6 +1,6 @@
 import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { codeOf, ServiceError, type KnownReason } from 'platform/core/errors.ts';
+import { codeOf, ServiceError, unavailable, type KnownReason } from 'platform/core/errors.ts';
 import { actorOf } from 'platform/core/principal.ts';
 import type { ReserveResponse } from 'proto/credits/v1/credits.ts';
 import type { Deps } from '../deps.ts';
@@ -35,7 +35,7 @@ export async function reserve(
     // The reservation may be open all the same; without a release it would hold the credits until it expires.
     void deps.releases.begin(deps.credits, execution._id, call);
     await withdraw(deps, execution);
-    throw unavailable(cause);
+    throw unavailable('Credits are not available', cause);
   }
   if (answer.outcome === 'RESERVED') return;
 
@@ -46,11 +46,8 @@ export async function reserve(
   }
   if (answer.outcome === 'TOO_MANY_OPEN')
     throw refused(deps, context, 'TOO_MANY_RUNS', { headers: { 'Retry-After': '1' } });
-  throw unavailable(new Error(`reservation ${execution._id} answered ${answer.outcome}`));
+  throw unavailable('Credits are not available', new Error(`reservation ${execution._id} answered ${answer.outcome}`));
 }
-
-const unavailable = (cause: unknown): ServiceError =>
-  new ServiceError('UNAVAILABLE', 'Credits are not available', { headers: { 'Retry-After': '1' }, cause });
 
 function refused(
   { denials, clock }: Pick<ReserveDeps, 'denials' | 'clock'>,

@@ -1,4 +1,4 @@
-import { isoTime } from 'platform/core/clock.ts';
+import { DAY_MS, isoTime } from 'platform/core/clock.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
 import { remove, type Collection, type Document, type Filter } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
@@ -7,7 +7,6 @@ import { executionPayloads, executions, runKeys } from '../executions/store.ts';
 type RetentionDeps = Pick<Deps, 'platformStore' | 'clock' | 'config'>;
 
 const BATCH = 200;
-const DAY_MS = 86_400_000;
 
 /** Idempotency keys, then payloads, then executions go when their time is over; an execution that is not settled stays. */
 export const retention = (deps: RetentionDeps): Job => ({

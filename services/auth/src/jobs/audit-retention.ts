@@ -1,8 +1,7 @@
-import { isoTime } from 'platform/core/clock.ts';
+import { DAY_MS, isoTime } from 'platform/core/clock.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
 import type { Deps } from '../deps.ts';
 
-const DAY_MS = 86_400_000;
 const BATCH = 500;
 
 /** Removes audit entries past their retention, a batch at a time. */

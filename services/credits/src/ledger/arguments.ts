@@ -1,3 +1,4 @@
+import { DAY_MS } from 'platform/core/clock.ts';
 import { invalid } from 'platform/core/errors.ts';
 import { timeOfId } from 'platform/core/ids.ts';
 import type { Grant, Wanted } from './ledger.ts';
@@ -9,9 +10,9 @@ export const MAX_GRANTED_MICROS = Number.MAX_SAFE_INTEGER;
 const MAX_NOTE_LENGTH = 200;
 const MAX_PAGE = 1000;
 const MIN_TTL_MS = 1000;
-const MAX_TTL_MS = 24 * 3_600_000;
+const MAX_TTL_MS = DAY_MS;
 /** How far an id's time may be ahead of the engine's clock. */
-export const MAX_AHEAD_MS = 24 * 3_600_000;
+export const MAX_AHEAD_MS = DAY_MS;
 const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 function checkInteger(path: string, value: number, min: number, max: number): void {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { Message } from 'proto/agents/v1/agents.ts';
-import { fairQueue } from './fair-queue.ts';
+import { fairQueue } from 'platform/core/fair-queue.ts';
 import { startRunner, type Runner, type RunnerResult } from './runner.ts';
 
 export interface RunLimits {

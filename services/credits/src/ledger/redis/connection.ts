@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { ServiceError } from 'platform/core/errors.ts';
+import { ServiceError, unavailable } from 'platform/core/errors.ts';
 import { Notifier } from 'platform/core/notifier.ts';
 import type { Log } from 'platform/core/log.ts';
 import { StartError } from 'platform/core/start-error.ts';
@@ -117,7 +117,7 @@ export async function openRedisConnection({
       const replied = name === 'ReplyError';
       if (attempt && (replied || message.startsWith("Stream isn't writeable"))) attempt.unheard = wasUnheard;
       if (!replied || PASSING.test(message)) throw new UnansweredError(message, { cause });
-      throw REFUSING.test(message) ? unavailable(cause) : cause;
+      throw REFUSING.test(message) ? ledgerUnavailable(cause) : cause;
     }
   }
 
@@ -161,7 +161,7 @@ export async function openRedisConnection({
         if (attempt.unheard) throw new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
         const nothingDone =
           error instanceof UnansweredError || (error instanceof ServiceError && error.reason === 'OUTCOME_UNKNOWN');
-        throw nothingDone ? unavailable(error) : error;
+        throw nothingDone ? ledgerUnavailable(error) : error;
       } finally {
         attempt.over = true;
         clearTimeout(timer);
@@ -171,8 +171,7 @@ export async function openRedisConnection({
   };
 }
 
-const unavailable = (cause: unknown): ServiceError =>
-  new ServiceError('UNAVAILABLE', 'The credit ledger is not available', { headers: { 'Retry-After': '1' }, cause });
+const ledgerUnavailable = (cause: unknown): ServiceError => unavailable('The credit ledger is not available', cause);
 
 function hostOf(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;

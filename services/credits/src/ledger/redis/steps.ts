@@ -1,3 +1,4 @@
+import { DAY_MS } from 'platform/core/clock.ts';
 import type { Clock } from 'platform/core/clock.ts';
 import type { Log } from 'platform/core/log.ts';
 import { MAX_AHEAD_MS } from '../arguments.ts';
@@ -7,8 +8,6 @@ import type { Ended, RebuiltPresent } from './rebuild.ts';
 import { UnansweredError, type Attempt, type RedisConnection } from './connection.ts';
 import { keysOf, type LedgerKeys } from './keys.ts';
 import { verification, type Present } from './verification.ts';
-
-const DAY_MS = 86_400_000;
 
 /** A command of ledger.lua; `key` says what its id names. */
 interface Command {

@@ -1,4 +1,4 @@
-/** First in, first out within an organization; organizations in turn. */
+/** A queue that is first in, first out within an organization and gives every organization its turn. */
 export interface FairQueue<T> {
   readonly length: number;
   push(organizationId: string, item: T): void;
