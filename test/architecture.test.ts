@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { methodPolicies } from 'platform/rpc/method-options.ts';
+import { allMethodOptions } from 'platform/rpc/method-options.ts';
 import { PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -75,7 +75,7 @@ describe('the house', () => {
   });
 
   it('gives every RPC one handler file and one test file named like it', () => {
-    const missing = [...methodPolicies().keys()].flatMap((path) => {
+    const missing = [...allMethodOptions().keys()].flatMap((path) => {
       const [, service, rpc] = /^\/(\w+)\.v1\.\w+\/(\w+)$/.exec(path) as unknown as [string, string, string];
       const folder = service === 'platform' ? 'platform' : `services/${service}`;
       const name = kebabCase(rpc);
@@ -91,7 +91,7 @@ describe('the house', () => {
   });
 
   it('keeps the names of RPCs out of the gateway', () => {
-    const names = [...methodPolicies().keys()]
+    const names = [...allMethodOptions().keys()]
       .map((path) => path.split('/')[2] as string)
       .filter((name) => name !== 'Authenticate');
     const found = sources
@@ -108,7 +108,7 @@ describe('the house', () => {
 
   it('declares who may call every RPC', () => {
     expect(
-      [...methodPolicies()]
+      [...allMethodOptions()]
         .filter(([, policy]) => policy.principals.length === 0 || policy.callers.length === 0)
         .map(([path]) => path),
     ).toEqual([]);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService, type Attempt, type Decision } from 'proto/auth/v1/auth.ts';
 import { MemoryServiceService } from 'proto/memory/v1/memory.ts';
-import type { Handlers, ServiceDefinition } from 'platform/rpc/call.ts';
+import type { BoundHandlers, ServiceDefinition } from 'platform/rpc/call.ts';
 import { systemClock } from 'platform/core/clock.ts';
 import { readConfig } from 'platform/core/config.ts';
 import { ServiceError } from 'platform/core/errors.ts';
@@ -11,9 +11,9 @@ import { openIdentity } from 'platform/rpc/identity.ts';
 import { createKeys, keyFileOf, peersFileOf } from 'platform/rpc/keys.ts';
 import { makeLog } from 'platform/core/log.ts';
 import type { Running } from 'platform/service/process.ts';
-import { served, startServer, type RunningServer } from 'platform/rpc/server.ts';
+import { startServer, type RunningServer } from 'platform/rpc/server.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
-import { toErrorDetail } from 'platform/rpc/wire-errors.ts';
+import { toStatus } from 'platform/rpc/wire-errors.ts';
 import { config } from '../src/config.ts';
 import { startGateway } from '../src/gateway.ts';
 
@@ -23,8 +23,8 @@ export const PRINCIPAL = serverToken('organization-1');
 
 /** How the services behind the gateway answer: real gRPC servers with these handlers; any other method answers 404. */
 export interface Behind {
-  memory?: Partial<Handlers<typeof MemoryServiceService>>;
-  agents?: Partial<Handlers<typeof AgentsServiceService>>;
+  memory?: Partial<BoundHandlers<typeof MemoryServiceService>>;
+  agents?: Partial<BoundHandlers<typeof AgentsServiceService>>;
   /** Undefined: the token is unknown. */
   decide?(attempt: Attempt): ServiceError | typeof PRINCIPAL;
   /** Sees every batch. */
@@ -50,7 +50,7 @@ export interface Testbed {
 }
 
 const notFound = () => Promise.reject(new ServiceError('NOT_FOUND'));
-function completed<D extends ServiceDefinition>(definition: D, given: Partial<Handlers<D>>): Handlers<D> {
+function completed<D extends ServiceDefinition>(definition: D, given: Partial<BoundHandlers<D>>): BoundHandlers<D> {
   return { ...Object.fromEntries(Object.keys(definition).map((name) => [name, notFound])), ...given };
 }
 
@@ -59,12 +59,12 @@ export async function startTestbed(behind: Behind, env: Record<string, string> =
   const keys = join(folder.path, 'keys');
   createKeys(keys, ['gateway', 'auth', 'agents', 'memory']);
   const peersFile = peersFileOf(keys);
-  const serve = <D extends ServiceDefinition>(name: string, definition: D, given: Partial<Handlers<D>>) =>
+  const serve = <D extends ServiceDefinition>(name: string, definition: D, given: Partial<BoundHandlers<D>>) =>
     startServer({
       listen: '127.0.0.1:0',
       identity: openIdentity({ name, keyFile: keyFileOf(keys, name), peersFile, clock: systemClock }),
       log,
-      services: [served(definition, completed(definition, given))],
+      services: [{ definition, handlers: completed(definition, given) }],
     });
 
   const decide =
@@ -72,8 +72,8 @@ export async function startTestbed(behind: Behind, env: Record<string, string> =
   const decisionOn = (attempt: Attempt): Decision => {
     const made = decide(attempt);
     return made instanceof ServiceError
-      ? { principal: undefined, refusal: toErrorDetail(made) }
-      : { principal: made, refusal: undefined };
+      ? { principal: undefined, denial: toStatus(made) }
+      : { principal: made, denial: undefined };
   };
   const services = {
     auth: await serve('auth', AuthServiceService, {

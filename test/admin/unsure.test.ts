@@ -1,12 +1,12 @@
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import type { Handlers } from 'platform/rpc/call.ts';
+import type { BoundHandlers } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
 import { newId } from 'platform/core/ids.ts';
 import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/rpc/keys.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { organizationOf } from 'platform/core/principal.ts';
-import { served, startServer } from 'platform/rpc/server.ts';
+import { startServer } from 'platform/rpc/server.ts';
 import { pause } from '../../dev-servers/src/pause.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 import { commandLine, json, printed, sentence } from './command-line.ts';
@@ -44,18 +44,18 @@ describe('the admin command line, when credits does not say whether it was done'
           .grant(request, stack.operator.as(organizationOf(principal)));
         throw error;
       },
-    } satisfies Partial<Handlers<typeof CreditsServiceService>>;
+    } satisfies Partial<BoundHandlers<typeof CreditsServiceService>>;
     return startServer({
       listen: '127.0.0.1:0',
       identity,
       log: makeLog('credits', 'silent'),
-      services: [served(CreditsServiceService, handlers as unknown as Handlers<typeof CreditsServiceService>)],
+      services: [{ definition: CreditsServiceService, handlers }],
     });
   }
 
   it.each([
-    ['OUTCOME_UNKNOWN', 'It cannot be told whether this was done'],
-    ['UNAVAILABLE', 'A part of the service is not available'],
+    ['OUTCOME_UNKNOWN', 'The outcome of the request is unknown'],
+    ['UNAVAILABLE', 'A dependency of the service is not available'],
     ['INTERNAL', 'Unexpected server error'],
   ] as const)(
     'a grant that was done and answered %s is done once when it is repeated as the command line says',

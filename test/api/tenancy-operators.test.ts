@@ -4,7 +4,7 @@ import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import type { CallOptions, ServiceDefinition } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
-import { methodPolicies } from 'platform/rpc/method-options.ts';
+import { allMethodOptions } from 'platform/rpc/method-options.ts';
 import type { ProcessName } from 'platform/core/processes.ts';
 import { administratorOf, furnish, masked, nobodys, type Belongings } from '../support/tenant-resources.ts';
 import { ROUTES } from '../support/routes.ts';
@@ -80,7 +80,7 @@ const nameOf = (path: string): string => path.replace(/^\/(\w+)\.v1\.\w+\/(\w+)$
 /** The answer, or the whole of a refusal, as text. */
 async function outcome(rpc: string, tenant: Tenant, request: object): Promise<{ text: string; refused: boolean }> {
   const [process, name] = rpc.split('.') as [ProcessName, string];
-  const policy = [...methodPolicies()].find(([path]) => nameOf(path) === rpc)![1];
+  const policy = [...allMethodOptions()].find(([path]) => nameOf(path) === rpc)![1];
   const options: CallOptions = policy.principals.includes('OPERATOR')
     ? stack.operator.as(tenant.organizationId)
     : await administratorOf(stack, tenant);
@@ -104,7 +104,7 @@ const withoutToken = (text: string): string => masked(text).replace(/aks_\w+/g, 
 
 it('has a case for every RPC without a route', () => {
   const routed = new Set(ROUTES.map(({ method }) => method.path));
-  const rest = [...methodPolicies().keys()].filter((path) => !routed.has(path)).map(nameOf);
+  const rest = [...allMethodOptions().keys()].filter((path) => !routed.has(path)).map(nameOf);
   expect([...Object.keys(CASES), ...Object.keys(LISTS), ...ELSEWHERE].sort()).toEqual(rest.sort());
 });
 

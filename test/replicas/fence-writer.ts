@@ -54,7 +54,6 @@ export async function openMemory(url: string, database: string): Promise<Memory>
       );
       return open;
     },
-    openBus: async () => undefined,
   } as unknown as Parameters<typeof openDeps>[0]);
   return {
     deps,

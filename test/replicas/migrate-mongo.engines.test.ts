@@ -1,6 +1,6 @@
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
-import type { Program, ServiceStore } from 'platform/service/run.ts';
+import type { Program, ServiceStore } from 'platform/service/program.ts';
 import { openMongoStore } from 'platform/store/mongo/store.ts';
 import { collection, insert, update, type Collection, type OpenStore } from 'platform/store/store.ts';
 import { startProgram, type RunningProgram } from 'platform/service/testing.ts';
@@ -118,6 +118,7 @@ describe('a service of which two replicas of the next release start beside one o
       name: 'memory',
       config: {},
       calls: [],
+      publishes: [],
       openDeps: async ({ openStore }) => (opened = await openStore([people as Collection<never>])),
       services: () => [],
       jobs: () => [],

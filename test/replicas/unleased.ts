@@ -3,8 +3,9 @@ import { systemClock } from 'platform/core/clock.ts';
 import { clientOf, openConnection, type Connection } from 'platform/rpc/client.ts';
 import { readConfig, type ConfigOf, type Declaration } from 'platform/core/config.ts';
 import { openBusEngine, openStoreEngine, type EngineConfig } from 'platform/service/backends.ts';
-import type { EventBus, Topic } from 'platform/events/bus.ts';
+import { makeDenials } from 'platform/events/denials.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
+import { relayJob } from 'platform/events/relay.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
@@ -12,7 +13,7 @@ import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/rpc/keys.ts';
 import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { settingOf, type ProcessName } from 'platform/core/processes.ts';
-import { declarationOf, type Program, type Start } from 'platform/service/run.ts';
+import { declarationOf, type Program, type Start } from 'platform/service/program.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
 import type { Stack } from '../support/stack.ts';
 
@@ -41,7 +42,7 @@ export async function openUnleased<D extends Declaration, Deps>(
   const opening = { settings: config, service: name, log };
   const connections: Connection[] = [];
   let store: OpenStore | undefined;
-  let bus: EventBus | undefined;
+  const bus = await openBusEngine(opening, '', program.publishes);
   const deps = await program.openDeps({
     config,
     log,
@@ -53,7 +54,8 @@ export async function openUnleased<D extends Declaration, Deps>(
       // no slot of counter rows is leased either
       return { ...store, counterShards: 1 };
     },
-    openBus: async (publishes: readonly Topic[]) => (bus = await openBusEngine(opening, '', publishes)),
+    bus,
+    denials: makeDenials(),
     connect<C extends ServiceDefinition>(definition: C, audience: ProcessName) {
       const connection = openConnection({
         address: stack.env[settingOf(audience, 'ADDRESS')] as string,
@@ -64,7 +66,9 @@ export async function openUnleased<D extends Declaration, Deps>(
       return clientOf(definition, connection.call);
     },
   } as unknown as Start<ConfigOf<D>>);
-  const jobs: readonly Job[] = program.jobs(deps);
+  const { platformStore } = store!;
+  const relay = program.outbox === 'own' ? [] : [relayJob({ platformStore, bus, log, intervalMs: 1_000 })];
+  const jobs: readonly Job[] = [...program.jobs(deps), ...relay];
   return {
     async run(wanted) {
       const job = jobs.find((each) => each.name === wanted);
@@ -75,7 +79,7 @@ export async function openUnleased<D extends Declaration, Deps>(
       await program.interrupt?.(deps);
       await program.close?.(deps);
       for (const connection of connections) connection.close();
-      await bus?.close();
+      await bus.close();
       await store?.close();
     },
   };

@@ -82,7 +82,7 @@ describe('a first start on shared engines that is not told whether its creations
       ['createServerToken', DONE],
       ['createServerToken', NOT_DONE],
     ]);
-    expect(said).toEqual(Array(5).fill('  It cannot be told whether this was done; asking again'));
+    expect(said).toEqual(Array(5).fill('  The outcome of the request is unknown; asking again'));
     expect(await statusWith(token)).toBe(200);
     expect((await live()).map(({ name }) => name)).toEqual(['first start']);
   });

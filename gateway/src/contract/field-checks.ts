@@ -1,5 +1,5 @@
 import type { Enum, Field, Type } from 'protobufjs';
-import { fieldPolicy } from './rest-methods.ts';
+import { fieldOptions } from './rest-methods.ts';
 import type { Violation } from 'platform/core/errors.ts';
 import { pointerTo } from './json.ts';
 
@@ -18,7 +18,7 @@ export function compileField(field: Field): Check {
 }
 
 function compileValue(field: Field): Check {
-  if (fieldPolicy(field).json) return (value) => JSON.stringify(value);
+  if (fieldOptions(field).json) return (value) => JSON.stringify(value);
   const resolved = field.resolvedType;
   if (resolved && 'fields' in resolved) return compileMessage(resolved);
   if (resolved) return enumCheck(resolved);
@@ -29,7 +29,7 @@ function compileValue(field: Field): Check {
 
 function compileMessage(type: Type): Check {
   const members = new Map(type.fieldsArray.map((field) => [field.name, compileField(field)]));
-  const required = type.fieldsArray.filter((field) => fieldPolicy(field).required).map(({ name }) => name);
+  const required = type.fieldsArray.filter((field) => fieldOptions(field).required).map(({ name }) => name);
   return (value, path, faults) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       return fault(faults, path, 'must be an object');

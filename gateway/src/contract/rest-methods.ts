@@ -1,8 +1,8 @@
 import { loadProtosWithOptionsSync } from '@grpc/proto-loader/build/src/util.js';
 import type { MethodDefinition } from '@grpc/proto-loader';
 import type { Enum, Field, Root, Type } from 'protobufjs';
-import { FieldPolicy } from 'proto/platform/v1/options.ts';
-import { camelCase, policyFor, type MethodPolicy } from 'platform/rpc/method-options.ts';
+import { FieldOptions } from 'proto/platform/v1/options.ts';
+import { camelCase, methodOptionsOf, type MethodOptions } from 'platform/rpc/method-options.ts';
 import { packageDefinition, PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
 
 /** A method with a google.api.http rule: what the REST side needs to know of it. */
@@ -11,7 +11,7 @@ export interface RestMethod {
   path: string;
   /** Name of the service process that serves it: the first segment of the proto package. */
   audience: string;
-  policy: MethodPolicy;
+  policy: MethodOptions;
   /** One for the rule itself and one for each of its additional bindings. */
   bindings: readonly HttpBinding[];
   requestType: Type;
@@ -62,7 +62,7 @@ function loadRestMethods(): RestMethod[] {
           {
             path,
             audience: name.split('.', 1)[0] as string,
-            policy: policyFor(path),
+            policy: methodOptionsOf(path),
             // one additional binding is an object, several are an array
             bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(path, raw)),
             requestType: service.lookupType(requestType),
@@ -85,10 +85,10 @@ function bindingOf(path: string, rule: RawRule): HttpBinding {
   };
 }
 
-const NO_POLICY = FieldPolicy.decode(new Uint8Array());
+const NO_POLICY = FieldOptions.decode(new Uint8Array());
 
-/** platform.v1.FieldPolicy of a field; all false or empty where the field has none. */
-export function fieldPolicy(field: Field): FieldPolicy {
+/** platform.v1.FieldOptions of a field; all false or empty where the field has none. */
+export function fieldOptions(field: Field): FieldOptions {
   // protobufjs keeps the spelling of the .proto inside options, and types parsedOptions as one object
   const options = (field.parsedOptions ?? []) as unknown as readonly Record<
     string,

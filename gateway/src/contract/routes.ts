@@ -1,7 +1,7 @@
 import type { CallableMethod } from 'platform/rpc/client.ts';
 import type { HttpBinding, RestMethod } from './rest-methods.ts';
 import { camelCase } from 'platform/rpc/method-options.ts';
-import type { MethodPolicy } from 'platform/rpc/method-options.ts';
+import type { MethodOptions } from 'platform/rpc/method-options.ts';
 import type { Reply } from '../http/reply.ts';
 import { compileRequest, type ToMessage } from './transcode-request.ts';
 import { compileAnswer } from './transcode-response.ts';
@@ -11,7 +11,7 @@ export interface ServiceRoute {
   kind: 'service';
   audience: string;
   method: CallableMethod;
-  policy: MethodPolicy;
+  policy: MethodOptions;
   takesBody: boolean;
   toMessage: ToMessage;
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Type } from 'protobufjs';
-import { fieldPolicy } from './rest-methods.ts';
+import { fieldOptions } from './rest-methods.ts';
 import { ServiceError, type Violation } from 'platform/core/errors.ts';
 import { pointerTo } from './json.ts';
 import { compileField, parseParameter, type Check } from './field-checks.ts';
@@ -36,7 +36,7 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
   const fromHeaders: { name: string; header: string }[] = [];
   let maskName: string | undefined;
   for (const field of type.fieldsArray) {
-    const policy = fieldPolicy(field);
+    const policy = fieldOptions(field);
     if (field.resolvedType?.fullName === FIELD_MASK) maskName = field.name;
     else if (policy.header !== '') fromHeaders.push({ name: field.name, header: policy.header });
     else if (!params.includes(field.name) && !policy.internal) {

@@ -1,5 +1,5 @@
 import protobuf, { type Enum, type Field, type Reader, type Type } from 'protobufjs';
-import { fieldPolicy, hasPresence, httpStatuses } from './rest-methods.ts';
+import { fieldOptions, hasPresence, httpStatuses } from './rest-methods.ts';
 
 /** A service's reply as the client will get it; the addresses in its headers still lack the public URL. */
 export interface Answer {
@@ -60,7 +60,7 @@ type Texts = (string | undefined)[];
 function compileSlots(type: Type): Slot[] {
   return type.fieldsArray.map((field) => {
     if (field.map) throw new Error(`${field.fullName}: a map cannot be answered through REST`);
-    const { header, link, url, outcome, omitAbsent } = fieldPolicy(field);
+    const { header, link, url, outcome, omitAbsent } = fieldOptions(field);
     const slot = {
       id: field.id,
       name: field.name,
@@ -120,13 +120,13 @@ function join(slots: readonly Slot[], texts: Texts): string {
 
 function absentText(field: Field): string {
   if (field.repeated) return '[]';
-  if (hasPresence(field) || fieldPolicy(field).json) return 'null';
+  if (hasPresence(field) || fieldOptions(field).json) return 'null';
   if (field.resolvedType) return JSON.stringify((field.resolvedType as Enum).valuesById[0]);
   return field.type === 'string' ? '""' : field.type === 'bool' ? 'false' : '0';
 }
 
 function valueReader(field: Field): (reader: Reader) => string {
-  if (fieldPolicy(field).json) return (reader) => reader.string() || 'null';
+  if (fieldOptions(field).json) return (reader) => reader.string() || 'null';
   const resolved = field.resolvedType;
   if (resolved && 'fields' in resolved) return messageReader(resolved);
   if (field.repeated && field.type !== 'string')

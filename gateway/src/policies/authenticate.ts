@@ -1,7 +1,7 @@
 import type { ServiceClient } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { servicePrincipal, type Principal } from 'platform/core/principal.ts';
-import { fromErrorDetail } from 'platform/rpc/wire-errors.ts';
+import { fromStatus } from 'platform/rpc/wire-errors.ts';
 import type { AuthServiceService, Decision } from 'proto/auth/v1/auth.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
@@ -90,7 +90,7 @@ async function decide(auth: AuthClient, batch: readonly Waiting[]): Promise<void
 
 function settle(decision: Decision | undefined, resolve: Waiting['resolve'], reject: Waiting['reject']): void {
   if (decision?.principal) resolve(decision.principal);
-  else reject(decision?.refusal ? fromErrorDetail(decision.refusal) : new Error('auth left an attempt undecided'));
+  else reject((decision?.denial && fromStatus(decision.denial)) ?? new Error('auth left an attempt undecided'));
 }
 
 /** Where auth cannot be heard nothing was done yet: 503. Any other failure of the call is this platform's fault, not the token's. */

@@ -1,4 +1,4 @@
-import { fieldPolicy, hasPresence, httpStatuses, restMethods } from '../../src/contract/rest-methods.ts';
+import { fieldOptions, hasPresence, httpStatuses, restMethods } from '../../src/contract/rest-methods.ts';
 import type { Enum, Field } from 'protobufjs';
 
 const method = (name: string) => {
@@ -33,21 +33,21 @@ describe('the contract', () => {
     ]);
   });
   it('reads every option of a field, alone and together', () => {
-    expect(fieldPolicy(requestField('RunAgent', 'args'))).toMatchObject({
+    expect(fieldOptions(requestField('RunAgent', 'args'))).toMatchObject({
       json: true,
       required: true,
       internal: false,
       header: '',
     });
-    expect(fieldPolicy(requestField('RunAgent', 'idempotencyKey'))).toMatchObject({
+    expect(fieldOptions(requestField('RunAgent', 'idempotencyKey'))).toMatchObject({
       header: 'Idempotency-Key',
       json: false,
     });
-    expect(fieldPolicy(requestField('UpdateMemoryType', 'pathId'))).toMatchObject({ internal: true });
-    expect(fieldPolicy(method('ListAgentExecutions').responseType.fields.nextCursor as Field)).toMatchObject({
+    expect(fieldOptions(requestField('UpdateMemoryType', 'pathId'))).toMatchObject({ internal: true });
+    expect(fieldOptions(method('ListAgentExecutions').responseType.fields.nextCursor as Field)).toMatchObject({
       link: 'next',
     });
-    expect(fieldPolicy(requestField('GetMemoryType', 'id'))).toMatchObject({
+    expect(fieldOptions(requestField('GetMemoryType', 'id'))).toMatchObject({
       json: false,
       required: false,
       omitAbsent: false,

@@ -1,16 +1,24 @@
 import { status } from '@grpc/grpc-js';
-import { Reason, type Violation } from 'proto/platform/v1/errors.ts';
+import type { Reason } from 'proto/platform/v1/errors.ts';
 
-export { Reason, type Violation };
 export type KnownReason = Exclude<Reason, 'REASON_UNSPECIFIED'>;
 
 interface Mapping {
   grpc: status;
   http: number;
   message: string;
+  /** A request that a service refuses for this reason is in the audit trail as denied. */
+  denial?: true;
 }
 
-/** The one table: reason -> gRPC code, HTTP status, default message. The wire `code` is the reason in lower case. */
+/** What is wrong with one member of a request. */
+export interface Violation {
+  /** JSON pointer into the request body: "/content/price". */
+  path: string;
+  message: string;
+}
+
+/** The one table: reason -> gRPC code, HTTP status, default message. REST shows the reason in lower case as `code`. */
 export const ERRORS: Record<KnownReason, Mapping> = {
   INVALID_REQUEST: { grpc: status.INVALID_ARGUMENT, http: 400, message: 'Invalid request' },
   MALFORMED_JSON: { grpc: status.INVALID_ARGUMENT, http: 400, message: 'The body is not valid JSON' },
@@ -31,17 +39,27 @@ export const ERRORS: Record<KnownReason, Mapping> = {
     http: 400,
     message: 'This agent cannot be run through the API',
   },
-  KEY_CHANGED: { grpc: status.FAILED_PRECONDITION, http: 400, message: 'The key of an object cannot change' },
   UNAUTHENTICATED: { grpc: status.UNAUTHENTICATED, http: 401, message: 'Missing or invalid token' },
-  INSUFFICIENT_CREDITS: { grpc: status.FAILED_PRECONDITION, http: 402, message: 'Not enough credits for this run' },
-  ADMIN_REQUIRED: { grpc: status.PERMISSION_DENIED, http: 403, message: 'Admin access required' },
+  INSUFFICIENT_CREDITS: {
+    grpc: status.FAILED_PRECONDITION,
+    http: 402,
+    message: 'Not enough credits for this run',
+    denial: true,
+  },
+  ADMIN_REQUIRED: { grpc: status.PERMISSION_DENIED, http: 403, message: 'Admin access required', denial: true },
   TIER_REQUIRED: {
     grpc: status.PERMISSION_DENIED,
     http: 403,
     message: "Not available in the organization's licence tier",
+    denial: true,
   },
-  TIER_LIMIT: { grpc: status.PERMISSION_DENIED, http: 403, message: 'The licence tier allows no more of these' },
-  FORBIDDEN: { grpc: status.PERMISSION_DENIED, http: 403, message: 'Not allowed' },
+  TIER_LIMIT: {
+    grpc: status.PERMISSION_DENIED,
+    http: 403,
+    message: 'The licence tier allows no more of these',
+    denial: true,
+  },
+  FORBIDDEN: { grpc: status.PERMISSION_DENIED, http: 403, message: 'Not allowed', denial: true },
   NOT_FOUND: { grpc: status.NOT_FOUND, http: 404, message: 'Not found' },
   METHOD_NOT_ALLOWED: { grpc: status.UNIMPLEMENTED, http: 405, message: 'Method not allowed' },
   REQUEST_TIMEOUT: { grpc: status.CANCELLED, http: 408, message: 'The request took too long to arrive' },
@@ -54,11 +72,6 @@ export const ERRORS: Record<KnownReason, Mapping> = {
   },
   CONFLICT: { grpc: status.ABORTED, http: 409, message: 'The resource was changed by another request' },
   RUN_IN_PROGRESS: { grpc: status.ABORTED, http: 409, message: 'A run with this idempotency key is in progress' },
-  PRECONDITION_FAILED: {
-    grpc: status.FAILED_PRECONDITION,
-    http: 412,
-    message: 'The resource was changed since it was read',
-  },
   BODY_TOO_LARGE: { grpc: status.INVALID_ARGUMENT, http: 413, message: 'The body is too large' },
   UNSUPPORTED_MEDIA_TYPE: { grpc: status.INVALID_ARGUMENT, http: 415, message: 'The body must be application/json' },
   IDEMPOTENCY_KEY_REUSED: {
@@ -66,17 +79,21 @@ export const ERRORS: Record<KnownReason, Mapping> = {
     http: 422,
     message: 'This idempotency key was used with another body',
   },
-  TOO_MANY_RUNS: { grpc: status.RESOURCE_EXHAUSTED, http: 429, message: 'Too many runs of this organization at once' },
-  RATE_LIMITED: { grpc: status.RESOURCE_EXHAUSTED, http: 429, message: 'Too many requests' },
+  TOO_MANY_RUNS: {
+    grpc: status.RESOURCE_EXHAUSTED,
+    http: 429,
+    message: 'Too many runs of this organization at once',
+    denial: true,
+  },
   HEADERS_TOO_LARGE: { grpc: status.INVALID_ARGUMENT, http: 431, message: 'The request headers are too large' },
   INTERNAL: { grpc: status.INTERNAL, http: 500, message: 'Unexpected server error' },
   AGENT_FAILED: { grpc: status.INTERNAL, http: 500, message: 'The agent failed' },
   OUTPUT_INVALID: { grpc: status.INTERNAL, http: 500, message: "The agent's output does not match its output schema" },
   RUN_CANCELLED: { grpc: status.CANCELLED, http: 500, message: 'The run was cancelled' },
-  UNAVAILABLE: { grpc: status.UNAVAILABLE, http: 503, message: 'A part of the service is not available' },
+  UNAVAILABLE: { grpc: status.UNAVAILABLE, http: 503, message: 'A dependency of the service is not available' },
   QUEUE_FULL: { grpc: status.UNAVAILABLE, http: 503, message: 'Too many runs are waiting' },
   RUN_TIMEOUT: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'The run took too long' },
-  OUTCOME_UNKNOWN: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'It cannot be told whether this was done' },
+  OUTCOME_UNKNOWN: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'The outcome of the request is unknown' },
   CLIENT_GONE: { grpc: status.CANCELLED, http: 499, message: 'The client closed the request' },
 };
 
@@ -94,7 +111,7 @@ export interface ErrorExtras {
   cause?: unknown;
 }
 
-/** An outcome that the caller must hear of: the only error that crosses a service's border with a message. */
+/** An outcome that the caller must learn of: the only error that leaves a service with a message. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly reason: KnownReason;

@@ -36,9 +36,33 @@ export type RequestOf<M extends Method> = ReturnType<M['requestDeserialize']>;
 export type ResponseOf<M extends Method> = ReturnType<M['responseDeserialize']>;
 
 /** One plain function per RPC; the compiler asks for every one of them. */
-export type Handlers<D extends ServiceDefinition> = {
+export type Handlers<D extends ServiceDefinition, Deps> = {
+  [K in keyof D]: (deps: Deps, request: RequestOf<D[K]>, context: CallContext) => Promise<ResponseOf<D[K]>>;
+};
+
+/** Handlers that have what they need. */
+export type BoundHandlers<D extends ServiceDefinition> = {
   [K in keyof D]: (request: RequestOf<D[K]>, context: CallContext) => Promise<ResponseOf<D[K]>>;
 };
+
+/** A service definition with its bound handlers, by name. */
+export interface BoundService {
+  definition: ServiceDefinition;
+  handlers: Readonly<Record<string, (request: never, context: CallContext) => Promise<unknown>>>;
+}
+
+/** Binds the handlers of a service to what they need. */
+export function bind<D extends ServiceDefinition, Deps>(
+  definition: D,
+  deps: Deps,
+  handlers: Handlers<D, Deps>,
+): BoundService {
+  const bound = Object.entries(handlers).map(([name, handler]) => [
+    name,
+    (request: unknown, context: CallContext) => handler(deps, request, context),
+  ]);
+  return { definition, handlers: Object.fromEntries(bound) as BoundService['handlers'] };
+}
 
 export interface CallOptions {
   /** Who the call acts for; the process signs it with its own key. */

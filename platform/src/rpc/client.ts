@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
 import { ServiceError } from '../core/errors.ts';
 import type { Identity } from './identity.ts';
-import { policyFor, type MethodPolicy } from './method-options.ts';
+import { methodOptionsOf, type MethodOptions } from './method-options.ts';
 import { fromGrpcError } from './wire-errors.ts';
 
 /** One method as @grpc/proto-loader and ts-proto both describe it. */
@@ -54,7 +54,7 @@ export function openConnection({
   );
   const once = async (
     method: CallableMethod,
-    policy: MethodPolicy,
+    policy: MethodOptions,
     request: object,
     options: CallOptions,
     deadline: number,
@@ -83,7 +83,7 @@ export function openConnection({
   };
   return {
     async call(method, request, options) {
-      const policy = policyFor(method.path);
+      const policy = methodOptionsOf(method.path);
       const deadline = Math.min(Date.now() + policy.deadlineMs, options.deadline ?? Number.POSITIVE_INFINITY);
       for (const retryDelayMs of policy.repeatable ? RETRY_DELAYS_MS : []) {
         try {

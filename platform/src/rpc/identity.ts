@@ -4,7 +4,6 @@ import { jwtVerify, SignJWT, decodeJwt } from 'jose';
 import { machineClock, type Clock } from '../core/clock.ts';
 import { ServiceError } from '../core/errors.ts';
 import type { Peers } from './keys.ts';
-import { callerRole } from './method-options.ts';
 import { Principal } from '../core/principal.ts';
 import { StartError } from '../core/start-error.ts';
 
@@ -20,6 +19,9 @@ export interface Identity {
   /** @throws ServiceError UNAUTHENTICATED */
   verify(assertion: string): Promise<Asserted>;
 }
+
+/** "operator:ada" -> "operator": how the `callers` of a method's options name a process. */
+export const callerRole = (caller: string): string => caller.split(':', 1)[0]!;
 
 const REUSE_MS = 30_000;
 const LIFETIME_MS = 60_000;

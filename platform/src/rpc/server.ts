@@ -1,32 +1,28 @@
 import {
   logVerbosity,
-  Metadata,
   Server,
   ServerCredentials,
   setLogVerbosity,
   type handleUnaryCall,
-  type sendUnaryData,
+  type Metadata,
   type ServerUnaryCall,
 } from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
-import { CALLER_LOST, type CallContext, type Handlers, type ServiceDefinition } from './call.ts';
-import { codeOf, ServiceError } from '../core/errors.ts';
-import type { Identity } from './identity.ts';
+import type { ServiceError } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import type { Log } from '../core/log.ts';
-import { policyFor, requireAccess, type MethodPolicy } from './method-options.ts';
+import { Principal } from '../core/principal.ts';
 import { addressFault } from '../core/start-error.ts';
+import { CALLER_LOST, type BoundService, type CallContext } from './call.ts';
+import { handleThrough, type Handle } from './handle.ts';
+import type { Identity } from './identity.ts';
+import { requireAccess } from './interceptors/access.ts';
+import { identifyCaller } from './interceptors/caller.ts';
+import { requireTimeLeft } from './interceptors/deadline.ts';
+import { noteDenials, type Denied } from './interceptors/denials.ts';
+import { logCalls } from './interceptors/log.ts';
+import { methodOptionsOf, type MethodOptions } from './method-options.ts';
 import { toGrpcError } from './wire-errors.ts';
-
-export interface Served<D extends ServiceDefinition = ServiceDefinition> {
-  definition: D;
-  handlers: Handlers<D>;
-}
-/** Pairs a definition with its handlers; the compiler checks that every RPC has one. */
-export const served = <D extends ServiceDefinition>(definition: D, handlers: Handlers<D>): Served => ({
-  definition,
-  handlers,
-});
 
 export interface RunningServer {
   /** host:port that it listens on. */
@@ -39,28 +35,38 @@ export interface ServerOptions {
   listen: string;
   identity: Identity;
   log: Log;
-  services: readonly Served[];
+  services: readonly BoundService[];
+  /** Told of every request that a handler denied. */
+  onDenied?(denied: Denied): void;
 }
 
-// what it would print, our own errors say
+// our own errors say what grpc-js would print
 setLogVerbosity(logVerbosity.NONE);
 
 const MAX_REQUEST_BYTES = 4 << 20;
+const NOBODY = Principal.decode(new Uint8Array());
 
-/** @throws StartError when the address cannot be bound */
-export async function startServer({ listen, identity, log, services }: ServerOptions): Promise<RunningServer> {
+/**
+ * Serves gRPC: every call of every service goes through the same interceptors to its handler.
+ * @throws StartError when the address cannot be bound
+ */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { listen, identity, log, services, onDenied = () => undefined } = options;
+  const interceptors = [logCalls, identifyCaller(identity), requireTimeLeft, requireAccess, noteDenials(onDenied)];
   const server = new Server({
     'grpc.max_receive_message_length': MAX_REQUEST_BYTES,
     'grpc.max_send_message_length': -1,
     'grpc.enable_channelz': 0,
   });
   for (const { definition, handlers } of services) {
-    const implementation: Record<string, handleUnaryCall<unknown, unknown>> = {};
-    for (const [name, method] of Object.entries(definition)) {
+    const implementation = Object.entries(definition).map(([name, { path }]) => {
       const handler = handlers[name] as (request: unknown, context: CallContext) => Promise<unknown>;
-      implementation[name] = intercept(method.path, policyFor(method.path), handler, { identity, log });
-    }
-    server.addService(definition as never, implementation);
+      const handle = handleThrough(interceptors, ({ request, principal, caller, requestId, signal, deadline }) =>
+        handler(request, { principal, caller, requestId, signal, deadline, log: log.child({ requestId }) }),
+      );
+      return [name, unary(path, handle, log)];
+    });
+    server.addService(definition as never, Object.fromEntries(implementation));
   }
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) =>
@@ -80,54 +86,33 @@ function drain(server: Server, graceMs: number): Promise<void> {
   });
 }
 
-type Environment = Pick<ServerOptions, 'identity' | 'log'>;
-
-/** Request id -> log -> errors -> caller and principal -> access -> handler: the same for every RPC of every service. */
-function intercept(
-  path: string,
-  policy: MethodPolicy,
-  handler: (request: unknown, context: CallContext) => Promise<unknown>,
-  { identity, log }: Environment,
-): handleUnaryCall<unknown, unknown> {
-  const answer = async (
-    call: ServerUnaryCall<unknown, unknown>,
-    requestId: string,
-    signal: AbortSignal,
-  ): Promise<unknown> => {
-    const { caller, principal } = await identity.verify(first(call.metadata, 'assertion'));
-    const deadline = deadlineOf(call, policy);
-    // It waited in the queue of this process for longer than its caller did. gRPC counts deadlines by the machine's clock.
-    if (signal.aborted || Date.now() > deadline) throw new ServiceError('CLIENT_GONE');
-    requireAccess(policy, caller, principal);
-    return handler(call.request, { principal, caller, requestId, signal, deadline, log: log.child({ requestId }) });
-  };
-  return (call, reply: sendUnaryData<unknown>) => {
-    const requestId = first(call.metadata, 'x-request-id') || newId();
+/** The transport: a unary call of grpc-js becomes a Call, its outcome a reply. */
+function unary(path: string, handle: Handle, log: Log): handleUnaryCall<unknown, unknown> {
+  const options = methodOptionsOf(path);
+  return (call, reply) => {
     const aborter = new AbortController();
     onCancelled(call, (reason) => aborter.abort(reason));
-    answer(call, requestId, aborter.signal).then(
-      (response) => {
-        log.debug({ path, requestId }, 'answered');
-        reply(null, response);
-      },
-      (error: unknown) => reply(toGrpcError(logged(error, { path, requestId }, log))),
+    handle({
+      path,
+      options,
+      request: call.request,
+      assertion: first(call.metadata, 'assertion'),
+      requestId: first(call.metadata, 'x-request-id') || newId(),
+      signal: aborter.signal,
+      deadline: deadlineOf(call, options),
+      log,
+      caller: '',
+      principal: NOBODY,
+    }).then(
+      (response) => reply(null, response),
+      (error: ServiceError) => reply(toGrpcError(error)),
     );
   };
 }
 
-function logged(error: unknown, facts: { path: string; requestId: string }, log: Log): ServiceError {
-  if (!(error instanceof ServiceError)) {
-    log.error({ ...facts, error }, 'failed');
-    return new ServiceError('INTERNAL');
-  }
-  const level = error.reason === 'INTERNAL' ? 'error' : error.cause ? 'warn' : 'debug';
-  log[level]({ ...facts, code: codeOf(error.reason), error: error.cause }, 'refused');
-  return error;
-}
-
 /**
- * Calls back when the call is cancelled. grpc-js tells a cancel by the caller and a lost connection alike; the HTTP/2 session
- * below the call knows, a moment later.
+ * Calls back when the call is cancelled. grpc-js reports a cancel by the caller and a lost connection alike; the HTTP/2
+ * session below the call knows which it was, a moment later.
  */
 function onCancelled(call: ServerUnaryCall<unknown, unknown>, notify: (reason: string | undefined) => void): void {
   const session = (call as unknown as { call?: { stream?: ServerHttp2Stream } }).call?.stream?.session;
@@ -136,7 +121,7 @@ function onCancelled(call: ServerUnaryCall<unknown, unknown>, notify: (reason: s
 
 const first = (metadata: Metadata, key: string): string => String(metadata.get(key)[0] ?? '');
 
-function deadlineOf(call: ServerUnaryCall<unknown, unknown>, policy: MethodPolicy): number {
+function deadlineOf(call: ServerUnaryCall<unknown, unknown>, options: MethodOptions): number {
   const deadline = Number(call.getDeadline());
-  return Number.isFinite(deadline) ? deadline : Date.now() + policy.deadlineMs;
+  return Number.isFinite(deadline) ? deadline : Date.now() + options.deadlineMs;
 }

@@ -1,43 +1,71 @@
 import { Metadata, status, type ServiceError as GrpcError } from '@grpc/grpc-js';
-import { ErrorDetail } from 'proto/platform/v1/errors.ts';
+import type { Any } from 'proto/google/protobuf/any.ts';
+import { BadRequest, ErrorInfo } from 'proto/google/rpc/error_details.ts';
+import { Status } from 'proto/google/rpc/status.ts';
 import { ERRORS, ServiceError, type KnownReason } from '../core/errors.ts';
 
-const TRAILER = 'error-detail-bin';
+/** Where every gRPC tool looks for google.rpc.Status (https://cloud.google.com/apis/design/errors). */
+const TRAILER = 'grpc-status-details-bin';
+const DOMAIN = 'agent-and-memory-service';
+/** A reply header travels in ErrorInfo.metadata under this prefix, a fact as JSON text under its own name. */
+const HEADER = 'header-';
 
-export const toErrorDetail = (error: ServiceError): ErrorDetail => ({
-  reason: error.reason,
-  message: error.message,
-  details: error.details,
-  facts: Object.keys(error.facts).length > 0 ? JSON.stringify(error.facts) : '',
-  headers: error.headers,
+const anyOf = <M>(type: string, codec: { encode(message: M): { finish(): Uint8Array } }, message: M): Any => ({
+  typeUrl: `type.googleapis.com/${type}`,
+  value: Buffer.from(codec.encode(message).finish()),
 });
 
-export const fromErrorDetail = (detail: ErrorDetail): ServiceError =>
-  new ServiceError(detail.reason as KnownReason, detail.message, {
-    details: detail.details,
-    facts: detail.facts === '' ? {} : (JSON.parse(detail.facts) as Record<string, unknown>),
-    headers: detail.headers,
-  });
+/** A ServiceError as google.rpc.Status with ErrorInfo and, for what is wrong with the request, BadRequest. */
+export function toStatus({ reason, message, details, facts, headers }: ServiceError): Status {
+  const metadata = Object.fromEntries([
+    ...Object.entries(facts).map(([name, value]) => [name, JSON.stringify(value)]),
+    ...Object.entries(headers).map(([name, value]) => [`${HEADER}${name}`, value]),
+  ]);
+  const info = anyOf('google.rpc.ErrorInfo', ErrorInfo, { reason, domain: DOMAIN, metadata });
+  const fieldViolations = details.map(({ path, message: description }) => ({ field: path, description, reason: '' }));
+  const violations = details.length > 0 ? [anyOf('google.rpc.BadRequest', BadRequest, { fieldViolations })] : [];
+  return { code: ERRORS[reason].grpc, message, details: [info, ...violations] };
+}
 
-/** What leaves a service: gRPC status and our detail in a trailer. */
+/** Undefined for a status that is not of this product: it has no ErrorInfo of our domain. */
+export function fromStatus({ message, details }: Status): ServiceError | undefined {
+  const find = (type: string) => details.find(({ typeUrl }) => typeUrl.endsWith(`/google.rpc.${type}`))?.value;
+  const info = ErrorInfo.decode(find('ErrorInfo') ?? new Uint8Array());
+  if (info.domain !== DOMAIN) return undefined;
+  const facts: Record<string, unknown> = {};
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(info.metadata)) {
+    if (name.startsWith(HEADER)) headers[name.slice(HEADER.length)] = value;
+    else facts[name] = JSON.parse(value);
+  }
+  const { fieldViolations } = BadRequest.decode(find('BadRequest') ?? new Uint8Array());
+  return new ServiceError(info.reason as KnownReason, message, {
+    details: fieldViolations.map(({ field, description }) => ({ path: field, message: description })),
+    facts,
+    headers,
+  });
+}
+
+/** What leaves a service: gRPC's status and the details in its trailer. */
 export function toGrpcError(error: ServiceError): Partial<GrpcError> {
   const metadata = new Metadata();
-  metadata.set(TRAILER, Buffer.from(ErrorDetail.encode(toErrorDetail(error)).finish()));
+  metadata.set(TRAILER, Buffer.from(Status.encode(toStatus(error)).finish()));
   return { code: ERRORS[error.reason].grpc, details: error.message, metadata };
 }
 
 /**
- * What a caller makes of a failed call. Without our detail it is the transport that speaks: UNAVAILABLE means that nothing
- * was done; where that cannot be told the reason is OUTCOME_UNKNOWN, unless the method changes nothing by a repeat.
+ * What a caller makes of a failed call. Without our trailer the error comes from the transport: UNAVAILABLE where nothing was
+ * done or the call may be repeated, OUTCOME_UNKNOWN where the call may have been carried out.
  */
 export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceError {
-  const [detail] = error.metadata.get(TRAILER);
-  if (detail instanceof Buffer) return fromErrorDetail(ErrorDetail.decode(detail));
+  const [details] = error.metadata.get(TRAILER);
+  const ours = details instanceof Buffer ? fromStatus(Status.decode(details)) : undefined;
+  if (ours) return ours;
   switch (error.code) {
     case status.UNAVAILABLE:
-      return repeatable || neverSent(error)
-        ? new ServiceError('UNAVAILABLE', undefined, { cause: error })
-        : new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: error });
+      return new ServiceError(repeatable || neverSent(error) ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN', undefined, {
+        cause: error,
+      });
     case status.DEADLINE_EXCEEDED:
       return new ServiceError(repeatable ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN', undefined, { cause: error });
     case status.CANCELLED:
@@ -47,6 +75,6 @@ export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceErr
   }
 }
 
-// grpc-js words for a call that found no connection: its request never left this process
+/** In the words of grpc-js: the call found no connection, so its request never left this process. */
 const neverSent = (error: GrpcError): boolean =>
   /No connection established|Name resolution failed|channel has been closed/i.test(error.details);

@@ -13,7 +13,8 @@ import { createKeys, keyFileOf, peersFileOf } from '../rpc/keys.ts';
 import { makeLog } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
 import { PROCESSES, settingOf } from '../core/processes.ts';
-import { declarationOf, startService, type Program } from './run.ts';
+import { declarationOf, type Program } from './program.ts';
+import { startService } from './run.ts';
 
 /** An empty folder that goes with `remove`. */
 export function temporaryFolder(): { path: string; remove(): void } {

@@ -11,7 +11,8 @@ import { listJobs, runJob } from 'platform/jobs/job-service.ts';
 import { createKeys, keyFileOf, peersFileOf, type Peers } from 'platform/rpc/keys.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { Principal as PrincipalMessage, servicePrincipal } from 'platform/core/principal.ts';
-import { served, startServer } from 'platform/rpc/server.ts';
+import { bind } from 'platform/rpc/call.ts';
+import { startServer } from 'platform/rpc/server.ts';
 import { operator, principalWith, serverToken, temporaryFolder } from 'platform/service/testing.ts';
 
 const folder = temporaryFolder();
@@ -150,9 +151,7 @@ describe('a process', () => {
       poke: () => undefined,
       stop: async () => undefined,
     };
-    const services = [
-      served(JobServiceService, { listJobs: () => listJobs(runner), runJob: (request) => runJob(runner, request) }),
-    ];
+    const services = [bind(JobServiceService, runner, { listJobs, runJob })];
     const server = await startServer({
       listen: '127.0.0.1:0',
       identity: open('memory'),

@@ -1,7 +1,7 @@
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { operator, OPERATOR, startProgram } from 'platform/service/testing.ts';
-import type { Program, ServiceStore } from 'platform/service/run.ts';
+import type { Program, ServiceStore } from 'platform/service/program.ts';
 import { collection, insert, type Collection } from 'platform/store/store.ts';
 
 interface Person {
@@ -21,6 +21,7 @@ const programWith = (openDeps: TestProgram['openDeps']): TestProgram => ({
   name: 'memory',
   config: {},
   calls: [],
+  publishes: [],
   openDeps,
   services: () => [],
   jobs: () => [],

@@ -44,18 +44,6 @@ export const config = {
     min: 50,
     max: 3_600_000,
   }),
-  RELAY_INTERVAL_MS: integer({
-    description: 'Pause between two rounds of the relay that sends the outbox to the event bus.',
-    default: 1_000,
-    min: 10,
-    max: 3_600_000,
-  }),
-  REFUSALS_INTERVAL_MS: integer({
-    description: 'How long denials are counted before they go to the audit trail.',
-    default: 60_000,
-    min: 50,
-    max: 3_600_000,
-  }),
   RETENTION_INTERVAL_MS: integer({
     description: 'Pause between two rounds of the removal of what is past its retention.',
     default: 600_000,

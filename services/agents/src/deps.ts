@@ -1,10 +1,8 @@
 import type { ServiceClient } from 'platform/rpc/call.ts';
 import type { Clock } from 'platform/core/clock.ts';
 import type { ConfigOf } from 'platform/core/config.ts';
-import type { EventBus } from 'platform/events/bus.ts';
 import type { Log } from 'platform/core/log.ts';
-import { makeDenials, type Denials } from 'platform/events/denials.ts';
-import type { Start } from 'platform/service/run.ts';
+import type { Start } from 'platform/service/program.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
@@ -24,9 +22,7 @@ export interface Deps {
   credits: Pick<ServiceClient<typeof CreditsServiceService>, 'reserve' | 'extend' | 'settle' | 'release'>;
   releases: Releases;
   runners: RunnerPool;
-  denials: Denials;
   platformStore: PlatformStore;
-  bus: EventBus;
   clock: Clock;
   config: Config;
   /** Owner of the leases of this process's runs. */
@@ -34,15 +30,7 @@ export interface Deps {
   log: Log;
 }
 
-export async function openDeps({
-  config,
-  clock,
-  log,
-  instanceId,
-  openStore,
-  openBus,
-  connect,
-}: Start<Config>): Promise<Deps> {
+export async function openDeps({ config, clock, log, instanceId, openStore, connect }: Start<Config>): Promise<Deps> {
   if (config.RESERVATION_TTL_MS <= config.RUN_LEASE_MS)
     throw new StartError('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
   const { store, platformStore } = await openStore([agents, agentVersions, executions, executionPayloads, runKeys]);
@@ -59,12 +47,10 @@ export async function openDeps({
       log,
       recycleAfter: config.RUNNER_RECYCLE_AFTER,
     }),
-    denials: makeDenials(),
     platformStore,
     clock,
     config,
     instanceId,
     log,
-    bus: await openBus(['agent.execution.v1', 'audit.v1']),
   };
 }

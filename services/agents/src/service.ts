@@ -1,7 +1,5 @@
-import { relayJob } from 'platform/events/relay.ts';
-import { flushDenials, denialsJob } from 'platform/events/denials-job.ts';
-import type { Program } from 'platform/service/run.ts';
-import { served } from 'platform/rpc/server.ts';
+import type { Program } from 'platform/service/program.ts';
+import { bind } from 'platform/rpc/call.ts';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { config } from './config.ts';
 import { applyAgent } from './definitions/apply-agent.ts';
@@ -17,37 +15,29 @@ import { runAgent } from './executions/run-agent.ts';
 import { reaper } from './jobs/reaper.ts';
 import { retention } from './jobs/retention.ts';
 
-/** Denials counted in memory, on their way to the audit trail. */
-const refusalsOf = ({ denials, platformStore }: Deps) => ({ denials, platformStore, source: '/agents' });
-
 export const program: Program<typeof config, Deps> = {
   name: 'agents',
   config,
   calls: ['credits'],
+  publishes: ['agent.execution.v1', 'audit.v1'],
   openDeps,
   services: (deps) => [
-    served(AgentsServiceService, {
-      listRunnableAgents: (request, context) => listRunnableAgents(deps, request, context),
-      runAgent: (request, context) => runAgent(deps, request, context),
-      listAgentExecutions: (request, context) => listAgentExecutions(deps, request, context),
-      getAgentExecution: (request, context) => getAgentExecution(deps, request, context),
-      applyAgent: (request, context) => applyAgent(deps, request, context),
-      publishAgent: (request, context) => publishAgent(deps, request, context),
-      retireAgent: (request, context) => retireAgent(deps, request, context),
-      listAgents: (request, context) => listAgents(deps, request, context),
-      listAgentVersions: (request, context) => listAgentVersions(deps, request, context),
+    bind(AgentsServiceService, deps, {
+      listRunnableAgents,
+      runAgent,
+      listAgentExecutions,
+      getAgentExecution,
+      applyAgent,
+      publishAgent,
+      retireAgent,
+      listAgents,
+      listAgentVersions,
     }),
   ],
-  jobs: (deps) => [
-    relayJob({ ...deps, intervalMs: deps.config.RELAY_INTERVAL_MS }),
-    reaper(deps),
-    retention(deps),
-    denialsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS }),
-  ],
+  jobs: (deps) => [reaper(deps), retention(deps)],
   // Running evaluations end as interrupted, cost nothing and are answered while the server drains.
   interrupt: ({ runners }) => runners.stop(),
   async close(deps) {
     deps.releases.stop();
-    await flushDenials(refusalsOf(deps));
   },
 };

@@ -51,7 +51,7 @@ export const ENDLESS = '($spin := function($n) { $spin($n + 1) }; $spin(0))';
 const QUIET = {
   REAPER_INTERVAL_MS: '3600000',
   RETENTION_INTERVAL_MS: '86400000',
-  REFUSALS_INTERVAL_MS: '3600000',
+  DENIALS_INTERVAL_MS: '3600000',
   RELAY_INTERVAL_MS: '3600000',
   RUNNERS: '1',
 };
@@ -68,9 +68,10 @@ export async function startAgents({
   const service = await startProgram(
     {
       ...program,
-      openDeps: async (start) => (deps = { ...(await program.openDeps(start)), credits: double.client }),
-      jobs: (given) =>
-        program.jobs({ ...given, bus: { ...given.bus, publish: () => Promise.reject(new Error('the bus is down')) } }),
+      async openDeps(start) {
+        start.bus.publish = () => Promise.reject(new Error('the bus is down'));
+        return (deps = { ...(await program.openDeps(start)), credits: double.client });
+      },
     },
     { ...QUIET, ...engines.env, ...env },
     undefined,

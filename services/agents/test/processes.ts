@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
-import { makeDenials } from 'platform/events/denials.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
@@ -56,7 +55,7 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
     log,
   });
 
-  function process(probe: Probe = () => undefined): Omit<Deps, 'bus'> {
+  function process(probe: Probe = () => undefined): Deps {
     const around =
       <A extends unknown[], R>(step: Step, call: (...args: A) => Promise<R>) =>
       async (...args: A): Promise<R> => {
@@ -70,7 +69,6 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
     return {
       definitions,
       loadVersion: makeVersionLoader(definitions),
-      denials: makeDenials(),
       platformStore,
       config,
       log,
@@ -105,7 +103,7 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
     },
     sweep: account.sweep,
     stateOf: account.stateOf,
-    run: (deps: Omit<Deps, 'bus'>, agentName: string, idempotencyKey?: string): Promise<RunAgentResponse> =>
+    run: (deps: Deps, agentName: string, idempotencyKey?: string): Promise<RunAgentResponse> =>
       runAgent(deps, { agentName, args: '{}', idempotencyKey }, context()),
     reap: (deps = healthy) => reaper(deps).run(new AbortController().signal),
     records: () => platformStore.find(executions, {}),

@@ -7,12 +7,6 @@ export const config = {
     max: 10_000,
     description: 'Longest time that the last use of a server token waits in memory.',
   }),
-  REFUSAL_FLUSH_MS: integer({
-    default: 60_000,
-    min: 100,
-    max: 60_000,
-    description: 'Longest time that a refusal waits in memory for the audit trail.',
-  }),
   AUDIT_RETENTION_DAYS: integer({
     default: 400,
     min: 1,
@@ -24,12 +18,6 @@ export const config = {
     min: 1_000,
     max: 86_400_000,
     description: 'Time between two looks for audit entries past their retention.',
-  }),
-  RELAY_INTERVAL_MS: integer({
-    default: 1_000,
-    min: 50,
-    max: 60_000,
-    description: 'Longest time that an event waits in the outbox for the relay while the event log answers.',
   }),
 };
 export type Config = ConfigOf<typeof config>;

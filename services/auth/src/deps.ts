@@ -2,9 +2,9 @@ import type { Clock } from 'platform/core/clock.ts';
 import { keyedMutex, type KeyedMutex } from 'platform/core/keyed-mutex.ts';
 import type { EventBus, Subscription } from 'platform/events/bus.ts';
 import type { Log } from 'platform/core/log.ts';
-import { methodPolicies, type MethodPolicy } from 'platform/rpc/method-options.ts';
-import { makeDenials, type Denials } from 'platform/events/denials.ts';
-import type { Start } from 'platform/service/run.ts';
+import { allMethodOptions, type MethodOptions } from 'platform/rpc/method-options.ts';
+import type { Denials } from 'platform/events/denials.ts';
+import type { Start } from 'platform/service/program.ts';
 import type { Collection, PlatformStore } from 'platform/store/store.ts';
 import { consumeAudit } from './audit/consume-audit.ts';
 import { AUDIT_ENTRIES, openAuditTrail, type AuditTrail } from './audit/store.ts';
@@ -27,7 +27,7 @@ export interface Deps {
   lastUsed: LastUsed;
   denials: Denials;
   /** Policy of every method of the contract, by full path. */
-  policies: ReadonlyMap<string, MethodPolicy>;
+  policies: ReadonlyMap<string, MethodOptions>;
   /** Lets the writers of one organization's tokens take turns. */
   mutex: KeyedMutex;
   platformStore: PlatformStore;
@@ -43,9 +43,8 @@ const COLLECTIONS = [
   AUDIT_ENTRIES,
 ] as unknown as readonly Collection<never>[];
 
-export async function openDeps({ config, clock, log, openStore, openBus }: Start<Config>): Promise<Deps> {
+export async function openDeps({ config, clock, log, openStore, bus, denials }: Start<Config>): Promise<Deps> {
   const { store, platformStore } = await openStore(COLLECTIONS);
-  const bus = await openBus(['audit.v1']);
   const auditTrail = openAuditTrail(store, platformStore);
   return {
     config,
@@ -61,7 +60,7 @@ export async function openDeps({ config, clock, log, openStore, openBus }: Start
     auditSubscription: await consumeAudit({ auditTrail }, bus),
     mutex: keyedMutex(),
     lastUsed: makeLastUsed(),
-    denials: makeDenials(),
-    policies: methodPolicies(),
+    denials,
+    policies: allMethodOptions(),
   };
 }

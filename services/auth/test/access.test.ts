@@ -1,9 +1,9 @@
-import type { MethodPolicy } from 'platform/rpc/method-options.ts';
+import type { MethodOptions } from 'platform/rpc/method-options.ts';
 import type { PrincipalKind } from 'platform/core/principal.ts';
 import { refusalOf } from '../src/authentication/access.ts';
 import { TIERS } from '../src/tiers.ts';
 
-const policy = (given: Partial<MethodPolicy>): MethodPolicy => ({
+const policy = (given: Partial<MethodOptions>): MethodOptions => ({
   principals: ['SERVER_TOKEN', 'USER'],
   callers: [],
   role: '',
@@ -18,7 +18,7 @@ const policy = (given: Partial<MethodPolicy>): MethodPolicy => ({
 });
 
 describe('access to a method', () => {
-  it.each<[string, Partial<MethodPolicy>, PrincipalKind, string[], string | undefined]>([
+  it.each<[string, Partial<MethodOptions>, PrincipalKind, string[], string | undefined]>([
     ['a token has the admin role', { role: 'admin' }, 'SERVER_TOKEN', [], undefined],
     ['a token never has security_admin', { role: 'security_admin' }, 'SERVER_TOKEN', ['security_admin'], 'FORBIDDEN'],
     ['a user without admin is told so', { role: 'admin' }, 'USER', ['security_admin'], 'ADMIN_REQUIRED'],

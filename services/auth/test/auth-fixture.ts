@@ -1,3 +1,4 @@
+import { fromStatus } from 'platform/rpc/wire-errors.ts';
 import { AuthServiceService, type Attempt, type Decision } from 'proto/auth/v1/auth.ts';
 import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
@@ -26,7 +27,7 @@ export async function startAuth(env: Record<string, string> = {}) {
   const clock = testClock();
   const running = await startProgram(
     program,
-    { REFUSAL_FLUSH_MS: '60000', LAST_USED_FLUSH_MS: '10000', ...env },
+    { DENIALS_INTERVAL_MS: '60000', LAST_USED_FLUSH_MS: '10000', ...env },
     clock,
   );
   let auth = running.client(AuthServiceService, OPERATOR);
@@ -125,3 +126,6 @@ export async function refusalOf(call: Promise<unknown>, reason: KnownReason): Pr
   expect((error as ServiceError).reason).toBe(reason);
   return error as ServiceError;
 }
+
+/** Why auth denied an attempt; undefined: it did not. */
+export const denialOf = ({ denial }: Decision): KnownReason | undefined => denial && fromStatus(denial)?.reason;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { methodPolicies } from 'platform/rpc/method-options.ts';
+import { allMethodOptions } from 'platform/rpc/method-options.ts';
 import { makeDenials } from 'platform/events/denials.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
@@ -31,7 +31,7 @@ it('reads nothing for malformed tokens, and once for any number of well-formed o
     tokenLookup: openTokenLookup(counted),
     lastUsed: makeLastUsed(),
     denials: makeDenials(),
-    policies: methodPolicies(),
+    policies: allMethodOptions(),
   };
   const ask = (bearers: string[]) =>
     authenticate(deps, { attempts: bearers.map((bearer) => ({ bearer, method: LIST_TYPES, requestId: '' })) });

@@ -1,9 +1,10 @@
+import { fromStatus } from 'platform/rpc/wire-errors.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { methodPolicies } from 'platform/rpc/method-options.ts';
+import { allMethodOptions } from 'platform/rpc/method-options.ts';
 import { principalWith } from 'platform/service/testing.ts';
 import { makeToken } from '../src/server-tokens/rules.ts';
-import { LIST_TYPES, RUN_AGENT, refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { LIST_TYPES, RUN_AGENT, denialOf, refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('Authenticate', () => {
   let fixture: AuthFixture;
@@ -17,7 +18,7 @@ describe('Authenticate', () => {
     const { serverToken, value: bearer } = await fixture.auth.createServerToken({ name: 'CI' }, asAdmin());
     expect(await fixture.authenticate({ bearer })).toEqual([
       {
-        refusal: undefined,
+        denial: undefined,
         principal: {
           kind: 'SERVER_TOKEN',
           organizationId,
@@ -44,7 +45,7 @@ describe('Authenticate', () => {
       { bearer: first },
       { bearer: makeToken() },
     );
-    expect(decisions.map(({ principal, refusal }) => principal?.name ?? refusal!.reason)).toEqual([
+    expect(decisions.map((decision) => decision.principal?.name ?? denialOf(decision))).toEqual([
       'second',
       'UNAUTHENTICATED',
       'TIER_REQUIRED',
@@ -72,18 +73,15 @@ describe('Authenticate', () => {
     const decisions = await fixture.authenticate(
       ...['', 'nonsense', malformed, makeToken(), ...bearers].map((bearer) => ({ bearer })),
     );
-    expect(decisions).toEqual(
-      Array(7).fill({
-        principal: undefined,
-        refusal: {
-          reason: 'UNAUTHENTICATED',
-          message: 'Missing or invalid token',
-          details: [],
-          facts: '',
-          headers: { 'WWW-Authenticate': 'Bearer' },
-        },
-      }),
-    );
+    expect(decisions).toEqual(Array(7).fill(decisions[0]));
+    expect(decisions[0]!.principal).toBeUndefined();
+    expect(fromStatus(decisions[0]!.denial!)).toMatchObject({
+      reason: 'UNAUTHENTICATED',
+      message: 'Missing or invalid token',
+      details: [],
+      facts: {},
+      headers: { 'WWW-Authenticate': 'Bearer' },
+    });
   });
 
   it.each([
@@ -93,11 +91,11 @@ describe('Authenticate', () => {
   ])('opens to a token of tier %s exactly the REST methods of its capabilities', async (tier, open) => {
     const { asAdmin } = await fixture.withSecurityAdmin(tier);
     const { value: bearer } = await fixture.auth.createServerToken({ name: 'all' }, asAdmin());
-    const methods = [...methodPolicies()].filter(([, { capability }]) => capability !== '').map(([method]) => method);
+    const methods = [...allMethodOptions()].filter(([, { capability }]) => capability !== '').map(([method]) => method);
     expect(methods).toEqual(expect.arrayContaining([LIST_TYPES, RUN_AGENT]));
     const decisions = await fixture.authenticate(...methods.map((method) => ({ bearer, method })));
-    decisions.forEach(({ principal, refusal }, index) =>
-      expect([methods[index], principal ? 'open' : refusal!.reason]).toEqual([
+    decisions.forEach((decision, index) =>
+      expect([methods[index], decision.principal ? 'open' : denialOf(decision)]).toEqual([
         methods[index],
         open.test(methods[index]!) ? 'open' : 'TIER_REQUIRED',
       ]),
@@ -107,14 +105,14 @@ describe('Authenticate', () => {
   it('opens none of the methods of operators and users to a token, nor one that the contract does not have', async () => {
     const { asAdmin } = await fixture.withSecurityAdmin();
     const { value: bearer } = await fixture.auth.createServerToken({ name: 'none' }, asAdmin());
-    const closed = [...methodPolicies()]
+    const closed = [...allMethodOptions()]
       .filter(([, { principals }]) => !principals.includes('SERVER_TOKEN'))
       .map(([method]) => method);
     expect(closed).toContain('/auth.v1.AuthService/CreateServerToken');
-    for (const { refusal } of await fixture.authenticate(
+    for (const decision of await fixture.authenticate(
       ...[...closed, '', '/no.Such/Method'].map((method) => ({ bearer, method })),
     ))
-      expect(refusal!.reason).toBe('FORBIDDEN');
+      expect(denialOf(decision)).toBe('FORBIDDEN');
   });
 
   it('can be asked by the gateway alone', async () => {

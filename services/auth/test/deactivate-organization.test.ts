@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { denialOf, refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('DeactivateOrganization', () => {
   let fixture: AuthFixture;
@@ -16,7 +16,7 @@ describe('DeactivateOrganization', () => {
     expect((await fixture.authenticate({ bearer: value }))[0]!.principal).toBeDefined();
     expect((await deactivate(gone.organizationId)).organization!.state).toBe('deactivated');
     const [refused, accepted] = await fixture.authenticate({ bearer: value }, { bearer: other });
-    expect(refused!.refusal!.reason).toBe('UNAUTHENTICATED');
+    expect(denialOf(refused!)).toBe('UNAUTHENTICATED');
     expect(accepted!.principal!.organizationId).toBe(staying.organizationId);
     await refusalOf(fixture.auth.createServerToken({ name: 'two' }, gone.asAdmin()), 'FORBIDDEN');
     await refusalOf(fixture.assume(gone.organizationId, gone.user.email), 'FORBIDDEN');

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, startAuth, until, type AuthFixture } from './auth-fixture.ts';
+import { denialOf, refusalOf, startAuth, until, type AuthFixture } from './auth-fixture.ts';
 
 describe('RevokeServerToken', () => {
   let fixture: AuthFixture;
@@ -22,7 +22,7 @@ describe('RevokeServerToken', () => {
           const [decision] = await fixture.authenticate({ bearer });
           if (startedAfter) {
             after++;
-            expect(decision!.refusal!.reason).toBe('UNAUTHENTICATED');
+            expect(denialOf(decision!)).toBe('UNAUTHENTICATED');
           } else if (decision!.principal) before++;
         }
       };

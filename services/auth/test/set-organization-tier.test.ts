@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { RUN_AGENT, refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { RUN_AGENT, denialOf, refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
 
 describe('SetOrganizationTier', () => {
   let fixture: AuthFixture;
@@ -13,14 +13,14 @@ describe('SetOrganizationTier', () => {
     const { organizationId, asAdmin } = await fixture.withSecurityAdmin('starter');
     const { value: bearer } = await fixture.auth.createServerToken({ name: 'one' }, asAdmin());
     const run = async () => (await fixture.authenticate({ bearer, method: RUN_AGENT }))[0]!;
-    expect((await run()).refusal!.reason).toBe('TIER_REQUIRED');
+    expect(denialOf(await run())).toBe('TIER_REQUIRED');
     expect((await setTier(organizationId, 'professional')).organization!.tier).toBe('professional');
     expect((await run()).principal).toMatchObject({
       tier: 'professional',
       limits: { memory_types: 200, memory_objects: 1_000_000, server_tokens: 50 },
     });
     await setTier(organizationId, 'starter');
-    expect((await run()).refusal!.reason).toBe('TIER_REQUIRED');
+    expect(denialOf(await run())).toBe('TIER_REQUIRED');
   });
 
   it('refuses a tier that the data file does not have', async () => {

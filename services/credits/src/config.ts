@@ -13,12 +13,6 @@ export const config = {
     min: 50,
     max: 3_600_000,
   }),
-  RELAY_INTERVAL_MS: integer({
-    description: 'Pause between two rounds of the relay from the ledger to the event bus.',
-    default: 1_000,
-    min: 10,
-    max: 3_600_000,
-  }),
   LEDGER_PAGE_SIZE: integer({
     description: 'Rows on a page of the ledger when the request names no size.',
     default: 20,

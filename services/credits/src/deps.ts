@@ -1,6 +1,6 @@
 import { DAY_MS } from 'platform/core/clock.ts';
 import type { EventBus } from 'platform/events/bus.ts';
-import type { Start } from 'platform/service/run.ts';
+import type { ServiceConfig, Start } from 'platform/service/program.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { lockFile } from 'platform/store/sqlite/file-lock.ts';
 import type { Config } from './config.ts';
@@ -13,7 +13,7 @@ export interface Deps {
   platformLedger: PlatformLedger;
   mirroring?: Mirroring;
   bus: EventBus;
-  config: Config;
+  config: Config & Pick<ServiceConfig, 'RELAY_INTERVAL_MS'>;
   closeLedger: OpenLedger['close'];
 }
 
@@ -23,7 +23,7 @@ export async function openDeps(start: Start<Config>): Promise<Deps> {
   return {
     ...ledgers,
     mirroring,
-    bus: await start.openBus(['credits.ledger.v1', 'audit.v1']),
+    bus: start.bus,
     config: start.config,
     closeLedger,
   };

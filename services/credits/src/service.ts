@@ -1,6 +1,6 @@
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import type { Program } from 'platform/service/run.ts';
-import { served } from 'platform/rpc/server.ts';
+import type { Program } from 'platform/service/program.ts';
+import { bind } from 'platform/rpc/call.ts';
 import { getBalance } from './accounts/get-balance.ts';
 import { grant } from './accounts/grant.ts';
 import { rebuildLedger } from './accounts/rebuild-ledger.ts';
@@ -19,17 +19,20 @@ export const program: Program<typeof config, Deps> = {
   name: 'credits',
   config,
   calls: [],
+  publishes: ['credits.ledger.v1', 'audit.v1'],
+  // the rows of the ledger are its outbox
+  outbox: 'own',
   openDeps,
   services: (deps) => [
-    served(CreditsServiceService, {
-      grant: (request, context) => grant(deps, request, context),
-      getBalance: (request, context) => getBalance(deps, request, context),
-      reserve: (request, context) => reserve(deps, request, context),
-      extend: (request, context) => extend(deps, request, context),
-      settle: (request, context) => settle(deps, request, context),
-      release: (request, context) => release(deps, request, context),
-      listLedgerRows: (request, context) => listLedgerRows(deps, request, context),
-      rebuildLedger: (request, context) => rebuildLedger(deps, request, context),
+    bind(CreditsServiceService, deps, {
+      grant,
+      getBalance,
+      reserve,
+      extend,
+      settle,
+      release,
+      listLedgerRows,
+      rebuildLedger,
     }),
   ],
   jobs: (deps) => [relay(deps), sweeper(deps), ...(deps.mirroring ? [mirror(deps.mirroring, deps)] : [])],

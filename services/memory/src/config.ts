@@ -38,17 +38,5 @@ export const config = {
     max: 10_000_000,
     description: 'How many items the pages before the asked one may hold.',
   }),
-  REFUSALS_INTERVAL_MS: integer({
-    default: 60_000,
-    min: 50,
-    max: 3_600_000,
-    description: 'How long denials over a tier cap are counted before they go to the audit trail.',
-  }),
-  RELAY_INTERVAL_MS: integer({
-    default: 1_000,
-    min: 10,
-    max: 3_600_000,
-    description: 'Pause between two rounds of the relay from the outbox to the event log.',
-  }),
 };
 export type Config = ConfigOf<typeof config>;

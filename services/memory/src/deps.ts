@@ -1,12 +1,9 @@
 import type { Clock } from 'platform/core/clock.ts';
 import { keyedMutex, type KeyedMutex } from 'platform/core/keyed-mutex.ts';
-import type { EventBus } from 'platform/events/bus.ts';
 import { fairScheduler, type FairScheduler } from './fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
-import { makeDenials, type Denials } from 'platform/events/denials.ts';
-import type { Start } from 'platform/service/run.ts';
+import type { Start } from 'platform/service/program.ts';
 import { openCounterShards, type CounterShards } from './counter-shards.ts';
-import type { PlatformStore } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
 import { FENCES, fenceStore, type FenceStore } from './types/fences.ts';
 import { OBJECTS, objectStore, type ObjectStore } from './objects/store.ts';
@@ -22,15 +19,12 @@ export interface Deps {
   mutex: KeyedMutex;
   /** For what a schema or a content may make long. */
   schedule: FairScheduler;
-  denials: Denials;
   clock: Clock;
   config: Config;
-  platformStore: PlatformStore;
-  bus: EventBus;
   log: Log;
 }
 
-export async function openDeps({ config, clock, log, instanceId, openStore, openBus }: Start<Config>): Promise<Deps> {
+export async function openDeps({ config, clock, log, instanceId, openStore }: Start<Config>): Promise<Deps> {
   const { store, platformStore, counterShards: rows } = await openStore([TYPES, OBJECTS, FENCES, USAGE]);
   const counterShards = await openCounterShards(
     { counterShards: rows, platformStore },
@@ -44,11 +38,8 @@ export async function openDeps({ config, clock, log, instanceId, openStore, open
     counterShards,
     mutex: keyedMutex(),
     schedule: fairScheduler(),
-    denials: makeDenials(),
     clock,
     config,
     log,
-    platformStore,
-    bus: await openBus(['memory.change.v1', 'audit.v1']),
   };
 }

@@ -46,7 +46,6 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
         opened = await openTestStore(join(folder.path, `memory-${rows}.db`), [...collections, OUTBOX, LEASES]);
         return { ...opened, counterShards: rows };
       },
-      openBus: async () => undefined,
     } as unknown as Parameters<typeof openDeps>[0]);
   });
   afterAll(async () => {

@@ -1,13 +1,11 @@
 import type { CallContext } from 'platform/rpc/call.ts';
-import { isoTime } from 'platform/core/clock.ts';
-import { codeOf, ServiceError, unavailable, type KnownReason } from 'platform/core/errors.ts';
-import { actorOf } from 'platform/core/principal.ts';
+import { ServiceError, unavailable } from 'platform/core/errors.ts';
 import type { ReserveResponse } from 'proto/credits/v1/credits.ts';
 import type { Deps } from '../deps.ts';
 import type { Execution } from './store.ts';
 import { withdraw } from './withdraw.ts';
 
-type ReserveDeps = Pick<Deps, 'credits' | 'releases' | 'executions' | 'denials' | 'clock' | 'config'>;
+type ReserveDeps = Pick<Deps, 'credits' | 'releases' | 'executions' | 'config'>;
 
 /**
  * Sets the highest price of the run aside. When that fails nothing was run or charged: the record and its claim are taken back.
@@ -42,25 +40,9 @@ export async function reserve(
   await withdraw(deps, execution);
   if (answer.outcome === 'INSUFFICIENT') {
     const facts = { needed: maxMicros / 1e6, available: answer.availableMicros / 1e6 };
-    throw refused(deps, context, 'INSUFFICIENT_CREDITS', { facts });
+    throw new ServiceError('INSUFFICIENT_CREDITS', undefined, { facts });
   }
   if (answer.outcome === 'TOO_MANY_OPEN')
-    throw refused(deps, context, 'TOO_MANY_RUNS', { headers: { 'Retry-After': '1' } });
+    throw new ServiceError('TOO_MANY_RUNS', undefined, { headers: { 'Retry-After': '1' } });
   throw unavailable('Credits are not available', new Error(`reservation ${execution._id} answered ${answer.outcome}`));
-}
-
-function refused(
-  { denials, clock }: Pick<ReserveDeps, 'denials' | 'clock'>,
-  { principal, requestId }: CallContext,
-  reason: KnownReason,
-  extras: ConstructorParameters<typeof ServiceError>[2],
-): ServiceError {
-  denials.note({
-    organizationId: principal.organizationId,
-    actor: actorOf(principal),
-    code: codeOf(reason),
-    requestId,
-    time: isoTime(clock.now()),
-  });
-  return new ServiceError(reason, undefined, extras);
 }

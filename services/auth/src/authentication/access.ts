@@ -1,5 +1,5 @@
 import type { KnownReason } from 'platform/core/errors.ts';
-import type { MethodPolicy } from 'platform/rpc/method-options.ts';
+import type { MethodOptions } from 'platform/rpc/method-options.ts';
 import type { Principal } from 'platform/core/principal.ts';
 import type { Tier } from '../tiers.ts';
 
@@ -8,7 +8,7 @@ import type { Tier } from '../tiers.ts';
  * @param policy undefined for a method that this contract does not know
  */
 export function refusalOf(
-  policy: MethodPolicy | undefined,
+  policy: MethodOptions | undefined,
   principal: Pick<Principal, 'kind' | 'roles'>,
   tier: Tier,
 ): KnownReason | undefined {

@@ -2,7 +2,7 @@ import type { Attempt, AuthenticateRequest, AuthenticateResponse, Decision } fro
 import { isoTime } from 'platform/core/clock.ts';
 import { codeOf, ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import { actorOf, type Principal } from 'platform/core/principal.ts';
-import { toErrorDetail } from 'platform/rpc/wire-errors.ts';
+import { toStatus } from 'platform/rpc/wire-errors.ts';
 import type { Deps } from '../deps.ts';
 import { tierOf } from '../tiers.ts';
 import { refusalOf } from './access.ts';
@@ -78,7 +78,7 @@ function decide(
   holder: Holder | undefined,
   time: string,
 ): Decision {
-  if (!holder) return { refusal: refusalDetail('UNAUTHENTICATED') };
+  if (!holder) return { denial: denialStatus('UNAUTHENTICATED') };
   const { principal, valid } = holder;
   const reason = valid ? refusalOf(policies.get(method), principal, tierOf(principal.tier)) : 'UNAUTHENTICATED';
   if (!reason) return { principal };
@@ -91,11 +91,11 @@ function decide(
     requestId,
     time,
   });
-  return { refusal: refusalDetail(reason) };
+  return { denial: denialStatus(reason) };
 }
 
-const refusalDetail = (reason: KnownReason) =>
-  toErrorDetail(
+const denialStatus = (reason: KnownReason) =>
+  toStatus(
     new ServiceError(
       reason,
       undefined,

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
-import { makeDenials, type Denials } from 'platform/events/denials.ts';
-import { flushDenials } from 'platform/events/denials-job.ts';
+import { flushDenials, makeDenials, type Denials } from 'platform/events/denials.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { remove, type OpenStore, type PlatformStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';

@@ -1,0 +1,20 @@
+import { ServiceError } from '../../core/errors.ts';
+import type { Interceptor } from '../handle.ts';
+import { callerRole } from '../identity.ts';
+
+/**
+ * Checks again what the gateway had checked, since a service never trusts its caller: process, kind of principal, role.
+ * The licence tier is auth's to check.
+ * @throws ServiceError FORBIDDEN, ADMIN_REQUIRED
+ */
+export const requireAccess: Interceptor = async ({ options, caller, principal }, next) => {
+  if (!options.callers.includes(callerRole(caller)))
+    throw new ServiceError('FORBIDDEN', 'This process may not call this method');
+  if (!options.principals.includes(principal.kind)) throw new ServiceError('FORBIDDEN');
+  const lacksRole = options.role !== '' && principal.kind === 'USER' && !principal.roles.includes(options.role);
+  if (lacksRole)
+    throw options.role === 'admin'
+      ? new ServiceError('ADMIN_REQUIRED')
+      : new ServiceError('FORBIDDEN', `The role ${options.role} is required`);
+  return next();
+};

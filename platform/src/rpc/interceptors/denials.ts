@@ -1,0 +1,26 @@
+import { codeOf, ERRORS, ServiceError } from '../../core/errors.ts';
+import { actorOf, type Actor } from '../../core/principal.ts';
+import type { Interceptor } from '../handle.ts';
+
+/** One request that a handler denied to a principal of an organization. */
+export interface Denied {
+  organizationId: string;
+  actor: Actor;
+  /** snake_case code of the reason. */
+  code: string;
+  requestId: string;
+}
+
+/** Passes on what handlers deny, by the flag `denial` of the error table, for the audit trail. */
+export const noteDenials =
+  (note: (denied: Denied) => void): Interceptor =>
+  async ({ principal, requestId }, next) => {
+    try {
+      return await next();
+    } catch (error) {
+      const { organizationId } = principal;
+      if (error instanceof ServiceError && ERRORS[error.reason].denial && organizationId !== '')
+        note({ organizationId, actor: actorOf(principal), code: codeOf(error.reason), requestId });
+      throw error;
+    }
+  };

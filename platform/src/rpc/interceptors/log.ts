@@ -1,0 +1,19 @@
+import { codeOf, ServiceError } from '../../core/errors.ts';
+import type { Interceptor } from '../handle.ts';
+
+/** Logs the outcome of every call. An error that is not a ServiceError is a fault of ours: INTERNAL, which says nothing else. */
+export const logCalls: Interceptor = async ({ path, requestId, log }, next) => {
+  try {
+    const response = await next();
+    log.debug({ path, requestId }, 'answered');
+    return response;
+  } catch (error) {
+    if (!(error instanceof ServiceError)) {
+      log.error({ path, requestId, error }, 'failed');
+      throw new ServiceError('INTERNAL');
+    }
+    const level = error.reason === 'INTERNAL' ? 'error' : error.cause ? 'warn' : 'debug';
+    log[level]({ path, requestId, code: codeOf(error.reason), error: error.cause }, 'rejected');
+    throw error;
+  }
+};
