@@ -14,8 +14,8 @@ import { openDeps, type Deps } from './deps.ts';
 import { getAgentExecution } from './executions/get-agent-execution.ts';
 import { listAgentExecutions } from './executions/list-agent-executions.ts';
 import { runAgent } from './executions/run-agent.ts';
-import { reaper } from './jobs/reaper.ts';
-import { retention } from './jobs/retention.ts';
+import { reaperJob } from './jobs/reaper.ts';
+import { retentionJob } from './jobs/retention.ts';
 
 /** Denials counted in memory, on their way to the audit trail. */
 const refusalsOf = ({ denials, platformStore }: Deps) => ({ denials, platformStore, source: '/agents' });
@@ -40,8 +40,8 @@ export const program: Program<typeof config, Deps> = {
   ],
   jobs: (deps) => [
     relayJob({ ...deps, intervalMs: deps.config.RELAY_INTERVAL_MS }),
-    reaper(deps),
-    retention(deps),
+    reaperJob(deps),
+    retentionJob(deps),
     denialsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSALS_INTERVAL_MS }),
   ],
   // Running evaluations end as interrupted, cost nothing and are answered while the server drains.
