@@ -48,8 +48,8 @@ export const definitionOf = (
 /** An expression that computes until it reaches a limit. */
 export const ENDLESS = '($spin := function($n) { $spin($n + 1) }; $spin(0))';
 
-/** No job runs by itself during a test. */
-const NO_JOBS = {
+/** One runner; jobs run once at start and then only when a test asks for it. */
+const SETTINGS = {
   REAPER_INTERVAL_MS: '3600000',
   RETENTION_INTERVAL_MS: '86400000',
   REFUSALS_INTERVAL_MS: '3600000',
@@ -60,7 +60,7 @@ const NO_JOBS = {
 /**
  * Starts the real service over real gRPC on a store of its own, or two replicas of it on shared engines; only credits
  * is a test double. The relay cannot publish, so that the outbox can be read.
- * @param options.credits granted to the organization
+ * @param options.credits credits granted to the organization
  */
 export async function startAgents({
   credits = 1_000,
@@ -77,7 +77,7 @@ export async function startAgents({
       jobs: (given) =>
         program.jobs({ ...given, bus: { ...given.bus, publish: () => Promise.reject(new Error('the bus is down')) } }),
     },
-    { ...NO_JOBS, ...engines.env, ...env },
+    { ...SETTINGS, ...engines.env, ...env },
     undefined,
     engines.replicas,
   );

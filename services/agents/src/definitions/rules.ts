@@ -25,7 +25,7 @@ export interface Definition {
   pricing?: { base?: number; max?: number; perUnit?: { steps: number } };
 }
 
-/** What a run costs, in whole micro-credits; `stepMicros` for each step. */
+/** The price of a run in whole micro-credits: base price, highest charge, and price of one step. */
 export interface Price {
   baseMicros: number;
   maxMicros: number;
