@@ -120,7 +120,7 @@ describe('the run protocol', () => {
     expect(await simulation.run(lossy, 'fixed', 'key')).toMatchObject({ success: true });
   });
 
-  it('a run without reservation that cannot be withdrawn has an unknown outcome and is interrupted for free', async () => {
+  it('a run that cannot be reserved or withdrawn has an unknown outcome and is interrupted for free', async () => {
     const unreachable = async () => {
       throw new ServiceError('UNAVAILABLE');
     };
