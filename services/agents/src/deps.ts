@@ -1,4 +1,3 @@
-import type { ServiceClient } from 'platform/rpc/call.ts';
 import type { Clock } from 'platform/core/clock.ts';
 import type { ConfigOf } from 'platform/core/config.ts';
 import type { Log } from 'platform/core/log.ts';
@@ -7,10 +6,10 @@ import { StartError } from 'platform/core/start-error.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import type { config } from './config.ts';
-import { agents, agentVersions, openDefinitions, type Definitions } from './definitions/store.ts';
-import { makeVersionLoader, type LoadVersion } from './definitions/versions.ts';
-import { executionPayloads, executions, openExecutions, runKeys, type Executions } from './executions/store.ts';
-import { openReleases, type Releases } from './executions/release.ts';
+import { AGENTS, AGENT_VERSIONS, openDefinitions, type Definitions } from './definitions/store.ts';
+import { makeVersionLoader, type LoadVersion } from './definitions/version-loader.ts';
+import { EXECUTIONS, EXECUTION_PAYLOADS, openExecutions, RUN_KEYS, type Executions } from './executions/store.ts';
+import { openReleases, type Credits, type Releases } from './executions/reservation.ts';
 import { startRunnerPool, type RunnerPool } from './runtimes/expression/runner-pool.ts';
 
 export type Config = ConfigOf<typeof config>;
@@ -19,13 +18,13 @@ export interface Deps {
   definitions: Definitions;
   loadVersion: LoadVersion;
   executions: Executions;
-  credits: Pick<ServiceClient<typeof CreditsServiceService>, 'reserve' | 'extend' | 'settle' | 'release'>;
+  credits: Credits;
   releases: Releases;
   runners: RunnerPool;
   platformStore: PlatformStore;
   clock: Clock;
   config: Config;
-  /** Owner of the leases of this process's runs. */
+  /** Identifies this process as the owner of its runs. */
   instanceId: string;
   log: Log;
 }
@@ -33,7 +32,7 @@ export interface Deps {
 export async function openDeps({ config, clock, log, instanceId, openStore, connect }: Start<Config>): Promise<Deps> {
   if (config.RESERVATION_TTL_MS <= config.RUN_LEASE_MS)
     throw new StartError('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
-  const { store, platformStore } = await openStore([agents, agentVersions, executions, executionPayloads, runKeys]);
+  const { store, platformStore } = await openStore([AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS]);
   const definitions = openDefinitions(store);
   return {
     definitions,

@@ -12,8 +12,8 @@ import { openDeps, type Deps } from './deps.ts';
 import { getAgentExecution } from './executions/get-agent-execution.ts';
 import { listAgentExecutions } from './executions/list-agent-executions.ts';
 import { runAgent } from './executions/run-agent.ts';
-import { reaper } from './jobs/reaper.ts';
-import { retention } from './jobs/retention.ts';
+import { reaperJob } from './jobs/reaper.ts';
+import { retentionJob } from './jobs/retention.ts';
 
 export const program: Program<typeof config, Deps> = {
   name: 'agents',
@@ -34,7 +34,7 @@ export const program: Program<typeof config, Deps> = {
       listAgentVersions,
     }),
   ],
-  jobs: (deps) => [reaper(deps), retention(deps)],
+  jobs: (deps) => [reaperJob(deps), retentionJob(deps)],
   // Running evaluations end as interrupted, cost nothing and are answered while the server drains.
   interrupt: ({ runners }) => runners.stop(),
   async close(deps) {

@@ -1,7 +1,7 @@
 import { newId } from 'platform/core/ids.ts';
 import { OPERATOR, operator } from 'platform/service/testing.ts';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
-import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
+import { definitionOf, startAgents, type Agents } from './fixture.ts';
 
 describe('ApplyAgent', () => {
   let agents: Agents;
@@ -11,7 +11,7 @@ describe('ApplyAgent', () => {
   afterAll(() => agents.service.stop());
   const apply = (definition: unknown) => agents.operate('applyAgent', { definition: JSON.stringify(definition) });
 
-  it('stores a first version as a draft, with its operator in the audit trail', async () => {
+  it('stores a first version as a draft, with the operator in the audit trail', async () => {
     const name = 'first';
     expect(await apply(definitionOf(name, '1'))).toMatchObject({
       version: 1,
@@ -34,7 +34,7 @@ describe('ApplyAgent', () => {
     ]);
   });
 
-  it('answers the same document, in whatever order of members, with the version that is there', async () => {
+  it('answers a document equal to the newest, in any order of members, with that version', async () => {
     const definition = definitionOf('same', '1');
     await apply(definition);
     expect(await apply(Object.fromEntries(Object.entries(definition).reverse()))).toMatchObject({
@@ -43,7 +43,7 @@ describe('ApplyAgent', () => {
     });
   });
 
-  it('makes a further version of a changed document and leaves the published one in place', async () => {
+  it('adds a version for a changed document and leaves the published version in place', async () => {
     await agents.publish(definitionOf('grows', '1'));
     expect(await apply(definitionOf('grows', '2'))).toMatchObject({
       version: 2,
@@ -53,15 +53,15 @@ describe('ApplyAgent', () => {
     expect((await agents.run('grows', {})).output).toBe('1');
   });
 
-  it('numbers versions without gap or repeat when documents are applied at once', async () => {
+  it('numbers versions without gap or repeat when documents are applied at the same time', async () => {
     const results = await Promise.allSettled(
       Array.from({ length: 8 }, (_, n) => apply(definitionOf('raced', String(n)))),
     );
-    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.reason] : []));
-    expect(new Set(refused).size === 0 || refused.every((reason) => reason === 'CONFLICT')).toBe(true);
+    const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.reason] : []));
+    expect(new Set(failures).size === 0 || failures.every((reason) => reason === 'CONFLICT')).toBe(true);
     const { versions } = await agents.operate('listAgentVersions', { name: 'raced' });
     expect(versions.map(({ version }) => version)).toEqual(
-      Array.from({ length: 8 - refused.length }, (_, n) => 8 - refused.length - n),
+      Array.from({ length: 8 - failures.length }, (_, n) => 8 - failures.length - n),
     );
   });
 
@@ -72,7 +72,7 @@ describe('ApplyAgent', () => {
     ['another runtime', { runtime: { type: 'script', language: 'jsonata', source: '1' } }, '/runtime/type'],
     ['an unsound argumentsSchema', { argumentsSchema: { type: 'strange' } }, '/argumentsSchema/type'],
     [
-      'an outputSchema with a foreign reference',
+      'an outputSchema that refers to another document',
       { outputSchema: { $ref: 'https://example.com/schema' } },
       '/outputSchema/$ref',
     ],
@@ -81,13 +81,13 @@ describe('ApplyAgent', () => {
       { runtime: { type: 'expression', language: 'jsonata', source: '1 +' } },
       '/runtime/source',
     ],
-    ['a time over the limit', { limits: { wallMs: 300_001 } }, '/limits/wallMs'],
+    ['a time limit over the maximum', { limits: { wallMs: 300_001 } }, '/limits/wallMs'],
     ['a negative price', { pricing: { base: -1 } }, '/pricing/base'],
     ['a price of seven decimals', { pricing: { base: 0.0000001 } }, '/pricing/base'],
     ['max below base', { pricing: { base: 2, max: 1 } }, '/pricing/max'],
     ['a metered price without max', { pricing: { base: 1, perUnit: { steps: 1 } } }, '/pricing'],
-  ])('refuses %s and names it', async (_what, more, path) => {
-    const error = await apply(definitionOf('refused', '1', more)).catch((reason: unknown) => reason);
+  ])('rejects %s and names its path', async (_what, more, path) => {
+    const error = await apply(definitionOf('rejected', '1', more)).catch((reason: unknown) => reason);
     expect(error).toMatchObject({
       name: 'ServiceError',
       details: expect.arrayContaining([
@@ -96,11 +96,11 @@ describe('ApplyAgent', () => {
     });
   });
 
-  it('refuses what is not JSON', async () => {
+  it('rejects text that is not JSON', async () => {
     await expect(agents.operate('applyAgent', { definition: '{' })).rejects.toMatchObject({ reason: 'MALFORMED_JSON' });
   });
 
-  it('keeps organizations apart: the same name elsewhere is another agent', async () => {
+  it('gives every organization its own names: the same name elsewhere is another agent', async () => {
     await apply(definitionOf('shared', '1'));
     const elsewhere = await agents.service
       .client(AgentsServiceService, OPERATOR)

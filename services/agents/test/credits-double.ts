@@ -8,13 +8,17 @@ interface Reservation {
   until: number;
 }
 
-/** What credits promises, of one organization, in memory: ids are idempotent, only an open reservation changes, an unknown release is a tombstone. */
+/**
+ * A test double of credits for one organization, in memory, with the guarantees of the real service: ids are
+ * idempotent, only an open reservation changes, and releasing an unknown id leaves a tombstone. `now` is in
+ * milliseconds.
+ */
 export function creditsDouble(grantedMicros: number, now: () => number = Date.now) {
   const reservations = new Map<string, Reservation>();
   const account = { available: grantedMicros, reserved: 0, spent: 0, open: 0 };
   let down = false;
 
-  const expired = (reservation: Reservation): void => {
+  const expireOverdue = (reservation: Reservation): void => {
     if (reservation.state === 'OPEN' && reservation.until < now()) close(reservation, 'EXPIRED', 0);
   };
   function close(reservation: Reservation, state: ReservationState, charge: number): void {
@@ -24,20 +28,20 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
     account.open -= 1;
     reservation.state = state;
   }
-  const found = (id: string): Reservation => {
+  const findReservation = (id: string): Reservation => {
     if (down) throw new ServiceError('UNAVAILABLE');
     const reservation = reservations.get(id) ?? {
       state: 'RESERVATION_STATE_UNSPECIFIED',
       amountMicros: 0,
       until: Infinity,
     };
-    expired(reservation);
+    expireOverdue(reservation);
     return reservation;
   };
 
   const client: Deps['credits'] = {
     async reserve({ id, amountMicros, ttlMs, maxOpen }) {
-      const known = found(id);
+      const known = findReservation(id);
       const answer = (outcome: 'RESERVED' | 'INSUFFICIENT' | 'TOO_MANY_OPEN' | 'ENDED', state = known.state) => ({
         outcome,
         state,
@@ -54,12 +58,12 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
       return answer('RESERVED', 'OPEN');
     },
     async extend({ id, ttlMs }) {
-      const reservation = found(id);
+      const reservation = findReservation(id);
       if (reservation.state === 'OPEN') reservation.until = now() + ttlMs;
       return { state: reservation.state };
     },
     async settle({ id, chargeMicros }) {
-      const reservation = found(id);
+      const reservation = findReservation(id);
       if (reservation.state === 'OPEN') close(reservation, 'SETTLED', chargeMicros);
       else if (reservation.state === 'EXPIRED') {
         const charge = Math.min(chargeMicros, account.available);
@@ -70,7 +74,7 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
       return { state: reservation.state, chargedMicros: chargeMicros, shortfallMicros: 0 };
     },
     async release({ id }) {
-      const reservation = found(id);
+      const reservation = findReservation(id);
       if (reservation.state === 'OPEN') close(reservation, 'RELEASED', 0);
       else if (reservation.state === 'RESERVATION_STATE_UNSPECIFIED')
         reservations.set(id, { ...reservation, state: 'RELEASED' });
@@ -81,8 +85,9 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
     client,
     account,
     stateOf: (id: string) => reservations.get(id)?.state,
-    /** Expires what is due, as the sweeper of credits does. */
-    sweep: () => reservations.forEach(expired),
+    /** Expires overdue reservations, as the sweeper of credits does. */
+    sweep: () => reservations.forEach(expireOverdue),
+    /** While it is down, every call fails with UNAVAILABLE. */
     setDown: (value: boolean) => {
       down = value;
     },

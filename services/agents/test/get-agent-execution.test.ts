@@ -1,6 +1,6 @@
 import { newId } from 'platform/core/ids.ts';
 import { serverToken } from 'platform/service/testing.ts';
-import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
+import { definitionOf, startAgents, type Agents } from './fixture.ts';
 
 describe('GetAgentExecution', () => {
   let agents: Agents;
@@ -33,7 +33,7 @@ describe('GetAgentExecution', () => {
     expect(JSON.parse(agentExecution?.usage ?? '')).toEqual({ steps: expect.any(Number) });
   });
 
-  it('answers 404 alike for unknown, malformed and foreign ids', async () => {
+  it('answers the same 404 for unknown ids, malformed ones and those of another organization', async () => {
     const { agentExecutionId } = await agents.run('echo', {});
     const failure = (id: string, organizationId = agents.organizationId) =>
       agents

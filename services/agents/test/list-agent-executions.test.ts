@@ -1,6 +1,6 @@
 import { newId } from 'platform/core/ids.ts';
 import { serverToken } from 'platform/service/testing.ts';
-import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
+import { definitionOf, startAgents, type Agents } from './fixture.ts';
 
 describe('ListAgentExecutions', () => {
   let agents: Agents;
@@ -34,13 +34,13 @@ describe('ListAgentExecutions', () => {
     expect(nextCursor).toBeUndefined();
   });
 
-  it('filters by agent and status together; what matches nothing is an empty page', async () => {
+  it('filters by agent and status together, and answers an empty page when nothing matches', async () => {
     expect((await list({ agent: 'echo', status: 'succeeded' })).items).toHaveLength(5);
     expect((await list({ status: 'failed' })).items).toHaveLength(1);
     expect(await list({ agent: 'missing' })).toEqual({ items: [], nextCursor: undefined });
   });
 
-  it('follows its cursor without repeat or gap while runs are recorded', async () => {
+  it('pages without repeat or gap while new runs are recorded', async () => {
     const seen: string[] = [];
     let cursor: string | undefined;
     do {
@@ -58,11 +58,11 @@ describe('ListAgentExecutions', () => {
     [{ pageSize: 101 }, '/pageSize'],
     [{ cursor: 'xyz' }, '/cursor'],
     [{ cursor: '' }, '/cursor'],
-  ])('refuses %j', async (request, path) => {
+  ])('rejects %j', async (request, path) => {
     await expect(list(request)).rejects.toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path }] });
   });
 
-  it('shows nothing of another organization', async () => {
+  it('shows no executions of another organization', async () => {
     expect((await agents.call('listAgentExecutions', {}, { principal: serverToken(newId()) })).items).toEqual([]);
   });
 });

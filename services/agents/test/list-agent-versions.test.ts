@@ -1,4 +1,4 @@
-import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
+import { definitionOf, startAgents, type Agents } from './fixture.ts';
 
 describe('ListAgentVersions', () => {
   let agents: Agents;
@@ -9,7 +9,7 @@ describe('ListAgentVersions', () => {
   });
   afterAll(() => agents.service.stop());
 
-  it('lists versions newest first, each as its author wrote it', async () => {
+  it('lists versions, newest first, as their author wrote them', async () => {
     const { versions } = await agents.operate('listAgentVersions', { name: 'b' });
     expect(versions).toMatchObject([
       { version: 2, createdBy: 'test' },

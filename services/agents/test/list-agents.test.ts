@@ -1,4 +1,4 @@
-import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
+import { definitionOf, startAgents, type Agents } from './fixture.ts';
 
 describe('ListAgents', () => {
   let agents: Agents;
@@ -10,7 +10,7 @@ describe('ListAgents', () => {
   });
   afterAll(() => agents.service.stop());
 
-  it('lists agents in every state by name', async () => {
+  it('lists agents in every state, sorted by name', async () => {
     expect((await agents.operate('listAgents', {})).agents).toMatchObject([
       { name: 'a', state: 'draft' },
       { name: 'b', state: 'published', latestVersion: 2, publishedVersion: 1 },

@@ -1,6 +1,6 @@
 import { newId } from 'platform/core/ids.ts';
 import { serverToken } from 'platform/service/testing.ts';
-import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
+import { definitionOf, startAgents, type Agents } from './fixture.ts';
 
 describe('ListRunnableAgents', () => {
   let agents: Agents;
@@ -14,17 +14,17 @@ describe('ListRunnableAgents', () => {
       }),
     );
     await agents.publish(definitionOf('alpha', '1'));
-    await agents.publish(definitionOf('talks', '1', { kind: 'ConversationalAgent' }));
-    await agents.publish(definitionOf('clicks', '1', { interactiveTools: ['browser'] }));
+    await agents.publish(definitionOf('conversational', '1', { kind: 'ConversationalAgent' }));
+    await agents.publish(definitionOf('interactive', '1', { interactiveTools: ['browser'] }));
     await agents.operate('applyAgent', { definition: JSON.stringify(definitionOf('draft', '1')) });
   });
   afterAll(() => agents.service.stop());
 
-  it('lists published functional agents without interactive tools, by name, with nothing but their names', async () => {
+  it('lists the names of published functional agents without interactive tools, sorted', async () => {
     expect((await agents.call('listRunnableAgents', {})).agents).toEqual([{ name: 'alpha' }, { name: 'zeta' }]);
   });
 
-  it('adds the fields that include names', async () => {
+  it('adds the fields named by include', async () => {
     const {
       agents: [alpha, zeta],
     } = await agents.call('listRunnableAgents', {
@@ -41,18 +41,18 @@ describe('ListRunnableAgents', () => {
     expect(JSON.parse(alpha?.pricing ?? '')).toEqual({ base: 1, max: 1, perUnit: { steps: 0 } });
   });
 
-  it.each(['name', 'description,secret', '', 'toString'])('refuses include=%s', async (include) => {
+  it.each(['name', 'description,secret', '', 'toString'])('rejects include=%s', async (include) => {
     await expect(agents.call('listRunnableAgents', { include })).rejects.toMatchObject({
       reason: 'INVALID_REQUEST',
       details: [{ path: '/include' }],
     });
   });
 
-  it('shows nothing of another organization', async () => {
+  it('shows no agents of another organization', async () => {
     expect((await agents.call('listRunnableAgents', {}, { principal: serverToken(newId()) })).agents).toEqual([]);
   });
 
-  it('asks a user for the admin role', async () => {
+  it('requires the admin role of a user', async () => {
     const user = { ...serverToken(agents.organizationId), kind: 'USER' as const };
     await expect(agents.call('listRunnableAgents', {}, { principal: user })).rejects.toMatchObject({
       reason: 'ADMIN_REQUIRED',

@@ -1,4 +1,4 @@
-import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
+import { definitionOf, startAgents, type Agents } from './fixture.ts';
 
 describe('PublishAgent', () => {
   let agents: Agents;
@@ -7,7 +7,7 @@ describe('PublishAgent', () => {
   });
   afterAll(() => agents.service.stop());
 
-  it('points the name at the newest version, and back at an older one', async () => {
+  it('publishes the newest version, and an older one by its number', async () => {
     for (const source of ['1', '2'])
       await agents.operate('applyAgent', { definition: JSON.stringify(definitionOf('moves', source)) });
     expect(await agents.operate('publishAgent', { name: 'moves' })).toMatchObject({
@@ -20,7 +20,7 @@ describe('PublishAgent', () => {
     expect((await agents.run('moves', {})).output).toBe('1');
   });
 
-  it('writes one audit entry for a change and none for a repeat', async () => {
+  it('writes an audit entry for a change and none for a repeat', async () => {
     await agents.publish(definitionOf('once', '1'));
     await agents.operate('publishAgent', { name: 'once' });
     const entries = (await agents.events()).filter(
@@ -32,7 +32,7 @@ describe('PublishAgent', () => {
   it.each([
     ['missing', undefined],
     ['moves', 9],
-  ])('answers 404 for what does not exist: %s version %s', async (name, version) => {
+  ])('answers 404 for an unknown agent or version: %s version %s', async (name, version) => {
     await expect(agents.operate('publishAgent', { name, version })).rejects.toMatchObject({ reason: 'NOT_FOUND' });
   });
 });

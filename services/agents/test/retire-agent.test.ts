@@ -1,4 +1,4 @@
-import { definitionOf, startAgents, type Agents } from './agents-fixture.ts';
+import { definitionOf, startAgents, type Agents } from './fixture.ts';
 
 describe('RetireAgent', () => {
   let agents: Agents;
@@ -7,7 +7,7 @@ describe('RetireAgent', () => {
   });
   afterAll(() => agents.service.stop());
 
-  it('takes the agent away from the API, keeps its executions, and can be undone by publishing', async () => {
+  it('removes the agent from the API, keeps its executions, and can be undone by publishing', async () => {
     await agents.publish(definitionOf('leaves', '1'));
     const { agentExecutionId } = await agents.run('leaves', {});
     expect(await agents.operate('retireAgent', { name: 'leaves' })).toMatchObject({
@@ -22,7 +22,7 @@ describe('RetireAgent', () => {
     expect((await agents.run('leaves', {})).success).toBe(true);
   });
 
-  it('is safe to repeat', async () => {
+  it('is idempotent', async () => {
     await agents.publish(definitionOf('twice', '1'));
     await agents.operate('retireAgent', { name: 'twice' });
     expect(await agents.operate('retireAgent', { name: 'twice' })).toMatchObject({ agent: { state: 'retired' } });

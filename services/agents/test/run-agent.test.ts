@@ -1,6 +1,6 @@
 import { newId } from 'platform/core/ids.ts';
 import { serverToken } from 'platform/service/testing.ts';
-import { definitionOf, ENDLESS, startAgents, until, type Agents } from './agents-fixture.ts';
+import { definitionOf, ENDLESS, startAgents, until, type Agents } from './fixture.ts';
 
 const UUID = '[0-9a-f-]{36}';
 
@@ -33,9 +33,9 @@ describe('RunAgent', () => {
     await agents.publish(definitionOf('endless', ENDLESS, { limits: { wallMs: 300, maxSteps: 1_000_000_000 } }));
     await agents.publish(definitionOf('long', ENDLESS, { limits: { wallMs: 30_000, maxSteps: 1_000_000_000 } }));
     await agents.publish(definitionOf('free', '1', { pricing: { base: 0 } }));
-    await agents.publish(definitionOf('dear', '1', { pricing: { base: 5_000 } }));
-    await agents.publish(definitionOf('talks', '1', { kind: 'ConversationalAgent' }));
-    await agents.publish(definitionOf('clicks', '1', { interactiveTools: ['browser'] }));
+    await agents.publish(definitionOf('expensive', '1', { pricing: { base: 5_000 } }));
+    await agents.publish(definitionOf('conversational', '1', { kind: 'ConversationalAgent' }));
+    await agents.publish(definitionOf('interactive', '1', { interactiveTools: ['browser'] }));
     const { argumentsSchema, ...bare } = definitionOf('bare', '"ran"');
     await agents.publish(bare);
     await agents.operate('applyAgent', { definition: JSON.stringify(definitionOf('draft', '1')) });
@@ -52,7 +52,7 @@ describe('RunAgent', () => {
         error,
     );
 
-  it("answers the contract's shape, charges the fixed price and leaves nothing reserved", async () => {
+  it('answers every field of the contract, charges the fixed price and leaves nothing reserved', async () => {
     const before = spent();
     const answer = await agents.run('sum', { items: [1, 2, 3.5] });
     expect(answer).toEqual({
@@ -68,7 +68,7 @@ describe('RunAgent', () => {
     expect(agents.credits.account).toMatchObject({ reserved: 0, open: 0 });
   });
 
-  it('gives back any JSON value as the same value', async () => {
+  it('returns any JSON value unchanged', async () => {
     for (const value of [null, '', 'ünï\u{1f600}', 0, -1.5e-7, false, [], [[null]], { a: { b: [{}] }, '': null }]) {
       expect(JSON.parse((await agents.run('echo', value)).output)).toEqual(value);
     }
@@ -90,7 +90,7 @@ describe('RunAgent', () => {
       [{ agentName: 'echo' }, '/args'],
       [{ agentName: 'echo', args: JSON.stringify('x'.repeat(262_143)) }, '/args'],
       [{ agentName: 'echo', args: '{' }, '/args'],
-    ])('names the faulty member of the body', async (request, path) => {
+    ])('names the faulty field of the body', async (request, path) => {
       const failure = await failureOf(agents.call('runAgent', request));
       expect(failure.details).toMatchObject([{ path }]);
     });
@@ -108,22 +108,22 @@ describe('RunAgent', () => {
       for (const args of [0, '', [], { a: 1 }])
         expect(await failureOf(agents.run('bare', args))).toMatchObject({ reason: 'INVALID_ARGS' });
     });
-    it.each(['talks', 'clicks'])('refuses to run %s', async (name) => {
+    it.each(['conversational', 'interactive'])('does not run %s', async (name) => {
       expect(await failureOf(agents.run(name, {}))).toMatchObject({ reason: 'AGENT_NOT_RUNNABLE' });
     });
-    it.each(['', 'x'.repeat(256)])('refuses an idempotency key that is empty or too long', async (key) => {
+    it.each(['', 'x'.repeat(256)])('rejects an idempotency key that is empty or too long', async (key) => {
       expect(await failureOf(agents.run('echo', {}, key))).toMatchObject({ reason: 'INVALID_REQUEST' });
     });
   });
 
-  it('answers 404 alike for unknown, unpublished and foreign agents', async () => {
-    const foreign = failureOf(
+  it('answers the same 404 for unknown agents, unpublished ones and those of another organization', async () => {
+    const ofAnotherOrganization = failureOf(
       agents.call('runAgent', { agentName: 'echo', args: '{}' }, { principal: serverToken(newId()) }),
     );
     const failures = await Promise.all([
       failureOf(agents.run('missing', {})),
       failureOf(agents.run('draft', {})),
-      foreign,
+      ofAnotherOrganization,
     ]);
     expect(
       new Set(
@@ -133,18 +133,18 @@ describe('RunAgent', () => {
     expect(failures[0]?.reason).toBe('NOT_FOUND');
   });
 
-  it('answers 402 with what is needed and available, and leaves no execution, no claim and no reservation', async () => {
-    const failure = await failureOf(agents.run('dear', {}, 'dear-1'));
+  it('answers 402 with the credits needed and available, and leaves no execution, key or reservation', async () => {
+    const failure = await failureOf(agents.run('expensive', {}, 'expensive-1'));
     expect(failure).toMatchObject({
       reason: 'INSUFFICIENT_CREDITS',
       facts: { needed: 5_000, available: agents.credits.account.available / 1e6 },
     });
-    expect((await agents.call('listAgentExecutions', { agent: 'dear' })).items).toEqual([]);
+    expect((await agents.call('listAgentExecutions', { agent: 'expensive' })).items).toEqual([]);
     expect(agents.credits.account.reserved).toBe(0);
-    expect((await agents.run('echo', {}, 'dear-1')).idempotencyReplayed).toBeUndefined();
+    expect((await agents.run('echo', {}, 'expensive-1')).idempotencyReplayed).toBeUndefined();
   });
 
-  it('answers 429 over the runs at once of one organization, also at price 0, and 499-ends a run whose client went away', async () => {
+  it('answers 429 over the limit of open runs, free ones too, and cancels a run whose client disconnects', async () => {
     const aborter = new AbortController();
     const running = [0, 1].map(() =>
       failureOf(agents.call('runAgent', { agentName: 'long', args: '{}' }, { signal: aborter.signal })),
@@ -163,7 +163,7 @@ describe('RunAgent', () => {
     expect((await agents.run('free', {})).success).toBe(true);
   });
 
-  it('counts denials alike once in the audit trail', async () => {
+  it('writes equal denials as one entry of the audit trail', async () => {
     await agents.service.runJob('denials');
     const entries = (await agents.events()).filter(({ data }) => data.action === 'request.refused');
     expect(entries.map(({ data }) => data)).toEqual(
@@ -178,7 +178,7 @@ describe('RunAgent', () => {
     );
   });
 
-  it("records the agent's own failure, charges what it metered, and answers with both ids", async () => {
+  it("records the agent's own failure, charges its metered steps, and answers with both ids", async () => {
     const before = spent();
     const failure = await failureOf(agents.run('fails', {}));
     expect(failure).toMatchObject({
@@ -192,7 +192,7 @@ describe('RunAgent', () => {
     expect(spent() - before).toBeCloseTo(execution?.charge ?? NaN, 6);
   });
 
-  it('refuses an output that breaks the output schema, for nothing at a fixed price', async () => {
+  it('fails a run whose output violates the output schema, and charges nothing at a fixed price', async () => {
     const before = spent();
     const failure = await failureOf(agents.run('wrong', {}));
     expect(failure).toMatchObject({ reason: 'OUTPUT_INVALID', message: expect.stringContaining('/total') });
@@ -205,7 +205,7 @@ describe('RunAgent', () => {
     expect(await executionOf(failure.facts.agentExecutionId ?? '')).toMatchObject({ status: 'timed_out', charge: 0 });
   });
 
-  it('shows a run that lasts as running', async () => {
+  it('shows a long run as running', async () => {
     const aborter = new AbortController();
     const running = failureOf(agents.call('runAgent', { agentName: 'long', args: '{}' }, { signal: aborter.signal }));
     await until(
@@ -216,7 +216,7 @@ describe('RunAgent', () => {
     await until(() => agents.credits.account.open === 0);
   });
 
-  it('is a plain 503 without record when credits are down', async () => {
+  it('answers 503 and records nothing when credits is down', async () => {
     agents.credits.setDown(true);
     const count = (await agents.call('listAgentExecutions', { pageSize: 100 })).items.length;
     expect(await failureOf(agents.run('echo', {}, 'while-down'))).toMatchObject({
@@ -229,7 +229,7 @@ describe('RunAgent', () => {
     expect((await agents.run('echo', {}, 'while-down')).success).toBe(true);
   });
 
-  it('tells the world in order: started, finished, audit entry', async () => {
+  it('publishes in order: started, finished, audit entry', async () => {
     const { agentExecutionId, sessionId } = await agents.run('echo', {});
     const events = (await agents.events()).filter(
       ({ subject, data }) =>

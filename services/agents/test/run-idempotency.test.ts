@@ -1,4 +1,4 @@
-import { definitionOf, ENDLESS, startAgents, until, type Agents } from './agents-fixture.ts';
+import { definitionOf, ENDLESS, startAgents, until, type Agents } from './fixture.ts';
 
 describe('RunAgent with an idempotency key', () => {
   let agents: Agents;
@@ -17,7 +17,7 @@ describe('RunAgent with an idempotency key', () => {
       (error: { reason: string; facts: object; headers: object }) => error,
     );
 
-  it('answers the first success again, for equal JSON, runs and charges once, also after a restart', async () => {
+  it('repeats the first success for equal JSON, runs and charges once, also after a restart', async () => {
     const first = await agents.call('runAgent', { agentName: 'echo', args: '{"a":1,"b":[1.0]}', idempotencyKey: 'k1' });
     const { spent } = agents.credits.account;
     const again = () =>
@@ -28,7 +28,7 @@ describe('RunAgent with an idempotency key', () => {
     expect(agents.credits.account.spent).toBe(spent);
   });
 
-  it('answers the first failure again, with its ids', async () => {
+  it('repeats the first failure, with its ids', async () => {
     const first = await failureOf(agents.run('fails', {}, 'k2'));
     const again = await failureOf(agents.run('fails', {}, 'k2'));
     expect(again).toMatchObject({
@@ -38,18 +38,18 @@ describe('RunAgent with an idempotency key', () => {
     });
   });
 
-  it('refuses the key for another body', async () => {
+  it('rejects the key with another body', async () => {
     await agents.run('echo', 1, 'k3');
     expect(await failureOf(agents.run('echo', 2, 'k3'))).toMatchObject({ reason: 'IDEMPOTENCY_KEY_REUSED' });
     expect(await failureOf(agents.run('fails', 1, 'k3'))).toMatchObject({ reason: 'IDEMPOTENCY_KEY_REUSED' });
   });
 
-  it('leaves the key free when the request was refused', async () => {
+  it('leaves the key free when the request was rejected', async () => {
     await failureOf(agents.run('missing', {}, 'k4'));
     expect((await agents.run('echo', {}, 'k4')).idempotencyReplayed).toBeUndefined();
   });
 
-  it('runs one of many requests with one key at once, tells the others its id, and outlives its client', async () => {
+  it('runs one of many simultaneous requests, gives the others its id, and continues without its client', async () => {
     const aborter = new AbortController();
     const call = () =>
       agents.call('runAgent', { agentName: 'slow', args: '{}', idempotencyKey: 'k5' }, { signal: aborter.signal });
@@ -72,7 +72,7 @@ describe('RunAgent with an idempotency key', () => {
     });
   });
 
-  it('ends as interrupted when the process drains, for nothing, and frees the key', async () => {
+  it('is interrupted free of charge when the process drains, and frees the key', async () => {
     await agents.publish(definitionOf('drained', ENDLESS, { limits: { wallMs: 30_000, maxSteps: 1_000_000_000 } }));
     const { spent } = agents.credits.account;
     const cut = failureOf(agents.run('drained', {}, 'k6'));

@@ -1,4 +1,4 @@
-import { definitionOf, ENDLESS, startAgents, until, type Agents } from './agents-fixture.ts';
+import { definitionOf, ENDLESS, startAgents, until, type Agents } from './fixture.ts';
 
 describe('a run that waits for a runner', () => {
   let agents: Agents;
@@ -8,7 +8,7 @@ describe('a run that waits for a runner', () => {
   });
   afterAll(() => agents.service.stop());
 
-  it('is queued, however long it waits, and running from the moment that a runner takes it', async () => {
+  it('stays queued as long as it waits, and is running as soon as it has a runner', async () => {
     const [one, other] = [new AbortController(), new AbortController()];
     const idOf = async (status: string) =>
       (await agents.call('listAgentExecutions', { agent: 'long', status })).items[0]?.id;
@@ -33,7 +33,7 @@ describe('a run that waits for a runner', () => {
     await second;
   });
 
-  it('is refused at start where a reservation would not outlive the lease of its run', async () => {
+  it('needs reservations that live longer than leases; otherwise the service does not start', async () => {
     await expect(startAgents({ env: { RUN_LEASE_MS: '5000', RESERVATION_TTL_MS: '5000' } })).rejects.toThrow(
       'RESERVATION_TTL_MS must be longer than RUN_LEASE_MS',
     );

@@ -4,11 +4,15 @@ import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { ApplyAgentRequest, ApplyAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
-import { agentAudit } from './audit.ts';
-import { parseDefinition } from './parse.ts';
-import type { Agent, AgentVersion } from './store.ts';
+import { agentAuditEntry } from '../events.ts';
+import { parseDefinition } from './definition.ts';
+import type { AgentRecord, AgentVersionRecord } from './store.ts';
 import { agentMessage } from './message.ts';
 
+/**
+ * Creates an agent as a draft, or adds a version to it. A document equal to the newest version changes nothing.
+ * @throws ServiceError MALFORMED_JSON, INVALID_REQUEST, INVALID_SCHEMA, CONFLICT
+ */
 export async function applyAgent(
   deps: Pick<Deps, 'definitions' | 'clock'>,
   request: ApplyAgentRequest,
@@ -20,8 +24,8 @@ export async function applyAgent(
     hash,
   } = parseDefinition(request.definition);
   const now = isoTime(deps.clock.now());
-  const audit = agentAudit(context, 'agent.apply', name, now);
-  const version = (number: number): AgentVersion => ({
+  const auditEntry = agentAuditEntry(context, 'agent.apply', name, now);
+  const newVersion = (number: number): AgentVersionRecord => ({
     _id: newId(),
     organizationId,
     agent: name,
@@ -35,7 +39,7 @@ export async function applyAgent(
   return retryOnConflict(context.signal, async () => {
     const agent = await deps.definitions.find(organizationId, name);
     if (!agent) {
-      const created: Agent = {
+      const created: AgentRecord = {
         _id: newId(),
         organizationId,
         name,
@@ -48,14 +52,14 @@ export async function applyAgent(
         createdAt: now,
         updatedAt: now,
       };
-      await deps.definitions.create(created, version(1), audit);
+      await deps.definitions.create(created, newVersion(1), auditEntry);
       return { agent: agentMessage(created), version: 1, changed: true };
     }
 
     const newest = await deps.definitions.findVersion(organizationId, name, agent.latestVersion);
     if (newest?.hash === hash) return { agent: agentMessage(agent), version: newest.version, changed: false };
-    const next = version(agent.latestVersion + 1);
-    await deps.definitions.addVersion(agent, next, audit);
+    const next = newVersion(agent.latestVersion + 1);
+    await deps.definitions.addVersion(agent, next, auditEntry);
     return {
       agent: agentMessage({ ...agent, latestVersion: next.version, updatedAt: now }),
       version: next.version,

@@ -3,7 +3,7 @@ import type { ListAgentsRequest, ListAgentsResponse } from 'proto/agents/v1/agen
 import type { Deps } from '../deps.ts';
 import { agentMessage } from './message.ts';
 
-/** All agents of the organization in any state, by name. */
+/** All agents of the organization in any state, sorted by name. */
 export async function listAgents(
   deps: Pick<Deps, 'definitions'>,
   _request: ListAgentsRequest,

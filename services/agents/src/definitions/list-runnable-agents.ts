@@ -3,11 +3,14 @@ import { invalid } from 'platform/core/errors.ts';
 import type { ListRunnableAgentsRequest, ListRunnableAgentsResponse, RunnableAgent } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { pricingOf, type Definition } from './rules.ts';
-import type { AgentVersion } from './store.ts';
+import type { AgentVersionRecord } from './store.ts';
 
-/** What `include` may name, and how it is read from a version. */
+/** The fields that `include` may name, and how each is read from a version. */
 const INCLUDABLE: {
-  [K in Exclude<keyof RunnableAgent, 'name'>]-?: (definition: Definition, version: AgentVersion) => RunnableAgent[K];
+  [K in Exclude<keyof RunnableAgent, 'name'>]-?: (
+    definition: Definition,
+    version: AgentVersionRecord,
+  ) => RunnableAgent[K];
 } = {
   description: (definition) => definition.description ?? '',
   argumentsSchema: (definition) => JSON.stringify(definition.argumentsSchema ?? null),
@@ -17,7 +20,10 @@ const INCLUDABLE: {
 };
 const isIncludable = (name: string): name is keyof typeof INCLUDABLE => Object.hasOwn(INCLUDABLE, name);
 
-/** The agents that can be run through the API, by name. */
+/**
+ * The agents that can be run through the API, sorted by name.
+ * @throws ServiceError INVALID_REQUEST for an unknown name in `include`
+ */
 export async function listRunnableAgents(
   deps: Pick<Deps, 'definitions'>,
   request: ListRunnableAgentsRequest,

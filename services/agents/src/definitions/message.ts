@@ -1,5 +1,5 @@
-import type { Agent as AgentMessage, AgentVersion as AgentVersionMessage } from 'proto/agents/v1/agents.ts';
-import type { Agent, AgentVersion } from './store.ts';
+import type { Agent, AgentVersion } from 'proto/agents/v1/agents.ts';
+import type { AgentRecord, AgentVersionRecord } from './store.ts';
 
 export const agentMessage = ({
   name,
@@ -8,7 +8,7 @@ export const agentMessage = ({
   publishedVersion,
   createdAt,
   updatedAt,
-}: Agent): AgentMessage => ({
+}: AgentRecord): Agent => ({
   name,
   state,
   latestVersion,
@@ -17,10 +17,10 @@ export const agentMessage = ({
   updatedAt,
 });
 
-export const versionMessage = ({
+export const agentVersionMessage = ({
   version,
   hash,
   definition,
   createdBy,
   createdAt,
-}: AgentVersion): AgentVersionMessage => ({ version, hash, definition, createdBy, createdAt });
+}: AgentVersionRecord): AgentVersion => ({ version, hash, definition, createdBy, createdAt });

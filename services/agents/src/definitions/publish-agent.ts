@@ -4,11 +4,15 @@ import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { PublishAgentRequest, PublishAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
-import { agentAudit } from './audit.ts';
+import { agentAuditEntry } from '../events.ts';
 import { isRunnable, type Definition } from './rules.ts';
-import type { Agent } from './store.ts';
+import type { AgentRecord } from './store.ts';
 import { agentMessage } from './message.ts';
 
+/**
+ * Publishes a version, by default the newest; idempotent. An older version than the published one is a roll-back.
+ * @throws ServiceError NOT_FOUND, CONFLICT
+ */
 export async function publishAgent(
   deps: Pick<Deps, 'definitions' | 'clock'>,
   request: PublishAgentRequest,
@@ -28,14 +32,14 @@ export async function publishAgent(
       return { agent: agentMessage(agent) };
 
     const now = isoTime(deps.clock.now());
-    const changes: Partial<Agent> = {
+    const changes: Partial<AgentRecord> = {
       state: 'published',
       publishedVersion: version.version,
       publishedVersionId: version._id,
       runnable: isRunnable(JSON.parse(version.definition) as Definition),
       updatedAt: now,
     };
-    await deps.definitions.change(agent, changes, agentAudit(context, 'agent.publish', agent.name, now));
+    await deps.definitions.change(agent, changes, agentAuditEntry(context, 'agent.publish', agent.name, now));
     return { agent: agentMessage({ ...agent, ...changes }) };
   });
 }

@@ -4,10 +4,14 @@ import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { RetireAgentRequest, RetireAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
-import { agentAudit } from './audit.ts';
-import type { Agent } from './store.ts';
+import { agentAuditEntry } from '../events.ts';
+import type { AgentRecord } from './store.ts';
 import { agentMessage } from './message.ts';
 
+/**
+ * Removes an agent from the API; idempotent. Its versions and executions stay.
+ * @throws ServiceError NOT_FOUND, CONFLICT
+ */
 export async function retireAgent(
   deps: Pick<Deps, 'definitions' | 'clock'>,
   request: RetireAgentRequest,
@@ -19,14 +23,14 @@ export async function retireAgent(
     if (agent.state === 'retired') return { agent: agentMessage(agent) };
 
     const now = isoTime(deps.clock.now());
-    const changes: Partial<Agent> = {
+    const changes: Partial<AgentRecord> = {
       state: 'retired',
       publishedVersion: null,
       publishedVersionId: null,
       runnable: false,
       updatedAt: now,
     };
-    await deps.definitions.change(agent, changes, agentAudit(context, 'agent.retire', agent.name, now));
+    await deps.definitions.change(agent, changes, agentAuditEntry(context, 'agent.retire', agent.name, now));
     return { agent: agentMessage({ ...agent, ...changes }) };
   });
 }

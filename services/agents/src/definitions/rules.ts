@@ -9,7 +9,7 @@ export interface Limits {
   outputBytes: number;
 }
 
-/** A definition document as its author wrote it, checked. */
+/** A checked definition document; optional members are as its author wrote them, without defaults. */
 export interface Definition {
   apiVersion: 'agents/v1';
   kind: 'FunctionalAgent' | 'ConversationalAgent';
@@ -21,11 +21,11 @@ export interface Definition {
   runtime: { type: 'expression'; language: 'jsonata'; source: string };
   interactiveTools?: string[];
   limits?: Partial<Limits>;
-  /** Credits, at most six decimals. */
+  /** In credits with at most six decimals. `max` defaults to `base`; see `pricingOf`. */
   pricing?: { base?: number; max?: number; perUnit?: { steps: number } };
 }
 
-/** What a run costs, in whole micro-credits. */
+/** The price of a run in whole micro-credits: base price, highest charge, and price of one step. */
 export interface Price {
   baseMicros: number;
   maxMicros: number;
@@ -36,11 +36,11 @@ const DEFAULT_LIMITS: Limits = { wallMs: 50_000, maxSteps: 1_000_000, memoryMb: 
 
 export const limitsOf = (definition: Definition): Limits => ({ ...DEFAULT_LIMITS, ...definition.limits });
 
-/** Functional, and in need of nothing that only the app has. */
+/** Whether an agent can be run through the API: functional, and without tools that need a user at the app. */
 export const isRunnable = (definition: Definition): boolean =>
   definition.kind === 'FunctionalAgent' && (definition.interactiveTools ?? []).length === 0;
 
-/** The pricing in credits with its defaults: one credit a run; without `max` the price is fixed. */
+/** The pricing in credits with its defaults: one credit per run; without `max` the price is fixed at `base`. */
 export function pricingOf({ pricing = {} }: Definition): { base: number; max: number; perUnit: { steps: number } } {
   const base = pricing.base ?? 1;
   return { base, max: pricing.max ?? base, perUnit: pricing.perUnit ?? { steps: 0 } };

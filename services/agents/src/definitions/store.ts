@@ -1,15 +1,18 @@
 import { collection, insert, update, type Op, type OrganizationDocument, type Store } from 'platform/store/store.ts';
 import type { AgentState } from './rules.ts';
 
-/** A name and what it points at. Every write expects the revision that it read, so its handler goes in rounds. */
-export interface Agent extends OrganizationDocument {
+/**
+ * An agent's name and the version that it points to. Every write expects the revision that was read, so handlers read
+ * and write inside `retryOnConflict`.
+ */
+export interface AgentRecord extends OrganizationDocument {
   name: string;
   state: AgentState;
   latestVersion: number;
   publishedVersion: number | null;
   /** `_id` of the published version. */
   publishedVersionId: string | null;
-  /** Whether the published version is functional and needs no interactive tools. */
+  /** True when the published version is functional and needs no interactive tools. */
   runnable: boolean;
   revision: number;
   createdAt: string;
@@ -17,22 +20,22 @@ export interface Agent extends OrganizationDocument {
 }
 
 /** Immutable once written. */
-export interface AgentVersion extends OrganizationDocument {
+export interface AgentVersionRecord extends OrganizationDocument {
   agent: string;
   version: number;
-  /** SHA-256 of the canonical document. */
+  /** SHA-256 of the canonical document, hexadecimal. */
   hash: string;
-  /** The document as its author wrote it. */
+  /** The definition document as its author wrote it, JSON text. */
   definition: string;
   createdBy: string;
   createdAt: string;
 }
 
-export const agents = collection<Agent>('agents', {
+export const AGENTS = collection<AgentRecord>('agents', {
   scope: 'organization',
   indexes: [{ fields: ['name'], unique: true }],
 });
-export const agentVersions = collection<AgentVersion>('agent_versions', {
+export const AGENT_VERSIONS = collection<AgentVersionRecord>('agent_versions', {
   scope: 'organization',
   indexes: [{ fields: ['agent', 'version'], unique: true }],
 });
@@ -41,40 +44,40 @@ export type Definitions = ReturnType<typeof openDefinitions>;
 
 export function openDefinitions(store: Store) {
   return {
-    find: (organizationId: string, name: string) => store.findOne(organizationId, agents, { name }),
-    /** All of them, by name. */
-    list: (organizationId: string) => store.find(organizationId, agents, {}, { sort: [['name', 'asc']] }),
-    /** Those that can be run through the API, by name. */
+    find: (organizationId: string, name: string) => store.findOne(organizationId, AGENTS, { name }),
+    /** All agents in any state, sorted by name. */
+    list: (organizationId: string) => store.find(organizationId, AGENTS, {}, { sort: [['name', 'asc']] }),
+    /** The agents that can be run through the API, sorted by name. */
     listRunnable: (organizationId: string) =>
-      store.find(organizationId, agents, { state: 'published', runnable: true }, { sort: [['name', 'asc']] }),
+      store.find(organizationId, AGENTS, { state: 'published', runnable: true }, { sort: [['name', 'asc']] }),
     findVersion: (organizationId: string, agent: string, version: number) =>
-      store.findOne(organizationId, agentVersions, { agent, version }),
-    /** By name of their agents. */
+      store.findOne(organizationId, AGENT_VERSIONS, { agent, version }),
+    /** Sorted by the names of their agents. */
     findVersionsById: (organizationId: string, ids: readonly string[]) =>
-      store.find(organizationId, agentVersions, { _id: { in: ids } }, { sort: [['agent', 'asc']] }),
-    /** The newest first. */
+      store.find(organizationId, AGENT_VERSIONS, { _id: { in: ids } }, { sort: [['agent', 'asc']] }),
+    /** Newest first. */
     listVersions: (organizationId: string, agent: string, limit: number) =>
-      store.find(organizationId, agentVersions, { agent }, { sort: [['version', 'desc']], limit }),
+      store.find(organizationId, AGENT_VERSIONS, { agent }, { sort: [['version', 'desc']], limit }),
 
-    /** The first version of a new name. */
-    create: (agent: Agent, version: AgentVersion, audit: Op) =>
-      store.apply(agent.organizationId, [insert(agents, agent), insert(agentVersions, version), audit]),
-    /** A further version. */
-    addVersion: (agent: Agent, version: AgentVersion, audit: Op) =>
+    /** Writes a new agent with its first version. */
+    create: (agent: AgentRecord, version: AgentVersionRecord, audit: Op) =>
+      store.apply(agent.organizationId, [insert(AGENTS, agent), insert(AGENT_VERSIONS, version), audit]),
+    /** Writes a further version of an agent. */
+    addVersion: (agent: AgentRecord, version: AgentVersionRecord, audit: Op) =>
       store.apply(agent.organizationId, [
-        changed(agent, { latestVersion: version.version, updatedAt: version.createdAt }),
-        insert(agentVersions, version),
+        updateOf(agent, { latestVersion: version.version, updatedAt: version.createdAt }),
+        insert(AGENT_VERSIONS, version),
         audit,
       ]),
-    /** Publishes or retires. */
-    change: (agent: Agent, changes: Partial<Agent>, audit: Op) =>
-      store.apply(agent.organizationId, [changed(agent, changes), audit]),
+    /** Changes an agent, for example publishes or retires it. */
+    change: (agent: AgentRecord, changes: Partial<AgentRecord>, audit: Op) =>
+      store.apply(agent.organizationId, [updateOf(agent, changes), audit]),
   };
 }
 
-const changed = (agent: Agent, set: Partial<Agent>): Op =>
+const updateOf = (agent: AgentRecord, set: Partial<AgentRecord>): Op =>
   update(
-    agents,
+    AGENTS,
     { _id: agent._id, organizationId: agent.organizationId, revision: agent.revision },
     { set, increment: { revision: 1 } },
   );

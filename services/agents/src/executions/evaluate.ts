@@ -1,59 +1,49 @@
-import { isCallerLost } from 'platform/rpc/call.ts';
-import { ServiceError } from 'platform/core/errors.ts';
-import type { LoadedVersion } from '../definitions/versions.ts';
+import { isCallerLost, type CallOptions } from 'platform/rpc/call.ts';
+import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
+import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
-import type { Evaluation, EvaluationResult } from '../runtimes/expression/runner-pool.ts';
-import { INTERRUPTED, type End } from './rules.ts';
-import type { Execution, ExecutionPayload } from './store.ts';
+import type { EvaluationRequest, EvaluationResult } from '../runtimes/expression/runner-pool.ts';
+import { INTERRUPTED, type EndStatus, type RunEnd } from './rules.ts';
+import type { ExecutionPayloadRecord, ExecutionRecord } from './store.ts';
 
-export type Evaluated = { end: End } & Pick<ExecutionPayload, 'output' | 'messages'>;
+/** How a run ended and what it produced; `output` and `messages` are JSON text. */
+export type EvaluatedRun = { end: RunEnd } & Pick<ExecutionPayloadRecord, 'output' | 'messages'>;
 
 /**
- * Runs the agent in the pool and judges what came of it.
+ * Evaluates an agent in the runner pool and decides how its run ended.
  * @throws ServiceError QUEUE_FULL, UNAVAILABLE: nothing was run
  */
 export async function evaluate(
   { runners, log }: Pick<Deps, 'runners' | 'log'>,
-  execution: Execution,
+  execution: ExecutionRecord,
   version: LoadedVersion,
-  given: Pick<Evaluation, 'argsText' | 'signal' | 'begun'>,
-): Promise<Evaluated> {
+  request: Pick<EvaluationRequest, 'argsText' | 'signal' | 'onStart'>,
+): Promise<EvaluatedRun> {
+  const { runtime, limits } = version;
   try {
-    const {
-      runtime: { type, source },
-      limits,
-    } = version;
     const result = await runners.evaluate({
-      ...given,
-      runtime: { type, source },
+      ...request,
+      runtime: { type: runtime.type, source: runtime.source },
       limits,
       organizationId: execution.organizationId,
     });
-    return judged(
-      result.outcome === 'cancelled' && isCallerLost(given.signal) ? { outcome: 'interrupted' } : result,
-      version,
-    );
+    // A client that disconnects cancels its run; a lost gateway process is a fault of the platform.
+    const lost = result.outcome === 'cancelled' && isCallerLost(request.signal);
+    return evaluatedRun(lost ? { outcome: 'interrupted' } : result, version);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     log.error({ error, agentExecutionId: execution._id, requestId: execution.requestId }, 'the runner failed');
-    return failed('failed', 'INTERNAL', 'The platform failed to run the agent', 0);
+    return failedRun('failed', 'INTERNAL', 'The platform failed to run the agent', 0);
   }
 }
 
-const failed = (
-  status: End['status'],
-  reason: NonNullable<End['error']>['reason'],
-  message: string,
-  steps: number,
-): Evaluated => ({ end: { status, error: { reason, message }, steps }, output: null, messages: '[]' });
-
-function judged(result: EvaluationResult, version: LoadedVersion): Evaluated {
+function evaluatedRun(result: EvaluationResult, version: LoadedVersion): EvaluatedRun {
   switch (result.outcome) {
     case 'succeeded': {
       const { outputText: output, steps } = result;
       const [violation] = version.checkOutput(output);
       if (violation)
-        return failed(
+        return failedRun(
           'failed',
           'OUTPUT_INVALID',
           `The agent's output does not match its output schema: ${violation.path} ${violation.message}`,
@@ -62,12 +52,59 @@ function judged(result: EvaluationResult, version: LoadedVersion): Evaluated {
       return { end: { status: 'succeeded', error: null, steps }, output, messages: JSON.stringify(result.messages) };
     }
     case 'failed':
-      return failed('failed', 'AGENT_FAILED', result.message, result.steps);
+      return failedRun('failed', 'AGENT_FAILED', result.message, result.steps);
     case 'timed_out':
-      return failed('timed_out', 'RUN_TIMEOUT', 'The run took too long', result.steps);
+      return failedRun('timed_out', 'RUN_TIMEOUT', 'The run took too long', result.steps);
     case 'cancelled':
-      return failed('cancelled', 'RUN_CANCELLED', 'The run was cancelled', result.steps);
+      return failedRun('cancelled', 'RUN_CANCELLED', 'The run was cancelled', result.steps);
     case 'interrupted':
       return { end: INTERRUPTED, output: null, messages: '[]' };
   }
+}
+
+const failedRun = (status: EndStatus, reason: KnownReason, message: string, steps: number): EvaluatedRun => ({
+  end: { status, error: { reason, message }, steps },
+  output: null,
+  messages: '[]',
+});
+
+export interface Heartbeat {
+  /** Aborts when this process no longer owns the run. */
+  lost: AbortSignal;
+  stop(): void;
+}
+
+// A run that lasts this long is shown as running; a shorter one goes from queued to its end in one write.
+const FIRST_HEARTBEAT_MS = 250;
+
+/**
+ * Extends the lease and the reservation of a run, first after a quarter second, then three times per lease. One failed
+ * heartbeat does no harm: both last until the next.
+ * @param startedAt ISO-8601 time at which a runner started the run, null while it waits
+ */
+export function startHeartbeat(
+  { credits, executions, config, log }: Pick<Deps, 'credits' | 'executions' | 'config' | 'log'>,
+  execution: ExecutionRecord,
+  startedAt: () => string | null,
+  call: CallOptions,
+): Heartbeat {
+  const lost = new AbortController();
+  const { _id: id, requestId } = execution;
+  const warn = (message: string) => (error: unknown) => log.warn({ error, agentExecutionId: id, requestId }, message);
+  const heartbeat = (): void => {
+    credits.extend({ id, ttlMs: config.RESERVATION_TTL_MS }, call).catch(warn('the reservation was not extended'));
+    executions.extendLease({ ...execution, startedAt: startedAt() }).then((owned) => {
+      if (!owned) lost.abort();
+    }, warn('the lease was not extended'));
+  };
+  const intervalMs = config.RUN_LEASE_MS / 3;
+  const first = setTimeout(heartbeat, Math.min(FIRST_HEARTBEAT_MS, intervalMs));
+  const further = setInterval(heartbeat, intervalMs);
+  return {
+    lost: lost.signal,
+    stop() {
+      clearTimeout(first);
+      clearInterval(further);
+    },
+  };
 }

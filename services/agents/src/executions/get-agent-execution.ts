@@ -2,9 +2,12 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { GetAgentExecutionRequest, GetAgentExecutionResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
-import { summaryOf } from './message.ts';
+import { executionMessage } from './message.ts';
 
-/** Args, output and messages are gone after their own, shorter retention. */
+/**
+ * One execution. Args, output and messages are absent after their own, shorter retention.
+ * @throws ServiceError NOT_FOUND
+ */
 export async function getAgentExecution(
   { executions }: Pick<Deps, 'executions'>,
   request: GetAgentExecutionRequest,
@@ -16,7 +19,7 @@ export async function getAgentExecution(
   const payload = await executions.findPayload(organizationId, execution._id);
   return {
     agentExecution: {
-      ...summaryOf(execution),
+      ...executionMessage(execution),
       args: payload?.args,
       output: payload?.output ?? undefined,
       messages: JSON.parse(payload?.messages ?? '[]'),

@@ -1,18 +1,24 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { invalid } from 'platform/core/errors.ts';
 import { isUuid } from 'platform/core/ids.ts';
+import { requirePageSize } from 'platform/core/paging.ts';
 import type { ListAgentExecutionsRequest, ListAgentExecutionsResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
-import { checkPageSize, checkStatus } from './rules.ts';
-import { summaryOf } from './message.ts';
+import { checkStatus } from './rules.ts';
+import { executionMessage } from './message.ts';
 
-/** Newest first. Following the cursor neither repeats nor skips a run while others are recorded. */
+const PAGE_SIZE = { default: 20, max: 100 };
+
+/**
+ * Executions, newest first. Following the cursor neither repeats nor skips one while new ones are recorded.
+ * @throws ServiceError INVALID_REQUEST for a bad page size, status or cursor
+ */
 export async function listAgentExecutions(
   { executions }: Pick<Deps, 'executions'>,
   request: ListAgentExecutionsRequest,
   context: CallContext,
 ): Promise<ListAgentExecutionsResponse> {
-  const pageSize = checkPageSize(request.pageSize);
+  const pageSize = requirePageSize(request.pageSize, PAGE_SIZE);
   const filter = {
     ...(request.agent !== undefined && { agent: request.agent }),
     ...(request.status !== undefined && { status: checkStatus(request.status) }),
@@ -21,7 +27,7 @@ export async function listAgentExecutions(
   const found = await executions.list(organizationOfCall(context), filter, { before, limit: pageSize + 1 });
   const page = found.slice(0, pageSize);
   return {
-    items: page.map(summaryOf),
+    items: page.map(executionMessage),
     nextCursor: found.length > pageSize ? cursorOf(page.at(-1)?._id ?? '') : undefined,
   };
 }

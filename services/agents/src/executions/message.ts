@@ -1,9 +1,9 @@
 import { codeOf } from 'platform/core/errors.ts';
 import type { AgentExecutionSummary } from 'proto/agents/v1/agents.ts';
-import type { Execution } from './store.ts';
+import type { ExecutionRecord } from './store.ts';
 
-/** An execution without args, output and messages; charge in credits. */
-export function summaryOf(execution: Execution): AgentExecutionSummary {
+/** An execution without args, output and messages; its charge in credits. */
+export function executionMessage(execution: ExecutionRecord): AgentExecutionSummary {
   const {
     _id: id,
     sessionId,

@@ -3,49 +3,55 @@ import { ServiceError, invalid, type KnownReason } from 'platform/core/errors.ts
 export const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'] as const;
 export type Status = (typeof STATUSES)[number];
 export type EndStatus = Exclude<Status, 'queued' | 'running'>;
-/** `queued`: recorded, not seen to run yet. The others never change. */
+/** Not final: `queued` is recorded and not known to be evaluated yet. All other statuses are final. */
 export const ACTIVE: readonly Status[] = ['queued', 'running'];
 export const ENDED: readonly Status[] = STATUSES.filter((status) => !ACTIVE.includes(status));
 export const isActive = ({ status }: { status: Status }): boolean => ACTIVE.includes(status);
 
-/** How a run ended; `error` is null exactly when it succeeded. */
-export interface End {
+/** How a run ended; `error` is null only when it succeeded. */
+export interface RunEnd {
   status: EndStatus;
   error: { reason: KnownReason; message: string } | null;
   steps: number;
 }
 
-export const INTERRUPTED: End = {
+export const INTERRUPTED: RunEnd = {
   status: 'interrupted',
   error: { reason: 'INTERNAL', message: 'The run was interrupted by the platform' },
   steps: 0,
 };
 
-/** A fault of the platform costs nothing: its reservation is released, not settled. */
-export const isPlatformFault = ({ error }: Pick<End, 'error'>): boolean => error?.reason === 'INTERNAL';
+/** A run that failed by the platform's fault costs nothing: its reservation is released, not settled. */
+export const isPlatformFault = ({ error }: Pick<RunEnd, 'error'>): boolean => error?.reason === 'INTERNAL';
 
-/** Success: base and metered; the agent's own failure, time-out, cancel: metered; never more than max. Whole micro-credits. */
-export function chargeOf(price: { baseMicros: number; maxMicros: number; stepMicros: number }, end: End): number {
+/**
+ * The charge in whole micro-credits, at most `maxMicros`: base price and metered steps after success; only the metered
+ * steps after the agent's own failure, a time-out or a cancellation; nothing after a fault of the platform.
+ */
+export function chargeOf(price: { baseMicros: number; maxMicros: number; stepMicros: number }, end: RunEnd): number {
   if (isPlatformFault(end)) return 0;
   const metered = end.steps * price.stepMicros;
   return Math.min(price.maxMicros, end.error ? metered : price.baseMicros + metered);
 }
 
-const ARGS_BYTES = 262_144;
+const MAX_ARGS_BYTES = 262_144;
 
 export interface RunRequest {
   agentName: string;
   args: unknown;
+  /** `args` as the JSON text that the client sent. */
   argsText: string;
+  /** The idempotency key. */
   key: string | undefined;
 }
 
-/** @throws ServiceError 400 that names the member */
+/** @throws ServiceError INVALID_REQUEST, MALFORMED_JSON, with the path of the faulty member */
 export function checkRunRequest(request: { agentName?: string; args?: string; idempotencyKey?: string }): RunRequest {
   const { agentName, args: argsText, idempotencyKey: key } = request;
   if (agentName === undefined) throw invalid('/agentName', 'is required');
   if (argsText === undefined) throw invalid('/args', 'is required');
-  if (Buffer.byteLength(argsText) > ARGS_BYTES) throw invalid('/args', `must have at most ${ARGS_BYTES} bytes as JSON`);
+  if (Buffer.byteLength(argsText) > MAX_ARGS_BYTES)
+    throw invalid('/args', `must have at most ${MAX_ARGS_BYTES} bytes as JSON`);
   if (key !== undefined && (key.length < 1 || key.length > 255))
     throw invalid('', 'Idempotency-Key must have 1 to 255 characters');
   try {
@@ -58,17 +64,7 @@ export function checkRunRequest(request: { agentName?: string; args?: string; id
   }
 }
 
-const PAGE_SIZE = { default: 20, max: 100 };
-
-/** @throws ServiceError 400 */
-export function checkPageSize(given: number | undefined): number {
-  const pageSize = given ?? PAGE_SIZE.default;
-  if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > PAGE_SIZE.max)
-    throw invalid('/pageSize', `must be an integer from 1 to ${PAGE_SIZE.max}`);
-  return pageSize;
-}
-
-/** @throws ServiceError 400 */
+/** @throws ServiceError INVALID_REQUEST */
 export function checkStatus(given: string): Status {
   const status = STATUSES.find((known) => known === given);
   if (!status) throw invalid('/status', `must be one of ${STATUSES.join(', ')}`);

@@ -1,51 +1,78 @@
+import { createHash } from 'node:crypto';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { actorOf } from 'platform/core/principal.ts';
 import type { RunAgentRequest, RunAgentResponse } from 'proto/agents/v1/agents.ts';
-import type { LoadedVersion } from '../definitions/versions.ts';
+import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
-import { answerOf } from './answer.ts';
-import { evaluate, type Evaluated } from './evaluate.ts';
-import { endEvents } from './events.ts';
-import { startHeartbeat } from './heartbeat.ts';
-import { replay, requestHashOf } from './replay.ts';
-import { reserve } from './reserve.ts';
-import { chargeOf, checkRunRequest, type RunRequest } from './rules.ts';
-import { settle } from './settle.ts';
-import type { Execution } from './store.ts';
-import { withdraw } from './withdraw.ts';
+import { executionEvents } from '../events.ts';
+import { evaluate, startHeartbeat, type EvaluatedRun } from './evaluate.ts';
+import { reserve, settle, withdraw } from './reservation.ts';
+import { chargeOf, checkRunRequest, isActive, type RunRequest } from './rules.ts';
+import type { ExecutionPayloadRecord, ExecutionRecord } from './store.ts';
 
-type RunDeps = Omit<Deps, 'platformStore' | 'bus'>;
+type Needs = Omit<Deps, 'platformStore'>;
 
 /**
- * One run: claim → reserve → evaluate → end → settle → answer. Whatever breaks in between, the reaper finishes:
- * the end is written once, by whoever holds the lease, and only what is written is charged.
+ * One run: claim → reserve → evaluate under heartbeat → finish → settle → answer. After a crash at any point the reaper
+ * completes the run. `finish` is the commit point: only the owner of the lease can write it, and only what it wrote is
+ * charged.
  */
-export async function runAgent(
-  deps: RunDeps,
-  request: RunAgentRequest,
-  context: CallContext,
-): Promise<RunAgentResponse> {
+export async function runAgent(deps: Needs, request: RunAgentRequest, context: CallContext): Promise<RunAgentResponse> {
   const organizationId = organizationOfCall(context);
   const run = checkRunRequest(request);
-  const earlier = run.key === undefined ? undefined : await replay(deps, organizationId, run.key, run);
+  const earlier = await replay(deps, organizationId, run);
   if (earlier) return earlier;
   const version = await requireRunnable(deps, organizationId, run);
 
   const execution = newExecution(deps, version, run, context);
-  if (!(await record(deps, execution, run))) return answerOfWinner(deps, organizationId, run);
+  if (!(await claim(deps, execution, run))) return answerOfWinner(deps, organizationId, run);
   await reserve(deps, execution, version.price.maxMicros, context);
 
-  const { startedAt, ...evaluated } = await evaluateOwned(deps, execution, version, run, context);
-  const ended = await end(deps, { ...execution, startedAt }, version, evaluated);
-  if (!ended) return answerOfTaken(deps, execution);
+  const { startedAt, ...evaluated } = await evaluateUnderHeartbeat(deps, execution, version, run, context);
+  const ended = await finish(deps, { ...execution, startedAt }, version, evaluated);
+  if (!ended) return answerOfInterrupted(deps, execution);
   await settle(deps, ended, { principal: context.principal, requestId: context.requestId }).catch((error: unknown) =>
-    context.log.warn({ error, agentExecutionId: ended._id }, 'not settled yet; the reaper will'),
+    context.log.warn({ error, agentExecutionId: ended._id }, 'not settled yet; the reaper will settle this run'),
   );
-  return answerOf(ended, evaluated);
+  return answer(ended, evaluated);
 }
+
+/**
+ * The answer of the run that already claimed this idempotency key; undefined when there is no key, or the key is free.
+ * @throws ServiceError IDEMPOTENCY_KEY_REUSED, RUN_IN_PROGRESS, or the failure of that run
+ */
+async function replay(
+  { executions }: Pick<Deps, 'executions'>,
+  organizationId: string,
+  run: RunRequest,
+): Promise<RunAgentResponse | undefined> {
+  if (run.key === undefined) return undefined;
+  const claimed = await executions.findRunKey(organizationId, run.key);
+  if (!claimed) return undefined;
+  if (claimed.requestHash !== requestHash(run)) throw new ServiceError('IDEMPOTENCY_KEY_REUSED');
+  const execution = await executions.find(organizationId, claimed.executionId);
+  // Withdrawn or interrupted after the key was read: the key is free again.
+  if (!execution || execution.status === 'interrupted') return undefined;
+  if (isActive(execution))
+    throw new ServiceError('RUN_IN_PROGRESS', undefined, {
+      facts: { agentExecutionId: execution._id },
+      headers: { 'Retry-After': '1' },
+    });
+  const payload = await executions.findPayload(organizationId, execution._id);
+  if (!payload)
+    throw new ServiceError('INTERNAL', undefined, {
+      cause: new Error(`payload of execution ${execution._id} is missing`),
+    });
+  return answer(execution, payload, { replayed: true });
+}
+
+/** Two requests with this hash count as the same request. */
+const requestHash = ({ agentName, args }: RunRequest): string =>
+  createHash('sha256').update(canonicalJson({ agentName, args })).digest('hex');
 
 /** @throws ServiceError NOT_FOUND, AGENT_NOT_RUNNABLE, INVALID_ARGS */
 async function requireRunnable(
@@ -67,7 +94,7 @@ function newExecution(
   { agent, version }: LoadedVersion,
   { key }: RunRequest,
   { principal, requestId }: CallContext,
-): Execution {
+): ExecutionRecord {
   return {
     _id: newId(),
     organizationId: principal.organizationId,
@@ -90,57 +117,66 @@ function newExecution(
   };
 }
 
-function record({ executions }: Pick<Deps, 'executions'>, execution: Execution, run: RunRequest): Promise<boolean> {
+/** Records the execution and claims its idempotency key. False: another execution has claimed the key. */
+function claim(
+  { executions }: Pick<Deps, 'executions'>,
+  execution: ExecutionRecord,
+  run: RunRequest,
+): Promise<boolean> {
   const { _id, organizationId, runKeyId, createdAt } = execution;
   const payload = { _id, organizationId, args: run.argsText, output: null, messages: '[]', createdAt };
-  if (run.key === undefined || runKeyId === null) return executions.record(execution, payload);
-  return executions.record(execution, payload, {
+  if (run.key === undefined || runKeyId === null) return executions.create(execution, payload);
+  return executions.create(execution, payload, {
     _id: runKeyId,
     organizationId,
     key: run.key,
-    requestHash: requestHashOf(run),
+    requestHash: requestHash(run),
     executionId: _id,
     createdAt,
   });
 }
 
-/** Another request took the key since it was looked up: that run's answer is ours. One that was withdrawn since is not to be told from one that starts. */
+/**
+ * The answer of the run that claimed the key first.
+ * @throws ServiceError RUN_IN_PROGRESS also when that run was withdrawn meanwhile: it looks like one that is starting
+ */
 async function answerOfWinner(
   deps: Pick<Deps, 'executions'>,
   organizationId: string,
   run: RunRequest,
 ): Promise<RunAgentResponse> {
-  const answer = run.key === undefined ? undefined : await replay(deps, organizationId, run.key, run);
-  if (!answer) throw new ServiceError('RUN_IN_PROGRESS', undefined, { headers: { 'Retry-After': '1' } });
-  return answer;
+  const replayed = await replay(deps, organizationId, run);
+  if (!replayed) throw new ServiceError('RUN_IN_PROGRESS', undefined, { headers: { 'Retry-After': '1' } });
+  return replayed;
 }
 
-/** Evaluates under a heartbeat. A client that goes away cancels the run, unless it can come back for it with its key. */
-async function evaluateOwned(
-  deps: RunDeps,
-  execution: Execution,
+/**
+ * Evaluates while a heartbeat keeps lease and reservation. A client that disconnects cancels its run, unless it gave an
+ * idempotency key, with which it can fetch the answer later.
+ * @throws ServiceError QUEUE_FULL, UNAVAILABLE: nothing was run, record and reservation are taken back; OUTCOME_UNKNOWN
+ */
+async function evaluateUnderHeartbeat(
+  deps: Needs,
+  execution: ExecutionRecord,
   version: LoadedVersion,
   run: RunRequest,
   context: CallContext,
-): Promise<Evaluated & { startedAt: string | null }> {
+): Promise<EvaluatedRun & { startedAt: string | null }> {
   const call = { principal: context.principal, requestId: context.requestId };
   let startedAt: string | null = null;
   const heartbeat = startHeartbeat(deps, execution, () => startedAt, call);
   const signal = run.key === undefined ? AbortSignal.any([heartbeat.lost, context.signal]) : heartbeat.lost;
+  const onStart = (): void => {
+    startedAt = isoTime(deps.clock.now());
+  };
   try {
-    const evaluated = await evaluate(deps, execution, version, {
-      argsText: run.argsText,
-      signal,
-      begun: () => {
-        startedAt = isoTime(deps.clock.now());
-      },
-    });
+    const evaluated = await evaluate(deps, execution, version, { argsText: run.argsText, signal, onStart });
     return { ...evaluated, startedAt };
   } catch (error) {
     try {
       await withdraw(deps, execution);
     } finally {
-      await deps.releases.begin(deps.credits, execution._id, call);
+      await deps.releases.start(deps.credits, execution._id, call);
     }
     throw error;
   } finally {
@@ -148,28 +184,59 @@ async function evaluateOwned(
   }
 }
 
-/** The commit point: end, charge and events in one batch. Undefined: the reaper took the run; its result is discarded. */
-async function end(
+/**
+ * The commit point: writes end, charge and events in one batch. Undefined: the reaper has interrupted the run, and this
+ * result is discarded.
+ * @throws ServiceError OUTCOME_UNKNOWN
+ */
+async function finish(
   { executions, clock }: Pick<Deps, 'executions' | 'clock'>,
-  execution: Execution,
+  execution: ExecutionRecord,
   { price }: LoadedVersion,
-  evaluated: Evaluated,
-): Promise<Execution | undefined> {
+  evaluated: EvaluatedRun,
+): Promise<ExecutionRecord | undefined> {
   const finishedAt = isoTime(clock.now());
-  const ended: Execution = { ...execution, ...evaluated.end, chargeMicros: chargeOf(price, evaluated.end), finishedAt };
+  const chargeMicros = chargeOf(price, evaluated.end);
+  const ended: ExecutionRecord = { ...execution, ...evaluated.end, chargeMicros, finishedAt };
   try {
-    return (await executions.finish(ended, evaluated, endEvents(ended, finishedAt))) ? ended : undefined;
+    return (await executions.finish(ended, evaluated, executionEvents(ended, finishedAt))) ? ended : undefined;
   } catch (cause) {
     const facts = { success: false, sessionId: execution.sessionId, agentExecutionId: execution._id };
     throw new ServiceError('OUTCOME_UNKNOWN', undefined, { facts, cause });
   }
 }
 
-async function answerOfTaken(
+async function answerOfInterrupted(
   { executions }: Pick<Deps, 'executions'>,
-  { organizationId, _id }: Execution,
+  { organizationId, _id }: ExecutionRecord,
 ): Promise<RunAgentResponse> {
-  const taken = await executions.find(organizationId, _id);
-  if (!taken) throw new ServiceError('INTERNAL', undefined, { cause: new Error(`execution ${_id} is gone`) });
-  return answerOf(taken, { output: null, messages: '[]' });
+  const interrupted = await executions.find(organizationId, _id);
+  if (!interrupted) throw new ServiceError('INTERNAL', undefined, { cause: new Error(`execution ${_id} is gone`) });
+  return answer(interrupted, { output: null, messages: '[]' });
+}
+
+/**
+ * The answer of an ended execution, the same for the first request and for repeats.
+ * @throws ServiceError when the run failed, with both ids among its facts
+ */
+function answer(
+  ended: ExecutionRecord,
+  payload: Pick<ExecutionPayloadRecord, 'output' | 'messages'>,
+  { replayed = false } = {},
+): RunAgentResponse {
+  const { sessionId, _id: agentExecutionId, agent, error } = ended;
+  if (error) {
+    const facts = { success: false, sessionId, agentExecutionId };
+    const headers: Record<string, string> = replayed ? { 'Idempotency-Replayed': 'true' } : {};
+    throw new ServiceError(error.reason, error.message, { facts, headers });
+  }
+  return {
+    success: true,
+    sessionId,
+    agentExecutionId,
+    agent,
+    output: payload.output ?? 'null',
+    messages: JSON.parse(payload.messages),
+    idempotencyReplayed: replayed ? 'true' : undefined,
+  };
 }

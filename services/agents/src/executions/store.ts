@@ -14,8 +14,8 @@ import {
 } from 'platform/store/store.ts';
 import { ACTIVE, ENDED, type Status } from './rules.ts';
 
-/** The light record that lists read. Its `_id` is the id of its reservation of credits, too. */
-export interface Execution extends OrganizationDocument {
+/** An execution without its payload, as lists read it. Its `_id` is also the id of its reservation of credits. */
+export interface ExecutionRecord extends OrganizationDocument {
   sessionId: string;
   agent: string;
   agentVersion: number;
@@ -25,46 +25,48 @@ export interface Execution extends OrganizationDocument {
   chargeMicros: number | null;
   steps: number | null;
   requestId: string;
-  /** `_id` of the claim on its idempotency key. */
+  /** `_id` of its claim on an idempotency key; null without a key. */
   runKeyId: string | null;
   createdAt: string;
   startedAt: string | null;
   finishedAt: string | null;
-  /** The process that runs it; the reaper takes it over by raising the epoch. */
+  /** The process that runs it. The reaper takes a run over by raising the epoch, after which the owner cannot write. */
   owner: string;
   epoch: number;
-  /** Store time in milliseconds after which the reaper sees to it; null: ended and settled, nothing is left to do. */
+  /** Store time in milliseconds after which the reaper takes over; null when the run is ended and settled. */
   leaseUntil: number | null;
 }
 
-/** What is large, or nobody's business after a while: kept apart and shorter. */
-export interface ExecutionPayload extends OrganizationDocument {
+/** The large and confidential part of an execution: a second document with the same `_id` and a shorter retention. */
+export interface ExecutionPayloadRecord extends OrganizationDocument {
+  /** JSON text. */
   args: string;
+  /** JSON text; null until the run succeeds. */
   output: string | null;
-  /** JSON array. */
+  /** JSON text of an array. */
   messages: string;
   createdAt: string;
 }
 
 /** The claim of an execution on an idempotency key. */
-export interface RunKey extends OrganizationDocument {
+export interface RunKeyRecord extends OrganizationDocument {
   key: string;
-  /** SHA-256 of the canonical request. */
+  /** SHA-256 of the canonical request, hexadecimal. */
   requestHash: string;
   executionId: string;
   createdAt: string;
 }
 
-export const executions = collection<Execution>('executions', {
+export const EXECUTIONS = collection<ExecutionRecord>('executions', {
   scope: 'organization',
   indexes: [{ fields: ['_id'] }, { fields: ['agent', '_id'] }, { fields: ['status', '_id'] }],
   platformIndexes: [{ fields: ['leaseUntil'] }, { fields: ['createdAt'] }],
 });
-export const executionPayloads = collection<ExecutionPayload>('execution_payloads', {
+export const EXECUTION_PAYLOADS = collection<ExecutionPayloadRecord>('execution_payloads', {
   scope: 'organization',
   platformIndexes: [{ fields: ['createdAt'] }],
 });
-export const runKeys = collection<RunKey>('run_keys', {
+export const RUN_KEYS = collection<RunKeyRecord>('run_keys', {
   scope: 'organization',
   indexes: [{ fields: ['key'], unique: true }],
   platformIndexes: [{ fields: ['createdAt'] }],
@@ -72,9 +74,12 @@ export const runKeys = collection<RunKey>('run_keys', {
 
 export type Executions = ReturnType<typeof openExecutions>;
 
-/** @param leaseUntil end of a lease that begins now, in the store's time */
+/**
+ * Each write to an execution expects the state that its caller saw, and resolves to false when that has changed.
+ * @param leaseUntil end of a lease that begins now: store time in milliseconds
+ */
 export function openExecutions(store: Store, leaseUntil: () => Promise<number>) {
-  /** False when the expectation failed: somebody else was first. */
+  /** False when an expectation failed, because another process wrote first. */
   async function applied(organizationId: string, ops: readonly Op[]): Promise<boolean> {
     try {
       await store.apply(organizationId, ops);
@@ -84,7 +89,7 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
       throw error;
     }
   }
-  const owned = ({ _id, owner, epoch }: Execution): Expectation<Execution> => ({
+  const stillOwned = ({ _id, owner, epoch }: ExecutionRecord): Expectation<ExecutionRecord> => ({
     _id,
     owner,
     epoch,
@@ -92,49 +97,53 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
   });
 
   return {
-    find: (organizationId: string, id: string) => store.findOne(organizationId, executions, { _id: id }),
-    findPayload: (organizationId: string, id: string) => store.findOne(organizationId, executionPayloads, { _id: id }),
-    findRunKey: (organizationId: string, key: string) => store.findOne(organizationId, runKeys, { key }),
-    /** Newest first, those before the id `before`. */
+    find: (organizationId: string, id: string) => store.findOne(organizationId, EXECUTIONS, { _id: id }),
+    findPayload: (organizationId: string, id: string) => store.findOne(organizationId, EXECUTION_PAYLOADS, { _id: id }),
+    findRunKey: (organizationId: string, key: string) => store.findOne(organizationId, RUN_KEYS, { key }),
+    /** Newest first, starting after the id `before`. */
     list: (
       organizationId: string,
       filter: { agent?: string; status?: Status },
       { before, limit }: { before?: string; limit: number },
     ) =>
-      store.find(organizationId, executions, filter, {
+      store.find(organizationId, EXECUTIONS, filter, {
         sort: [['_id', 'desc']],
         limit,
         ...(before !== undefined && { after: [before] }),
       }),
 
-    /** Writes the record and its claim on a key. False: the key is another execution's. */
-    async record(execution: Omit<Execution, 'leaseUntil'>, payload: ExecutionPayload, key?: RunKey): Promise<boolean> {
-      const recorded = { ...execution, leaseUntil: await leaseUntil() };
+    /** Writes a new execution and its claim on an idempotency key. False: another execution has claimed the key. */
+    async create(
+      execution: Omit<ExecutionRecord, 'leaseUntil'>,
+      payload: ExecutionPayloadRecord,
+      key?: RunKeyRecord,
+    ): Promise<boolean> {
+      const leased = { ...execution, leaseUntil: await leaseUntil() };
       try {
         await store.apply(execution.organizationId, [
-          insert(executions, recorded),
-          insert(executionPayloads, payload),
-          ...(key ? [insert(runKeys, key)] : []),
+          insert(EXECUTIONS, leased),
+          insert(EXECUTION_PAYLOADS, payload),
+          ...(key ? [insert(RUN_KEYS, key)] : []),
         ]);
         return true;
       } catch (error) {
-        if (error instanceof DuplicateKeyError && error.collection === runKeys.name) return false;
+        if (error instanceof DuplicateKeyError && error.collection === RUN_KEYS.name) return false;
         throw error;
       }
     },
 
-    /** Takes back a record whose run never started; its key is free again. */
-    withdraw: (execution: Execution) =>
+    /** Removes an execution that never started; its key is free again. False: this process no longer owns it. */
+    withdraw: (execution: ExecutionRecord) =>
       applied(execution.organizationId, [
-        remove(executions, owned(execution)),
-        remove(executionPayloads, { _id: execution._id }),
-        ...freed(execution),
+        remove(EXECUTIONS, stillOwned(execution)),
+        remove(EXECUTION_PAYLOADS, { _id: execution._id }),
+        ...freeKey(execution),
       ]),
 
-    /** Extends the lease and shows a run that has begun as running. False: the run is no longer its owner's. */
-    beat: async (execution: Execution) =>
+    /** Extends the lease, and sets a run that has started to `running`. False: this process no longer owns the run. */
+    extendLease: async (execution: ExecutionRecord) =>
       applied(execution.organizationId, [
-        update(executions, owned(execution), {
+        update(EXECUTIONS, stillOwned(execution), {
           set: {
             ...(execution.startedAt !== null && { status: 'running', startedAt: execution.startedAt }),
             leaseUntil: await leaseUntil(),
@@ -142,48 +151,55 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
         }),
       ]),
 
-    /** The owner's end of a run, with its events. False: the run was no longer its owner's, nothing is written. */
+    /** The owner ends its run, with its events. False: it no longer owns the run, and nothing is written. */
     finish: (
-      ended: Execution,
-      { output, messages }: Pick<ExecutionPayload, 'output' | 'messages'>,
+      ended: ExecutionRecord,
+      { output, messages }: Pick<ExecutionPayloadRecord, 'output' | 'messages'>,
       events: readonly Op[],
     ) =>
       applied(ended.organizationId, [
-        update(executions, owned(ended), { set: endOf(ended) }),
-        update(executionPayloads, { _id: ended._id }, { set: { output, messages } }),
-        ...(ended.status === 'interrupted' ? freed(ended) : []),
+        update(EXECUTIONS, stillOwned(ended), { set: endFields(ended) }),
+        update(EXECUTION_PAYLOADS, { _id: ended._id }, { set: { output, messages } }),
+        ...(ended.status === 'interrupted' ? freeKey(ended) : []),
         ...events,
       ]),
 
-    /** The reaper's end of a run that it saw abandoned. False: a heartbeat or another end came first. */
-    takeOver: async (abandoned: Execution, ended: Execution, events: readonly Op[]) =>
+    /** The reaper ends an abandoned run. False: a heartbeat or another end was written first. */
+    takeOver: async (abandoned: ExecutionRecord, ended: ExecutionRecord, events: readonly Op[]) =>
       applied(ended.organizationId, [
-        update(executions, seen(abandoned), {
-          set: { ...endOf(ended), epoch: abandoned.epoch + 1, leaseUntil: await leaseUntil() },
+        update(EXECUTIONS, asRead(abandoned), {
+          set: { ...endFields(ended), epoch: abandoned.epoch + 1, leaseUntil: await leaseUntil() },
         }),
-        ...freed(abandoned),
+        ...freeKey(abandoned),
         ...events,
       ]),
 
-    /** Leases the settlement of an ended run. False: another was first. */
-    takeSettlement: async (unsettled: Execution) =>
+    /** The reaper leases the settlement of an ended run. False: another reaper was first. */
+    leaseSettlement: async (unsettled: ExecutionRecord) =>
       applied(unsettled.organizationId, [
-        update(executions, seen(unsettled), { set: { leaseUntil: await leaseUntil() } }),
+        update(EXECUTIONS, asRead(unsettled), { set: { leaseUntil: await leaseUntil() } }),
       ]),
 
-    /** Its credits are settled: nothing is left to do. */
-    settled: ({ organizationId, _id }: Execution) =>
-      applied(organizationId, [update(executions, { _id, status: { in: ENDED } }, { set: { leaseUntil: null } })]),
+    /** Marks an ended run as settled, which ends its lease. */
+    markSettled: ({ organizationId, _id }: ExecutionRecord) =>
+      applied(organizationId, [update(EXECUTIONS, { _id, status: { in: ENDED } }, { set: { leaseUntil: null } })]),
   };
 }
 
-const seen = ({ _id, epoch, status, leaseUntil }: Execution): Expectation<Execution> => ({
+const asRead = ({ _id, epoch, status, leaseUntil }: ExecutionRecord): Expectation<ExecutionRecord> => ({
   _id,
   epoch,
   status,
   leaseUntil,
 });
-const endOf = ({ status, error, chargeMicros, steps, startedAt, finishedAt }: Execution): Partial<Execution> => ({
+const endFields = ({
+  status,
+  error,
+  chargeMicros,
+  steps,
+  startedAt,
+  finishedAt,
+}: ExecutionRecord): Partial<ExecutionRecord> => ({
   status,
   error,
   chargeMicros,
@@ -191,5 +207,5 @@ const endOf = ({ status, error, chargeMicros, steps, startedAt, finishedAt }: Ex
   startedAt,
   finishedAt,
 });
-const freed = ({ runKeyId }: Execution): Op[] =>
-  runKeyId === null ? [] : [remove(runKeys, { _id: runKeyId }, { optional: true })];
+const freeKey = ({ runKeyId }: ExecutionRecord): Op[] =>
+  runKeyId === null ? [] : [remove(RUN_KEYS, { _id: runKeyId }, { optional: true })];

@@ -3,66 +3,68 @@ import { newId } from 'platform/core/ids.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
 import { servicePrincipal } from 'platform/core/principal.ts';
 import type { Deps } from '../deps.ts';
-import { endEvents } from '../executions/events.ts';
+import { executionEvents } from '../events.ts';
+import { isPermanent, settle } from '../executions/reservation.ts';
 import { INTERRUPTED, isActive } from '../executions/rules.ts';
-import { isFinal, settle } from '../executions/settle.ts';
-import { executions as collection, type Execution } from '../executions/store.ts';
+import { EXECUTIONS, type ExecutionRecord } from '../executions/store.ts';
 
-type ReaperDeps = Pick<Deps, 'platformStore' | 'executions' | 'credits' | 'clock' | 'config' | 'log'>;
+type Needs = Pick<Deps, 'platformStore' | 'executions' | 'credits' | 'clock' | 'config' | 'log'>;
 
 const BATCH = 100;
 
 /**
- * Finishes what a crash left: runs whose lease ended are interrupted and cost nothing, ended runs that were not settled are.
- * One that cannot be finished now is leased meanwhile, so it neither blocks the others nor is forgotten.
+ * Completes runs after a crash: interrupts those whose lease has expired, free of charge, and settles those that ended
+ * and were not settled. Each attempt renews the lease first, so an execution that cannot be completed now is tried
+ * again when that lease expires, and does not block the others meanwhile.
  */
-export const reaper = (deps: ReaperDeps): Job => ({
+export const reaperJob = (deps: Needs): Job => ({
   name: 'reaper',
-  description: 'Interrupts runs that lost their process, and settles ended runs whose credits are still set aside.',
+  description: 'Interrupts runs whose process died, and settles ended runs whose credits are still reserved.',
   intervalMs: deps.config.REAPER_INTERVAL_MS,
   async run(signal) {
     let count = 0;
     while (!signal.aborted) {
       const overdue = await deps.platformStore.find(
-        collection,
+        EXECUTIONS,
         { leaseUntil: { lt: await deps.platformStore.now() } },
         { sort: [['leaseUntil', 'asc']], limit: BATCH },
       );
-      for (const execution of overdue) if (!signal.aborted && (await reap(deps, execution))) count += 1;
+      for (const execution of overdue) if (!signal.aborted && (await complete(deps, execution))) count += 1;
       if (overdue.length < BATCH) break;
     }
     return count;
   },
 });
 
-/** True when nothing is left to do for this execution, by our hand. */
-async function reap(deps: ReaperDeps, execution: Execution): Promise<boolean> {
+/** True when this call completed the execution: it is ended, and settled or beyond settlement. */
+async function complete(deps: Needs, execution: ExecutionRecord): Promise<boolean> {
   const ended = isActive(execution)
     ? await interrupt(deps, execution)
-    : (await deps.executions.takeSettlement(execution)) && execution;
+    : (await deps.executions.leaseSettlement(execution)) && execution;
   if (!ended) return false;
   try {
     await settle(deps, ended, { principal: servicePrincipal('agents', ended.organizationId), requestId: newId() });
     return true;
   } catch (error) {
-    if (isFinal(error)) {
+    const { _id: agentExecutionId, organizationId, chargeMicros } = ended;
+    if (isPermanent(error)) {
       deps.log.error(
-        { error, agentExecutionId: ended._id, organizationId: ended.organizationId, chargeMicros: ended.chargeMicros },
-        'never settled: credits does not know its reservation any more',
+        { error, agentExecutionId, organizationId, chargeMicros },
+        'never settled: credits does not know the reservation of this run',
       );
-      await deps.executions.settled(ended);
+      await deps.executions.markSettled(ended);
       return true;
     }
-    deps.log.warn({ error, agentExecutionId: ended._id }, 'not settled yet; trying again later');
+    deps.log.warn({ error, agentExecutionId }, 'not settled yet; the reaper will try again');
     return false;
   }
 }
 
 async function interrupt(
-  { executions, clock }: Pick<ReaperDeps, 'executions' | 'clock'>,
-  abandoned: Execution,
-): Promise<Execution | false> {
+  { executions, clock }: Pick<Needs, 'executions' | 'clock'>,
+  abandoned: ExecutionRecord,
+): Promise<ExecutionRecord | false> {
   const finishedAt = isoTime(clock.now());
-  const ended: Execution = { ...abandoned, ...INTERRUPTED, chargeMicros: 0, finishedAt };
-  return (await executions.takeOver(abandoned, ended, endEvents(ended, finishedAt))) && ended;
+  const ended: ExecutionRecord = { ...abandoned, ...INTERRUPTED, chargeMicros: 0, finishedAt };
+  return (await executions.takeOver(abandoned, ended, executionEvents(ended, finishedAt))) && ended;
 }

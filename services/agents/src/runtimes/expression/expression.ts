@@ -2,12 +2,12 @@ import jsonata from 'jsonata';
 import { RE2JS } from 're2js';
 import type { Violation } from 'platform/core/errors.ts';
 
-const MAX_SOURCE = 65_536;
-const MAX_DEPTH = 1_000;
-const MAX_SEQUENCE = 100_000;
-const MAX_PAD = 100_000;
+const MAX_SOURCE_CHARACTERS = 65_536;
+const MAX_STACK_DEPTH = 1_000;
+const MAX_SEQUENCE_LENGTH = 100_000;
+const MAX_PAD_CHARACTERS = 100_000;
 const MAX_OUTPUT_LEVELS = 64;
-const MAX_MESSAGE = 300;
+const MAX_MESSAGE_CHARACTERS = 300;
 const REPORT_STEPS = 10_000;
 
 export interface ExpressionLimits {
@@ -20,39 +20,44 @@ export type ExpressionResult =
   | { outcome: 'failed'; message: string; steps: number }
   | { outcome: 'timed_out'; steps: number };
 
-/** The agent's own fault, in words that its caller may read. */
-class Fault extends Error {}
+/** The agent itself is at fault; clients may read the message. */
+class ExpressionError extends Error {}
 
-/** JSONata's own messages have a code; `$error` and `$assert` say what the author wrote; anything else is not for callers. */
-function sentence(error: unknown): string {
-  if (error instanceof Fault) return error.message;
+/**
+ * The message that clients may read. JSONata's own errors have a code; `$error` (D3137) and `$assert` (D3141) carry
+ * the text of the agent's author; the message of any other error stays inside.
+ */
+function publicMessage(error: unknown): string {
+  if (error instanceof ExpressionError) return error.message;
   const { code, message, position } = error as { code?: unknown; message?: unknown; position?: unknown };
   if (typeof code !== 'string' || !/^[STD]\d{4}$/.test(code) || typeof message !== 'string')
     return 'The expression failed';
-  const short = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message;
+  const short = message.length > MAX_MESSAGE_CHARACTERS ? `${message.slice(0, MAX_MESSAGE_CHARACTERS)}…` : message;
   if (code === 'D3137' || code === 'D3141') return short;
   const where = typeof position === 'number' ? ` (${code} at character ${position})` : ` (${code})`;
   return short + where;
 }
 
-/** What is wrong with the source of an expression, before it is stored; none when it compiles. Paths are empty: the source is one text. */
+/** Checks the source of an expression before it is stored. Paths of violations are empty, as the source is one text. */
 export function checkExpression(source: string): Violation[] {
-  if (source.length > MAX_SOURCE) return [{ path: '', message: `must have at most ${MAX_SOURCE} characters` }];
+  if (source.length > MAX_SOURCE_CHARACTERS)
+    return [{ path: '', message: `must have at most ${MAX_SOURCE_CHARACTERS} characters` }];
   try {
     checkPatterns(jsonata(source).ast());
     return [];
   } catch (error) {
     return [
-      { path: '', message: error instanceof RangeError ? 'The expression is nested too deeply' : sentence(error) },
+      { path: '', message: error instanceof RangeError ? 'The expression is nested too deeply' : publicMessage(error) },
     ];
   }
 }
 
+/** Throws for a regular expression anywhere in the syntax tree that RE2 cannot match. */
 function checkPatterns(root: unknown): void {
   const seen = new Set<unknown>();
   const open: unknown[] = [root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (node instanceof RegExp) linear(node);
+    if (node instanceof RegExp) compilePattern(node);
     else if (typeof node === 'object' && node !== null && !seen.has(node)) {
       seen.add(node);
       open.push(...Object.values(node).filter((member) => member !== undefined));
@@ -61,9 +66,11 @@ function checkPatterns(root: unknown): void {
 }
 
 /**
- * Evaluates a JSONata expression over JSON text. Stops by itself at its limits wherever JSONata looks at them; what happens within one built-in
- * function (a huge join, a costly signature) only ending the process stops, so this runs in a process that can be ended.
- * @param onSteps called every 10,000 steps, also while nothing else of the process runs
+ * Evaluates a JSONata expression over JSON text. It ends by itself at its limits wherever JSONata checks them. Within
+ * one built-in function (a huge join, a costly signature) JSONata checks none, and only killing the process helps; so
+ * this runs in a process that can be killed.
+ * @param onSteps called with the number of steps every 10,000 steps, synchronously, so that it is called in an endless
+ * loop
  */
 export async function evaluateExpression(
   source: string,
@@ -75,26 +82,30 @@ export async function evaluateExpression(
   try {
     const expression = jsonata(source, {
       timeout: limits.wallMs,
-      stack: MAX_DEPTH,
-      sequence: MAX_SEQUENCE,
-      RegexEngine: Linear as unknown as RegExpConstructor,
+      stack: MAX_STACK_DEPTH,
+      sequence: MAX_SEQUENCE_LENGTH,
+      RegexEngine: LinearRegExp as unknown as RegExpConstructor,
     });
     expression.assign(Symbol.for('jsonata.__evaluate_entry') as unknown as string, () => {
-      if (steps === limits.maxSteps) throw new Fault(`The expression takes more than ${limits.maxSteps} steps`);
+      if (steps === limits.maxSteps)
+        throw new ExpressionError(`The expression takes more than ${limits.maxSteps} steps`);
       if (++steps % REPORT_STEPS === 0) onSteps(steps);
     });
     expression.registerFunction('pad', pad, '<s-ns?:s>');
     expression.registerFunction('eval', () => {
-      throw new Fault('$eval is not available');
+      throw new ExpressionError('$eval is not available');
     });
     const output = await expression.evaluate(JSON.parse(argsText));
-    if (output === undefined) throw new Fault('The expression produced no output');
+    if (output === undefined) throw new ExpressionError('The expression produced no output');
     return { outcome: 'succeeded', outputText: jsonText(output, limits.outputBytes), steps };
   } catch (error) {
     if ((error as { code?: unknown }).code === 'D1012') return { outcome: 'timed_out', steps };
     return {
       outcome: 'failed',
-      message: error instanceof RangeError ? 'The expression asks for too much at once' : sentence(error),
+      message:
+        error instanceof RangeError
+          ? 'The expression exceeds a limit of the runtime, such as the longest text or the deepest recursion'
+          : publicMessage(error),
       steps,
     };
   }
@@ -102,13 +113,18 @@ export async function evaluateExpression(
 
 function pad(text: string | undefined, width: number, filler = ' '): string | undefined {
   if (text === undefined) return undefined;
-  if (Math.abs(width) > MAX_PAD) throw new Fault(`$pad makes at most ${MAX_PAD} characters`);
+  if (Math.abs(width) > MAX_PAD_CHARACTERS)
+    throw new ExpressionError(`$pad makes at most ${MAX_PAD_CHARACTERS} characters`);
   const missing = Math.max(0, Math.abs(width) - [...text].length);
   const padding = [...(filler || ' ').repeat(missing).slice(0, 2 * missing)].slice(0, missing).join('');
   return width < 0 ? padding + text : text + padding;
 }
 
-/** JSON text of at most `maxBytes`, stopped where it grows over them: an output that holds one array many times is small until it is written. */
+/**
+ * JSON text of at most `maxBytes`. Writing stops at the limit, because an output that holds one array many times is
+ * small in memory and huge as text.
+ * @throws ExpressionError
+ */
 function jsonText(output: unknown, maxBytes: number): string {
   const parts: string[] = [];
   let bytes = 0;
@@ -117,12 +133,12 @@ function jsonText(output: unknown, maxBytes: number): string {
 
   function add(text: string): void {
     bytes += Buffer.byteLength(text);
-    if (bytes > maxBytes) throw new Fault(`The output is larger than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw new ExpressionError(`The output is larger than ${maxBytes} bytes`);
     parts.push(text);
   }
 
   function write(value: unknown, level: number): void {
-    if (level > MAX_OUTPUT_LEVELS) throw new Fault(`The output has more than ${MAX_OUTPUT_LEVELS} levels`);
+    if (level > MAX_OUTPUT_LEVELS) throw new ExpressionError(`The output has more than ${MAX_OUTPUT_LEVELS} levels`);
     if (value === null || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value)))
       return add(String(value));
     if (typeof value === 'string') return add(value.length > maxBytes ? value : JSON.stringify(value));
@@ -134,7 +150,7 @@ function jsonText(output: unknown, maxBytes: number): string {
       return add(value.length === 0 ? '[]' : ']');
     }
     if (typeof value !== 'object' || '_jsonata_lambda' in value || '_jsonata_function' in value)
-      throw new Fault('The output holds something that is not JSON, such as a function');
+      throw new ExpressionError('The output holds something that is not JSON, such as a function');
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
     members.forEach(([name, member], i) => {
       add(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
@@ -146,8 +162,11 @@ function jsonText(output: unknown, maxBytes: number): string {
 
 const patterns = new Map<string, RE2JS>();
 
-/** JSONata's regular expression -> RE2, whose time is linear in the text. Look-around and back-references have no such form. */
-function linear({ source, flags }: RegExp): RE2JS {
+/**
+ * Compiles a regular expression for RE2, which takes time linear in the text.
+ * @throws ExpressionError for look-around and back-references, which RE2 does not have
+ */
+function compilePattern({ source, flags }: RegExp): RE2JS {
   const key = `${flags}/${source}`;
   let pattern = patterns.get(key);
   if (!pattern) {
@@ -157,7 +176,9 @@ function linear({ source, flags }: RegExp): RE2JS {
         (flags.includes('i') ? RE2JS.CASE_INSENSITIVE : 0) | (flags.includes('m') ? RE2JS.MULTILINE : 0),
       );
     } catch {
-      throw new Fault('A regular expression cannot be matched in linear time (no look-around, no back-references)');
+      throw new ExpressionError(
+        'A regular expression cannot be matched in linear time (no look-around, no back-references)',
+      );
     }
     if (patterns.size === 100) patterns.clear();
     patterns.set(key, pattern);
@@ -165,12 +186,12 @@ function linear({ source, flags }: RegExp): RE2JS {
   return pattern;
 }
 
-/** The part of RegExp that JSONata uses. */
-class Linear {
+/** The members of RegExp that JSONata uses, on RE2. */
+class LinearRegExp {
   readonly #pattern: RE2JS;
   lastIndex = 0;
   constructor(pattern: RegExp) {
-    this.#pattern = linear(pattern);
+    this.#pattern = compilePattern(pattern);
   }
 
   exec(text: string): RegExpExecArray | null {

@@ -1,14 +1,15 @@
 import { Worker } from 'node:worker_threads';
 import { evaluateExpression, type ExpressionLimits, type ExpressionResult } from './expression.ts';
 
-/** From the pool. */
+/** A message from the pool to a runner. */
 export interface Assignment {
   id: number;
   source: string;
   argsText: string;
   limits: ExpressionLimits;
 }
-/** To the pool. */
+
+/** A message from a runner to the pool. */
 export type Report =
   | { kind: 'started'; id: number }
   | { kind: 'steps'; id: number; steps: number }

@@ -5,12 +5,13 @@ import type { Log } from 'platform/core/log.ts';
 import type { ExpressionResult } from './expression.ts';
 import type { Assignment, Report } from './runner-child.ts';
 
+/** Time for a child process to start. */
 const START_MS = 30_000;
-/** The child ends an evaluation by itself at wallMs where it can. */
+/** Beyond `wallMs`, before the process is killed: where it can, the child ends an evaluation by itself at `wallMs`. */
 const GRACE_MS = 500;
-/** What Node and JSONata take of the heap before an agent runs. */
+/** Heap that Node and JSONata use before an agent runs. */
 const BASE_MB = 24;
-/** All that a runner may read; it may write nothing and start nothing but the thread that watches its parent. */
+/** All files that a runner may read. It may write no file and start nothing but the thread that watches its parent. */
 const READABLE = [
   join(import.meta.dirname, '*'),
   join(import.meta.dirname, '../../../package.json'),
@@ -18,29 +19,31 @@ const READABLE = [
   folderOf('re2js'),
 ];
 
-/** How V8 ends a process that is out of memory, or out of stack in a native function. */
+/** Signals by which V8 ends a process that is out of memory, or out of stack in a native function. */
 const OUT_OF_MEMORY = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV']);
 
 export type RunnerResult =
   | ExpressionResult
   | { outcome: 'cancelled'; steps: number }
   | { outcome: 'interrupted' }
-  /** The process died before it began: another one may do it. */
+  /** The process died before it began the evaluation, so another process may evaluate it. */
   | { outcome: 'unstarted' };
 
 /** A child process that evaluates one expression at a time. */
 export interface Runner {
   readonly memoryMb: number;
   readonly pid: number | undefined;
+  /** Evaluations so far. */
   readonly runs: number;
-  /** False once it was ended or died. */
+  /** False once the process was killed or died. */
   readonly alive: boolean;
+  /** Kills the process when `signal` aborts, or the evaluation exceeds a limit and does not end by itself. */
   run(assignment: Omit<Assignment, 'id'>, signal: AbortSignal): Promise<RunnerResult>;
   kill(): void;
   readonly exited: Promise<void>;
 }
 
-/** @param cwd an empty folder */
+/** @param options.cwd an empty folder */
 export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: string; log: Log }): Runner {
   const child: ChildProcess = fork(join(import.meta.dirname, 'runner-child.ts'), [String(process.pid)], {
     execArgv: [
@@ -63,21 +66,21 @@ export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: str
   let timer: NodeJS.Timeout | undefined;
   let finish: ((result: RunnerResult) => void) | undefined;
 
-  const end = (result: RunnerResult): void => {
+  const finishWith = (result: RunnerResult): void => {
     clearTimeout(timer);
     finish?.(result);
     finish = undefined;
   };
-  const lost = (): RunnerResult => ({ outcome: started ? 'interrupted' : 'unstarted' });
+  const resultOfDeath = (): RunnerResult => ({ outcome: started ? 'interrupted' : 'unstarted' });
   const kill = (): void => {
     alive = false;
     child.kill('SIGKILL');
   };
-  const stopAfter = (ms: number, result: () => RunnerResult): void => {
+  const killAfter = (ms: number, result: () => RunnerResult): void => {
     clearTimeout(timer);
     timer = setTimeout(() => {
       kill();
-      end(result());
+      finishWith(result());
     }, ms);
   };
 
@@ -85,16 +88,16 @@ export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: str
     child.once('error', (error) => {
       log.error({ error }, 'a runner failed');
       kill();
-      end(lost());
+      finishWith(resultOfDeath());
       if (child.pid === undefined) resolve();
     });
     child.once('exit', (code, signal) => {
       if (alive) log.warn({ pid: child.pid, code, signal, runs }, 'a runner died');
       alive = false;
-      end(
+      finishWith(
         started && signal !== null && OUT_OF_MEMORY.has(signal)
           ? { outcome: 'failed', message: `The expression takes more than ${memoryMb} MB of memory`, steps }
-          : lost(),
+          : resultOfDeath(),
       );
       resolve();
     });
@@ -118,24 +121,24 @@ export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: str
       return new Promise<RunnerResult>((resolve) => {
         const cancel = (): void => {
           kill();
-          end({ outcome: 'cancelled', steps });
+          finishWith({ outcome: 'cancelled', steps });
         };
-        const hear = (report: Report): void => {
+        const onReport = (report: Report): void => {
           if (report.id !== id) return;
           if (report.kind === 'started') {
             started = true;
-            stopAfter(assignment.limits.wallMs + GRACE_MS, () => ({ outcome: 'timed_out', steps }));
+            killAfter(assignment.limits.wallMs + GRACE_MS, () => ({ outcome: 'timed_out', steps }));
           } else if (report.kind === 'steps') steps = report.steps;
-          else end(report.result);
+          else finishWith(report.result);
         };
         finish = (result) => {
           signal.removeEventListener('abort', cancel);
-          child.off('message', hear);
+          child.off('message', onReport);
           resolve(result);
         };
         signal.addEventListener('abort', cancel, { once: true });
-        child.on('message', hear);
-        stopAfter(START_MS, lost);
+        child.on('message', onReport);
+        killAfter(START_MS, resultOfDeath);
         child.send({ id, ...assignment } satisfies Assignment, (error) => {
           if (error) log.warn({ error, pid: child.pid }, 'a runner could not be reached');
         });

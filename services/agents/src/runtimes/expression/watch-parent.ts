@@ -2,7 +2,8 @@ import { workerData } from 'node:worker_threads';
 
 const POLL_MS = 200;
 
-// The thread beside an evaluation: an evaluation that never ends cannot hear that the service is gone, and would run for ever.
+// A thread of its own, because an evaluation can block the main thread for ever: the runner would then not notice that
+// the service has died, and would outlive it. `workerData` is the process id of the service.
 setInterval(() => {
   if (process.ppid !== Number(workerData)) process.kill(process.pid, 'SIGKILL');
 }, POLL_MS);

@@ -1,7 +1,7 @@
 import { makeLog } from 'platform/core/log.ts';
 import { startRunnerPool } from '../../../src/runtimes/expression/runner-pool.ts';
 
-// A process whose runner is in an endless evaluation: says so, and waits to be killed.
+// A process whose runner is in an endless evaluation: it prints "running" and waits to be killed.
 const pool = startRunnerPool({ size: 1, queueLimit: 1, recycleAfter: 10, log: makeLog('agents', 'silent') });
 const limits = { wallMs: 300_000, maxSteps: Number.MAX_SAFE_INTEGER, memoryMb: 64, outputBytes: 1_000 };
 const evaluate = (source: string) =>
@@ -11,7 +11,7 @@ const evaluate = (source: string) =>
     limits,
     organizationId: 'one',
     signal: new AbortController().signal,
-    begun: () => undefined,
+    onStart: () => undefined,
   });
 await evaluate('1');
 void evaluate('($f := function($n) { $f($n + 1) }; $f(0))');

@@ -8,8 +8,8 @@ const LIMITS: ExpressionLimits = { wallMs: 10_000, maxSteps: 1_000_000, outputBy
 const evaluate = (source: string, args: unknown = {}, limits: Partial<ExpressionLimits> = {}) =>
   evaluateExpression(source, JSON.stringify(args), { ...LIMITS, ...limits }, () => undefined);
 
-describe('the check of an expression', () => {
-  it('accepts what can be evaluated', () => {
+describe('checkExpression', () => {
+  it('accepts sources that can be evaluated', () => {
     for (const source of [
       '{ "total": $sum(items.(price * quantity)) }',
       '$match(a, /(\\w+)\\s/i)',
@@ -21,16 +21,16 @@ describe('the check of an expression', () => {
 
   it.each([
     ['that does not parse', '{ "a": ', '^Expected "}" before end of expression'],
-    ['nested without end', '('.repeat(30_000), 'nested too deeply'],
+    ['nested too deeply', '('.repeat(30_000), 'nested too deeply'],
     ['with a pattern that looks ahead', '$match(a, /(?=a)b/)', 'linear time'],
     ['with a pattern that refers back', 'a[$match(b, /(a)\\1/)].c', 'linear time'],
     ['of over 65,536 characters', 'x'.repeat(65_537), 'at most 65536 characters'],
-  ])('refuses a source %s, with one sentence', (_what, source, message) => {
+  ])('rejects a source %s, with one sentence', (_what, source, message) => {
     expect(checkExpression(source)).toEqual([{ path: '', message: expect.stringMatching(message) }]);
   });
 });
 
-describe('an evaluation', () => {
+describe('evaluateExpression', () => {
   it.each<[string, unknown, string]>([
     [
       '{ "t": $sum(items.(p * q)) }',
@@ -49,7 +49,7 @@ describe('an evaluation', () => {
     ['$split("a1b22c", /[0-9]+/)', {}, '["a","b","c"]'],
     ['$contains("ABC", /^b$/im) or $contains("ABC", /b/i)', {}, 'true'],
     ['[$pad("x", 3), $pad("x", -3, "#"), $pad("xyz", 2), $pad("😀", 3, "ab")]', {}, '["x  ","##x","xyz","😀ab"]'],
-  ])('of %s gives JSON text', async (source, args, outputText) => {
+  ])('evaluates %s to JSON text', async (source, args, outputText) => {
     expect(await evaluate(source, args)).toEqual({ outcome: 'succeeded', outputText, steps: expect.any(Number) });
   });
 
@@ -60,7 +60,7 @@ describe('an evaluation', () => {
   });
 
   it.each([
-    ['an error that its author raised', '$error("no such customer")', /^no such customer$/],
+    ['an error raised by its author', '$error("no such customer")', /^no such customer$/],
     ['an assertion that does not hold', '$assert(1 = 2, "not equal")', /^not equal$/],
     [
       'a type error',
@@ -74,31 +74,39 @@ describe('an evaluation', () => {
     ['a pattern that needs back-tracking', '$match("aab", /(?=a)b/)', /linear time/],
     ['a pattern that matches nothing', '$match("aaa", /x*/)', /zero length/],
     ['$eval', '$eval("1")', /\$eval is not available/],
-    ['recursion without end', '($f := function($n) { 1 + $f($n) }; $f(0))', /Stack overflow/],
+    ['endless recursion', '($f := function($n) { 1 + $f($n) }; $f(0))', /Stack overflow/],
     ['a sequence without bounds', '[1..10000000]', /maximum sequence length/],
-    ['arrays that double', '$reduce([1..40], function($x, $y) { $append($x, $x) }, [1])', /maximum sequence length/],
-    ['padding without bounds', '$length($pad("x", 500000000))', /\$pad makes at most/],
-    ['texts that double', '$length($reduce([1..40], function($x, $y) { $x & $x }, "xxxxxxxx"))', /too much at once/],
     [
-      'an output that is small until it is written',
+      'arrays that grow by doubling',
+      '$reduce([1..40], function($x, $y) { $append($x, $x) }, [1])',
+      /maximum sequence length/,
+    ],
+    ['padding without bounds', '$length($pad("x", 500000000))', /\$pad makes at most/],
+    [
+      'texts that grow by doubling',
+      '$length($reduce([1..40], function($x, $y) { $x & $x }, "xxxxxxxx"))',
+      /exceeds a limit of the runtime/,
+    ],
+    [
+      'an output that is small in memory and huge as text',
       '$reduce([1..60], function($x, $y) { { "a": $x, "b": $x } }, 1)',
       /larger than 10000 bytes/,
     ],
     ['an output of too many levels', '$reduce([1..100], function($x, $y) { { "a": $x } }, 1)', /more than 64 levels/],
-  ])('that ends with %s has failed, and says so without a stack', async (_what, source, message) => {
+  ])('fails at %s, with a message without a stack trace', async (_what, source, message) => {
     const result = await evaluate(source);
     expect(result).toEqual({ outcome: 'failed', message: expect.stringMatching(message), steps: expect.any(Number) });
     expect(JSON.stringify(result)).not.toMatch(/jsonata\.js|at \w+ \(/);
   });
 
-  it('of a pattern that hangs a back-tracking engine ends', async () => {
+  it('evaluates a pattern that would hang a back-tracking matcher', async () => {
     expect(await evaluate(`$contains("${'a'.repeat(5_000)}!", /^(a+)+$/)`)).toMatchObject({
       outcome: 'succeeded',
       outputText: 'false',
     });
   });
 
-  it('ends at its limit of steps exactly', async () => {
+  it('fails at exactly its limit of steps', async () => {
     const { steps } = await evaluate('$sum([1..100].($ * 2))');
     expect(await evaluate('$sum([1..100].($ * 2))', {}, { maxSteps: steps })).toMatchObject({
       outcome: 'succeeded',
@@ -111,7 +119,7 @@ describe('an evaluation', () => {
     });
   });
 
-  it('ends at its limit of output exactly, in bytes', async () => {
+  it('fails at exactly its limit of output, in bytes', async () => {
     expect(await evaluate('"é€"', {}, { outputBytes: 7 })).toMatchObject({ outcome: 'succeeded' });
     expect(await evaluate('"é€"', {}, { outputBytes: 6 })).toMatchObject({
       outcome: 'failed',
@@ -119,7 +127,7 @@ describe('an evaluation', () => {
     });
   });
 
-  it('ends at its limit of time, and says its steps as it goes', async () => {
+  it('times out at its limit of time, and reports its steps meanwhile', async () => {
     const seen: number[] = [];
     const result = await evaluateExpression(
       '($f := function($n) { $f($n + 1) }; $f(0))',
@@ -132,7 +140,7 @@ describe('an evaluation', () => {
     expect(seen.length).toBeGreaterThan(0);
   });
 
-  it('reaches no prototype and no global', async () => {
+  it('cannot reach prototypes or globals', async () => {
     for (const source of [
       '$constructor',
       '$lookup($, "__proto__")',

@@ -12,7 +12,7 @@ import { cpuTicks, environmentOf, folderOf, isRunning, runnersOf, until } from '
 
 const LIMITS: RunLimits = { wallMs: 60_000, maxSteps: 1e12, memoryMb: 64, outputBytes: 1_000_000 };
 const ENDLESS = '($f := function($n) { $f($n + 1) }; $f(0))';
-/** Quadratic inside one built-in function, where JSONata looks at no limit. */
+/** Takes quadratic time inside one built-in function, where JSONata checks no limit. */
 const HANGING = '$count($distinct([1..99999]))';
 const GREEDY = '[1..50000].{ "a": [1..200] }';
 const SUCCEEDED = { outcome: 'succeeded', outputText: '2', steps: 3, messages: [] };
@@ -27,7 +27,7 @@ interface Run {
   limits?: Partial<RunLimits>;
   organizationId?: string;
   signal?: AbortSignal;
-  begun?: () => void;
+  onStart?: () => void;
 }
 const evaluate = (
   source: string,
@@ -36,7 +36,7 @@ const evaluate = (
     limits = {},
     organizationId = 'one',
     signal = new AbortController().signal,
-    begun = () => undefined,
+    onStart = () => undefined,
   }: Run = {},
 ): Promise<EvaluationResult> =>
   pool.evaluate({
@@ -45,11 +45,14 @@ const evaluate = (
     limits: { ...LIMITS, ...limits },
     organizationId,
     signal,
-    begun,
+    onStart,
   });
 const runners = () => runnersOf(process.pid);
 
-/** The runner of a run that really computes; one that has run before, as what a start takes counts, too. */
+/**
+ * Waits until the runner computes, and resolves to its process id. The runner must have run before, because processor
+ * time of its start counts as well.
+ */
 async function computing(): Promise<number> {
   await until(() => runners().length > 0);
   const [pid] = runners() as [number];
@@ -59,7 +62,7 @@ async function computing(): Promise<number> {
 }
 
 describe('a runner', () => {
-  it('starts when a run needs it, and serves the next run, too', async () => {
+  it('starts when a run needs it, and serves the next run', async () => {
     startPool({ size: 2 });
     expect(runners()).toEqual([]);
     expect(await evaluate('1 + 1')).toEqual(SUCCEEDED);
@@ -69,7 +72,7 @@ describe('a runner', () => {
     expect(runners()).toEqual(first);
   });
 
-  it('has no environment and an empty folder that goes with the pool', async () => {
+  it('has no environment, and an empty folder that is removed with the pool', async () => {
     startPool();
     await evaluate('1');
     const [pid] = runners() as [number];
@@ -80,7 +83,7 @@ describe('a runner', () => {
     expect([isRunning(pid), existsSync(folder)]).toEqual([false, false]);
   });
 
-  it('is replaced after its share of runs', async () => {
+  it('is replaced after the configured number of runs', async () => {
     startPool({ recycleAfter: 2 });
     const seen: number[] = [];
     for (let run = 0; run < 4; run++) {
@@ -90,14 +93,14 @@ describe('a runner', () => {
     expect(seen[0]).toBe(seen[1]);
   });
 
-  it('is replaced by one with the memory that a run may take', async () => {
+  it('is replaced when a run has another memory limit', async () => {
     startPool();
     for (const memoryMb of [64, 16, 512, 64])
       expect(await evaluate('1 + 1', { limits: { memoryMb } })).toEqual(SUCCEEDED);
     await until(() => runners().length === 1);
   });
 
-  it('dies with its parent, also in an endless evaluation', async () => {
+  it('dies with its parent, also during an endless evaluation', async () => {
     startPool();
     const parent = spawn(process.execPath, [join(import.meta.dirname, 'endless-parent.ts')], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -111,13 +114,13 @@ describe('a runner', () => {
   });
 });
 
-describe('a run that must be stopped', () => {
-  it('for its time inside one built-in function has timed out', async () => {
+describe('a run that is stopped', () => {
+  it('at its time limit inside one built-in function has timed out', async () => {
     startPool();
     expect(await evaluate(HANGING, { limits: { wallMs: 300 } })).toEqual({ outcome: 'timed_out', steps: 0 });
   });
 
-  it('for its time between steps has timed out, with its steps, and costs no runner', async () => {
+  it('at its time limit between steps has timed out, with its steps, and its runner stays', async () => {
     startPool();
     const attempt = async () => {
       await evaluate('1');
@@ -128,14 +131,14 @@ describe('a run that must be stopped', () => {
       await evaluate('1');
       return { before, after: runners(), steps: (result as { steps: number }).steps };
     };
-    // a runner that is not heard in time is ended; on a machine that stalls that may happen once, not three times in a row
+    // A runner that does not report in time is killed. A machine that stalls may cause that once, not three times.
     let seen = await attempt();
     for (let left = 2; left > 0 && seen.after.join() !== seen.before.join(); left--) seen = await attempt();
     expect(seen.after).toEqual(seen.before);
     expect(seen.steps).toBeGreaterThan(1_000);
   });
 
-  it('for its memory has failed', async () => {
+  it('at its memory limit has failed', async () => {
     startPool();
     expect(await evaluate(GREEDY, { limits: { memoryMb: 16 } })).toEqual({
       outcome: 'failed',
@@ -145,7 +148,7 @@ describe('a run that must be stopped', () => {
     });
   });
 
-  it('for its steps or output has failed', async () => {
+  it('at its limit of steps or output has failed', async () => {
     startPool();
     expect(await evaluate(ENDLESS, { limits: { maxSteps: 1_000 } })).toEqual({
       outcome: 'failed',
@@ -159,7 +162,7 @@ describe('a run that must be stopped', () => {
     });
   });
 
-  it('because its caller left is cancelled, with the steps that are known', async () => {
+  it('because its caller disconnected is cancelled, with the steps last reported', async () => {
     startPool();
     await evaluate('1');
     const caller = new AbortController();
@@ -173,7 +176,7 @@ describe('a run that must be stopped', () => {
     await until(() => !isRunning(pid));
   });
 
-  it('because its runner was killed from outside is interrupted', async () => {
+  it('because its runner was killed is interrupted', async () => {
     startPool();
     await evaluate('1');
     const run = evaluate(ENDLESS);
@@ -181,7 +184,7 @@ describe('a run that must be stopped', () => {
     expect(await run).toEqual({ outcome: 'interrupted' });
   });
 
-  it('never begins when its caller left before', async () => {
+  it('is never started when its caller disconnected before', async () => {
     startPool();
     expect(await evaluate('1', { signal: AbortSignal.abort() })).toEqual({ outcome: 'cancelled', steps: 0 });
     expect(runners()).toEqual([]);
@@ -189,7 +192,7 @@ describe('a run that must be stopped', () => {
 });
 
 describe('the pool', () => {
-  it('answers after every kind of death', async () => {
+  it('works on after every way in which a runner can die', async () => {
     startPool();
     const caller = new AbortController();
     const deaths: (() => Promise<unknown>)[] = [
@@ -209,7 +212,7 @@ describe('the pool', () => {
     await until(() => runners().length === 1);
   });
 
-  it('answers a neighbour while a hostile run is going on and while it is being stopped', async () => {
+  it('serves other organizations while a hostile run computes and while it is stopped', async () => {
     startPool({ size: 2 });
     await evaluate('1');
     const caller = new AbortController();
@@ -223,7 +226,7 @@ describe('the pool', () => {
     expect(await hostile).toMatchObject({ outcome: 'cancelled' });
   });
 
-  it('refuses a run when its queue is full, and takes organizations in turn', async () => {
+  it('rejects a run when its queue is full, and serves organizations in turn', async () => {
     startPool({ queueLimit: 4 });
     const caller = new AbortController();
     const first = evaluate(ENDLESS, { signal: caller.signal });
@@ -239,7 +242,7 @@ describe('the pool', () => {
     expect(pool.queued).toBe(0);
   });
 
-  it('forgets a waiting run whose caller leaves', async () => {
+  it('removes a waiting run whose caller disconnects', async () => {
     startPool();
     const [running, waiting] = [new AbortController(), new AbortController()];
     const first = evaluate(ENDLESS, { signal: running.signal });
@@ -253,7 +256,7 @@ describe('the pool', () => {
     expect(await third).toEqual(SUCCEEDED);
   });
 
-  it('interrupts what runs and what waits when it stops, and takes no more', async () => {
+  it('interrupts running and waiting runs when it stops, and accepts no more', async () => {
     startPool();
     const runs = [evaluate(ENDLESS), evaluate('1')];
     await pool.stop();

@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** Process ids of the runners that are children of a process. */
+/** Process ids of the runners that a process started. */
 export const runnersOf = (parent: number): number[] =>
   readdirSync(`/proc/${parent}/task`)
     .flatMap((thread) => textOf(`/proc/${parent}/task/${thread}/children`).split(' ').filter(Boolean).map(Number))
     .filter((pid) => isRunning(pid) && textOf(`/proc/${pid}/cmdline`).includes('runner-child.ts'));
 
-/** False for a process that is gone or only waits to be reaped. */
+/** False for a process that has ended, also when its parent has not collected its exit status yet. */
 export const isRunning = (pid: number): boolean => /^State:\s+[^ZX]/m.test(textOf(`/proc/${pid}/status`));
 
-/** Empty for what is gone by now. */
+/** Empty when the file no longer exists. */
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -18,7 +18,7 @@ function textOf(file: string): string {
   }
 }
 
-/** Hundredths of a second of processor time that a process used. */
+/** Processor time that a process has used, in hundredths of a second. */
 export const cpuTicks = (pid: number): number =>
   Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')[11]);
 

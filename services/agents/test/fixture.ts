@@ -14,9 +14,9 @@ type Client = ServiceClient<typeof AgentsServiceService>;
 export interface Agents {
   service: RunningProgram;
   credits: CreditsDouble;
-  /** Of a process that serves now. */
+  /** Dependencies of the process that was started last. */
   deps(): Deps;
-  /** Calls as the gateway for a server token of the organization. */
+  /** Calls as the gateway, for a server token of the organization. */
   call<M extends keyof Client>(
     method: M,
     request: Parameters<Client[M]>[0],
@@ -25,7 +25,7 @@ export interface Agents {
   /** Calls as the operator. */
   operate<M extends keyof Client>(method: M, request: Parameters<Client[M]>[0]): ReturnType<Client[M]>;
   run(agentName: string, args: unknown, idempotencyKey?: string): ReturnType<Client['runAgent']>;
-  /** Applies and publishes. */
+  /** Applies a definition and publishes it. */
   publish(definition: Record<string, unknown>): Promise<void>;
   /** Events in the outbox of this service, oldest first. */
   events(): Promise<CloudEvent[]>;
@@ -45,10 +45,11 @@ export const definitionOf = (
   ...more,
 });
 
-/** An expression that works until its limits end it. */
+/** An expression that computes until it reaches a limit. */
 export const ENDLESS = '($spin := function($n) { $spin($n + 1) }; $spin(0))';
 
-const QUIET = {
+/** One runner; jobs run once at start and then only when a test asks for it. */
+const SETTINGS = {
   REAPER_INTERVAL_MS: '3600000',
   RETENTION_INTERVAL_MS: '86400000',
   DENIALS_INTERVAL_MS: '3600000',
@@ -56,7 +57,11 @@ const QUIET = {
   RUNNERS: '1',
 };
 
-/** The real service over real gRPC on a store of its own (two replicas of it on shared engines); credits alone is a double. Its relay stands still, so that the outbox can be read. */
+/**
+ * Starts the real service over real gRPC on a store of its own, or two replicas of it on shared engines; only credits
+ * is a test double. The relay cannot publish, so that the outbox can be read.
+ * @param options.credits credits granted to the organization
+ */
 export async function startAgents({
   credits = 1_000,
   env = {},
@@ -73,7 +78,7 @@ export async function startAgents({
         return (deps = { ...(await program.openDeps(start)), credits: double.client });
       },
     },
-    { ...QUIET, ...engines.env, ...env },
+    { ...SETTINGS, ...engines.env, ...env },
     undefined,
     engines.replicas,
   );
@@ -101,7 +106,7 @@ export async function startAgents({
   return agents;
 }
 
-/** Resolves when the condition holds; the test's own time-out ends a vain wait. */
+/** Polls until the condition holds; the time-out of the test ends a wait in vain. */
 export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -7,40 +7,44 @@ import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import { readConfig } from 'platform/core/config.ts';
 import type { RunAgentResponse } from 'proto/agents/v1/agents.ts';
 import { config as declaration } from '../src/config.ts';
-import { agents, agentVersions, openDefinitions } from '../src/definitions/store.ts';
+import { AGENTS, AGENT_VERSIONS, openDefinitions } from '../src/definitions/store.ts';
 import { applyAgent } from '../src/definitions/apply-agent.ts';
 import { publishAgent } from '../src/definitions/publish-agent.ts';
-import { makeVersionLoader } from '../src/definitions/versions.ts';
+import { makeVersionLoader } from '../src/definitions/version-loader.ts';
 import type { Deps } from '../src/deps.ts';
-import { openReleases } from '../src/executions/release.ts';
-import { executionPayloads, executions, openExecutions, runKeys } from '../src/executions/store.ts';
+import { openReleases } from '../src/executions/reservation.ts';
+import { EXECUTION_PAYLOADS, EXECUTIONS, openExecutions, RUN_KEYS } from '../src/executions/store.ts';
 import { runAgent } from '../src/executions/run-agent.ts';
-import { reaper } from '../src/jobs/reaper.ts';
+import { reaperJob } from '../src/jobs/reaper.ts';
 import { startRunnerPool } from '../src/runtimes/expression/runner-pool.ts';
 import { creditsDouble } from './credits-double.ts';
 
-/** Outward effects of a run, in their order. */
-export const STEPS = ['record', 'reserve', 'evaluate', 'finish', 'settle', 'settled'] as const;
-export type Step = (typeof STEPS)[number] | 'beat' | 'extend';
-/** Called around each step; it may throw (the answer is lost) or never resolve (the process is dead). */
+/** The calls by which a run has effects outside its process, in their order. */
+export const STEPS = ['create', 'reserve', 'evaluate', 'finish', 'settle', 'markSettled'] as const;
+export type Step = (typeof STEPS)[number] | 'extendLease' | 'extend';
+/** Called before and after each step. It may throw (the answer is lost) or never resolve (the process is dead). */
 export type Probe = (step: Step, side: 'before' | 'after') => Promise<void> | void;
 
-/** Several processes of the service on one real store and pool, with a clock that tests move. */
-export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 100 } = {}) {
+/**
+ * Simulates processes of the service within the test's process: they share one real store and one runner pool, and a
+ * clock that the test moves. Each has its own probe.
+ * @param options.granted credits granted to the organization
+ */
+export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, granted = 100 } = {}) {
   const folder = temporaryFolder();
   const opened = await openSqliteStore(join(folder.path, 'agents.db'), [
-    agents,
-    agentVersions,
-    executions,
-    executionPayloads,
-    runKeys,
+    AGENTS,
+    AGENT_VERSIONS,
+    EXECUTIONS,
+    EXECUTION_PAYLOADS,
+    RUN_KEYS,
     OUTBOX,
   ]);
   const log = makeLog('agents', 'silent');
   const runners = startRunnerPool({ size: 1, queueLimit: 100, log, recycleAfter: 1_000 });
   const time = { offset: 0 };
   const now = () => Date.now() + time.offset;
-  const account = creditsDouble(credits * 1e6, now);
+  const credits = creditsDouble(granted * 1e6, now);
   const organizationId = newId();
   const config = readConfig(declaration, { RUN_LEASE_MS: String(leaseMs), RESERVATION_TTL_MS: String(ttlMs) });
   const platformStore = { ...opened.platformStore, now: async () => now() };
@@ -77,16 +81,16 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
       instanceId: newId(),
       executions: {
         ...records,
-        record: around('record', records.record),
+        create: around('create', records.create),
         finish: around('finish', records.finish),
-        settled: around('settled', records.settled),
-        beat: around('beat', records.beat),
+        markSettled: around('markSettled', records.markSettled),
+        extendLease: around('extendLease', records.extendLease),
       },
       credits: {
-        ...account.client,
-        reserve: around('reserve', account.client.reserve),
-        settle: around('settle', account.client.settle),
-        extend: around('extend', account.client.extend),
+        ...credits.client,
+        reserve: around('reserve', credits.client.reserve),
+        settle: around('settle', credits.client.settle),
+        extend: around('extend', credits.client.extend),
       },
       runners: { ...runners, queued: 0, evaluate: around('evaluate', (evaluation) => runners.evaluate(evaluation)) },
     };
@@ -95,20 +99,20 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
 
   return {
     organizationId,
-    account: account.account,
+    account: credits.account,
     process,
     healthy,
     advance: (ms: number) => {
       time.offset += ms;
     },
-    sweep: account.sweep,
-    stateOf: account.stateOf,
+    sweep: credits.sweep,
+    stateOf: credits.stateOf,
     run: (deps: Deps, agentName: string, idempotencyKey?: string): Promise<RunAgentResponse> =>
       runAgent(deps, { agentName, args: '{}', idempotencyKey }, context()),
-    reap: (deps = healthy) => reaper(deps).run(new AbortController().signal),
-    records: () => platformStore.find(executions, {}),
-    payloads: () => platformStore.count(executionPayloads, {}),
-    keys: () => platformStore.count(runKeys, {}),
+    reap: (deps = healthy) => reaperJob(deps).run(new AbortController().signal),
+    records: () => platformStore.find(EXECUTIONS, {}),
+    payloads: () => platformStore.count(EXECUTION_PAYLOADS, {}),
+    keys: () => platformStore.count(RUN_KEYS, {}),
     async publish(definition: Record<string, unknown>) {
       await applyAgent(healthy, { definition: JSON.stringify(definition) }, context());
       await publishAgent(healthy, { name: definition.name as string }, context());
@@ -121,17 +125,20 @@ export async function openWorld({ leaseMs = 20_000, ttlMs = 60_000, credits = 10
     },
   };
 }
-export type World = Awaited<ReturnType<typeof openWorld>>;
+export type Simulation = Awaited<ReturnType<typeof simulateProcesses>>;
 
-/** A probe under which the whole process, heartbeats too, stands still from one point on until `thaw`. `frozen` resolves when it got there. */
+/**
+ * A probe that freezes a whole process, heartbeats included, from one point on until `thaw`. `frozen` resolves when the
+ * process has reached that point.
+ */
 export function freezeAt(step: Step, side: 'before' | 'after') {
   const frozen = Promise.withResolvers<void>();
   const thawed = Promise.withResolvers<void>();
-  let stands = false;
+  let isFrozen = false;
   const probe: Probe = async (atStep, atSide) => {
-    stands ||= atStep === step && atSide === side;
-    if (!stands) return;
-    // what it had sent before is done by then
+    isFrozen ||= atStep === step && atSide === side;
+    if (!isFrozen) return;
+    // Calls that the process made before are done by then.
     setImmediate(() => setImmediate(frozen.resolve));
     await thawed.promise;
   };

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from 'platform/core/canonical-json.ts';
+import { ServiceError, invalid, type Violation } from 'platform/core/errors.ts';
+import { compileSchema } from 'platform/json-schema/schema.ts';
+import { checkExpression } from '../runtimes/expression/expression.ts';
+import { priceOf, type Definition } from './rules.ts';
+
+const DEFINITION_BYTES = 262_144;
+
+const credits = { type: 'number', minimum: 0, maximum: 1_000_000 };
+
+/** JSON Schema (2020-12) of a definition document. Unknown members are rejected. */
+const definitionSchema = {
+  type: 'object',
+  required: ['apiVersion', 'kind', 'name', 'runtime'],
+  additionalProperties: false,
+  properties: {
+    apiVersion: { const: 'agents/v1' },
+    kind: { enum: ['FunctionalAgent', 'ConversationalAgent'] },
+    name: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' },
+    displayName: { type: 'string', minLength: 1, maxLength: 100 },
+    description: { type: 'string', maxLength: 4_000 },
+    argumentsSchema: { type: 'object' },
+    outputSchema: { type: 'object' },
+    runtime: {
+      type: 'object',
+      required: ['type', 'language', 'source'],
+      additionalProperties: false,
+      properties: {
+        type: { const: 'expression' },
+        language: { const: 'jsonata' },
+        source: { type: 'string', minLength: 1, maxLength: 65_536 },
+      },
+    },
+    interactiveTools: { type: 'array', maxItems: 100, items: { type: 'string', minLength: 1, maxLength: 100 } },
+    limits: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        wallMs: { type: 'integer', minimum: 100, maximum: 300_000 },
+        maxSteps: { type: 'integer', minimum: 1, maximum: 1_000_000_000 },
+        memoryMb: { type: 'integer', minimum: 16, maximum: 512 },
+        outputBytes: { type: 'integer', minimum: 2, maximum: 524_288 },
+      },
+    },
+    pricing: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        base: credits,
+        max: credits,
+        perUnit: { type: 'object', additionalProperties: false, required: ['steps'], properties: { steps: credits } },
+      },
+      dependentRequired: { perUnit: ['max'] },
+    },
+  },
+} as const;
+const compiledDefinitionSchema = compileSchema(JSON.stringify(definitionSchema));
+
+/**
+ * Checks a definition document completely: its own schema, its prices, the schemas it contains, its expression.
+ * @param text the document as JSON text, at most 256 KiB
+ * @returns the definition, and the SHA-256 of the canonical document in hexadecimal
+ * @throws ServiceError MALFORMED_JSON, INVALID_REQUEST, INVALID_SCHEMA; the paths in its details point into the
+ * document
+ */
+export function parseDefinition(text: string): { definition: Definition; hash: string } {
+  if (Buffer.byteLength(text) > DEFINITION_BYTES)
+    throw invalid('', `A definition has at most ${DEFINITION_BYTES} bytes`);
+  const value = parseJson(text);
+  requireNoViolations(compiledDefinitionSchema.validate(value), 'The definition document is not valid');
+  const definition = value as Definition;
+  // Throws when a price cannot be stored exactly.
+  priceOf(definition);
+  for (const member of ['argumentsSchema', 'outputSchema'] as const) {
+    if (definition[member]) compileSchema(JSON.stringify(definition[member]), { path: `/${member}` });
+  }
+  requireNoViolations(
+    checkExpression(definition.runtime.source).map(({ path, message }) => ({
+      path: `/runtime/source${path}`,
+      message,
+    })),
+    'The expression is not valid',
+  );
+  return { definition, hash: createHash('sha256').update(canonicalJson(value)).digest('hex') };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ServiceError('MALFORMED_JSON', 'The definition is not valid JSON', { cause });
+  }
+}
+
+function requireNoViolations(details: Violation[], message: string): void {
+  if (details.length > 0) throw new ServiceError('INVALID_REQUEST', message, { details });
+}

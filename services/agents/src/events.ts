@@ -1,0 +1,74 @@
+import { codeOf } from 'platform/core/errors.ts';
+import { actorOf, organizationOf } from 'platform/core/principal.ts';
+import { auditOp, outboxOp } from 'platform/events/outbox.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import type { Op } from 'platform/store/store.ts';
+import type { ExecutionRecord } from './executions/store.ts';
+
+const SOURCE = '/agents';
+
+/** The audit entry of a change to an agent, for the batch of the change itself. `time` is ISO-8601 UTC. */
+export const agentAuditEntry = (
+  context: CallContext,
+  action: 'agent.apply' | 'agent.publish' | 'agent.retire',
+  name: string,
+  time: string,
+): Op =>
+  auditOp({
+    source: SOURCE,
+    organizationId: organizationOf(context.principal),
+    action,
+    outcome: 'success',
+    actor: actorOf(context.principal),
+    target: { type: 'agent', id: name },
+    requestId: context.requestId,
+    time,
+  });
+
+/**
+ * The events and the audit entry of a run, for the batch that ends it. A run that never began to evaluate has no
+ * started event. `charge` is in credits.
+ * @param time when the run ended, ISO-8601 UTC
+ */
+export function executionEvents(ended: ExecutionRecord, time: string): Op[] {
+  const { _id, organizationId, sessionId, agent, agentVersion, status, error, actor, requestId } = ended;
+  const common = { id: _id, sessionId, agent, version: agentVersion, actor, requestId };
+  const envelope = {
+    topic: 'agent.execution.v1',
+    source: SOURCE,
+    organizationId,
+    subject: `executions/${_id}`,
+  } as const;
+  const events: Op[] = [];
+  if (ended.startedAt !== null)
+    events.push(
+      outboxOp({
+        ...envelope,
+        type: 'agent.execution.started.v1',
+        sequence: 1,
+        time: ended.startedAt,
+        data: { ...common, status: 'running', charge: null },
+      }),
+    );
+  events.push(
+    outboxOp({
+      ...envelope,
+      type: 'agent.execution.finished.v1',
+      sequence: 2,
+      time,
+      data: { ...common, status, charge: (ended.chargeMicros ?? 0) / 1e6 },
+    }),
+    auditOp({
+      source: SOURCE,
+      organizationId,
+      action: 'agent.run',
+      outcome: error ? 'failure' : 'success',
+      actor,
+      target: { type: 'agent_execution', id: _id },
+      ...(error && { code: codeOf(error.reason) }),
+      requestId,
+      time,
+    }),
+  );
+  return events;
+}
