@@ -4,7 +4,7 @@ import { codeOf, ServiceError } from 'platform/core/errors.ts';
 import { actorOf } from 'platform/core/principal.ts';
 import type { Deps } from './deps.ts';
 
-/** Passes a handler's outcome on; a refusal for the tier's sake is counted for the audit trail. */
+/** Returns the outcome of a handler; an error TIER_LIMIT is also counted as a denial for the audit trail. */
 export async function noted<T>(
   { denials, clock }: Pick<Deps, 'denials' | 'clock'>,
   context: CallContext,

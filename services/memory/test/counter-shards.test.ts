@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { ServiceError } from 'platform/core/errors.ts';
 import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
-import { freeRows, openCounterShards, type CounterShards } from '../src/counter-shards.ts';
+import { shardPool, openCounterShards, type CounterShards } from '../src/counter-shards.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import type { OpenStore } from 'platform/store/store.ts';
@@ -12,7 +12,7 @@ const alive = new AbortController().signal;
 
 describe('a free list of rows', () => {
   it('never gives one row to two works on one organization at once, and uses all of them', async () => {
-    const take = freeRows([3, 4, 5]);
+    const take = shardPool([3, 4, 5]);
     const busy = new Set<number>();
     const used = new Set<number>();
     await Promise.all(
@@ -29,7 +29,7 @@ describe('a free list of rows', () => {
     expect([...used].sort()).toEqual([3, 4, 5]);
   });
   it('lets organizations take the same row at once, and takes a row back from work that fails', async () => {
-    const take = freeRows([0]);
+    const take = shardPool([0]);
     await expect(take('a', alive, async () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     const gate = Promise.withResolvers<void>();
     const held = take('a', alive, () => gate.promise);
@@ -38,7 +38,7 @@ describe('a free list of rows', () => {
     await held;
   });
   it('does nothing for a caller that went away while it waited, and goes on with the next', async () => {
-    const take = freeRows([0]);
+    const take = shardPool([0]);
     const [gate, leaving] = [Promise.withResolvers<void>(), new AbortController()];
     const held = take('a', alive, () => gate.promise);
     const done: string[] = [];
@@ -66,7 +66,7 @@ describe('slots of rows', () => {
     const gate = Promise.withResolvers<void>();
     const seen: number[] = [];
     const all = Array.from({ length: 8 }, () =>
-      counterShards.take('a', alive, async (row) => {
+      counterShards.withShard('a', alive, async (row) => {
         seen.push(row);
         await gate.promise;
       }),

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { isUuid, newId } from 'platform/core/ids.ts';
-import { refusalOf, refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -110,16 +110,19 @@ describe('400', () => {
     ['content', { content: '"a"' }],
     ['content', { content: '{"price":1}{' }],
   ])('names %s: %j', async (member, given) => {
-    expect(await refusedFor(token.createObject({ typeId, ...given }))).toEqual(['INVALID_REQUEST', `/${member}`]);
+    expect(await reasonAndPathOf(token.createObject({ typeId, ...given }))).toEqual(['INVALID_REQUEST', `/${member}`]);
     expect(await token.listObjects()).toEqual({ total: 0, items: [] });
   });
   it('names what is too long', async () => {
     expect(
-      await refusedFor(
+      await reasonAndPathOf(
         token.createObject({ typeId, content: JSON.stringify({ price: 1, text: 'é'.repeat(131_072) }) }),
       ),
     ).toEqual(['INVALID_REQUEST', '/content']);
-    expect(await refusedFor(token.createObject({ typeId, key: 'a'.repeat(513) }))).toEqual(['INVALID_REQUEST', '/key']);
+    expect(await reasonAndPathOf(token.createObject({ typeId, key: 'a'.repeat(513) }))).toEqual([
+      'INVALID_REQUEST',
+      '/key',
+    ]);
   });
   it('names every place that breaks the schema, and shows no value of it', async () => {
     const strict = {
@@ -131,7 +134,7 @@ describe('400', () => {
       required: ['name'],
     };
     const { id } = await token.type({ jsonSchema: JSON.stringify(strict) });
-    const refusal = await refusalOf(
+    const refusal = await errorOf(
       token.createObject({ typeId: id, content: '{"kind":1,"color":2,"size":{"a/b":"x"}}' }),
     );
     expect(refusal.reason).toBe('INVALID_CONTENT');
@@ -163,7 +166,7 @@ describe('403', () => {
     expect(total).toBe(10);
     await small.deleteObject(items[0]!.id);
     await expect(small.createObject({ typeId: types[0]!.id })).resolves.toBeDefined();
-    expect((await refusalOf(small.createObject({ typeId: types[0]!.id }))).reason).toBe('TIER_LIMIT');
+    expect((await errorOf(small.createObject({ typeId: types[0]!.id }))).reason).toBe('TIER_LIMIT');
   });
 });
 
@@ -172,7 +175,7 @@ describe('404', () => {
     const hidden = await token.type({ type: 'hidden', visibility: 'private' });
     const foreign = await memory.organization().type({ type: 'foreign' });
     const user = memory.as(userOf(token.principal.organizationId));
-    const unknown = await refusalOf(user.createObject({ typeId: newId() }));
+    const unknown = await errorOf(user.createObject({ typeId: newId() }));
     expect(unknown.reason).toBe('NOT_FOUND');
     for (const given of [
       { typeId: hidden.id },
@@ -181,7 +184,7 @@ describe('404', () => {
       { type: 'foreign' },
       { type: 'no such' },
     ]) {
-      expect(await refusalOf(user.createObject(given))).toEqual(unknown);
+      expect(await errorOf(user.createObject(given))).toEqual(unknown);
     }
   });
 });
@@ -189,7 +192,7 @@ describe('404', () => {
 describe('409', () => {
   it('gives the id of the object that has the key', async () => {
     const { id } = await token.object({ typeId, key: 'k' });
-    expect(await refusalOf(token.createObject({ typeId, key: 'k' }))).toMatchObject({
+    expect(await errorOf(token.createObject({ typeId, key: 'k' }))).toMatchObject({
       reason: 'ALREADY_EXISTS',
       facts: { id },
     });

@@ -1,5 +1,5 @@
 import { isUuid } from 'platform/core/ids.ts';
-import { refusalOf, refusedFor, SCHEMA, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, reasonAndPathOf, SCHEMA, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -82,13 +82,13 @@ describe('400', () => {
     ['relations', { relations: 'null' }],
     ['relations', { relations: '{}' }],
   ])('names %s: %j', async (member, given) => {
-    expect(await refusedFor(token.createType(given))).toEqual(['INVALID_REQUEST', `/${member}`]);
+    expect(await reasonAndPathOf(token.createType(given))).toEqual(['INVALID_REQUEST', `/${member}`]);
   });
   it('names what is too long', async () => {
     expect(
-      await refusedFor(token.createType({ jsonSchema: JSON.stringify({ description: 'a'.repeat(65_536) }) })),
+      await reasonAndPathOf(token.createType({ jsonSchema: JSON.stringify({ description: 'a'.repeat(65_536) }) })),
     ).toEqual(['INVALID_REQUEST', '/jsonSchema']);
-    expect(await refusedFor(token.createType({ description: 'a'.repeat(2_001) }))).toEqual([
+    expect(await reasonAndPathOf(token.createType({ description: 'a'.repeat(2_001) }))).toEqual([
       'INVALID_REQUEST',
       '/description',
     ]);
@@ -101,7 +101,7 @@ describe('400', () => {
     ['relations', { relations: '[{"name":"owner"}]' }],
     ['visibility', { visibility: 'group' }],
   ])('says that %s is not supported, and keeps nothing', async (member, given) => {
-    expect(await refusedFor(token.createType(given))).toEqual(['NOT_SUPPORTED', `/${member}`]);
+    expect(await reasonAndPathOf(token.createType(given))).toEqual(['NOT_SUPPORTED', `/${member}`]);
     expect(await token.listTypes()).toEqual([]);
   });
   it.each([
@@ -110,7 +110,7 @@ describe('400', () => {
     ['a loop', { $ref: '#' }],
     ['more than 32 levels', JSON.parse(`${'{"not":'.repeat(33)}{}${'}'.repeat(33)}`)],
   ])('refuses an unsound schema: %s', async (_, schema) => {
-    const { reason, details } = await refusalOf(token.createType({ jsonSchema: JSON.stringify(schema) }));
+    const { reason, details } = await errorOf(token.createType({ jsonSchema: JSON.stringify(schema) }));
     expect(reason).toBe('INVALID_SCHEMA');
     expect(details[0]!.path).toMatch(/^\/jsonSchema/);
   });
@@ -139,7 +139,7 @@ describe('403', () => {
     const large = JSON.stringify({ description: 'a'.repeat(30_000) });
     const first = await one.type({ jsonSchema: large });
     await one.type({ jsonSchema: large });
-    expect(await refusalOf(one.createType({ jsonSchema: large }))).toMatchObject({
+    expect(await errorOf(one.createType({ jsonSchema: large }))).toMatchObject({
       reason: 'TIER_LIMIT',
       facts: { limit: 'memory_schema_bytes' },
     });
@@ -152,7 +152,7 @@ describe('403', () => {
 describe('409', () => {
   it('gives the id of the type that has the name, regardless of case', async () => {
     const { id } = await token.type({ type: 'Invoice' });
-    expect(await refusalOf(token.createType({ type: 'iNVOICE' }))).toMatchObject({
+    expect(await errorOf(token.createType({ type: 'iNVOICE' }))).toMatchObject({
       reason: 'ALREADY_EXISTS',
       facts: { id },
     });
@@ -160,7 +160,7 @@ describe('409', () => {
   it('does not give the id of a type that the principal may not see', async () => {
     await token.type({ type: 'Secret', visibility: 'private' });
     const user = memory.as(userOf(token.principal.organizationId));
-    expect(await refusalOf(user.createType({ type: 'secret' }))).toMatchObject({ reason: 'ALREADY_EXISTS', facts: {} });
+    expect(await errorOf(user.createType({ type: 'secret' }))).toMatchObject({ reason: 'ALREADY_EXISTS', facts: {} });
   });
   it('makes one of many that ask for the same name at once', async () => {
     const outcomes = await Promise.all(

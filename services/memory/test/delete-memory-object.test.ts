@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -16,7 +16,7 @@ describe('200', () => {
     const { total } = await token.listObjects({ typeId });
     const { id } = await token.object({ typeId, key: 'gone' });
     expect(await token.deleteObject(id)).toEqual({ success: true, id });
-    expect((await refusalOf(token.getObject(id))).reason).toBe('NOT_FOUND');
+    expect((await errorOf(token.getObject(id))).reason).toBe('NOT_FOUND');
     expect((await token.listObjects({ typeId })).total).toBe(total);
     await expect(token.object({ typeId, key: 'gone' })).resolves.toBeDefined();
   });
@@ -39,7 +39,7 @@ describe('200', () => {
 describe('400', () => {
   it('says that If-Match is not supported', async () => {
     const { id } = await token.object({ typeId });
-    expect(await refusedFor(token.deleteObject(id, '"1"'))).toEqual(['NOT_SUPPORTED', '/If-Match']);
+    expect(await reasonAndPathOf(token.deleteObject(id, '"1"'))).toEqual(['NOT_SUPPORTED', '/If-Match']);
   });
 });
 
@@ -51,10 +51,10 @@ describe('404', () => {
     const other = memory.organization();
     const foreign = await other.object({ typeId: (await other.type()).id });
     const user = memory.as(userOf(token.principal.organizationId));
-    const unknown = await refusalOf(user.deleteObject(newId()));
+    const unknown = await errorOf(user.deleteObject(newId()));
     expect(unknown.reason).toBe('NOT_FOUND');
     for (const given of ['x', id, hidden.id, foreign.id])
-      expect(await refusalOf(user.deleteObject(given))).toEqual(unknown);
+      expect(await errorOf(user.deleteObject(given))).toEqual(unknown);
     expect(await other.getObject(foreign.id)).toEqual(foreign);
   });
 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { CloudEvent, Topic } from 'platform/events/bus.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { isUuid } from 'platform/core/ids.ts';
-import { refusalOf, startMemory, type Memory } from './memory.ts';
+import { errorOf, startMemory, type Memory } from './fixture.ts';
 
 let memory: Memory;
 // denials are counted by the minute, and this one does not end
@@ -43,10 +43,10 @@ it('every change leaves as one change event and one audit entry that name the ac
   const object = await token.object({ typeId: type.id, key: 'k', content: '{"text":"confidential"}' });
   await token.patchObject(object.id, { content: '{"text":"confidential, too"}' });
   await token.patchObject(object.id, { key: 'k' });
-  await refusalOf(token.createObject({ typeId: type.id, key: 'k' }));
+  await errorOf(token.createObject({ typeId: type.id, key: 'k' }));
   await token.deleteObject(object.id);
-  await refusalOf(token.createType());
-  await refusalOf(token.createType());
+  await errorOf(token.createType());
+  await errorOf(token.createType());
   await token.deleteType(type.id);
   expect(await memory.running.runJob('denials')).toEqual({ ran: true, count: 1 });
   await memory.running.runJob('relay');

@@ -28,7 +28,7 @@ import { deleteMemoryType } from '../src/types/delete-memory-type.ts';
 import { TYPES } from '../src/types/store.ts';
 import { updateMemoryType } from '../src/types/update-memory-type.ts';
 import { USAGE } from '../src/usage/store.ts';
-import { refusalOf, refusedFor, SCHEMA } from './memory.ts';
+import { errorOf, reasonAndPathOf, SCHEMA } from './fixture.ts';
 
 // Handlers on the real store, so that a test can stop one of them between its read and its write. Engines differ in the number of rows.
 describe.each([1, 4])('with %i fence rows a type', (rows) => {
@@ -143,7 +143,7 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
     const typeId = await createType();
     expect(
       (
-        await refusalOf(
+        await errorOf(
           create(
             typeId,
             pausedAfter('types', 'byId', () => removeType(typeId)),
@@ -156,7 +156,7 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
   it('a deletion that was paused while an object was created is refused', async () => {
     const typeId = await createType();
     expect(
-      await refusalOf(
+      await errorOf(
         removeType(
           typeId,
           pausedAfter('fences', 'find', () => create(typeId)),
@@ -168,7 +168,7 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
   it('a create that was paused while the schema changed is checked against the new one', async () => {
     const typeId = await createType();
     const change = () => putSchema(typeId, { required: ['name'] });
-    expect(await refusedFor(create(typeId, pausedAfter('types', 'byId', change)))).toEqual([
+    expect(await reasonAndPathOf(create(typeId, pausedAfter('types', 'byId', change)))).toEqual([
       'INVALID_CONTENT',
       '/content/name',
     ]);
@@ -183,15 +183,13 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
       await removeObject(id);
       await putSchema(typeId, {});
     };
-    expect((await refusalOf(patch(id, '{"price":2}', pausedAfter('types', 'byId', meanwhile)))).reason).toBe(
-      'NOT_FOUND',
-    );
+    expect((await errorOf(patch(id, '{"price":2}', pausedAfter('types', 'byId', meanwhile)))).reason).toBe('NOT_FOUND');
     expect(await kept()).toMatchObject({ ...sound, objects: [] });
   });
   it('a change of the schema that was paused while an object was created is refused', async () => {
     const typeId = await createType();
     expect(
-      await refusalOf(
+      await errorOf(
         putSchema(
           typeId,
           {},
@@ -248,7 +246,7 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
         },
       },
     };
-    expect((await refusalOf(create(typeId, restless))).reason).toBe('CONFLICT');
+    expect((await errorOf(create(typeId, restless))).reason).toBe('CONFLICT');
     expect(await kept()).toMatchObject({ ...sound, objects: [] });
   });
 

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -104,6 +104,6 @@ describe('400', () => {
     ['pageSize', { pageSize: -5 }],
     ['pageSize', { pageSize: 101 }],
   ])('names %s: %j', async (parameter, given) => {
-    expect(await refusedFor(token.listObjects(given))).toEqual(['INVALID_REQUEST', `/${parameter}`]);
+    expect(await reasonAndPathOf(token.listObjects(given))).toEqual(['INVALID_REQUEST', `/${parameter}`]);
   });
 });

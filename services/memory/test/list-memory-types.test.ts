@@ -1,4 +1,4 @@
-import { refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -41,6 +41,6 @@ describe('400', () => {
     ['pageSize', { pageSize: -1 }],
     ['pageSize', { pageSize: 101 }],
   ])('names %s: %j', async (parameter, given) => {
-    expect(await refusedFor(token.listTypes(given))).toEqual(['INVALID_REQUEST', `/${parameter}`]);
+    expect(await reasonAndPathOf(token.listTypes(given))).toEqual(['INVALID_REQUEST', `/${parameter}`]);
   });
 });

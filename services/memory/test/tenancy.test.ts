@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, startMemory, type Caller, type Memory } from './memory.ts';
+import { errorOf, startMemory, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let theirs: Caller;
@@ -18,7 +18,7 @@ afterAll(() => memory.stop());
 const outcome = async (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     (answer) => ({ answer }),
-    () => refusalOf(work),
+    () => errorOf(work),
   );
 
 describe('an id of another organization is answered exactly as one that does not exist', () => {
@@ -44,7 +44,7 @@ describe('an id of another organization is answered exactly as one that does not
 it('a name, a key and a list reach nothing of another organization', async () => {
   expect(await mine.listObjects({ type: 'Ledger' })).toEqual({ total: 0, items: [] });
   expect(await mine.listObjects({ key: 'k' })).toEqual({ total: 0, items: [] });
-  expect((await refusalOf(mine.createObject({ type: 'Ledger' }))).reason).toBe('NOT_FOUND');
+  expect((await errorOf(mine.createObject({ type: 'Ledger' }))).reason).toBe('NOT_FOUND');
   expect((await mine.listTypes()).map(({ type }) => type)).toEqual(['Own']);
   const { total, items } = await mine.listObjects();
   expect([total, items.map(({ key }) => key)]).toEqual([1, ['own']]);

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -44,7 +44,7 @@ describe('200', () => {
 describe('400', () => {
   it('is said of a body that names nothing', async () => {
     const { id } = await token.object({ typeId });
-    expect((await refusalOf(token.patchObject(id, {}))).reason).toBe('INVALID_REQUEST');
+    expect((await errorOf(token.patchObject(id, {}))).reason).toBe('INVALID_REQUEST');
   });
   it.each([
     ['id', { id: newId() }],
@@ -57,7 +57,7 @@ describe('400', () => {
     ['content', { content: undefined }],
   ])('names %s: %j', async (member, body) => {
     const before = await token.object({ typeId });
-    expect(await refusedFor(token.patchObject(before.id, { content: '{"price":2}', ...body }))).toEqual([
+    expect(await reasonAndPathOf(token.patchObject(before.id, { content: '{"price":2}', ...body }))).toEqual([
       'INVALID_REQUEST',
       `/${member}`,
     ]);
@@ -65,7 +65,7 @@ describe('400', () => {
   });
   it('names the place that breaks the schema', async () => {
     const before = await token.object({ typeId });
-    expect(await refusedFor(token.patchObject(before.id, { content: '{"price":"x"}' }))).toEqual([
+    expect(await reasonAndPathOf(token.patchObject(before.id, { content: '{"price":"x"}' }))).toEqual([
       'INVALID_CONTENT',
       '/content/price',
     ]);
@@ -73,7 +73,7 @@ describe('400', () => {
   });
   it('says that If-Match is not supported', async () => {
     const { id } = await token.object({ typeId });
-    expect(await refusedFor(token.patchObject(id, { content: '{"price":2}', ifMatch: '*' }))).toEqual([
+    expect(await reasonAndPathOf(token.patchObject(id, { content: '{"price":2}', ifMatch: '*' }))).toEqual([
       'NOT_SUPPORTED',
       '/If-Match',
     ]);
@@ -87,9 +87,9 @@ describe('404', () => {
     const foreign = await other.object({ typeId: (await other.type()).id });
     const user = memory.as(userOf(token.principal.organizationId));
     const body = { content: '{"price":2}' };
-    const unknown = await refusalOf(user.patchObject(newId(), body));
+    const unknown = await errorOf(user.patchObject(newId(), body));
     expect(unknown.reason).toBe('NOT_FOUND');
-    for (const id of ['x', hidden.id, foreign.id]) expect(await refusalOf(user.patchObject(id, body))).toEqual(unknown);
+    for (const id of ['x', hidden.id, foreign.id]) expect(await errorOf(user.patchObject(id, body))).toEqual(unknown);
     expect(await token.getObject(hidden.id)).toEqual(hidden);
     expect(await other.getObject(foreign.id)).toEqual(foreign);
   });

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, refusedFor, SCHEMA, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, reasonAndPathOf, SCHEMA, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -79,7 +79,7 @@ describe('200', () => {
   it('checks new objects by a changed schema', async () => {
     const { id } = await token.type();
     await token.putType(id, { jsonSchema: '{"required":["name"]}' });
-    expect(await refusedFor(token.createObject({ typeId: id }))).toEqual(['INVALID_CONTENT', '/content/name']);
+    expect(await reasonAndPathOf(token.createObject({ typeId: id }))).toEqual(['INVALID_CONTENT', '/content/name']);
     expect(await token.object({ typeId: id, content: '{"name":1}' })).toMatchObject({ schemaVersion: 2 });
   });
   it('lets 30 writers at once all through', async () => {
@@ -94,7 +94,7 @@ describe('200', () => {
 describe('400', () => {
   it('is said of a body that names nothing', async () => {
     const { id } = await token.type();
-    expect((await refusalOf(token.putType(id, {}))).reason).toBe('INVALID_REQUEST');
+    expect((await errorOf(token.putType(id, {}))).reason).toBe('INVALID_REQUEST');
   });
   it.each([
     ['id', { id: newId() }],
@@ -106,7 +106,7 @@ describe('400', () => {
     ['relations', { relations: 'null' }],
   ])('names %s: %j', async (member, body) => {
     const before = await token.type();
-    expect(await refusedFor(token.putType(before.id, body))).toEqual(['INVALID_REQUEST', `/${member}`]);
+    expect(await reasonAndPathOf(token.putType(before.id, body))).toEqual(['INVALID_REQUEST', `/${member}`]);
     expect(await token.getType(before.id)).toEqual(before);
   });
   it.each([
@@ -118,11 +118,11 @@ describe('400', () => {
     ['/If-Match', { displayName: 'x', ifMatch: '"1"' }],
   ])('says that %s is not supported', async (path, body) => {
     const { id } = await token.type();
-    expect(await refusedFor(token.putType(id, body))).toEqual(['NOT_SUPPORTED', path]);
+    expect(await reasonAndPathOf(token.putType(id, body))).toEqual(['NOT_SUPPORTED', path]);
   });
   it('refuses an unsound schema', async () => {
     const { id } = await token.type();
-    expect((await refusalOf(token.putType(id, { jsonSchema: '{"type":1}' }))).reason).toBe('INVALID_SCHEMA');
+    expect((await errorOf(token.putType(id, { jsonSchema: '{"type":1}' }))).reason).toBe('INVALID_SCHEMA');
   });
 });
 
@@ -131,10 +131,10 @@ describe('404', () => {
     const hidden = await token.type({ visibility: 'private' });
     const foreign = await memory.organization().type();
     const user = memory.as(userOf(token.principal.organizationId));
-    const unknown = await refusalOf(user.putType(newId(), { displayName: 'x' }));
+    const unknown = await errorOf(user.putType(newId(), { displayName: 'x' }));
     expect(unknown.reason).toBe('NOT_FOUND');
     for (const id of ['x', hidden.id, foreign.id])
-      expect(await refusalOf(user.putType(id, { displayName: 'x' }))).toEqual(unknown);
+      expect(await errorOf(user.putType(id, { displayName: 'x' }))).toEqual(unknown);
     expect(await token.getType(hidden.id)).toEqual(hidden);
   });
 });
@@ -143,7 +143,7 @@ describe('409', () => {
   it('gives the id of the type that has the name', async () => {
     const taken = await token.type({ type: 'Taken' });
     const { id } = await token.type();
-    expect(await refusalOf(token.putType(id, { type: 'TAKEN' }))).toMatchObject({
+    expect(await errorOf(token.putType(id, { type: 'TAKEN' }))).toMatchObject({
       reason: 'ALREADY_EXISTS',
       facts: { id: taken.id },
     });
@@ -152,7 +152,7 @@ describe('409', () => {
     const { id } = await token.type();
     const one = await token.object({ typeId: id });
     await token.object({ typeId: id });
-    expect(await refusalOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({
+    expect(await errorOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({
       reason: 'SCHEMA_IN_USE',
       facts: { count: 2 },
     });
@@ -161,6 +161,6 @@ describe('409', () => {
       displayName: 'x',
     });
     await token.deleteObject(one.id);
-    expect(await refusalOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({ facts: { count: 1 } });
+    expect(await errorOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({ facts: { count: 1 } });
   });
 });

@@ -2,7 +2,7 @@ import { relayJob } from 'platform/events/relay.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
 import type { Deps } from '../deps.ts';
 
-/** Takes change events and audit entries from the outbox to the event log. */
+/** Publishes change events and audit entries from the outbox to the event log. */
 export const relay = ({
   platformStore,
   bus,

@@ -23,7 +23,7 @@ export const userOf = (organizationId: string, given: Partial<Principal> = {}): 
   principalWith({ kind: 'USER', organizationId, subject: newId(), name: 'Ada', tier: 'enterprise', ...given });
 
 /** The refusal of a call that must not succeed. */
-export async function refusalOf(
+export async function errorOf(
   work: Promise<unknown>,
 ): Promise<Pick<ServiceError, 'reason' | 'message' | 'facts' | 'details'>> {
   const error: unknown = await work.then(
@@ -35,8 +35,8 @@ export async function refusalOf(
   return { reason, message, facts, details };
 }
 /** Reason of the refusal and the first path that it names. */
-export async function refusedFor(work: Promise<unknown>): Promise<[reason: string, path: string | undefined]> {
-  const { reason, details } = await refusalOf(work);
+export async function reasonAndPathOf(work: Promise<unknown>): Promise<[reason: string, path: string | undefined]> {
+  const { reason, details } = await errorOf(work);
   return [reason, details[0]?.path];
 }
 
