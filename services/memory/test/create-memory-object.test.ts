@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 
 describe('201', () => {
-  it('answers the whole object and where it is', async () => {
+  it('answers the whole object and its location', async () => {
     const { memoryObject, outcome, location } = await token.createObject({
       typeId,
       key: 'sku-1',
@@ -49,21 +49,21 @@ describe('201', () => {
     ['one character', 'a'],
     ['512 characters', '👍'.repeat(512)],
     ['a space', ' '],
-    ['odd ones', 'it\'s /odd?%_*"\\'],
-  ])('takes a key of %s', async (_, key) => {
+    ['punctuation', 'it\'s /odd?%_*"\\'],
+  ])('accepts a key of %s', async (_, key) => {
     const { id } = await token.object({ typeId, key });
     expect((await token.listObjects({ key })).items).toMatchObject([{ id, key }]);
   });
-  it('takes one key in two types', async () => {
+  it('accepts the same key in two types', async () => {
     const other = await token.type();
     await token.object({ typeId, key: 'same' });
     await expect(token.object({ typeId: other.id, key: 'same' })).resolves.toBeDefined();
   });
-  it('lets a user work on what the organization sees', async () => {
+  it('lets a user create objects of a type with visibility organization', async () => {
     const user = memory.as(userOf(token.principal.organizationId));
     expect(await user.object({ typeId })).toMatchObject({ typeId });
   });
-  it('gives every legal content back as it came, in replies, reads and lists', async () => {
+  it('returns the text of every content unchanged, in replies, reads and lists', async () => {
     const anything = await token.type({ jsonSchema: '{}' });
     const names = fc.oneof(
       fc.string({ unit: 'binary' }),
@@ -113,7 +113,7 @@ describe('400', () => {
     expect(await reasonAndPathOf(token.createObject({ typeId, ...given }))).toEqual(['INVALID_REQUEST', `/${member}`]);
     expect(await token.listObjects()).toEqual({ total: 0, items: [] });
   });
-  it('names what is too long', async () => {
+  it('names the member that is too long', async () => {
     expect(
       await reasonAndPathOf(
         token.createObject({ typeId, content: JSON.stringify({ price: 1, text: 'é'.repeat(131_072) }) }),
@@ -124,7 +124,7 @@ describe('400', () => {
       '/key',
     ]);
   });
-  it('names every place that breaks the schema, and shows no value of it', async () => {
+  it('names every violation of the schema by its path, and shows no value of the schema', async () => {
     const strict = {
       properties: {
         kind: { const: 'top-secret-1' },
@@ -134,22 +134,20 @@ describe('400', () => {
       required: ['name'],
     };
     const { id } = await token.type({ jsonSchema: JSON.stringify(strict) });
-    const refusal = await errorOf(
-      token.createObject({ typeId: id, content: '{"kind":1,"color":2,"size":{"a/b":"x"}}' }),
-    );
-    expect(refusal.reason).toBe('INVALID_CONTENT');
-    expect(refusal.details.map(({ path }) => path).toSorted()).toEqual([
+    const error = await errorOf(token.createObject({ typeId: id, content: '{"kind":1,"color":2,"size":{"a/b":"x"}}' }));
+    expect(error.reason).toBe('INVALID_CONTENT');
+    expect(error.details.map(({ path }) => path).toSorted()).toEqual([
       '/content/color',
       '/content/kind',
       '/content/name',
       '/content/size/a~1b',
     ]);
-    expect(JSON.stringify(refusal)).not.toContain('top-secret');
+    expect(JSON.stringify(error)).not.toContain('top-secret');
   });
 });
 
 describe('403', () => {
-  it('stops at the cap of the tier, also when all come at once, and goes on when there is room again', async () => {
+  it('never exceeds the tier limit, even with concurrent requests; a deletion makes room', async () => {
     const small = memory.organization({ limits: { memory_objects: 10 } });
     const types = [await small.type(), await small.type()];
     const outcomes = await Promise.all(
@@ -198,7 +196,7 @@ describe('409', () => {
     });
     expect((await token.listObjects()).total).toBe(1);
   });
-  it('makes one of many that ask for the same key at once', async () => {
+  it('creates one object when many requests with the same key arrive at once', async () => {
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, () =>
         token.createObject({ typeId, key: 'k' }).then(

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 
 describe('201', () => {
-  it('answers the whole type with its defaults and where it is', async () => {
+  it('answers the whole type with its defaults, and its location', async () => {
     const { memoryType, outcome, location } = await token.createType({
       type: 'Invoice',
       jsonSchema: JSON.stringify(SCHEMA),
@@ -37,7 +37,7 @@ describe('201', () => {
       state: 'active',
     });
   });
-  it('keeps what is given, over a restart, and the schema to the letter', async () => {
+  it('stores every field, and the text of the schema unchanged, across a restart', async () => {
     const given = {
       type: 'a.b_c-1',
       displayName: 'Ünïcode 👩‍🔬'.replaceAll('\u200d', ''),
@@ -49,12 +49,12 @@ describe('201', () => {
     await memory.restart();
     expect(await token.getType(id)).toMatchObject({ id, ...given });
   });
-  it('takes the members of later versions at their defaults', async () => {
+  it('accepts unsupported members at their defaults', async () => {
     expect(
       await token.type({ idSchema: 'null', embeddingSchema: ' null ', groupNames: [], relations: '[ ]' }),
     ).toMatchObject({ groupNames: [], relations: '[]' });
   });
-  it('gives two organizations the same name', async () => {
+  it('accepts the same name in two organizations', async () => {
     await token.type({ type: 'Note' });
     await expect(memory.organization().type({ type: 'Note' })).resolves.toMatchObject({ type: 'Note' });
   });
@@ -84,7 +84,7 @@ describe('400', () => {
   ])('names %s: %j', async (member, given) => {
     expect(await reasonAndPathOf(token.createType(given))).toEqual(['INVALID_REQUEST', `/${member}`]);
   });
-  it('names what is too long', async () => {
+  it('names the member that is too long', async () => {
     expect(
       await reasonAndPathOf(token.createType({ jsonSchema: JSON.stringify({ description: 'a'.repeat(65_536) }) })),
     ).toEqual(['INVALID_REQUEST', '/jsonSchema']);
@@ -100,16 +100,16 @@ describe('400', () => {
     ['groupNames', { groupNames: ['sales'] }],
     ['relations', { relations: '[{"name":"owner"}]' }],
     ['visibility', { visibility: 'group' }],
-  ])('says that %s is not supported, and keeps nothing', async (member, given) => {
+  ])('answers that %s is not supported, and stores nothing', async (member, given) => {
     expect(await reasonAndPathOf(token.createType(given))).toEqual(['NOT_SUPPORTED', `/${member}`]);
     expect(await token.listTypes()).toEqual([]);
   });
   it.each([
     ['a wrong keyword', { type: 'nonsense' }],
-    ['a foreign reference', { $ref: 'https://example.org/x' }],
-    ['a loop', { $ref: '#' }],
+    ['a reference to another document', { $ref: 'https://example.org/x' }],
+    ['a circular reference', { $ref: '#' }],
     ['more than 32 levels', JSON.parse(`${'{"not":'.repeat(33)}{}${'}'.repeat(33)}`)],
-  ])('refuses an unsound schema: %s', async (_, schema) => {
+  ])('rejects an invalid schema: %s', async (_, schema) => {
     const { reason, details } = await errorOf(token.createType({ jsonSchema: JSON.stringify(schema) }));
     expect(reason).toBe('INVALID_SCHEMA');
     expect(details[0]!.path).toMatch(/^\/jsonSchema/);
@@ -117,7 +117,7 @@ describe('400', () => {
 });
 
 describe('403', () => {
-  it('stops at the cap of the tier, also when all come at once', async () => {
+  it('never exceeds the tier limit, even with concurrent requests', async () => {
     const small = memory.organization({ limits: { memory_types: 5 } });
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, () =>
@@ -133,7 +133,7 @@ describe('403', () => {
     await small.deleteType(first!.id);
     await expect(small.createType()).resolves.toBeDefined();
   });
-  it('stops when the schemas of the organization would hold more than 8 MiB in all', async () => {
+  it('rejects a schema with which all schemas of the organization would exceed their limit of bytes', async () => {
     const bounded = await startMemory({ MEMORY_SCHEMAS_MAX_BYTES: '65536' });
     const one = bounded.organization();
     const large = JSON.stringify({ description: 'a'.repeat(30_000) });
@@ -162,7 +162,7 @@ describe('409', () => {
     const user = memory.as(userOf(token.principal.organizationId));
     expect(await errorOf(user.createType({ type: 'secret' }))).toMatchObject({ reason: 'ALREADY_EXISTS', facts: {} });
   });
-  it('makes one of many that ask for the same name at once', async () => {
+  it('creates one type when many requests with the same name arrive at once', async () => {
     const outcomes = await Promise.all(
       Array.from({ length: 10 }, () =>
         token.createType({ type: 'Same' }).then(
@@ -176,7 +176,7 @@ describe('409', () => {
   });
 });
 
-it('a flood of costly schemas of one organization does not keep others waiting', async () => {
+it('many costly schemas of one organization do not delay other organizations', async () => {
   const neighbour = memory.organization();
   await neighbour.type();
   let answered = 0;

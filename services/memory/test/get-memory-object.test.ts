@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => memory.stop());
 
 describe('200', () => {
-  it('answers the object as it was created, after a restart and by its id in upper case', async () => {
+  it('answers the object as it was created, also after a restart and for its id in upper case', async () => {
     const type = await token.type();
     const object = await token.object({ typeId: type.id });
     await memory.restart();

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => memory.stop());
 
 describe('200', () => {
-  it('answers the type as it was created, also by its id in upper case', async () => {
+  it('answers the type as it was created, also for its id in upper case', async () => {
     const type = await token.type();
     expect(await token.getType(type.id)).toEqual(type);
     expect(await token.getType(type.id.toUpperCase())).toEqual(type);

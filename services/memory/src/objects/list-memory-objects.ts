@@ -46,7 +46,7 @@ export async function listMemoryObjects(
   };
 }
 
-/** All fences of the types whose objects the list may contain; undefined when these are all types of the organization. */
+/** All fences of the types whose objects the list may contain; undefined for every type of the organization. */
 async function fencesOfTypes(
   fences: Fences,
   { typeId, type }: ListMemoryObjectsRequest,

@@ -38,7 +38,7 @@ export interface FenceRecord extends OrganizationDocument {
   /** Number of the counter shard. */
   k: number;
   epoch: number;
-  /** Objects created less objects deleted through this record; may be negative. Only the sum over all `k` has a meaning. */
+  /** Objects created less objects deleted through this record; may be negative. Only the sum has a meaning. */
   count: number;
   /**
    * Rises with every batch that expects the epoch. An update of an object leaves `count` as it is, and an engine may
