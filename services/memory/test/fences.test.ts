@@ -119,7 +119,7 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
       await store.find(organizationId, FENCES, {}),
       await store.find(organizationId, USAGE, {}),
     ];
-    const sum = (rows: { count: number }[]) => rows.reduce((total, { count }) => total + count, 0);
+    const sum = (counts: { count: number }[]) => counts.reduce((total, { count }) => total + count, 0);
     return {
       types,
       objects,
