@@ -77,7 +77,7 @@ export const contextOf = (organizationId: string): CallContext => ({
 
 const PICKS: Record<Rows, (own: CounterShards) => CounterShards> = {
   slots: (own) => own,
-  'at random': (own) => ({ ...own, take: (_, __, work) => work(Math.floor(Math.random() * own.rows)) }),
+  'at random': (own) => ({ ...own, withShard: (_, __, work) => work(Math.floor(Math.random() * own.count)) }),
 };
 
 /** Each writer makes its objects one after the other. */

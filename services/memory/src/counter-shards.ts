@@ -3,113 +3,125 @@ import { acquireLease, keepLease, releaseLease, type Lease } from 'platform/jobs
 import type { Log } from 'platform/core/log.ts';
 import type { OpenStore } from 'platform/store/store.ts';
 
-/** Rows of one process; with fewer processes than slots, no two of them ever write one row. */
-const SLOT_ROWS = 8;
-
 /**
- * The rows over which a contended counter is spread. Two batches that write one row at once abort each other on MongoDB:
- * a wrong row costs an abort, never a wrong count (figures: design/facts/real-engines.md).
+ * A counter that many requests change at once is kept as several documents, its shards, and its value is their sum.
+ * This file decides which shard a batch writes. The choice never affects a value, only speed: on MongoDB two
+ * concurrent transactions that write one document abort each other. So no two batches should write the same shard:
+ * - between processes: the shards are divided into slots of 8, and each process leases a slot for itself;
+ * - within a process: `withShard` gives a shard of the slot to one batch of an organization at a time.
+ * With more processes than slots, some of them share a slot, and their batches may abort and be retried.
  */
 export interface CounterShards {
-  /** How many there are of every counter. */
-  readonly rows: number;
+  /** How many shards every counter has. */
+  readonly count: number;
   /**
-   * Runs work with a row that no other work of this process on this organization has meanwhile.
-   * @throws ServiceError CLIENT_GONE when the signal aborted before there was one: behind an engine that hangs, many wait
+   * Runs `work` with the number of a shard (from 0) that this process uses for no other work of the organization
+   * meanwhile; waits until one is free.
+   * @throws ServiceError CLIENT_GONE when `signal` is aborted by then: many may wait while the engine hangs
    */
-  take<T>(organizationId: string, signal: AbortSignal, work: (row: number) => Promise<T>): Promise<T>;
+  withShard<T>(organizationId: string, signal: AbortSignal, work: (shard: number) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/** Without slots: for an engine that has one row, whose batches wait for each other by themselves. */
-export const singleShard: CounterShards = { rows: 1, take: (_, __, work) => work(0), close: async () => undefined };
+const SLOT_SIZE = 8;
+
+/** For an engine whose batches wait for each other and never abort: one shard, no slots. */
+const singleShard: CounterShards = {
+  count: 1,
+  withShard: (_organizationId, _signal, work) => work(0),
+  close: async () => undefined,
+};
 
 /**
- * Leases a slot of rows to this process; while there is none for it, it shares one and asks again every `leaseMs`.
+ * Leases a slot for this process. While none is free, the process uses one that another process has leased, and tries
+ * again every `leaseMs`.
  * @param owner unique per process
  */
 export async function openCounterShards(
-  { counterShards: rows, platformStore }: Pick<OpenStore, 'counterShards' | 'platformStore'>,
+  { counterShards: count, platformStore }: Pick<OpenStore, 'counterShards' | 'platformStore'>,
   { owner, leaseMs, log }: { owner: string; leaseMs: number; log: Log },
 ): Promise<CounterShards> {
-  if (rows === 1) return singleShard;
-  const slots = Math.ceil(rows / SLOT_ROWS);
-  const shared = Math.floor(Math.random() * slots);
+  if (count === 1) return singleShard;
+  const slots = Math.ceil(count / SLOT_SIZE);
+  let pool = shardPool(shardsOf(Math.floor(Math.random() * slots), count));
   let keeper: ReturnType<typeof keepLease> | undefined;
-  let takeRow = freeRows(slotOf(shared, rows));
   let closed = false;
-  let again: NodeJS.Timeout | undefined;
-  let asking: Promise<void> | undefined;
+  let retryTimer: NodeJS.Timeout | undefined;
+  let attempt: Promise<void> | undefined;
 
-  async function lease(): Promise<boolean> {
+  /** Whether a slot was free. */
+  async function leaseSlot(): Promise<boolean> {
     for (let slot = 0; slot < slots; slot++) {
-      const held = await acquireLease(platformStore, nameOf(slot), owner, leaseMs);
-      if (held === undefined) continue;
-      hold(slot, held);
+      const lease = await acquireLease(platformStore, leaseName(slot), owner, leaseMs);
+      if (lease === undefined) continue;
+      useSlot(slot, lease);
       return true;
     }
     return false;
   }
 
-  function hold(slot: number, held: Lease): void {
-    takeRow = freeRows(slotOf(slot, rows));
-    keeper = keepLease(platformStore, held, leaseMs);
+  function useSlot(slot: number, lease: Lease): void {
+    pool = shardPool(shardsOf(slot, count));
+    keeper = keepLease(platformStore, lease, leaseMs);
     keeper.signal.addEventListener('abort', () => {
       void keeper?.end();
       keeper = undefined;
-      log.warn({ slot }, 'lost the slot of rows; it is used on until another is leased');
-      ask();
+      log.warn({ slot }, 'lost the lease of the slot of counter shards; the slot stays in use until another is leased');
+      tryToLease();
     });
   }
 
-  function ask(): void {
+  function tryToLease(): void {
     if (closed) return;
-    asking = lease()
-      .catch((error: unknown) => log.debug({ error }, 'no slot of rows could be leased'))
-      .then((held) => {
-        if (!held) askLater();
+    attempt = leaseSlot()
+      .catch((error: unknown) => log.debug({ error }, 'could not lease a slot of counter shards'))
+      .then((leased) => {
+        if (!leased) tryLater();
       });
   }
 
-  function askLater(): void {
-    if (!closed) again = setTimeout(ask, leaseMs).unref();
+  function tryLater(): void {
+    if (!closed) retryTimer = setTimeout(tryToLease, leaseMs).unref();
   }
 
-  if (!(await lease())) {
-    log.warn({ slots }, 'every slot of rows is leased by another process; writers may abort each other');
-    askLater();
+  if (!(await leaseSlot())) {
+    log.warn({ slots }, 'other processes lease every slot of counter shards; writes may be aborted and retried');
+    tryLater();
   }
   return {
-    rows,
-    take: (organizationId, signal, work) => takeRow(organizationId, signal, work),
+    count,
+    withShard: (organizationId, signal, work) => pool(organizationId, signal, work),
     async close() {
       closed = true;
-      clearTimeout(again);
-      await asking;
-      const held = await keeper?.end();
-      if (held) await releaseLease(platformStore, held);
+      clearTimeout(retryTimer);
+      await attempt;
+      const lease = await keeper?.end();
+      if (lease) await releaseLease(platformStore, lease);
     },
   };
 }
 
-const nameOf = (slot: number): string => `hot-rows:${slot}`;
-const slotOf = (slot: number, rows: number): number[] =>
-  Array.from({ length: Math.min(SLOT_ROWS, rows - slot * SLOT_ROWS) }, (_, i) => slot * SLOT_ROWS + i);
+/** The stored name of the lease. It must not change: replicas of an older release lease the slots under this name. */
+const leaseName = (slot: number): string => `hot-rows:${slot}`;
 
-/** A free list for each key: whoever finds none of the rows free waits for the next that is given back. */
-export function freeRows(own: readonly number[]): CounterShards['take'] {
-  const keys = new Map<string, { free: number[]; waiting: ((row: number) => void)[] }>();
-  return async (key, signal, work) => {
-    let list = keys.get(key);
-    if (list === undefined) keys.set(key, (list = { free: [...own], waiting: [] }));
-    const row = list.free.shift() ?? (await new Promise<number>((resolve) => list.waiting.push(resolve)));
+const shardsOf = (slot: number, count: number): number[] =>
+  Array.from({ length: Math.min(SLOT_SIZE, count - slot * SLOT_SIZE) }, (_, i) => slot * SLOT_SIZE + i);
+
+/** Gives each shard to one work of an organization at a time. Waiting works are served first come, first served. */
+export function shardPool(shards: readonly number[]): CounterShards['withShard'] {
+  const organizations = new Map<string, { free: number[]; waiting: ((shard: number) => void)[] }>();
+  return async (organizationId, signal, work) => {
+    let pool = organizations.get(organizationId);
+    if (pool === undefined) organizations.set(organizationId, (pool = { free: [...shards], waiting: [] }));
+    const { free, waiting } = pool;
+    const shard = free.shift() ?? (await new Promise<number>((resolve) => waiting.push(resolve)));
     try {
       requireCaller(signal);
-      return await work(row);
+      return await work(shard);
     } finally {
-      const next = list.waiting.shift();
-      if (next) next(row);
-      else if (list.free.push(row) === own.length) keys.delete(key);
+      const next = waiting.shift();
+      if (next) next(shard);
+      else if (free.push(shard) === shards.length) organizations.delete(organizationId);
     }
   };
 }

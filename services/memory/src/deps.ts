@@ -5,19 +5,19 @@ import type { Log } from 'platform/core/log.ts';
 import type { Start } from 'platform/service/program.ts';
 import { openCounterShards, type CounterShards } from './counter-shards.ts';
 import type { Config } from './config.ts';
-import { FENCES, fenceStore, type FenceStore } from './types/fences.ts';
-import { OBJECTS, objectStore, type ObjectStore } from './objects/store.ts';
-import { TYPES, typeStore, type TypeStore } from './types/store.ts';
-import { USAGE, usageStore, type UsageStore } from './usage/store.ts';
+import { FENCES, openFences, type Fences } from './types/fences.ts';
+import { OBJECTS, openMemoryObjects, type MemoryObjects } from './objects/store.ts';
+import { TYPES, openMemoryTypes, type MemoryTypes } from './types/store.ts';
+import { USAGE, openUsage, type Usage } from './usage/store.ts';
 
 export interface Deps {
-  types: TypeStore;
-  objects: ObjectStore;
-  fences: FenceStore;
-  usage: UsageStore;
+  types: MemoryTypes;
+  objects: MemoryObjects;
+  fences: Fences;
+  usage: Usage;
   counterShards: CounterShards;
   mutex: KeyedMutex;
-  /** For what a schema or a content may make long. */
+  /** Runs what may take long: compiling schemas and validating contents. */
   schedule: FairScheduler;
   clock: Clock;
   config: Config;
@@ -25,16 +25,16 @@ export interface Deps {
 }
 
 export async function openDeps({ config, clock, log, instanceId, openStore }: Start<Config>): Promise<Deps> {
-  const { store, platformStore, counterShards: rows } = await openStore([TYPES, OBJECTS, FENCES, USAGE]);
+  const { store, platformStore, counterShards: shardCount } = await openStore([TYPES, OBJECTS, FENCES, USAGE]);
   const counterShards = await openCounterShards(
-    { counterShards: rows, platformStore },
+    { counterShards: shardCount, platformStore },
     { owner: instanceId, leaseMs: config.LEASE_MS, log },
   );
   return {
-    types: typeStore(store, counterShards.rows),
-    objects: objectStore(store),
-    fences: fenceStore(store),
-    usage: usageStore(store, counterShards.rows),
+    types: openMemoryTypes(store, shardCount),
+    objects: openMemoryObjects(store),
+    fences: openFences(store),
+    usage: openUsage(store, shardCount),
     counterShards,
     mutex: keyedMutex(),
     schedule: fairScheduler(),

@@ -5,41 +5,59 @@ import type { Op } from 'platform/store/store.ts';
 
 export const SOURCE = '/memory';
 
-export interface Change {
-  noun: 'type' | 'object';
-  verb: 'create' | 'update' | 'delete';
+/** One change of a memory type or a memory object. `names` goes into the event's data; content never does. */
+export type Change = {
   id: string;
-  /** Rises by one with every change of the same type or object; a deletion has one, too. */
+  /** Revision of the changed record; a deletion counts as one more revision. It is the event's `sequence`. */
   revision: number;
   /** ISO-8601 UTC. */
   time: string;
-  /** What names it besides its id; never content. */
-  names: Record<string, string | number>;
-}
+} & (
+  | {
+      eventType: 'memory.type.created.v1' | 'memory.type.updated.v1' | 'memory.type.deleted.v1';
+      names: { type: string; version: number };
+    }
+  | {
+      eventType: 'memory.object.created.v1' | 'memory.object.updated.v1' | 'memory.object.deleted.v1';
+      names: { typeId: string; type: string; key: string };
+    }
+);
 
-/** The change event and the audit entry of one change, for the batch of the change itself. */
-export function changeOps(context: CallContext, { noun, verb, id, revision, time, names }: Change): Op[] {
+/** For each event type, the collection in its `subject`, and the action and target type of its audit entry. */
+const KINDS: Record<Change['eventType'], { subjects: string; action: string; target: string }> = {
+  'memory.type.created.v1': { subjects: 'types', action: 'memory_type.create', target: 'memory_type' },
+  'memory.type.updated.v1': { subjects: 'types', action: 'memory_type.update', target: 'memory_type' },
+  'memory.type.deleted.v1': { subjects: 'types', action: 'memory_type.delete', target: 'memory_type' },
+  'memory.object.created.v1': { subjects: 'objects', action: 'memory_object.create', target: 'memory_object' },
+  'memory.object.updated.v1': { subjects: 'objects', action: 'memory_object.update', target: 'memory_object' },
+  'memory.object.deleted.v1': { subjects: 'objects', action: 'memory_object.delete', target: 'memory_object' },
+};
+
+/** The outbox inserts for the change event and the audit entry of a change; they belong in the batch of the change. */
+export function changeEvents(context: CallContext, { eventType, id, revision, time, names }: Change): Op[] {
+  const { subjects, action, target } = KINDS[eventType];
   const organizationId = organizationOfCall(context);
   const actor = actorOf(context.principal);
+  const { requestId } = context;
   return [
     outboxOp({
       topic: 'memory.change.v1',
       source: SOURCE,
-      type: `memory.${noun}.${verb}d.v1`,
+      type: eventType,
       organizationId,
-      subject: `${noun}s/${id}`,
+      subject: `${subjects}/${id}`,
       sequence: revision,
       time,
-      data: { id, ...names, revision, actor, requestId: context.requestId },
+      data: { id, ...names, revision, actor, requestId },
     }),
     auditOp({
       source: SOURCE,
       organizationId,
-      action: `memory_${noun}.${verb}`,
+      action,
       outcome: 'success',
       actor,
-      target: { type: `memory_${noun}`, id },
-      requestId: context.requestId,
+      target: { type: target, id },
+      requestId,
       time,
     }),
   ];

@@ -1,27 +1,27 @@
 import { fairQueue } from 'platform/core/fair-queue.ts';
 
-/** How long work may go on before the event loop turns to what came in meanwhile. */
+/** Work runs without a pause for at most this long, plus the length of the last piece. */
 const SLICE_MS = 5;
 
 export type FairScheduler = <T>(organizationId: string, work: () => T) => Promise<T>;
 
 /**
- * Runs synchronous work that may take long. Organizations take turns, and the event loop turns at least once between two
- * long pieces.
+ * Runs synchronous work that may take long, such as compiling a schema. Organizations are served round-robin, and after
+ * every slice of 5 ms the event loop handles what arrived meanwhile.
  */
 export function fairScheduler(nowMs: () => number = () => performance.now()): FairScheduler {
   const waiting = fairQueue<() => void>();
 
-  function drain(): void {
+  function runSlice(): void {
     const until = nowMs() + SLICE_MS;
     do waiting.shift()!();
     while (waiting.length > 0 && nowMs() < until);
-    if (waiting.length > 0) setImmediate(drain);
+    if (waiting.length > 0) setImmediate(runSlice);
   }
 
   return (organizationId, work) =>
     new Promise((resolve, reject) => {
-      if (waiting.length === 0) setImmediate(drain);
+      if (waiting.length === 0) setImmediate(runSlice);
       waiting.push(organizationId, () => void Promise.try(work).then(resolve, reject));
     });
 }

@@ -38,6 +38,6 @@ export const program: Program<typeof config, Deps> = {
   async close(deps) {
     await deps.counterShards
       .close()
-      .catch((error: unknown) => deps.log.warn({ error }, 'could not give back the slot of rows'));
+      .catch((error: unknown) => deps.log.warn({ error }, 'could not release the slot of counter shards'));
   },
 };

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { ServiceError } from 'platform/core/errors.ts';
 import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
-import { freeRows, openCounterShards, type CounterShards } from '../src/counter-shards.ts';
+import { shardPool, openCounterShards, type CounterShards } from '../src/counter-shards.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import type { OpenStore } from 'platform/store/store.ts';
@@ -10,40 +10,42 @@ import type { OpenStore } from 'platform/store/store.ts';
 const log = makeLog('test', 'silent');
 const alive = new AbortController().signal;
 
-describe('a free list of rows', () => {
-  it('never gives one row to two works on one organization at once, and uses all of them', async () => {
-    const take = freeRows([3, 4, 5]);
+describe('shardPool', () => {
+  it('gives no shard to two works of one organization at the same time, and uses every shard', async () => {
+    const withShard = shardPool([3, 4, 5]);
     const busy = new Set<number>();
     const used = new Set<number>();
     await Promise.all(
       Array.from({ length: 50 }, () =>
-        take('a', alive, async (row) => {
-          expect(busy.has(row)).toBe(false);
-          busy.add(row);
-          used.add(row);
+        withShard('a', alive, async (shard) => {
+          expect(busy.has(shard)).toBe(false);
+          busy.add(shard);
+          used.add(shard);
           await new Promise(setImmediate);
-          busy.delete(row);
+          busy.delete(shard);
         }),
       ),
     );
     expect([...used].sort()).toEqual([3, 4, 5]);
   });
-  it('lets organizations take the same row at once, and takes a row back from work that fails', async () => {
-    const take = freeRows([0]);
-    await expect(take('a', alive, async () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  it('gives one shard to two organizations at the same time, and reuses a shard after its work failed', async () => {
+    const withShard = shardPool([0]);
+    await expect(withShard('a', alive, async () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     const gate = Promise.withResolvers<void>();
-    const held = take('a', alive, () => gate.promise);
-    expect(await take('b', alive, async (row) => row)).toBe(0);
+    const held = withShard('a', alive, () => gate.promise);
+    expect(await withShard('b', alive, async (shard) => shard)).toBe(0);
     gate.resolve();
     await held;
   });
-  it('does nothing for a caller that went away while it waited, and goes on with the next', async () => {
-    const take = freeRows([0]);
+  it('does not run a work whose caller left while it waited, and runs the next one', async () => {
+    const withShard = shardPool([0]);
     const [gate, leaving] = [Promise.withResolvers<void>(), new AbortController()];
-    const held = take('a', alive, () => gate.promise);
+    const held = withShard('a', alive, () => gate.promise);
     const done: string[] = [];
-    const gone = take('a', leaving.signal, async () => done.push('gone')).catch((error: ServiceError) => error.reason);
-    const next = take('a', alive, async () => done.push('next'));
+    const gone = withShard('a', leaving.signal, async () => done.push('gone')).catch(
+      (error: ServiceError) => error.reason,
+    );
+    const next = withShard('a', alive, async () => done.push('next'));
     leaving.abort();
     gate.resolve();
     await Promise.all([held, next]);
@@ -52,7 +54,7 @@ describe('a free list of rows', () => {
   });
 });
 
-describe('slots of rows', () => {
+describe('openCounterShards', () => {
   const folder = temporaryFolder();
   let open: OpenStore;
   beforeAll(async () => {
@@ -62,12 +64,12 @@ describe('slots of rows', () => {
     await open.close();
     folder.remove();
   });
-  const rowsOf = async (counterShards: CounterShards): Promise<number[]> => {
+  const shardsUsedBy = async (counterShards: CounterShards): Promise<number[]> => {
     const gate = Promise.withResolvers<void>();
     const seen: number[] = [];
     const all = Array.from({ length: 8 }, () =>
-      counterShards.take('a', alive, async (row) => {
-        seen.push(row);
+      counterShards.withShard('a', alive, async (shard) => {
+        seen.push(shard);
         await gate.promise;
       }),
     );
@@ -75,22 +77,22 @@ describe('slots of rows', () => {
     await Promise.all(all);
     return seen.sort((a, b) => a - b);
   };
-  it('are apart for two processes, shared by a third, and free again when one closes', async () => {
+  it('gives two processes different slots, lets a third share one, and frees a slot on close', async () => {
     const start = (owner: string) => openCounterShards(open, { owner, leaseMs: 60_000, log });
     const [one, two, three] = [await start('one'), await start('two'), await start('three')];
     const low = Array.from({ length: 8 }, (_, i) => i);
-    const high = low.map((row) => row + 8);
-    expect(await rowsOf(one)).toEqual(low);
-    expect(await rowsOf(two)).toEqual(high);
-    expect([low, high]).toContainEqual(await rowsOf(three));
+    const high = low.map((shard) => shard + 8);
+    expect(await shardsUsedBy(one)).toEqual(low);
+    expect(await shardsUsedBy(two)).toEqual(high);
+    expect([low, high]).toContainEqual(await shardsUsedBy(three));
     await two.close();
     const four = await start('four');
-    expect(await rowsOf(four)).toEqual(high);
+    expect(await shardsUsedBy(four)).toEqual(high);
     for (const counterShards of [one, three, four]) await counterShards.close();
   });
 
   const BRIEF_MS = 300;
-  /** Who has a slot, by the leases that have not run out. */
+  /** The owners of the leases that have not expired. */
   const owners = async (): Promise<unknown[]> =>
     (await open.platformStore.find(LEASES, { until: { gt: await open.platformStore.now() } })).map(
       ({ owner }) => owner,
@@ -99,7 +101,7 @@ describe('slots of rows', () => {
     while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
   }
 
-  it('are asked for until there is one, by a process that found none', async () => {
+  it('leases a slot as soon as one is free, in a process that found none at its start', async () => {
     const first = await Promise.all([
       openCounterShards(open, { owner: 'five', leaseMs: 60_000, log }),
       openCounterShards(open, { owner: 'six', leaseMs: 60_000, log }),
@@ -113,7 +115,7 @@ describe('slots of rows', () => {
     await first[1].close();
   });
 
-  it('are leased again after an outage that was longer than the lease', async () => {
+  it('leases a slot again after an outage that was longer than the lease', async () => {
     let failed = 0;
     let down = false;
     const now = async () => {

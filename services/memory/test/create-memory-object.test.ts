@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { isUuid, newId } from 'platform/core/ids.ts';
-import { refusalOf, refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 
 describe('201', () => {
-  it('answers the whole object and where it is', async () => {
+  it('answers the whole object and its location', async () => {
     const { memoryObject, outcome, location } = await token.createObject({
       typeId,
       key: 'sku-1',
@@ -49,21 +49,21 @@ describe('201', () => {
     ['one character', 'a'],
     ['512 characters', '👍'.repeat(512)],
     ['a space', ' '],
-    ['odd ones', 'it\'s /odd?%_*"\\'],
-  ])('takes a key of %s', async (_, key) => {
+    ['punctuation', 'it\'s /odd?%_*"\\'],
+  ])('accepts a key of %s', async (_, key) => {
     const { id } = await token.object({ typeId, key });
     expect((await token.listObjects({ key })).items).toMatchObject([{ id, key }]);
   });
-  it('takes one key in two types', async () => {
+  it('accepts the same key in two types', async () => {
     const other = await token.type();
     await token.object({ typeId, key: 'same' });
     await expect(token.object({ typeId: other.id, key: 'same' })).resolves.toBeDefined();
   });
-  it('lets a user work on what the organization sees', async () => {
+  it('lets a user create objects of a type with visibility organization', async () => {
     const user = memory.as(userOf(token.principal.organizationId));
     expect(await user.object({ typeId })).toMatchObject({ typeId });
   });
-  it('gives every legal content back as it came, in replies, reads and lists', async () => {
+  it('returns the text of every content unchanged, in replies, reads and lists', async () => {
     const anything = await token.type({ jsonSchema: '{}' });
     const names = fc.oneof(
       fc.string({ unit: 'binary' }),
@@ -110,18 +110,21 @@ describe('400', () => {
     ['content', { content: '"a"' }],
     ['content', { content: '{"price":1}{' }],
   ])('names %s: %j', async (member, given) => {
-    expect(await refusedFor(token.createObject({ typeId, ...given }))).toEqual(['INVALID_REQUEST', `/${member}`]);
+    expect(await reasonAndPathOf(token.createObject({ typeId, ...given }))).toEqual(['INVALID_REQUEST', `/${member}`]);
     expect(await token.listObjects()).toEqual({ total: 0, items: [] });
   });
-  it('names what is too long', async () => {
+  it('names the member that is too long', async () => {
     expect(
-      await refusedFor(
+      await reasonAndPathOf(
         token.createObject({ typeId, content: JSON.stringify({ price: 1, text: 'é'.repeat(131_072) }) }),
       ),
     ).toEqual(['INVALID_REQUEST', '/content']);
-    expect(await refusedFor(token.createObject({ typeId, key: 'a'.repeat(513) }))).toEqual(['INVALID_REQUEST', '/key']);
+    expect(await reasonAndPathOf(token.createObject({ typeId, key: 'a'.repeat(513) }))).toEqual([
+      'INVALID_REQUEST',
+      '/key',
+    ]);
   });
-  it('names every place that breaks the schema, and shows no value of it', async () => {
+  it('names every violation of the schema by its path, and shows no value of the schema', async () => {
     const strict = {
       properties: {
         kind: { const: 'top-secret-1' },
@@ -131,22 +134,20 @@ describe('400', () => {
       required: ['name'],
     };
     const { id } = await token.type({ jsonSchema: JSON.stringify(strict) });
-    const refusal = await refusalOf(
-      token.createObject({ typeId: id, content: '{"kind":1,"color":2,"size":{"a/b":"x"}}' }),
-    );
-    expect(refusal.reason).toBe('INVALID_CONTENT');
-    expect(refusal.details.map(({ path }) => path).toSorted()).toEqual([
+    const error = await errorOf(token.createObject({ typeId: id, content: '{"kind":1,"color":2,"size":{"a/b":"x"}}' }));
+    expect(error.reason).toBe('INVALID_CONTENT');
+    expect(error.details.map(({ path }) => path).toSorted()).toEqual([
       '/content/color',
       '/content/kind',
       '/content/name',
       '/content/size/a~1b',
     ]);
-    expect(JSON.stringify(refusal)).not.toContain('top-secret');
+    expect(JSON.stringify(error)).not.toContain('top-secret');
   });
 });
 
 describe('403', () => {
-  it('stops at the cap of the tier, also when all come at once, and goes on when there is room again', async () => {
+  it('never exceeds the tier limit, even with concurrent requests; a deletion makes room', async () => {
     const small = memory.organization({ limits: { memory_objects: 10 } });
     const types = [await small.type(), await small.type()];
     const outcomes = await Promise.all(
@@ -163,7 +164,7 @@ describe('403', () => {
     expect(total).toBe(10);
     await small.deleteObject(items[0]!.id);
     await expect(small.createObject({ typeId: types[0]!.id })).resolves.toBeDefined();
-    expect((await refusalOf(small.createObject({ typeId: types[0]!.id }))).reason).toBe('TIER_LIMIT');
+    expect((await errorOf(small.createObject({ typeId: types[0]!.id }))).reason).toBe('TIER_LIMIT');
   });
 });
 
@@ -172,7 +173,7 @@ describe('404', () => {
     const hidden = await token.type({ type: 'hidden', visibility: 'private' });
     const foreign = await memory.organization().type({ type: 'foreign' });
     const user = memory.as(userOf(token.principal.organizationId));
-    const unknown = await refusalOf(user.createObject({ typeId: newId() }));
+    const unknown = await errorOf(user.createObject({ typeId: newId() }));
     expect(unknown.reason).toBe('NOT_FOUND');
     for (const given of [
       { typeId: hidden.id },
@@ -181,7 +182,7 @@ describe('404', () => {
       { type: 'foreign' },
       { type: 'no such' },
     ]) {
-      expect(await refusalOf(user.createObject(given))).toEqual(unknown);
+      expect(await errorOf(user.createObject(given))).toEqual(unknown);
     }
   });
 });
@@ -189,13 +190,13 @@ describe('404', () => {
 describe('409', () => {
   it('gives the id of the object that has the key', async () => {
     const { id } = await token.object({ typeId, key: 'k' });
-    expect(await refusalOf(token.createObject({ typeId, key: 'k' }))).toMatchObject({
+    expect(await errorOf(token.createObject({ typeId, key: 'k' }))).toMatchObject({
       reason: 'ALREADY_EXISTS',
       facts: { id },
     });
     expect((await token.listObjects()).total).toBe(1);
   });
-  it('makes one of many that ask for the same key at once', async () => {
+  it('creates one object when many requests with the same key arrive at once', async () => {
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, () =>
         token.createObject({ typeId, key: 'k' }).then(

@@ -1,5 +1,5 @@
 import { isUuid } from 'platform/core/ids.ts';
-import { refusalOf, refusedFor, SCHEMA, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, reasonAndPathOf, SCHEMA, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 
 describe('201', () => {
-  it('answers the whole type with its defaults and where it is', async () => {
+  it('answers the whole type with its defaults, and its location', async () => {
     const { memoryType, outcome, location } = await token.createType({
       type: 'Invoice',
       jsonSchema: JSON.stringify(SCHEMA),
@@ -37,7 +37,7 @@ describe('201', () => {
       state: 'active',
     });
   });
-  it('keeps what is given, over a restart, and the schema to the letter', async () => {
+  it('stores every field, and the text of the schema unchanged, across a restart', async () => {
     const given = {
       type: 'a.b_c-1',
       displayName: 'Ünïcode 👩‍🔬'.replaceAll('\u200d', ''),
@@ -49,12 +49,12 @@ describe('201', () => {
     await memory.restart();
     expect(await token.getType(id)).toMatchObject({ id, ...given });
   });
-  it('takes the members of later versions at their defaults', async () => {
+  it('accepts unsupported members at their defaults', async () => {
     expect(
       await token.type({ idSchema: 'null', embeddingSchema: ' null ', groupNames: [], relations: '[ ]' }),
     ).toMatchObject({ groupNames: [], relations: '[]' });
   });
-  it('gives two organizations the same name', async () => {
+  it('accepts the same name in two organizations', async () => {
     await token.type({ type: 'Note' });
     await expect(memory.organization().type({ type: 'Note' })).resolves.toMatchObject({ type: 'Note' });
   });
@@ -82,13 +82,13 @@ describe('400', () => {
     ['relations', { relations: 'null' }],
     ['relations', { relations: '{}' }],
   ])('names %s: %j', async (member, given) => {
-    expect(await refusedFor(token.createType(given))).toEqual(['INVALID_REQUEST', `/${member}`]);
+    expect(await reasonAndPathOf(token.createType(given))).toEqual(['INVALID_REQUEST', `/${member}`]);
   });
-  it('names what is too long', async () => {
+  it('names the member that is too long', async () => {
     expect(
-      await refusedFor(token.createType({ jsonSchema: JSON.stringify({ description: 'a'.repeat(65_536) }) })),
+      await reasonAndPathOf(token.createType({ jsonSchema: JSON.stringify({ description: 'a'.repeat(65_536) }) })),
     ).toEqual(['INVALID_REQUEST', '/jsonSchema']);
-    expect(await refusedFor(token.createType({ description: 'a'.repeat(2_001) }))).toEqual([
+    expect(await reasonAndPathOf(token.createType({ description: 'a'.repeat(2_001) }))).toEqual([
       'INVALID_REQUEST',
       '/description',
     ]);
@@ -100,24 +100,24 @@ describe('400', () => {
     ['groupNames', { groupNames: ['sales'] }],
     ['relations', { relations: '[{"name":"owner"}]' }],
     ['visibility', { visibility: 'group' }],
-  ])('says that %s is not supported, and keeps nothing', async (member, given) => {
-    expect(await refusedFor(token.createType(given))).toEqual(['NOT_SUPPORTED', `/${member}`]);
+  ])('answers that %s is not supported, and stores nothing', async (member, given) => {
+    expect(await reasonAndPathOf(token.createType(given))).toEqual(['NOT_SUPPORTED', `/${member}`]);
     expect(await token.listTypes()).toEqual([]);
   });
   it.each([
     ['a wrong keyword', { type: 'nonsense' }],
-    ['a foreign reference', { $ref: 'https://example.org/x' }],
-    ['a loop', { $ref: '#' }],
+    ['a reference to another document', { $ref: 'https://example.org/x' }],
+    ['a circular reference', { $ref: '#' }],
     ['more than 32 levels', JSON.parse(`${'{"not":'.repeat(33)}{}${'}'.repeat(33)}`)],
-  ])('refuses an unsound schema: %s', async (_, schema) => {
-    const { reason, details } = await refusalOf(token.createType({ jsonSchema: JSON.stringify(schema) }));
+  ])('rejects an invalid schema: %s', async (_, schema) => {
+    const { reason, details } = await errorOf(token.createType({ jsonSchema: JSON.stringify(schema) }));
     expect(reason).toBe('INVALID_SCHEMA');
     expect(details[0]!.path).toMatch(/^\/jsonSchema/);
   });
 });
 
 describe('403', () => {
-  it('stops at the cap of the tier, also when all come at once', async () => {
+  it('never exceeds the tier limit, even with concurrent requests', async () => {
     const small = memory.organization({ limits: { memory_types: 5 } });
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, () =>
@@ -133,13 +133,13 @@ describe('403', () => {
     await small.deleteType(first!.id);
     await expect(small.createType()).resolves.toBeDefined();
   });
-  it('stops when the schemas of the organization would hold more than 8 MiB in all', async () => {
+  it('rejects a schema with which all schemas of the organization would exceed their limit of bytes', async () => {
     const bounded = await startMemory({ MEMORY_SCHEMAS_MAX_BYTES: '65536' });
     const one = bounded.organization();
     const large = JSON.stringify({ description: 'a'.repeat(30_000) });
     const first = await one.type({ jsonSchema: large });
     await one.type({ jsonSchema: large });
-    expect(await refusalOf(one.createType({ jsonSchema: large }))).toMatchObject({
+    expect(await errorOf(one.createType({ jsonSchema: large }))).toMatchObject({
       reason: 'TIER_LIMIT',
       facts: { limit: 'memory_schema_bytes' },
     });
@@ -152,7 +152,7 @@ describe('403', () => {
 describe('409', () => {
   it('gives the id of the type that has the name, regardless of case', async () => {
     const { id } = await token.type({ type: 'Invoice' });
-    expect(await refusalOf(token.createType({ type: 'iNVOICE' }))).toMatchObject({
+    expect(await errorOf(token.createType({ type: 'iNVOICE' }))).toMatchObject({
       reason: 'ALREADY_EXISTS',
       facts: { id },
     });
@@ -160,9 +160,9 @@ describe('409', () => {
   it('does not give the id of a type that the principal may not see', async () => {
     await token.type({ type: 'Secret', visibility: 'private' });
     const user = memory.as(userOf(token.principal.organizationId));
-    expect(await refusalOf(user.createType({ type: 'secret' }))).toMatchObject({ reason: 'ALREADY_EXISTS', facts: {} });
+    expect(await errorOf(user.createType({ type: 'secret' }))).toMatchObject({ reason: 'ALREADY_EXISTS', facts: {} });
   });
-  it('makes one of many that ask for the same name at once', async () => {
+  it('creates one type when many requests with the same name arrive at once', async () => {
     const outcomes = await Promise.all(
       Array.from({ length: 10 }, () =>
         token.createType({ type: 'Same' }).then(
@@ -176,7 +176,7 @@ describe('409', () => {
   });
 });
 
-it('a flood of costly schemas of one organization does not keep others waiting', async () => {
+it('many costly schemas of one organization do not delay other organizations', async () => {
   const neighbour = memory.organization();
   await neighbour.type();
   let answered = 0;

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -12,15 +12,15 @@ beforeAll(async () => {
 afterAll(() => memory.stop());
 
 describe('200', () => {
-  it('answers the id, and the object is gone, uncounted and its key free', async () => {
+  it('answers the id; the object is gone from reads and totals, and its key is free', async () => {
     const { total } = await token.listObjects({ typeId });
     const { id } = await token.object({ typeId, key: 'gone' });
     expect(await token.deleteObject(id)).toEqual({ success: true, id });
-    expect((await refusalOf(token.getObject(id))).reason).toBe('NOT_FOUND');
+    expect((await errorOf(token.getObject(id))).reason).toBe('NOT_FOUND');
     expect((await token.listObjects({ typeId })).total).toBe(total);
     await expect(token.object({ typeId, key: 'gone' })).resolves.toBeDefined();
   });
-  it('is said to one of many that delete the same object at once', async () => {
+  it('is the answer to exactly one of many concurrent deletions of the same object', async () => {
     const { id } = await token.object({ typeId });
     const { total } = await token.listObjects();
     const outcomes = await Promise.all(
@@ -37,24 +37,24 @@ describe('200', () => {
 });
 
 describe('400', () => {
-  it('says that If-Match is not supported', async () => {
+  it('answers that If-Match is not supported', async () => {
     const { id } = await token.object({ typeId });
-    expect(await refusedFor(token.deleteObject(id, '"1"'))).toEqual(['NOT_SUPPORTED', '/If-Match']);
+    expect(await reasonAndPathOf(token.deleteObject(id, '"1"'))).toEqual(['NOT_SUPPORTED', '/If-Match']);
   });
 });
 
 describe('404', () => {
-  it("is said the second time, and of a malformed, an unknown, a hidden and another organization's id", async () => {
+  it("is the same for a malformed, an unknown, a deleted, a hidden and another organization's id", async () => {
     const { id } = await token.object({ typeId });
     await token.deleteObject(id);
     const hidden = await token.object({ typeId: (await token.type({ visibility: 'private' })).id });
     const other = memory.organization();
     const foreign = await other.object({ typeId: (await other.type()).id });
     const user = memory.as(userOf(token.principal.organizationId));
-    const unknown = await refusalOf(user.deleteObject(newId()));
+    const unknown = await errorOf(user.deleteObject(newId()));
     expect(unknown.reason).toBe('NOT_FOUND');
     for (const given of ['x', id, hidden.id, foreign.id])
-      expect(await refusalOf(user.deleteObject(given))).toEqual(unknown);
+      expect(await errorOf(user.deleteObject(given))).toEqual(unknown);
     expect(await other.getObject(foreign.id)).toEqual(foreign);
   });
 });

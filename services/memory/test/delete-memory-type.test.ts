@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -10,14 +10,14 @@ beforeAll(async () => {
 afterAll(() => memory.stop());
 
 describe('200', () => {
-  it('answers the id, and the type is gone and its name free', async () => {
+  it('answers the id; the type is gone, and its name is free', async () => {
     const { id } = await token.type({ type: 'Gone' });
     expect(await token.deleteType(id)).toEqual({ success: true, id });
-    expect((await refusalOf(token.getType(id))).reason).toBe('NOT_FOUND');
-    expect((await refusalOf(token.createObject({ typeId: id }))).reason).toBe('NOT_FOUND');
+    expect((await errorOf(token.getType(id))).reason).toBe('NOT_FOUND');
+    expect((await errorOf(token.createObject({ typeId: id }))).reason).toBe('NOT_FOUND');
     await expect(token.type({ type: 'Gone' })).resolves.toBeDefined();
   });
-  it('deletes a type whose objects are gone', async () => {
+  it('deletes a type after its objects were deleted', async () => {
     const { id } = await token.type();
     const object = await token.object({ typeId: id });
     await token.patchObject(object.id, { content: '{"price":2}' });
@@ -27,33 +27,33 @@ describe('200', () => {
 });
 
 describe('400', () => {
-  it('says that If-Match is not supported', async () => {
+  it('answers that If-Match is not supported', async () => {
     const { id } = await token.type();
-    expect(await refusedFor(token.deleteType(id, '"1"'))).toEqual(['NOT_SUPPORTED', '/If-Match']);
+    expect(await reasonAndPathOf(token.deleteType(id, '"1"'))).toEqual(['NOT_SUPPORTED', '/If-Match']);
   });
 });
 
 describe('404', () => {
-  it("is said the second time, and of a malformed, an unknown, a hidden and another organization's id", async () => {
+  it("is the same for a malformed, an unknown, a deleted, a hidden and another organization's id", async () => {
     const { id } = await token.type();
     await token.deleteType(id);
     const hidden = await token.type({ visibility: 'private' });
     const foreign = await memory.organization().type();
     const user = memory.as(userOf(token.principal.organizationId));
-    const unknown = await refusalOf(user.deleteType(newId()));
+    const unknown = await errorOf(user.deleteType(newId()));
     expect(unknown.reason).toBe('NOT_FOUND');
     for (const other of ['x', id, hidden.id, foreign.id])
-      expect(await refusalOf(user.deleteType(other))).toEqual(unknown);
+      expect(await errorOf(user.deleteType(other))).toEqual(unknown);
     expect(await token.getType(hidden.id)).toEqual(hidden);
   });
 });
 
 describe('409', () => {
-  it('counts the objects that the type still has', async () => {
+  it('gives the number of objects that the type still has', async () => {
     const { id } = await token.type();
     const objects = await Promise.all([1, 2, 3].map(() => token.object({ typeId: id })));
-    expect(await refusalOf(token.deleteType(id))).toMatchObject({ reason: 'TYPE_IN_USE', facts: { count: 3 } });
+    expect(await errorOf(token.deleteType(id))).toMatchObject({ reason: 'TYPE_IN_USE', facts: { count: 3 } });
     await token.deleteObject(objects[0]!.id);
-    expect(await refusalOf(token.deleteType(id))).toMatchObject({ facts: { count: 2 } });
+    expect(await errorOf(token.deleteType(id))).toMatchObject({ facts: { count: 2 } });
   });
 });

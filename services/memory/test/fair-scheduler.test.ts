@@ -2,8 +2,8 @@ import { fairScheduler } from '../src/fair-scheduler.ts';
 
 const LONG_MS = 50;
 
-/** Turns whose clock moves only by what a piece of work says it takes. */
-function world() {
+/** A scheduler whose clock advances only by the duration that each piece of work is given. */
+function startScheduler() {
   let nowMs = 0;
   const schedule = fairScheduler(() => nowMs);
   const done: string[] = [];
@@ -16,9 +16,9 @@ function world() {
   return { schedule, done, work };
 }
 
-describe('long work of several organizations in one process', () => {
-  it('goes on with one organization after the other, and with each in the order it came', async () => {
-    const { done, work } = world();
+describe('fairScheduler', () => {
+  it('serves organizations round-robin, and each of them in the order of its calls', async () => {
+    const { done, work } = startScheduler();
     await Promise.all([
       ...['a1', 'a2', 'a3', 'a4'].map((name) => work('a', name, LONG_MS)),
       ...['b1', 'b2'].map((name) => work('b', name, LONG_MS)),
@@ -27,8 +27,8 @@ describe('long work of several organizations in one process', () => {
     expect(done).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
   });
 
-  it('lets the event loop turn between two long pieces: what is asked meanwhile is answered meanwhile', async () => {
-    const { done, work } = world();
+  it('lets the event loop run between two long pieces', async () => {
+    const { done, work } = startScheduler();
     const flood = Promise.all(Array.from({ length: 40 }, (_, i) => work('a', `a${i}`, LONG_MS)));
     await new Promise<void>((answered) => setImmediate(() => setImmediate(answered)));
     await work('b', 'b', 0);
@@ -37,16 +37,16 @@ describe('long work of several organizations in one process', () => {
     expect(done).toHaveLength(41);
   });
 
-  it('does short pieces together', async () => {
-    const { done, work } = world();
+  it('runs many short pieces in one turn of the event loop', async () => {
+    const { done, work } = startScheduler();
     const all = Promise.all(Array.from({ length: 40 }, (_, i) => work('a', `a${i}`, 0)));
     await new Promise<void>((turned) => setImmediate(turned));
     expect(done).toHaveLength(40);
     await all;
   });
 
-  it('tells of a failure, and goes on after it', async () => {
-    const { schedule, work } = world();
+  it('rejects when the work throws, and runs the next piece', async () => {
+    const { schedule, work } = startScheduler();
     const failing = schedule('a', () => {
       throw new Error('no');
     });

@@ -28,10 +28,11 @@ import { deleteMemoryType } from '../src/types/delete-memory-type.ts';
 import { TYPES } from '../src/types/store.ts';
 import { updateMemoryType } from '../src/types/update-memory-type.ts';
 import { USAGE } from '../src/usage/store.ts';
-import { refusalOf, refusedFor, SCHEMA } from './memory.ts';
+import { errorOf, reasonAndPathOf, SCHEMA } from './fixture.ts';
 
-// Handlers on the real store, so that a test can stop one of them between its read and its write. Engines differ in the number of rows.
-describe.each([1, 4])('with %i fence rows a type', (rows) => {
+// Calls handlers on a real store, so that a test can pause one of them between its read and its write.
+// Engines differ in the number of counter shards, hence of fences.
+describe.each([1, 4])('with %i fences for each type', (shardCount) => {
   const folder = temporaryFolder();
   let opened: OpenStore;
   let deps: Deps;
@@ -43,8 +44,8 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
       log: makeLog('memory', 'silent'),
       instanceId: newId(),
       openStore: async (collections: readonly Collection<never>[]) => {
-        opened = await openTestStore(join(folder.path, `memory-${rows}.db`), [...collections, OUTBOX, LEASES]);
-        return { ...opened, counterShards: rows };
+        opened = await openTestStore(join(folder.path, `memory-${shardCount}.db`), [...collections, OUTBOX, LEASES]);
+        return { ...opened, counterShards: shardCount };
       },
     } as unknown as Parameters<typeof openDeps>[0]);
   });
@@ -95,20 +96,20 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
     ).then(({ memoryType }) => memoryType!);
   const removeType = (id: string, using = deps) => deleteMemoryType(using, { id }, context);
 
-  /** Dependencies under which a handler, right after its first reading of fences or type, waits until `meanwhile` is done. */
-  function pausedAfter(part: 'types' | 'fences', method: string, meanwhile: () => Promise<unknown>): Deps {
+  /** Dependencies that make a handler wait for `meanwhile`, right after it first called this method of the store. */
+  function pausedAfter(store: 'types' | 'fences', method: string, meanwhile: () => Promise<unknown>): Deps {
     let left = 1;
-    const read = (deps[part] as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>)[method]!;
+    const read = (deps[store] as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>)[method]!;
     const paused = async (...args: unknown[]) => {
       const found = await read(...args);
       if (left-- > 0) await meanwhile();
       return found;
     };
-    return { ...deps, mutex: (_, work) => work(), [part]: { ...deps[part], [method]: paused } };
+    return { ...deps, mutex: (_, work) => work(), [store]: { ...deps[store], [method]: paused } };
   }
 
-  /** What is kept of the organization, next to what the counters say. */
-  async function kept() {
+  /** What the store holds of the organization, and by how much the counters are wrong. */
+  async function stored() {
     const organizationId = context.principal.organizationId;
     const { store } = opened;
     const [types, objects, fences, usage] = [
@@ -117,7 +118,7 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
       await store.find(organizationId, FENCES, {}),
       await store.find(organizationId, USAGE, {}),
     ];
-    const sum = (rows: { count: number }[]) => rows.reduce((total, { count }) => total + count, 0);
+    const sum = (counts: { count: number }[]) => counts.reduce((total, { count }) => total + count, 0);
     return {
       types,
       objects,
@@ -126,7 +127,7 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
         ({ _id }) =>
           sum(fences.filter(({ typeId }) => typeId === _id)) !== objects.filter(({ typeId }) => typeId === _id).length,
       ).length,
-      wrongRows: fences.length - types.length * rows,
+      wrongFences: fences.length - types.length * shardCount,
       wrongUsage: [
         sum(usage.map(({ objects: count }) => ({ count }))) - objects.length,
         sum(usage.map(({ types: count }) => ({ count }))) - types.length,
@@ -136,13 +137,13 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
         types.reduce((total, { jsonSchema }) => total + Buffer.byteLength(jsonSchema), 0),
     };
   }
-  const sound = { orphans: 0, wrongCounts: 0, wrongRows: 0, wrongUsage: [0, 0], wrongBytes: 0 };
+  const consistent = { orphans: 0, wrongCounts: 0, wrongFences: 0, wrongUsage: [0, 0], wrongBytes: 0 };
 
-  it('a create that was paused while its type was deleted is refused', async () => {
+  it('rejects a create that was paused while its type was deleted', async () => {
     const typeId = await createType();
     expect(
       (
-        await refusalOf(
+        await errorOf(
           create(
             typeId,
             pausedAfter('types', 'byId', () => removeType(typeId)),
@@ -150,47 +151,45 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
         )
       ).reason,
     ).toBe('NOT_FOUND');
-    expect(await kept()).toMatchObject({ ...sound, types: [], objects: [] });
+    expect(await stored()).toMatchObject({ ...consistent, types: [], objects: [] });
   });
-  it('a deletion that was paused while an object was created is refused', async () => {
+  it('rejects the deletion of a type that was paused while an object was created', async () => {
     const typeId = await createType();
     expect(
-      await refusalOf(
+      await errorOf(
         removeType(
           typeId,
           pausedAfter('fences', 'find', () => create(typeId)),
         ),
       ),
     ).toMatchObject({ reason: 'TYPE_IN_USE', facts: { count: 1 } });
-    expect(await kept()).toMatchObject(sound);
+    expect(await stored()).toMatchObject(consistent);
   });
-  it('a create that was paused while the schema changed is checked against the new one', async () => {
+  it('validates a create that was paused while the schema changed against the new schema', async () => {
     const typeId = await createType();
     const change = () => putSchema(typeId, { required: ['name'] });
-    expect(await refusedFor(create(typeId, pausedAfter('types', 'byId', change)))).toEqual([
+    expect(await reasonAndPathOf(create(typeId, pausedAfter('types', 'byId', change)))).toEqual([
       'INVALID_CONTENT',
       '/content/name',
     ]);
     const back = () => putSchema(typeId, { properties: { price: { type: 'number' } } });
     expect(await create(typeId, pausedAfter('types', 'byId', back), '{"name":1}')).toMatchObject({ schemaVersion: 3 });
-    expect(await kept()).toMatchObject(sound);
+    expect(await stored()).toMatchObject(consistent);
   });
-  it('an update that was paused while object and schema were replaced does not bring the object back', async () => {
+  it('rejects an update that was paused while the object was deleted and the schema changed', async () => {
     const typeId = await createType();
     const { id } = await create(typeId);
     const meanwhile = async () => {
       await removeObject(id);
       await putSchema(typeId, {});
     };
-    expect((await refusalOf(patch(id, '{"price":2}', pausedAfter('types', 'byId', meanwhile)))).reason).toBe(
-      'NOT_FOUND',
-    );
-    expect(await kept()).toMatchObject({ ...sound, objects: [] });
+    expect((await errorOf(patch(id, '{"price":2}', pausedAfter('types', 'byId', meanwhile)))).reason).toBe('NOT_FOUND');
+    expect(await stored()).toMatchObject({ ...consistent, objects: [] });
   });
-  it('a change of the schema that was paused while an object was created is refused', async () => {
+  it('rejects a change of the schema that was paused while an object was created', async () => {
     const typeId = await createType();
     expect(
-      await refusalOf(
+      await errorOf(
         putSchema(
           typeId,
           {},
@@ -198,9 +197,9 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
         ),
       ),
     ).toMatchObject({ reason: 'SCHEMA_IN_USE', facts: { count: 1 } });
-    expect(await kept()).toMatchObject(sound);
+    expect(await stored()).toMatchObject(consistent);
   });
-  it('a change of the schema that was paused while another changed it goes on from there', async () => {
+  it('applies a change of the schema that was paused during another one on top of that one', async () => {
     const typeId = await createType();
     expect(
       await putSchema(
@@ -210,9 +209,9 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
       ),
     ).toMatchObject({ version: 3, jsonSchema: '{"title":"b"}' });
     await expect(create(typeId)).resolves.toBeDefined();
-    expect(await kept()).toMatchObject(sound);
+    expect(await stored()).toMatchObject(consistent);
   });
-  it('a rename does not hold writers up', async () => {
+  it('does not make a create fail or retry because of a rename', async () => {
     const typeId = await createType();
     const rename = () =>
       updateMemoryType(
@@ -220,23 +219,23 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
         UpdateMemoryTypeRequest.fromPartial({ pathId: typeId, type: 'Renamed', updateMask: ['type'] }),
         context,
       );
-    let rounds = 0;
+    let attempts = 0;
     const paused = pausedAfter('types', 'byId', rename);
     const counting = {
       ...paused,
       types: {
         ...paused.types,
-        byId: (...args: Parameters<Deps['types']['byId']>) => (rounds++, paused.types.byId(...args)),
+        byId: (...args: Parameters<Deps['types']['byId']>) => (attempts++, paused.types.byId(...args)),
       },
     };
     await create(typeId, counting);
-    expect(rounds).toBe(1);
-    expect(await kept()).toMatchObject(sound);
+    expect(attempts).toBe(1);
+    expect(await stored()).toMatchObject(consistent);
   });
-  it('a writer that loses every round is told of the conflict', async () => {
+  it('answers CONFLICT when every attempt of a create fails', async () => {
     const typeId = await createType();
     let version = 1;
-    const restless: Deps = {
+    const changing: Deps = {
       ...deps,
       types: {
         ...deps.types,
@@ -247,20 +246,20 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
         },
       },
     };
-    expect((await refusalOf(create(typeId, restless))).reason).toBe('CONFLICT');
-    expect(await kept()).toMatchObject({ ...sound, objects: [] });
+    expect((await errorOf(create(typeId, changing))).reason).toBe('CONFLICT');
+    expect(await stored()).toMatchObject({ ...consistent, objects: [] });
   });
 
-  it('among creates, updates and deletions of objects and types at once, no object is left without type and every count is exact', async () => {
+  it('leaves no object without its type, and keeps every count exact, under concurrent writes', async () => {
     const tally = { created: 0, noType: 0, deleted: 0, inUse: 0 };
     const note = (outcome: keyof typeof tally) => () => void tally[outcome]++;
-    const refused = (error: unknown) => {
+    const rejected = (error: unknown) => {
       if (!(error instanceof ServiceError)) throw error;
       if (error.reason === 'NOT_FOUND') return void tally.noType++;
       if (error.reason !== 'TYPE_IN_USE' && error.reason !== 'SCHEMA_IN_USE') throw error;
       tally.inUse++;
     };
-    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
     const acknowledged = new Set<string>();
     for (let round = 0; round < 40; round++) {
       const typeId = await createType();
@@ -271,25 +270,25 @@ describe.each([1, 4])('with %i fence rows a type', (rows) => {
         if (round % 3 === 0) await removeObject(id).then(() => acknowledged.delete(id));
       };
       const later = async <T>(turns: number, work: () => Promise<T>) => {
-        for (let n = 0; n < turns; n++) await turn();
+        for (let n = 0; n < turns; n++) await nextTurn();
         return work();
       };
       const deletions = Array.from({ length: 5 }, (_, n) =>
-        later(2 * n + 4 * (round % 5), () => removeType(typeId)).then(note('deleted'), refused),
+        later(2 * n + 4 * (round % 5), () => removeType(typeId)).then(note('deleted'), rejected),
       );
-      // on any engine, however long its writes take, some come late
+      // In every eighth round the creates start after a deletion, so that some find no type on every engine.
       const first = round % 8 === 7 ? deletions[0] : undefined;
       const creates = Array.from(
         { length: 6 },
-        async (_, n) => (await first, later(n + (round % 13), churn).then(note('created'), refused)),
+        async (_, n) => (await first, later(n + (round % 13), churn).then(note('created'), rejected)),
       );
       const changes = Array.from({ length: 2 }, (_, n) =>
-        later(3 * n, () => putSchema(typeId, { ...SCHEMA, title: `${n}` })).then(() => undefined, refused),
+        later(3 * n, () => putSchema(typeId, { ...SCHEMA, title: `${n}` })).then(() => undefined, rejected),
       );
       await Promise.all([...creates, ...deletions, ...changes]);
     }
-    const after = await kept();
-    expect(after).toMatchObject(sound);
+    const after = await stored();
+    expect(after).toMatchObject(consistent);
     expect(new Set(after.objects.map(({ _id }) => _id))).toEqual(acknowledged);
     expect(Object.entries(tally).filter(([, count]) => count === 0)).toEqual([]);
   });

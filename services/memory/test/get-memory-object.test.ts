@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => memory.stop());
 
 describe('200', () => {
-  it('answers the object as it was created, after a restart and by its id in upper case', async () => {
+  it('answers the object as it was created, also after a restart and for its id in upper case', async () => {
     const type = await token.type();
     const object = await token.object({ typeId: type.id });
     await memory.restart();
@@ -25,10 +25,10 @@ describe('404', () => {
     const other = memory.organization();
     const foreign = await other.object({ typeId: (await other.type()).id });
     const user = memory.as(userOf(token.principal.organizationId));
-    const unknown = await refusalOf(user.getObject(newId()));
+    const unknown = await errorOf(user.getObject(newId()));
     expect(unknown.reason).toBe('NOT_FOUND');
     for (const id of ['', 'x', hidden.id, foreign.id, hidden.typeId])
-      expect(await refusalOf(user.getObject(id))).toEqual(unknown);
+      expect(await errorOf(user.getObject(id))).toEqual(unknown);
     expect((await token.getObject(hidden.id)).id).toBe(hidden.id);
   });
 });

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => memory.stop());
 
 describe('200', () => {
-  it('answers the type as it was created, also by its id in upper case', async () => {
+  it('answers the type as it was created, also for its id in upper case', async () => {
     const type = await token.type();
     expect(await token.getType(type.id)).toEqual(type);
     expect(await token.getType(type.id.toUpperCase())).toEqual(type);
@@ -27,8 +27,8 @@ describe('404', () => {
     const hidden = await token.type({ visibility: 'private' });
     const foreign = await memory.organization().type();
     const user = memory.as(userOf(token.principal.organizationId, { roles: ['security_admin'] }));
-    const unknown = await refusalOf(user.getType(newId()));
+    const unknown = await errorOf(user.getType(newId()));
     expect(unknown.reason).toBe('NOT_FOUND');
-    for (const id of ['', 'x', hidden.id, foreign.id]) expect(await refusalOf(user.getType(id))).toEqual(unknown);
+    for (const id of ['', 'x', hidden.id, foreign.id]) expect(await errorOf(user.getType(id))).toEqual(unknown);
   });
 });

@@ -1,4 +1,4 @@
-import { refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -15,17 +15,17 @@ afterAll(() => memory.stop());
 const idsOf = (items: { id: string }[]) => items.map(({ id }) => id);
 
 describe('200', () => {
-  it('answers all of the organization without parameters, newest first', async () => {
+  it('answers all types of the organization, newest first, when there are no parameters', async () => {
     expect(idsOf(await token.listTypes())).toEqual(ids);
   });
-  it('pages when either parameter is given: page 1 and 20 items by default', async () => {
+  it('answers one page when page or pageSize is given; the defaults are page 1 and 20 items', async () => {
     expect(idsOf(await token.listTypes({ page: 1 }))).toEqual(ids.slice(0, 20));
     expect(idsOf(await token.listTypes({ page: 2 }))).toEqual(ids.slice(20));
     expect(idsOf(await token.listTypes({ pageSize: 5 }))).toEqual(ids.slice(0, 5));
     expect(idsOf(await token.listTypes({ page: 3, pageSize: 7 }))).toEqual(ids.slice(14, 21));
     expect(await token.listTypes({ page: 9 })).toEqual([]);
   });
-  it('leaves out what the principal may not see', async () => {
+  it('leaves out the types that the principal may not see', async () => {
     const user = memory.as(userOf(token.principal.organizationId));
     expect(idsOf(await user.listTypes())).toEqual(ids.slice(1));
     expect(idsOf(await user.listTypes({ pageSize: 2 }))).toEqual(ids.slice(1, 3));
@@ -41,6 +41,6 @@ describe('400', () => {
     ['pageSize', { pageSize: -1 }],
     ['pageSize', { pageSize: 101 }],
   ])('names %s: %j', async (parameter, given) => {
-    expect(await refusedFor(token.listTypes(given))).toEqual(['INVALID_REQUEST', `/${parameter}`]);
+    expect(await reasonAndPathOf(token.listTypes(given))).toEqual(['INVALID_REQUEST', `/${parameter}`]);
   });
 });

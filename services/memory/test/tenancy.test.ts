@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, startMemory, type Caller, type Memory } from './memory.ts';
+import { errorOf, startMemory, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let theirs: Caller;
@@ -18,10 +18,10 @@ afterAll(() => memory.stop());
 const outcome = async (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     (answer) => ({ answer }),
-    () => refusalOf(work),
+    () => errorOf(work),
   );
 
-describe('an id of another organization is answered exactly as one that does not exist', () => {
+describe('an id of another organization gets exactly the answer that an unknown id gets', () => {
   const cases: Record<string, (id: { type: string; object: string }) => Promise<unknown>> = {
     getMemoryType: ({ type }) => mine.getType(type),
     updateMemoryType: ({ type }) => mine.putType(type, { displayName: 'x' }),
@@ -41,16 +41,16 @@ describe('an id of another organization is answered exactly as one that does not
   });
 });
 
-it('a name, a key and a list reach nothing of another organization', async () => {
+it('names, keys and lists find nothing of another organization', async () => {
   expect(await mine.listObjects({ type: 'Ledger' })).toEqual({ total: 0, items: [] });
   expect(await mine.listObjects({ key: 'k' })).toEqual({ total: 0, items: [] });
-  expect((await refusalOf(mine.createObject({ type: 'Ledger' }))).reason).toBe('NOT_FOUND');
+  expect((await errorOf(mine.createObject({ type: 'Ledger' }))).reason).toBe('NOT_FOUND');
   expect((await mine.listTypes()).map(({ type }) => type)).toEqual(['Own']);
   const { total, items } = await mine.listObjects();
   expect([total, items.map(({ key }) => key)]).toEqual([1, ['own']]);
 });
 
-it('nothing of all this changed what the other organization has', async () => {
+it('none of the calls above changed the data of the other organization', async () => {
   expect(await theirs.getType(theirType)).toMatchObject({ displayName: 'Ledger', version: 1 });
   expect(await theirs.getObject(theirObject)).toMatchObject({ content: '{"price":1}', revision: 1 });
   expect((await theirs.listObjects()).total).toBe(1);

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, refusedFor, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -20,17 +20,17 @@ describe('200', () => {
     expect(await token.getObject(before.id)).toEqual(after);
     expect((await token.listObjects({ typeId, key: before.key })).items).toEqual([after]);
   });
-  it('takes back what it gave', async () => {
+  it('accepts the members of its own answer, id and type name in any case', async () => {
     const { id, type, key, content } = await token.object({ typeId });
     expect(
       await token.patchObject(id, { id: id.toUpperCase(), typeId, type: type.toLowerCase(), key, content }),
     ).toMatchObject({ id, key, content, revision: 2 });
   });
-  it('changes nothing when only what cannot change is sent, as it is', async () => {
+  it('writes nothing when the body contains only unchanged members that cannot change', async () => {
     const before = await token.object({ typeId });
     expect(await token.patchObject(before.id, { key: before.key })).toEqual(before);
   });
-  it('lets 64 writers at once all through', async () => {
+  it('applies all of 64 concurrent updates', async () => {
     const { id } = await token.object({ typeId });
     const written = await Promise.all(
       Array.from({ length: 64 }, (_, n) => token.patchObject(id, { content: `{"price":${n}}` })),
@@ -42,9 +42,9 @@ describe('200', () => {
 });
 
 describe('400', () => {
-  it('is said of a body that names nothing', async () => {
+  it('rejects a body without members', async () => {
     const { id } = await token.object({ typeId });
-    expect((await refusalOf(token.patchObject(id, {}))).reason).toBe('INVALID_REQUEST');
+    expect((await errorOf(token.patchObject(id, {}))).reason).toBe('INVALID_REQUEST');
   });
   it.each([
     ['id', { id: newId() }],
@@ -57,23 +57,23 @@ describe('400', () => {
     ['content', { content: undefined }],
   ])('names %s: %j', async (member, body) => {
     const before = await token.object({ typeId });
-    expect(await refusedFor(token.patchObject(before.id, { content: '{"price":2}', ...body }))).toEqual([
+    expect(await reasonAndPathOf(token.patchObject(before.id, { content: '{"price":2}', ...body }))).toEqual([
       'INVALID_REQUEST',
       `/${member}`,
     ]);
     expect(await token.getObject(before.id)).toEqual(before);
   });
-  it('names the place that breaks the schema', async () => {
+  it('names the path that violates the schema', async () => {
     const before = await token.object({ typeId });
-    expect(await refusedFor(token.patchObject(before.id, { content: '{"price":"x"}' }))).toEqual([
+    expect(await reasonAndPathOf(token.patchObject(before.id, { content: '{"price":"x"}' }))).toEqual([
       'INVALID_CONTENT',
       '/content/price',
     ]);
     expect(await token.getObject(before.id)).toEqual(before);
   });
-  it('says that If-Match is not supported', async () => {
+  it('answers that If-Match is not supported', async () => {
     const { id } = await token.object({ typeId });
-    expect(await refusedFor(token.patchObject(id, { content: '{"price":2}', ifMatch: '*' }))).toEqual([
+    expect(await reasonAndPathOf(token.patchObject(id, { content: '{"price":2}', ifMatch: '*' }))).toEqual([
       'NOT_SUPPORTED',
       '/If-Match',
     ]);
@@ -87,9 +87,9 @@ describe('404', () => {
     const foreign = await other.object({ typeId: (await other.type()).id });
     const user = memory.as(userOf(token.principal.organizationId));
     const body = { content: '{"price":2}' };
-    const unknown = await refusalOf(user.patchObject(newId(), body));
+    const unknown = await errorOf(user.patchObject(newId(), body));
     expect(unknown.reason).toBe('NOT_FOUND');
-    for (const id of ['x', hidden.id, foreign.id]) expect(await refusalOf(user.patchObject(id, body))).toEqual(unknown);
+    for (const id of ['x', hidden.id, foreign.id]) expect(await errorOf(user.patchObject(id, body))).toEqual(unknown);
     expect(await token.getObject(hidden.id)).toEqual(hidden);
     expect(await other.getObject(foreign.id)).toEqual(foreign);
   });

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, refusedFor, SCHEMA, startMemory, userOf, type Caller, type Memory } from './memory.ts';
+import { errorOf, reasonAndPathOf, SCHEMA, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -12,20 +12,20 @@ beforeEach(() => {
 });
 
 describe('200', () => {
-  it('changes what is given and leaves the rest', async () => {
+  it('changes the given fields and no other', async () => {
     const before = await token.type({ type: 'Note', description: 'old' });
     const after = await token.putType(before.id, { type: 'Memo', displayName: 'A memo' });
     expect(after).toEqual({ ...before, type: 'Memo', displayName: 'A memo', updatedAt: after.updatedAt });
     expect(after.updatedAt >= before.updatedAt).toBe(true);
     expect(await token.getType(before.id)).toEqual(after);
   });
-  it('leaves a field that the mask does not name', async () => {
+  it('does not change a field that the update mask does not name', async () => {
     const { id } = await token.type({ description: 'kept' });
     expect(
       await token.putType(id, { description: 'lost', displayName: 'new', updateMask: ['displayName'] }),
     ).toMatchObject({ description: 'kept', displayName: 'new' });
   });
-  it('raises the version when jsonSchema really changes, and only then', async () => {
+  it('raises the version when jsonSchema becomes another JSON value, and only then', async () => {
     const { id } = await token.type({ jsonSchema: '{"type":"object","minProperties":1}' });
     expect(await token.putType(id, { jsonSchema: '{ "minProperties": 1.0, "type": "object" }' })).toMatchObject({
       version: 1,
@@ -37,7 +37,7 @@ describe('200', () => {
     expect(await token.putType(id, { jsonSchema: '{"type":"object"}' })).toMatchObject({ version: 2 });
     expect(await token.putType(id, { jsonSchema: '{"type":"object"}' })).toMatchObject({ version: 2 });
   });
-  it('takes back what it gave', async () => {
+  it('accepts the members of its own answer', async () => {
     const { id, type, displayName, description, visibility, jsonSchema, groupNames, relations } = await token.type();
     expect(
       await token.putType(id, {
@@ -54,7 +54,7 @@ describe('200', () => {
       }),
     ).toMatchObject({ id, version: 1 });
   });
-  it('renames, and its objects are found under the new name alone', async () => {
+  it('renames a type, whose objects are then found under the new name only', async () => {
     const { id } = await token.type({ type: 'Old' });
     const object = await token.object({ type: 'old' });
     await token.putType(id, { type: 'New' });
@@ -63,11 +63,11 @@ describe('200', () => {
     expect(await token.listObjects({ type: 'Old' })).toEqual({ total: 0, items: [] });
     await expect(token.type({ type: 'OLD' })).resolves.toBeDefined();
   });
-  it('can change the case of its own name', async () => {
+  it('changes the case of a name', async () => {
     const { id } = await token.type({ type: 'note' });
     expect(await token.putType(id, { type: 'NOTE' })).toMatchObject({ type: 'NOTE' });
   });
-  it('hides a type and its objects that become private', async () => {
+  it('hides a type that becomes private, and its objects', async () => {
     const user = memory.as(userOf(token.principal.organizationId));
     const { id } = await token.type();
     await token.object({ typeId: id });
@@ -76,13 +76,13 @@ describe('200', () => {
     expect(await user.listObjects()).toEqual({ total: 0, items: [] });
     expect(await user.listTypes()).toEqual([]);
   });
-  it('checks new objects by a changed schema', async () => {
+  it('validates new objects against the changed schema', async () => {
     const { id } = await token.type();
     await token.putType(id, { jsonSchema: '{"required":["name"]}' });
-    expect(await refusedFor(token.createObject({ typeId: id }))).toEqual(['INVALID_CONTENT', '/content/name']);
+    expect(await reasonAndPathOf(token.createObject({ typeId: id }))).toEqual(['INVALID_CONTENT', '/content/name']);
     expect(await token.object({ typeId: id, content: '{"name":1}' })).toMatchObject({ schemaVersion: 2 });
   });
-  it('lets 30 writers at once all through', async () => {
+  it('applies all of 30 concurrent updates', async () => {
     const { id } = await token.type();
     const written = await Promise.all(
       Array.from({ length: 30 }, (_, n) => token.putType(id, { jsonSchema: `{"minProperties":${n}}` })),
@@ -92,9 +92,9 @@ describe('200', () => {
 });
 
 describe('400', () => {
-  it('is said of a body that names nothing', async () => {
+  it('rejects a body without members', async () => {
     const { id } = await token.type();
-    expect((await refusalOf(token.putType(id, {}))).reason).toBe('INVALID_REQUEST');
+    expect((await errorOf(token.putType(id, {}))).reason).toBe('INVALID_REQUEST');
   });
   it.each([
     ['id', { id: newId() }],
@@ -106,7 +106,7 @@ describe('400', () => {
     ['relations', { relations: 'null' }],
   ])('names %s: %j', async (member, body) => {
     const before = await token.type();
-    expect(await refusedFor(token.putType(before.id, body))).toEqual(['INVALID_REQUEST', `/${member}`]);
+    expect(await reasonAndPathOf(token.putType(before.id, body))).toEqual(['INVALID_REQUEST', `/${member}`]);
     expect(await token.getType(before.id)).toEqual(before);
   });
   it.each([
@@ -116,13 +116,13 @@ describe('400', () => {
     ['/relations', { relations: '[1]' }],
     ['/visibility', { visibility: 'group' }],
     ['/If-Match', { displayName: 'x', ifMatch: '"1"' }],
-  ])('says that %s is not supported', async (path, body) => {
+  ])('answers that %s is not supported', async (path, body) => {
     const { id } = await token.type();
-    expect(await refusedFor(token.putType(id, body))).toEqual(['NOT_SUPPORTED', path]);
+    expect(await reasonAndPathOf(token.putType(id, body))).toEqual(['NOT_SUPPORTED', path]);
   });
-  it('refuses an unsound schema', async () => {
+  it('rejects an invalid schema', async () => {
     const { id } = await token.type();
-    expect((await refusalOf(token.putType(id, { jsonSchema: '{"type":1}' }))).reason).toBe('INVALID_SCHEMA');
+    expect((await errorOf(token.putType(id, { jsonSchema: '{"type":1}' }))).reason).toBe('INVALID_SCHEMA');
   });
 });
 
@@ -131,10 +131,10 @@ describe('404', () => {
     const hidden = await token.type({ visibility: 'private' });
     const foreign = await memory.organization().type();
     const user = memory.as(userOf(token.principal.organizationId));
-    const unknown = await refusalOf(user.putType(newId(), { displayName: 'x' }));
+    const unknown = await errorOf(user.putType(newId(), { displayName: 'x' }));
     expect(unknown.reason).toBe('NOT_FOUND');
     for (const id of ['x', hidden.id, foreign.id])
-      expect(await refusalOf(user.putType(id, { displayName: 'x' }))).toEqual(unknown);
+      expect(await errorOf(user.putType(id, { displayName: 'x' }))).toEqual(unknown);
     expect(await token.getType(hidden.id)).toEqual(hidden);
   });
 });
@@ -143,16 +143,16 @@ describe('409', () => {
   it('gives the id of the type that has the name', async () => {
     const taken = await token.type({ type: 'Taken' });
     const { id } = await token.type();
-    expect(await refusalOf(token.putType(id, { type: 'TAKEN' }))).toMatchObject({
+    expect(await errorOf(token.putType(id, { type: 'TAKEN' }))).toMatchObject({
       reason: 'ALREADY_EXISTS',
       facts: { id: taken.id },
     });
   });
-  it('counts the objects that hold a schema in place; the same schema and other fields may be sent', async () => {
+  it('gives the number of objects that prevent a new schema; accepts an equal schema', async () => {
     const { id } = await token.type();
     const one = await token.object({ typeId: id });
     await token.object({ typeId: id });
-    expect(await refusalOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({
+    expect(await errorOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({
       reason: 'SCHEMA_IN_USE',
       facts: { count: 2 },
     });
@@ -161,6 +161,6 @@ describe('409', () => {
       displayName: 'x',
     });
     await token.deleteObject(one.id);
-    expect(await refusalOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({ facts: { count: 1 } });
+    expect(await errorOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({ facts: { count: 1 } });
   });
 });

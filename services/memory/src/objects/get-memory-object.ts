@@ -1,8 +1,8 @@
 import type { GetMemoryObjectRequest, GetMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { requireObject } from './find.ts';
-import { objectMessage } from './message.ts';
+import { memoryObjectMessage } from './message.ts';
+import { requireObject } from './store.ts';
 
 export async function getMemoryObject(
   deps: Pick<Deps, 'objects' | 'fences'>,
@@ -10,5 +10,5 @@ export async function getMemoryObject(
   context: CallContext,
 ): Promise<GetMemoryObjectResponse> {
   const { object, fence } = await requireObject(deps, context, id);
-  return { memoryObject: objectMessage(object, fence.type) };
+  return { memoryObject: memoryObjectMessage(object, fence.type) };
 }

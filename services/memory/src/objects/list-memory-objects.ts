@@ -3,17 +3,14 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { invalid } from 'platform/core/errors.ts';
 import { isUuid } from 'platform/core/ids.ts';
 import type { Deps } from '../deps.ts';
-import { countOf, type Fence, type FenceStore } from '../types/fences.ts';
-import { pageOf } from '../paging.ts';
-import { foldType } from '../types/rules.ts';
-import { visibleTo } from '../types/visibility.ts';
-import { objectMessage } from './message.ts';
+import { pageOf } from '../request-members.ts';
+import { objectCountOf, type FenceRecord, type Fences } from '../types/fences.ts';
+import { foldTypeName, visibleTo } from '../types/rules.ts';
+import { memoryObjectMessage } from './message.ts';
 import type { ObjectFilter } from './store.ts';
 
-type Used = Pick<Deps, 'objects' | 'fences' | 'usage' | 'config'>;
-
 export async function listMemoryObjects(
-  { objects, fences, usage, config }: Used,
+  { objects, fences, usage, config }: Pick<Deps, 'objects' | 'fences' | 'usage' | 'config'>,
   request: ListMemoryObjectsRequest,
   context: CallContext,
 ): Promise<ListMemoryObjectsResponse> {
@@ -22,47 +19,49 @@ export async function listMemoryObjects(
   if (typeId !== undefined && !isUuid(typeId)) throw invalid('/typeId', 'typeId must be a UUID');
   const page = pageOf(request, config);
 
-  const chosen = await fencesOf(fences, request, context);
-  const typeIds = chosen && [...new Set(chosen.map((fence) => fence.typeId))];
+  const typeFences = await fencesOfTypes(fences, request, context);
+  const typeIds = typeFences && [...new Set(typeFences.map((fence) => fence.typeId))];
   if (typeIds?.length === 0) return { total: 0, items: [] };
   const ofTypes = typeIds && { typeId: typeIds.length === 1 ? typeIds[0] : { in: typeIds } };
   const filter: ObjectFilter = { ...ofTypes, ...(key === undefined ? {} : { key }) };
 
   const records = await objects.list(organizationId, filter, page);
-  // A type has at most one object of a key, so to count them is cheap; all other totals are kept.
+  // Counting by key is cheap, because a type has at most one object with the key. All other totals are stored.
   const total =
     key !== undefined
       ? await objects.count(organizationId, filter)
-      : chosen
-        ? countOf(chosen)
-        : await usage.objects(organizationId);
-  const named = chosen ?? (await fences.ofTypes(organizationId, [...new Set(records.map((record) => record.typeId))]));
-  const names = new Map(named.map((fence) => [fence.typeId, fence.type]));
-  // A type that is gone by now went after its objects.
+      : typeFences
+        ? objectCountOf(typeFences)
+        : await usage.objectCount(organizationId);
+  const fencesOfItems =
+    typeFences ?? (await fences.ofTypes(organizationId, [...new Set(records.map((record) => record.typeId))]));
+  const typeNames = new Map(fencesOfItems.map((fence) => [fence.typeId, fence.type]));
   return {
     total,
-    items: records.flatMap((record) =>
-      names.has(record.typeId) ? [objectMessage(record, names.get(record.typeId)!)] : [],
-    ),
+    // A type that has no fence was deleted after the objects were read, so its objects are gone, too: leave them out.
+    items: records.flatMap((record) => {
+      const type = typeNames.get(record.typeId);
+      return type === undefined ? [] : [memoryObjectMessage(record, type)];
+    }),
   };
 }
 
-/** All fences of the types that the list is about; undefined when it is about every type of the organization. */
-async function fencesOf(
-  fences: FenceStore,
+/** All fences of the types whose objects the list may contain; undefined for every type of the organization. */
+async function fencesOfTypes(
+  fences: Fences,
   { typeId, type }: ListMemoryObjectsRequest,
   { principal }: CallContext,
-): Promise<Fence[] | undefined> {
+): Promise<FenceRecord[] | undefined> {
   const { organizationId } = principal;
   const visible = visibleTo(principal);
   if (typeId !== undefined || type !== undefined) {
     return fences.find(organizationId, {
       ...visible,
       ...(typeId === undefined ? {} : { typeId: typeId.toLowerCase() }),
-      ...(type === undefined ? {} : { typeLower: foldType(type) }),
+      ...(type === undefined ? {} : { typeLower: foldTypeName(type) }),
     });
   }
-  const hides =
+  const someAreHidden =
     visible.visibility !== undefined && (await fences.find(organizationId, { visibility: 'private' })).length > 0;
-  return hides ? fences.find(organizationId, visible) : undefined;
+  return someAreHidden ? fences.find(organizationId, visible) : undefined;
 }

@@ -1,8 +1,8 @@
 import type { MemoryObject } from 'proto/memory/v1/memory.ts';
 import type { MemoryObjectRecord } from './store.ts';
 
-/** @param type name of the object's type */
-export function objectMessage(
+/** @param type name of the type that the object belongs to */
+export function memoryObjectMessage(
   { _id, typeId, key, content, schemaVersion, revision, createdAt, updatedAt }: MemoryObjectRecord,
   type: string,
 ): MemoryObject {

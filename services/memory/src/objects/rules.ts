@@ -1,16 +1,27 @@
-import { invalid } from 'platform/core/errors.ts';
+import { invalid, ServiceError } from 'platform/core/errors.ts';
+import { compileSchema } from 'platform/json-schema/schema.ts';
 
 const CONTROL = /\p{Cc}/u;
 
-/** @throws ServiceError INVALID_REQUEST unless the key has 1 to `maxLength` characters, none of them a control character */
-export function checkKey(key: string | undefined, maxLength: number): string {
+/** @throws ServiceError INVALID_REQUEST unless the key has 1 to `maxLength` characters and no control character */
+export function requireKey(key: string | undefined, maxLength: number): string {
   if (key === undefined) throw invalid('/key', 'key is required');
   if (key === '' || Array.from(key).length > maxLength || CONTROL.test(key))
     throw invalid('/key', `key must be 1 to ${maxLength} characters without control characters`);
   return key;
 }
 
-/** What names an object and its type; of a request, what it says about them. */
+/**
+ * Validates a content against the schema of its type, which may take long: call it through the fair scheduler.
+ * @param jsonSchema JSON text
+ * @throws ServiceError INVALID_CONTENT with the violations, their paths below /content
+ */
+export function checkContent(jsonSchema: string, content: Record<string, unknown>): void {
+  const details = compileSchema(jsonSchema).validate(content, '/content');
+  if (details.length > 0) throw new ServiceError('INVALID_CONTENT', undefined, { details });
+}
+
+/** The members that identify an object and its type. They never change, except that a type may be renamed. */
 export interface Identity {
   id?: string | undefined;
   typeId?: string | undefined;
@@ -18,8 +29,12 @@ export interface Identity {
   key?: string | undefined;
 }
 
-/** @throws ServiceError INVALID_REQUEST naming the first member that differs from the stored one */
-export function requireUnchanged(given: Identity, stored: Required<Identity>): void {
+/**
+ * A client may send back the identity as it got it, ids and type name in any case.
+ * @param given the members in the request
+ * @throws ServiceError INVALID_REQUEST naming the first member that differs from the stored one
+ */
+export function requireSameIdentity(given: Identity, stored: Required<Identity>): void {
   const differs = (name: 'id' | 'typeId' | 'type'): boolean =>
     given[name] !== undefined && given[name].toLowerCase() !== stored[name]?.toLowerCase();
   for (const name of ['id', 'typeId', 'type'] as const)

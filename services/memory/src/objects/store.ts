@@ -1,3 +1,4 @@
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import {
   collection,
@@ -11,20 +12,27 @@ import {
   type OrganizationDocument,
   type Store,
 } from 'platform/store/store.ts';
+import type { FenceRecord, Fences } from '../types/fences.ts';
+import { visibleTo } from '../types/rules.ts';
 
 export interface MemoryObjectRecord extends OrganizationDocument {
+  /** Never changes. */
   typeId: string;
+  /** Unique in the type; never changes. */
   key: string;
-  /** JSON text, as the client gave it. */
+  /**
+   * JSON text, as the request to this service carried it. The gateway makes that text from the value that it parsed, so
+   * a REST client gets back an equal value, but not its own text: `1.0` comes back as `1`.
+   */
   content: string;
-  /** Version of the type that the content was checked against. */
+  /** Version of the type whose schema the content was validated against. */
   schemaVersion: number;
-  /** Rises with every write. */
+  /** From 1; rises with every write. */
   revision: number;
   createdAt: string;
   updatedAt: string;
 }
-/** `_id` is a UUIDv7, so its order is the order of creation. */
+/** `_id` is a UUIDv7, so objects sorted by `_id` are in the order of their creation. */
 export const OBJECTS = collection<MemoryObjectRecord>('objects', {
   scope: 'organization',
   indexes: [
@@ -37,7 +45,7 @@ export const OBJECTS = collection<MemoryObjectRecord>('objects', {
 
 export type ObjectFilter = Pick<Filter<MemoryObjectRecord>, 'typeId' | 'key'>;
 
-export function objectStore(store: Store) {
+export function openMemoryObjects(store: Store) {
   return {
     byId: (organizationId: string, id: string): Promise<MemoryObjectRecord | undefined> =>
       store.findOne(organizationId, OBJECTS, { _id: id }),
@@ -51,7 +59,10 @@ export function objectStore(store: Store) {
     count: (organizationId: string, filter: ObjectFilter): Promise<number> =>
       store.count(organizationId, OBJECTS, filter),
 
-    /** @throws ServiceError ALREADY_EXISTS with the id of the object that has the key; ExpectationFailedError */
+    /**
+     * @param ops the other ops of the batch: fence, usage, events
+     * @throws ServiceError ALREADY_EXISTS with the id of the object that has the key; ExpectationFailedError
+     */
     async create(record: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
       const { organizationId, typeId, key } = record;
       try {
@@ -66,14 +77,31 @@ export function objectStore(store: Store) {
         throw error;
       }
     },
-    /** @throws ExpectationFailedError when the object is not as it was read */
+    /** @throws ExpectationFailedError when the object has changed, or an expectation in `ops` fails */
     replace({ revision }: MemoryObjectRecord, after: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
       const { _id, organizationId, ...set } = after;
       return store.apply(organizationId, [update(OBJECTS, { _id, revision }, { set }), ...ops]);
     },
-    /** @throws ExpectationFailedError when the object is not as it was read */
+    /** @throws ExpectationFailedError when the object has changed, or an expectation in `ops` fails */
     remove: ({ _id, organizationId, revision }: MemoryObjectRecord, ops: readonly Op[]): Promise<void> =>
       store.apply(organizationId, [remove(OBJECTS, { _id, revision }), ...ops]),
   };
 }
-export type ObjectStore = ReturnType<typeof objectStore>;
+export type MemoryObjects = ReturnType<typeof openMemoryObjects>;
+
+/**
+ * The object with this id and a fence of its type, if the principal may see them.
+ * @throws ServiceError NOT_FOUND; the same for a malformed id, an unknown one, one of another organization, and one
+ * that the principal may not see
+ */
+export async function requireObject(
+  { objects, fences }: { objects: MemoryObjects; fences: Fences },
+  context: CallContext,
+  id: string,
+): Promise<{ object: MemoryObjectRecord; fence: FenceRecord }> {
+  const organizationId = organizationOfCall(context);
+  const object = await objects.byId(organizationId, id.toLowerCase());
+  const fence = object && (await fences.ofType(organizationId, object.typeId, visibleTo(context.principal)));
+  if (!object || !fence) throw new ServiceError('NOT_FOUND', 'Memory object not found');
+  return { object, fence };
+}

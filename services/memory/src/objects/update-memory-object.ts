@@ -2,57 +2,53 @@ import type { UpdateMemoryObjectRequest, UpdateMemoryObjectResponse } from 'prot
 import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
-import { changeOps } from '../events.ts';
-import { refuseIfMatch, requireMembers } from '../conditions.ts';
+import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
-import { readObject } from '../json-object.ts';
-import { requireType } from '../types/find.ts';
-import { requireValidContent } from './content.ts';
-import { requireObject } from './find.ts';
-import { objectMessage } from './message.ts';
-import { requireUnchanged } from './rules.ts';
+import { readJsonObject, rejectIfMatch, requireUpdateMask } from '../request-members.ts';
+import { requireType } from '../types/store.ts';
+import { memoryObjectMessage } from './message.ts';
+import { checkContent, requireSameIdentity } from './rules.ts';
+import { requireObject } from './store.ts';
 
-type Used = Pick<Deps, 'types' | 'objects' | 'fences' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule'>;
+type Needs = Pick<Deps, 'types' | 'objects' | 'fences' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule'>;
 
 export async function updateMemoryObject(
-  deps: Used,
+  deps: Needs,
   request: UpdateMemoryObjectRequest,
   context: CallContext,
 ): Promise<UpdateMemoryObjectResponse> {
   const { types, objects, fences, counterShards, clock, config, mutex, schedule } = deps;
-  refuseIfMatch(request);
-  const content = requireMembers(request).includes('content')
-    ? readObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES)
+  rejectIfMatch(request);
+  const content = requireUpdateMask(request).includes('content')
+    ? readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES)
     : undefined;
 
-  const round = async (): Promise<UpdateMemoryObjectResponse> => {
+  const attempt = async (): Promise<UpdateMemoryObjectResponse> => {
     const { object, fence } = await requireObject(deps, context, request.pathId);
-    const { _id: id, typeId, key } = object;
-    requireUnchanged(request, { id, typeId, type: fence.type, key });
-    if (content === undefined) return { memoryObject: objectMessage(object, fence.type) };
+    const { _id: id, organizationId, typeId, key } = object;
+    requireSameIdentity(request, { id, typeId, type: fence.type, key });
+    if (content === undefined) return { memoryObject: memoryObjectMessage(object, fence.type) };
 
-    const found = await requireType(types, context, typeId);
-    await requireValidContent(schedule, found, content);
-    const { type, version, epoch } = found;
+    const { type, version, epoch, jsonSchema } = await requireType(types, context, typeId);
+    await schedule(organizationId, () => checkContent(jsonSchema, content.value));
     const after = {
       ...object,
-      content: request.content!,
+      content: content.text,
       schemaVersion: version,
       revision: object.revision + 1,
       updatedAt: isoTime(clock.now()),
     };
-    const change = changeOps(context, {
-      noun: 'object',
-      verb: 'update',
+    const events = changeEvents(context, {
+      eventType: 'memory.object.updated.v1',
       id,
       revision: after.revision,
       time: after.updatedAt,
       names: { typeId, type, key },
     });
-    await counterShards.take(object.organizationId, context.signal, (row) =>
-      objects.replace(object, after, [fences.move(typeId, epoch, row, 0), ...change]),
+    await counterShards.withShard(organizationId, context.signal, (shard) =>
+      objects.replace(object, after, [fences.expectEpoch(typeId, epoch, shard, 0), ...events]),
     );
-    return { memoryObject: objectMessage(after, type) };
+    return { memoryObject: memoryObjectMessage(after, type) };
   };
-  return mutex(request.pathId, () => retryOnConflict(context.signal, round));
+  return mutex(request.pathId, () => retryOnConflict(context.signal, attempt));
 }

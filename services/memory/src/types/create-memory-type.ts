@@ -4,14 +4,12 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid } from 'platform/core/errors.ts';
 import { newId, timeOfId } from 'platform/core/ids.ts';
-import { changeOps } from '../events.ts';
+import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
-import type { Visibility } from './visibility.ts';
-import { typeMessage } from './message.ts';
-import { requireFreeName } from './names.ts';
-import { checkFields, foldType, refuseLaterMembers } from './rules.ts';
-import { soundSchema } from './schema.ts';
-import type { MemoryTypeRecord } from './store.ts';
+import { readJsonObject } from '../request-members.ts';
+import { memoryTypeMessage } from './message.ts';
+import { checkFields, checkSchema, foldTypeName, rejectUnsupportedMembers, type Visibility } from './rules.ts';
+import { requireFreeName, type MemoryTypeRecord } from './store.ts';
 
 export async function createMemoryType(
   { types, usage, config, schedule, mutex }: Pick<Deps, 'types' | 'usage' | 'config' | 'schedule' | 'mutex'>,
@@ -19,11 +17,12 @@ export async function createMemoryType(
   context: CallContext,
 ): Promise<CreateMemoryTypeResponse> {
   const organizationId = organizationOfCall(context);
-  refuseLaterMembers(request);
+  rejectUnsupportedMembers(request);
   checkFields(request);
   const { type, displayName, description = '', visibility = 'organization' } = request;
   if (type === undefined) throw invalid('/type', 'type is required');
-  const jsonSchema = await soundSchema(schedule, organizationId, request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES);
+  const { text: jsonSchema } = readJsonObject('jsonSchema', request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES);
+  await schedule(organizationId, () => checkSchema(jsonSchema));
 
   const id = newId();
   const createdAt = isoTime(timeOfId(id));
@@ -31,7 +30,7 @@ export async function createMemoryType(
     _id: id,
     organizationId,
     type,
-    typeLower: foldType(type),
+    typeLower: foldTypeName(type),
     displayName: displayName ?? type,
     description,
     visibility: visibility as Visibility,
@@ -47,15 +46,14 @@ export async function createMemoryType(
     createdAt,
     updatedAt: createdAt,
   };
-  const change = changeOps(context, {
-    noun: 'type',
-    verb: 'create',
+  const events = changeEvents(context, {
+    eventType: 'memory.type.created.v1',
     id,
     revision: 1,
     time: createdAt,
     names: { type, version: 1 },
   });
-  const round = async (): Promise<void> => {
+  const attempt = async (): Promise<void> => {
     await requireFreeName(types, context.principal, organizationId, type);
     const counted = await usage.addType(
       organizationId,
@@ -63,9 +61,9 @@ export async function createMemoryType(
       Buffer.byteLength(jsonSchema),
       config.MEMORY_SCHEMAS_MAX_BYTES,
     );
-    await types.create(record, [counted, ...change]);
+    await types.create(record, [counted, ...events]);
   };
-  // all types of an organization are counted in one row
-  await mutex(organizationId, () => retryOnConflict(context.signal, round));
-  return { memoryType: typeMessage(record), outcome: 'CREATED', location: `/api/memory/types/${id}` };
+  // All types of an organization are counted in one record, so concurrent creations would only abort each other.
+  await mutex(organizationId, () => retryOnConflict(context.signal, attempt));
+  return { memoryType: memoryTypeMessage(record), outcome: 'CREATED', location: `/api/memory/types/${id}` };
 }

@@ -3,37 +3,37 @@ import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import { changeOps } from '../events.ts';
-import { refuseIfMatch } from '../conditions.ts';
+import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
-import { countOf } from './fences.ts';
-import { requireType } from './find.ts';
-
-type Used = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'mutex'>;
+import { rejectIfMatch } from '../request-members.ts';
+import { objectCountOf } from './fences.ts';
+import { requireType } from './store.ts';
 
 export async function deleteMemoryType(
-  { types, fences, usage, clock, mutex }: Used,
+  { types, fences, usage, clock, mutex }: Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'mutex'>,
   request: DeleteMemoryTypeRequest,
   context: CallContext,
 ): Promise<DeleteMemoryTypeResponse> {
-  refuseIfMatch(request);
-  const round = async (): Promise<string> => {
+  rejectIfMatch(request);
+  const attempt = async (): Promise<string> => {
     const record = await requireType(types, context, request.id);
     const { _id, organizationId, type, version, jsonSchema, revision } = record;
-    const present = await fences.find(organizationId, { typeId: _id });
-    const count = countOf(present);
+    const typeFences = await fences.find(organizationId, { typeId: _id });
+    const count = objectCountOf(typeFences);
     if (count > 0) throw new ServiceError('TYPE_IN_USE', undefined, { facts: { count } });
 
-    const change = changeOps(context, {
-      noun: 'type',
-      verb: 'delete',
+    const events = changeEvents(context, {
+      eventType: 'memory.type.deleted.v1',
       id: _id,
       revision: revision + 1,
       time: isoTime(clock.now()),
       names: { type, version },
     });
-    await types.remove(record, present, [usage.removeType(organizationId, Buffer.byteLength(jsonSchema)), ...change]);
+    await types.remove(record, typeFences, [
+      usage.removeType(organizationId, Buffer.byteLength(jsonSchema)),
+      ...events,
+    ]);
     return _id;
   };
-  return { success: true, id: await mutex(request.id, () => retryOnConflict(context.signal, round)) };
+  return { success: true, id: await mutex(request.id, () => retryOnConflict(context.signal, attempt)) };
 }

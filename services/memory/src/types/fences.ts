@@ -7,43 +7,67 @@ import {
   type OrganizationDocument,
   type Store,
 } from 'platform/store/store.ts';
-import type { Visibility, Visible } from './visibility.ts';
+import type { Visibility, VisibilityFilter } from './rules.ts';
 
 /**
- * A type's K fence rows. Every batch that writes an object moves one of them, expecting the epoch under which it validated;
- * a change of the schema raises the epoch of all, a deletion removes them: a writer that was paused in between fails.
- * They carry the type's name and visibility, too, so that reads of objects need not load schemas.
+ * Fences keep objects consistent with their type, without locks.
+ *
+ * The problem: a request that writes an object reads the type, validates the content against its schema, and then
+ * writes. Between the read and the write another request, perhaps in another process, may change the schema or delete
+ * the type.
+ *
+ * The solution: each type has an *epoch*, a number that rises when its schema changes, and one fence record for every
+ * counter shard (counter-shards.ts). Each fence record holds the epoch and a part of the type's number of objects.
+ * - A batch that creates, updates or deletes an object also updates one fence record: it expects the epoch that was
+ *   read with the schema, and changes the count by +1, 0 or -1.
+ * - A batch that changes the schema sets the next epoch in all fence records of the type. A type with objects keeps
+ *   its schema, so the batch also expects every count as it was read (their sum was 0).
+ * - A batch that deletes the type removes all its fence records, and expects their epochs and counts as they were read.
+ * If two such batches race, the second to commit finds an epoch, a count or a record changed. The store then rejects
+ * that whole batch with ExpectationFailedError, and its request reads and checks everything again (`retryOnConflict`).
+ *
+ * A rename or a change of visibility expects only the epoch, so it does not make writers of objects fail.
+ * The sum of the counts is the exact number of objects, at the same cost for any number.
+ * Fences repeat the name and the visibility of the type, so that reads of objects need not load the schema.
  */
-export interface Fence extends OrganizationDocument {
+export interface FenceRecord extends OrganizationDocument {
   typeId: string;
   type: string;
   typeLower: string;
   visibility: Visibility;
+  /** Number of the counter shard. */
   k: number;
   epoch: number;
-  /** Objects written under this row less those removed; only the sum over k means something. */
+  /** Objects created less objects deleted through this record; may be negative. Only the sum has a meaning. */
   count: number;
-  /** Rises with every move: an engine may skip a change that changes nothing, and its conflict with it. */
+  /**
+   * Rises with every batch that expects the epoch. An update of an object leaves `count` as it is, and an engine may
+   * skip a write that changes nothing, and with it the detection of a conflict.
+   */
   moves: number;
 }
-export const FENCES = collection<Fence>('fences', {
+export const FENCES = collection<FenceRecord>('fences', {
   scope: 'organization',
   indexes: [{ fields: ['typeId'] }, { fields: ['typeLower'] }, { fields: ['visibility'] }],
 });
 
-/** What a fence copies from its type. */
-export type FencedType = Pick<Fence, 'organizationId' | 'type' | 'typeLower' | 'visibility' | 'epoch'> & {
+/** What the fences repeat of their type. */
+export type FencedType = Pick<FenceRecord, 'organizationId' | 'type' | 'typeLower' | 'visibility' | 'epoch'> & {
   _id: string;
 };
 
-const fenceId = (typeId: string, k: number): string => `${typeId}:${k}`;
-export const countOf = (fences: readonly Fence[]): number => fences.reduce((sum, { count }) => sum + count, 0);
+const fenceId = (typeId: string, shard: number): string => `${typeId}:${shard}`;
 
+/** The number of objects of the types whose fences these are. Exact when all fences of these types are given. */
+export const objectCountOf = (fences: readonly FenceRecord[]): number =>
+  fences.reduce((sum, { count }) => sum + count, 0);
+
+/** For the batch that creates the type. */
 export const insertFences = (
   { _id: typeId, organizationId, type, typeLower, visibility, epoch }: FencedType,
-  rows: number,
+  shardCount: number,
 ): Op[] =>
-  Array.from({ length: rows }, (_, k) =>
+  Array.from({ length: shardCount }, (_, k) =>
     insert(FENCES, {
       _id: fenceId(typeId, k),
       organizationId,
@@ -58,33 +82,43 @@ export const insertFences = (
     }),
   );
 
-/** Follows a change of the type. A new epoch is only for a type without objects: it expects the counts as they were read. */
-export const changeFences = (fences: readonly Fence[], { type, typeLower, visibility, epoch }: FencedType): Op[] =>
+/**
+ * For the batch that changes the type.
+ * @param fences all fences of the type, as they were read
+ * @param after the changed type; a new epoch is allowed only when the counts add up to 0
+ */
+export const changeFences = (
+  fences: readonly FenceRecord[],
+  { type, typeLower, visibility, epoch }: FencedType,
+): Op[] =>
   fences.map((fence) => {
-    const asRead = fence.epoch === epoch ? { epoch } : { epoch: fence.epoch, count: fence.count };
-    return update(FENCES, { _id: fence._id, ...asRead }, { set: { type, typeLower, visibility, epoch } });
+    const expected = fence.epoch === epoch ? { epoch } : { epoch: fence.epoch, count: fence.count };
+    return update(FENCES, { _id: fence._id, ...expected }, { set: { type, typeLower, visibility, epoch } });
   });
 
-/** Goes with the type; expects the counts as they were read. */
-export const removeFences = (fences: readonly Fence[]): Op[] =>
+/** For the batch that deletes the type. @param fences all fences of the type, as they were read */
+export const removeFences = (fences: readonly FenceRecord[]): Op[] =>
   fences.map(({ _id, epoch, count }) => remove(FENCES, { _id, epoch, count }));
 
-export function fenceStore(store: Store) {
+export function openFences(store: Store) {
   return {
-    /** Name, visibility and epoch of a type: its first row. */
-    ofType: (organizationId: string, typeId: string, visible: Visible): Promise<Fence | undefined> =>
+    /** One fence of the type, for its name, visibility and epoch, which are the same in all of them. */
+    ofType: (organizationId: string, typeId: string, visible: VisibilityFilter): Promise<FenceRecord | undefined> =>
       store.findOne(organizationId, FENCES, { _id: fenceId(typeId, 0), ...visible }),
-    /** First rows of several types. */
-    ofTypes: (organizationId: string, typeIds: readonly string[]): Promise<Fence[]> =>
+    /** One fence of each of these types. */
+    ofTypes: (organizationId: string, typeIds: readonly string[]): Promise<FenceRecord[]> =>
       store.find(organizationId, FENCES, { _id: { in: typeIds.map((typeId) => fenceId(typeId, 0)) } }),
-    /** All rows of the types that fit. */
+    /** All fences of the types that match. */
     find: (
       organizationId: string,
-      filter: Visible & { readonly typeId?: string; readonly typeLower?: string },
-    ): Promise<Fence[]> => store.find(organizationId, FENCES, filter),
-    /** The fence of one object's batch, on the row that the batch took. */
-    move: (typeId: string, epoch: number, row: number, by: 1 | 0 | -1): Op =>
-      update(FENCES, { _id: fenceId(typeId, row), epoch }, { increment: { count: by, moves: 1 } }),
+      filter: VisibilityFilter & { readonly typeId?: string; readonly typeLower?: string },
+    ): Promise<FenceRecord[]> => store.find(organizationId, FENCES, filter),
+    /**
+     * For a batch that writes an object: expects that the type still has this epoch, and counts the object.
+     * @param shard number of the counter shard that the batch may write
+     */
+    expectEpoch: (typeId: string, epoch: number, shard: number, countChange: 1 | 0 | -1): Op =>
+      update(FENCES, { _id: fenceId(typeId, shard), epoch }, { increment: { count: countChange, moves: 1 } }),
   };
 }
-export type FenceStore = ReturnType<typeof fenceStore>;
+export type Fences = ReturnType<typeof openFences>;

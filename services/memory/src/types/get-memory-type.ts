@@ -1,13 +1,13 @@
 import type { GetMemoryTypeRequest, GetMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { requireType } from './find.ts';
-import { typeMessage } from './message.ts';
+import { memoryTypeMessage } from './message.ts';
+import { requireType } from './store.ts';
 
 export async function getMemoryType(
   { types }: Pick<Deps, 'types'>,
   { id }: GetMemoryTypeRequest,
   context: CallContext,
 ): Promise<GetMemoryTypeResponse> {
-  return { memoryType: typeMessage(await requireType(types, context, id)) };
+  return { memoryType: memoryTypeMessage(await requireType(types, context, id)) };
 }

@@ -1,10 +1,11 @@
 import type { ListMemoryTypesRequest, ListMemoryTypesResponse } from 'proto/memory/v1/memory.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { pageOf } from '../paging.ts';
-import { visibleTo } from './visibility.ts';
-import { typeMessage } from './message.ts';
+import { pageOf } from '../request-members.ts';
+import { memoryTypeMessage } from './message.ts';
+import { visibleTo } from './rules.ts';
 
+/** All types of the organization; one page of them when the request has page or pageSize. */
 export async function listMemoryTypes(
   { types, config }: Pick<Deps, 'types' | 'config'>,
   request: ListMemoryTypesRequest,
@@ -16,5 +17,5 @@ export async function listMemoryTypes(
     visibleTo(context.principal),
     all ? {} : pageOf(request, config),
   );
-  return { items: records.map(typeMessage) };
+  return { items: records.map(memoryTypeMessage) };
 }

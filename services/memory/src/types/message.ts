@@ -1,7 +1,7 @@
 import type { MemoryType } from 'proto/memory/v1/memory.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
-export function typeMessage(record: MemoryTypeRecord): MemoryType {
+export function memoryTypeMessage(record: MemoryTypeRecord): MemoryType {
   const {
     _id,
     type,

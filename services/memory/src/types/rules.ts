@@ -1,6 +1,16 @@
 import { invalid } from 'platform/core/errors.ts';
+import { isAdmin, type Principal } from 'platform/core/principal.ts';
+import { compileSchema } from 'platform/json-schema/schema.ts';
 
-/** What a client may set of a memory type. */
+/** Who sees a type and its objects: `organization`, everybody in it; `private`, only admins and server tokens. */
+export type Visibility = 'organization' | 'private';
+
+/** A store filter. It is part of every read of types and fences, so that what a principal may not see is not found. */
+export type VisibilityFilter = { readonly visibility?: Visibility };
+export const visibleTo = (principal: Principal): VisibilityFilter =>
+  isAdmin(principal) ? {} : { visibility: 'organization' };
+
+/** The fields of a memory type that a client may set. */
 export interface MemoryTypeFields {
   type: string;
   displayName: string;
@@ -15,8 +25,8 @@ const PRINTABLE = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u;
 const DESCRIPTION_MAX = 2_000;
 
 /**
- * Checks the fields that are given, but for jsonSchema.
- * @throws ServiceError INVALID_REQUEST naming the first that breaks its rule
+ * Checks the fields that are present, except jsonSchema.
+ * @throws ServiceError INVALID_REQUEST, or NOT_SUPPORTED for visibility "group", naming the first wrong field
  */
 export function checkFields({ type, displayName, description, visibility }: Partial<MemoryTypeFields>): void {
   if (type !== undefined && !TYPE.test(type))
@@ -30,16 +40,28 @@ export function checkFields({ type, displayName, description, visibility }: Part
     throw invalid('/visibility', 'visibility must be "organization" or "private"');
 }
 
-/** Members that a later version gives a meaning; until then only their default says the truth. JSON members are text. */
-export interface LaterMembers {
+/**
+ * Compiles a jsonSchema, which may take long: call it through the fair scheduler.
+ * @throws ServiceError INVALID_SCHEMA with paths below /jsonSchema
+ */
+export function checkSchema(jsonSchema: string): void {
+  compileSchema(jsonSchema, { path: '/jsonSchema' });
+}
+
+/** Members of the REST contract that have no effect yet; JSON members are text. */
+export interface UnsupportedMembers {
   idSchema?: string | undefined;
   embeddingSchema?: string | undefined;
   groupNames: readonly string[];
   relations?: string | undefined;
 }
 
-/** @throws ServiceError NOT_SUPPORTED naming the member */
-export function refuseLaterMembers({ idSchema, embeddingSchema, groupNames, relations }: LaterMembers): void {
+/**
+ * Accepts only null or an empty array for them: any other value would be ignored without the client noticing.
+ * @throws ServiceError NOT_SUPPORTED naming the member; INVALID_REQUEST when `relations` is not an array
+ */
+export function rejectUnsupportedMembers(members: UnsupportedMembers): void {
+  const { idSchema, embeddingSchema, groupNames, relations } = members;
   if (!isNull(idSchema)) throw notSupported('idSchema', 'idSchema is not supported yet: leave it out or send null');
   if (!isNull(embeddingSchema))
     throw notSupported('embeddingSchema', 'embeddingSchema is not supported yet: leave it out or send null');
@@ -53,5 +75,5 @@ export function refuseLaterMembers({ idSchema, embeddingSchema, groupNames, rela
 const isNull = (json: string | undefined): boolean => json === undefined || json.trim() === 'null';
 const notSupported = (member: string, message: string) => invalid(`/${member}`, message, 'NOT_SUPPORTED');
 
-/** Names of types are one regardless of case. */
-export const foldType = (type: string): string => type.toLowerCase();
+/** Names of types are unique and found regardless of case: equal names give equal results. */
+export const foldTypeName = (type: string): string => type.toLowerCase();

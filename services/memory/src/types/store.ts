@@ -1,3 +1,6 @@
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import type { Principal } from 'platform/core/principal.ts';
 import {
   collection,
   insert,
@@ -8,59 +11,61 @@ import {
   type OrganizationDocument,
   type Store,
 } from 'platform/store/store.ts';
-import { changeFences, insertFences, removeFences, type Fence } from './fences.ts';
-import type { Visibility, Visible } from './visibility.ts';
-import { foldType } from './rules.ts';
+import { changeFences, insertFences, removeFences, type FenceRecord } from './fences.ts';
+import { foldTypeName, visibleTo, type Visibility, type VisibilityFilter } from './rules.ts';
 
 export interface MemoryTypeRecord extends OrganizationDocument {
+  /** The name. */
   type: string;
+  /** The name as `foldTypeName` gives it. */
   typeLower: string;
   displayName: string;
   description: string;
   visibility: Visibility;
-  /** Rises when jsonSchema really changes. */
+  /** From 1; rises when jsonSchema changes in more than spaces, order of members and spelling of numbers. */
   version: number;
-  /** JSON text. */
+  /** JSON text, as the request carried it. */
   jsonSchema: string;
   idSchema: null;
   embeddingSchema: null;
   groupNames: string[];
   relations: string;
   state: 'active';
-  /** The epoch that all fences of the type carry. */
+  /** The epoch in all fences of the type; rises with `version`. */
   epoch: number;
-  /** Rises with every write. */
+  /** From 1; rises with every write. */
   revision: number;
   createdAt: string;
   updatedAt: string;
 }
-/** `_id` is a UUIDv7, so its order is the order of creation. */
+/** `_id` is a UUIDv7, so types sorted by `_id` are in the order of their creation. */
 export const TYPES = collection<MemoryTypeRecord>('types', {
   scope: 'organization',
   indexes: [{ fields: ['typeLower'], unique: true }, { fields: ['_id'] }, { fields: ['visibility'] }],
 });
 
-export function typeStore(store: Store, fenceRows: number) {
+/** @param shardCount number of fences of every type */
+export function openMemoryTypes(store: Store, shardCount: number) {
   return {
-    byId: (organizationId: string, id: string, visible: Visible): Promise<MemoryTypeRecord | undefined> =>
+    byId: (organizationId: string, id: string, visible: VisibilityFilter): Promise<MemoryTypeRecord | undefined> =>
       store.findOne(organizationId, TYPES, { _id: id, ...visible }),
-    byName: (organizationId: string, type: string, visible: Visible): Promise<MemoryTypeRecord | undefined> =>
-      store.findOne(organizationId, TYPES, { typeLower: foldType(type), ...visible }),
+    byName: (organizationId: string, type: string, visible: VisibilityFilter): Promise<MemoryTypeRecord | undefined> =>
+      store.findOne(organizationId, TYPES, { typeLower: foldTypeName(type), ...visible }),
     /** Newest first. */
     list: (
       organizationId: string,
-      visible: Visible,
+      visible: VisibilityFilter,
       page: Pick<FindOptions<MemoryTypeRecord>, 'skip' | 'limit'>,
     ): Promise<MemoryTypeRecord[]> => store.find(organizationId, TYPES, visible, { ...page, sort: [['_id', 'desc']] }),
 
     /** @throws DuplicateKeyError when the name is taken */
     create: (record: MemoryTypeRecord, ops: readonly Op[]): Promise<void> =>
-      store.apply(record.organizationId, [insert(TYPES, record), ...insertFences(record, fenceRows), ...ops]),
-    /** @throws DuplicateKeyError when the name is taken, ExpectationFailedError when type or fences are not as they were read */
+      store.apply(record.organizationId, [insert(TYPES, record), ...insertFences(record, shardCount), ...ops]),
+    /** @throws DuplicateKeyError when the name is taken; ExpectationFailedError when the type or a fence has changed */
     replace(
       { revision }: MemoryTypeRecord,
       after: MemoryTypeRecord,
-      fences: readonly Fence[],
+      fences: readonly FenceRecord[],
       ops: readonly Op[],
     ): Promise<void> {
       const { _id, organizationId, ...set } = after;
@@ -70,13 +75,38 @@ export function typeStore(store: Store, fenceRows: number) {
         ...ops,
       ]);
     },
-    /** @throws ExpectationFailedError when type or fences are not as they were read */
+    /** @throws ExpectationFailedError when the type or a fence has changed */
     remove: (
       { _id, organizationId, revision }: MemoryTypeRecord,
-      fences: readonly Fence[],
+      fences: readonly FenceRecord[],
       ops: readonly Op[],
     ): Promise<void> =>
       store.apply(organizationId, [remove(TYPES, { _id, revision }), ...removeFences(fences), ...ops]),
   };
 }
-export type TypeStore = ReturnType<typeof typeStore>;
+export type MemoryTypes = ReturnType<typeof openMemoryTypes>;
+
+/**
+ * The type with this id, if the principal may see it.
+ * @throws ServiceError NOT_FOUND; the same for a malformed id, an unknown one, one of another organization, and one
+ * that the principal may not see
+ */
+export async function requireType(types: MemoryTypes, context: CallContext, id: string): Promise<MemoryTypeRecord> {
+  const type = await types.byId(organizationOfCall(context), id.toLowerCase(), visibleTo(context.principal));
+  if (!type) throw new ServiceError('NOT_FOUND', 'Memory type not found');
+  return type;
+}
+
+/** @throws ServiceError ALREADY_EXISTS, with the id of the type that has the name if the principal may see that type */
+export async function requireFreeName(
+  types: MemoryTypes,
+  principal: Principal,
+  organizationId: string,
+  name: string,
+): Promise<void> {
+  if (!(await types.byName(organizationId, name, {}))) return;
+  const visible = await types.byName(organizationId, name, visibleTo(principal));
+  throw new ServiceError('ALREADY_EXISTS', 'A memory type of this name exists', {
+    facts: visible ? { id: visible._id } : {},
+  });
+}

@@ -4,44 +4,45 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { canonicalJson } from 'platform/core/canonical-json.ts';
-import { changeOps } from '../events.ts';
-import { refuseIfMatch, requireMembers } from '../conditions.ts';
+import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
-import { countOf } from './fences.ts';
-import type { Visibility } from './visibility.ts';
-import { requireType } from './find.ts';
-import { typeMessage } from './message.ts';
-import { requireFreeName } from './names.ts';
-import { checkFields, foldType, refuseLaterMembers, type MemoryTypeFields } from './rules.ts';
-import { soundSchema } from './schema.ts';
-import type { MemoryTypeRecord } from './store.ts';
+import { readJsonObject, rejectIfMatch, requireUpdateMask } from '../request-members.ts';
+import { objectCountOf } from './fences.ts';
+import { memoryTypeMessage } from './message.ts';
+import {
+  checkFields,
+  checkSchema,
+  foldTypeName,
+  rejectUnsupportedMembers,
+  type MemoryTypeFields,
+  type Visibility,
+} from './rules.ts';
+import { requireFreeName, requireType, type MemoryTypeRecord } from './store.ts';
 
-type Used = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'mutex' | 'schedule'>;
+type Needs = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'mutex' | 'schedule'>;
 
 export async function updateMemoryType(
-  deps: Used,
+  deps: Needs,
   request: UpdateMemoryTypeRequest,
   context: CallContext,
 ): Promise<UpdateMemoryTypeResponse> {
-  refuseIfMatch(request);
+  rejectIfMatch(request);
   const fields = fieldsOf(request);
-  refuseLaterMembers(request);
+  rejectUnsupportedMembers(request);
   checkFields(fields);
-  if (fields.jsonSchema !== undefined)
-    await soundSchema(
-      deps.schedule,
-      organizationOfCall(context),
-      fields.jsonSchema,
-      deps.config.MEMORY_SCHEMA_MAX_BYTES,
-    );
+  if (fields.jsonSchema !== undefined) {
+    const { text } = readJsonObject('jsonSchema', fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
+    await deps.schedule(organizationOfCall(context), () => checkSchema(text));
+  }
   const record = await deps.mutex(request.pathId, () =>
-    retryOnConflict(context.signal, () => round(deps, request, fields, context)),
+    retryOnConflict(context.signal, () => attempt(deps, request, fields, context)),
   );
-  return { memoryType: typeMessage(record) };
+  return { memoryType: memoryTypeMessage(record) };
 }
 
-async function round(
-  { types, fences, usage, clock, config }: Used,
+/** Reads, checks and writes once. Resolves to the type as it is afterwards. */
+async function attempt(
+  { types, fences, usage, clock, config }: Needs,
   { pathId, id }: UpdateMemoryTypeRequest,
   fields: Partial<MemoryTypeFields>,
   context: CallContext,
@@ -50,31 +51,30 @@ async function round(
   if (id !== undefined && id.toLowerCase() !== before._id) throw invalid('/id', 'id must be that of the memory type');
   if (Object.keys(fields).length === 0) return before;
 
-  const after = changed(before, fields, isoTime(clock.now()));
+  const after = withFields(before, fields, isoTime(clock.now()));
   const { _id, organizationId, type, typeLower, version, revision, updatedAt } = after;
   if (typeLower !== before.typeLower) await requireFreeName(types, context.principal, organizationId, type);
-  const present = await fences.find(organizationId, { typeId: _id });
-  const count = countOf(present);
+  const typeFences = await fences.find(organizationId, { typeId: _id });
+  const count = objectCountOf(typeFences);
   if (version !== before.version && count > 0) throw new ServiceError('SCHEMA_IN_USE', undefined, { facts: { count } });
 
   const growth = Buffer.byteLength(after.jsonSchema) - Buffer.byteLength(before.jsonSchema);
   const resized =
     growth === 0 ? [] : [await usage.resizeSchema(organizationId, growth, config.MEMORY_SCHEMAS_MAX_BYTES)];
-  const change = changeOps(context, {
-    noun: 'type',
-    verb: 'update',
+  const events = changeEvents(context, {
+    eventType: 'memory.type.updated.v1',
     id: _id,
     revision,
     time: updatedAt,
     names: { type, version },
   });
-  await types.replace(before, after, present, [...resized, ...change]);
+  await types.replace(before, after, typeFences, [...resized, ...events]);
   return after;
 }
 
-/** The fields that the mask names. */
+/** The fields that the update mask names. @throws ServiceError INVALID_REQUEST when the mask is empty */
 function fieldsOf(request: UpdateMemoryTypeRequest): Partial<MemoryTypeFields> {
-  const mask = requireMembers(request);
+  const mask = requireUpdateMask(request);
   const { type, displayName, description, visibility, jsonSchema } = request;
   const given = Object.entries({ type, displayName, description, visibility, jsonSchema }).filter(
     ([name, value]) => mask.includes(name) && value !== undefined,
@@ -82,12 +82,13 @@ function fieldsOf(request: UpdateMemoryTypeRequest): Partial<MemoryTypeFields> {
   return Object.fromEntries(given);
 }
 
-function changed(before: MemoryTypeRecord, fields: Partial<MemoryTypeFields>, updatedAt: string): MemoryTypeRecord {
+/** The type with the fields set. A jsonSchema that is another JSON value raises version and epoch. */
+function withFields(before: MemoryTypeRecord, fields: Partial<MemoryTypeFields>, updatedAt: string): MemoryTypeRecord {
   const after = { ...before, ...fields, revision: before.revision + 1, updatedAt } as MemoryTypeRecord & {
     visibility: Visibility;
   };
-  const raised = sameJson(before.jsonSchema, after.jsonSchema) ? 0 : 1;
-  return { ...after, typeLower: foldType(after.type), version: before.version + raised, epoch: before.epoch + raised };
+  const rise = sameJson(before.jsonSchema, after.jsonSchema) ? 0 : 1;
+  return { ...after, typeLower: foldTypeName(after.type), version: before.version + rise, epoch: before.epoch + rise };
 }
 
 const sameJson = (a: string, b: string): boolean =>

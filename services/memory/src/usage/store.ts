@@ -11,29 +11,33 @@ import {
 } from 'platform/store/store.ts';
 
 /**
- * What an organization holds, in K rows. Objects count on any row (one row alone may fall below zero); types and the bytes
- * of their schemas, which change seldom, on row 0.
+ * Counts what an organization stores, in one record for each counter shard (counter-shards.ts). Objects are counted in
+ * any of them, so `objects` of one record may be negative and only the sum has a meaning. Types and the bytes of their
+ * schemas change seldom and are counted in the record of shard 0.
  */
-export interface Usage extends OrganizationDocument {
+export interface UsageRecord extends OrganizationDocument {
+  /** Number of the counter shard. */
   k: number;
   objects: number;
   types: number;
   schemaBytes: number;
 }
-export const USAGE = collection<Usage>('usage', { scope: 'organization', indexes: [{ fields: ['k'] }] });
+export const USAGE = collection<UsageRecord>('usage', { scope: 'organization', indexes: [{ fields: ['k'] }] });
 
-const usageId = (organizationId: string, k: number): string => `${organizationId}:${k}`;
-const sumOf = (rows: readonly Usage[]): number => rows.reduce((sum, { objects }) => sum + objects, 0);
+const usageId = (organizationId: string, shard: number): string => `${organizationId}:${shard}`;
+const sumOfObjects = (records: readonly UsageRecord[]): number =>
+  records.reduce((sum, { objects }) => sum + objects, 0);
 
-export function usageStore(store: Store, rows: number) {
-  const read = (organizationId: string): Promise<Usage[]> =>
+/** The methods that return an Op check a limit and make the op for the batch of the change itself. */
+export function openUsage(store: Store, shardCount: number) {
+  const read = (organizationId: string): Promise<UsageRecord[]> =>
     store.find(organizationId, USAGE, {}, { sort: [['k', 'asc']] });
 
-  /** Row 0; made with the others when the organization's first type comes. */
-  async function first(organizationId: string): Promise<Usage> {
+  /** The record of shard 0. Creates the records of all shards when the organization creates its first type. */
+  async function first(organizationId: string): Promise<UsageRecord> {
     const [present] = await read(organizationId);
     if (present) return present;
-    const made = Array.from({ length: rows }, (_, k): Usage => ({
+    const records = Array.from({ length: shardCount }, (_, k): UsageRecord => ({
       _id: usageId(organizationId, k),
       organizationId,
       k,
@@ -44,7 +48,7 @@ export function usageStore(store: Store, rows: number) {
     await store
       .apply(
         organizationId,
-        made.map((row) => insert(USAGE, row)),
+        records.map((record) => insert(USAGE, record)),
       )
       .catch((error: unknown) => {
         if (!(error instanceof DuplicateKeyError)) throw error;
@@ -54,56 +58,77 @@ export function usageStore(store: Store, rows: number) {
 
   return {
     /** How many objects the organization has. */
-    objects: async (organizationId: string): Promise<number> => sumOf(await read(organizationId)),
+    objectCount: async (organizationId: string): Promise<number> => sumOfObjects(await read(organizationId)),
 
     /**
-     * Counts one more object on the row that its batch took, within the tier's cap for certain: a row never grows over its
-     * share of the cap, and one that is full sends its object to another.
+     * Counts one more object. The tier's cap is never exceeded, even by concurrent requests: the cap is divided among
+     * the shards, and the op expects its record to be below its share. When the record of `shard` is at its share, the
+     * object is counted in another record.
+     * @param shard number of the counter shard that the batch may write
      * @throws ServiceError TIER_LIMIT
      */
-    async addObject(organizationId: string, principal: Principal, row: number): Promise<Op> {
+    async addObject(organizationId: string, principal: Principal, shard: number): Promise<Op> {
       const cap = principal.limits.memory_objects;
       const increment = { objects: 1 };
-      if (cap === undefined) return update(USAGE, { _id: usageId(organizationId, row) }, { increment });
-      const present = await read(organizationId);
-      requireWithinLimit(principal, 'memory_objects', sumOf(present));
-      const share = ({ k }: Usage): number => Math.floor((cap + k) / present.length);
-      const free = present.filter((one) => one.objects < share(one));
-      const chosen = free.find(({ k }) => k === row) ?? free[Math.floor(Math.random() * free.length)]!;
-      return update(USAGE, { _id: chosen._id, objects: { lt: share(chosen) } }, { increment });
+      if (cap === undefined) return update(USAGE, { _id: usageId(organizationId, shard) }, { increment });
+      const records = await read(organizationId);
+      requireWithinLimit(principal, 'memory_objects', sumOfObjects(records));
+      const shareOf = ({ k }: UsageRecord): number => Math.floor((cap + k) / records.length);
+      const withRoom = records.filter((record) => record.objects < shareOf(record));
+      const chosen = withRoom.find(({ k }) => k === shard) ?? withRoom[Math.floor(Math.random() * withRoom.length)]!;
+      return update(USAGE, { _id: chosen._id, objects: { lt: shareOf(chosen) } }, { increment });
     },
-    removeObject: (organizationId: string, row: number): Op =>
-      update(USAGE, { _id: usageId(organizationId, row) }, { increment: { objects: -1 } }),
+    /** Counts one object less. */
+    removeObject: (organizationId: string, shard: number): Op =>
+      update(USAGE, { _id: usageId(organizationId, shard) }, { increment: { objects: -1 } }),
 
-    /** Counts one more type. @throws ServiceError TIER_LIMIT */
+    /**
+     * Counts one more type and its schema.
+     * @param maxBytes of all schemas of the organization together
+     * @throws ServiceError TIER_LIMIT
+     */
     async addType(organizationId: string, principal: Principal, schemaBytes: number, maxBytes: number): Promise<Op> {
-      const row = await first(organizationId);
-      requireWithinLimit(principal, 'memory_types', row.types);
+      const record = await first(organizationId);
+      requireWithinLimit(principal, 'memory_types', record.types);
       const cap = principal.limits.memory_types;
-      const room = requireRoom(row, schemaBytes, maxBytes);
       return update(
         USAGE,
-        { _id: row._id, ...room, ...(cap === undefined ? {} : { types: { lt: cap } }) },
+        {
+          _id: record._id,
+          ...requireSchemaRoom(record, schemaBytes, maxBytes),
+          ...(cap === undefined ? {} : { types: { lt: cap } }),
+        },
         { increment: { types: 1, schemaBytes } },
       );
     },
-    /** @param growth bytes that the schema's text gained, or lost when negative @throws ServiceError TIER_LIMIT */
+    /**
+     * Counts the bytes that the text of a schema gained, or lost when `growth` is negative.
+     * @throws ServiceError TIER_LIMIT
+     */
     async resizeSchema(organizationId: string, growth: number, maxBytes: number): Promise<Op> {
-      const row = await first(organizationId);
+      const record = await first(organizationId);
       return update(
         USAGE,
-        { _id: row._id, ...requireRoom(row, growth, maxBytes) },
+        { _id: record._id, ...requireSchemaRoom(record, growth, maxBytes) },
         { increment: { schemaBytes: growth } },
       );
     },
+    /** Counts one type and its schema less. */
     removeType: (organizationId: string, schemaBytes: number): Op =>
       update(USAGE, { _id: usageId(organizationId, 0) }, { increment: { types: -1, schemaBytes: -schemaBytes } }),
   };
 }
-export type UsageStore = ReturnType<typeof usageStore>;
+export type Usage = ReturnType<typeof openUsage>;
 
-/** What the batch expects so that all schemas together stay within `maxBytes`. */
-function requireRoom({ schemaBytes }: Usage, growth: number, maxBytes: number): { schemaBytes?: { lte: number } } {
+/**
+ * What the batch must expect so that all schemas of the organization together stay within `maxBytes`.
+ * @throws ServiceError TIER_LIMIT when they would exceed it
+ */
+function requireSchemaRoom(
+  { schemaBytes }: UsageRecord,
+  growth: number,
+  maxBytes: number,
+): { schemaBytes?: { lte: number } } {
   if (growth <= 0) return {};
   if (schemaBytes + growth > maxBytes) {
     throw new ServiceError(

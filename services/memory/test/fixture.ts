@@ -18,35 +18,38 @@ import { program } from '../src/service.ts';
 
 export const SCHEMA = { type: 'object', properties: { price: { type: 'number' } }, required: ['price'] };
 
-/** A person of the organization, without roles. */
+/** A user of the organization, without roles. */
 export const userOf = (organizationId: string, given: Partial<Principal> = {}): Principal =>
   principalWith({ kind: 'USER', organizationId, subject: newId(), name: 'Ada', tier: 'enterprise', ...given });
 
-/** The refusal of a call that must not succeed. */
-export async function refusalOf(
+/** The error of a call that must fail with a ServiceError. */
+export async function errorOf(
   work: Promise<unknown>,
 ): Promise<Pick<ServiceError, 'reason' | 'message' | 'facts' | 'details'>> {
   const error: unknown = await work.then(
-    () => new Error('the call was not refused'),
+    () => new Error('the call did not fail'),
     (thrown: unknown) => thrown,
   );
   if (!(error instanceof ServiceError)) throw error;
   const { reason, message, facts, details } = error;
   return { reason, message, facts, details };
 }
-/** Reason of the refusal and the first path that it names. */
-export async function refusedFor(work: Promise<unknown>): Promise<[reason: string, path: string | undefined]> {
-  const { reason, details } = await refusalOf(work);
+/** The reason of the error and the first path that it names. */
+export async function reasonAndPathOf(work: Promise<unknown>): Promise<[reason: string, path: string | undefined]> {
+  const { reason, details } = await errorOf(work);
   return [reason, details[0]?.path];
 }
 
-/** The real service over real gRPC on a store of its own (two replicas of it on shared engines), called as the gateway calls it. */
+/**
+ * Starts the real service over real gRPC on a store of its own (two replicas on shared engines), and a client that has
+ * the identity of the gateway.
+ */
 export async function startMemory(env: Record<string, string> = {}, clock?: Clock) {
   const engines = programEngines();
   const running = await startProgram(program, { ...engines.env, ...env }, clock, engines.replicas);
   let client = running.client(MemoryServiceService, 'gateway');
 
-  /** What one principal can do; ids in, messages out. */
+  /** The RPCs as one principal calls them. They take ids and members, and return messages. */
   function as(principal: Principal) {
     const options = () => running.as(principal);
     return {
@@ -61,7 +64,7 @@ export async function startMemory(env: Record<string, string> = {}, clock?: Cloc
       getType: async (id: string): Promise<MemoryType> => (await client.getMemoryType({ id }, options())).memoryType!,
       listTypes: async (given: { page?: number; pageSize?: number } = {}): Promise<MemoryType[]> =>
         (await client.listMemoryTypes(given, options())).items,
-      /** Sends what is given as the members of the body. */
+      /** Sends `body` with an update mask that names its members, as the gateway does. */
       putType: async (id: string, body: Partial<UpdateMemoryTypeRequest>): Promise<MemoryType> =>
         (
           await client.updateMemoryType(
@@ -94,7 +97,7 @@ export async function startMemory(env: Record<string, string> = {}, clock?: Cloc
   return {
     running,
     as,
-    /** A server token of a new organization. */
+    /** The RPCs as a server token of a new organization calls them. */
     organization: (given: Partial<Principal> = {}) => as(serverToken(newId(), given)),
     async restart() {
       await running.restart();
