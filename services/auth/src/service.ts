@@ -9,7 +9,7 @@ import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
 import { auditRetentionJob } from './jobs/audit-retention.ts';
 import { deadLettersJob } from './jobs/dead-letters.ts';
-import { flushLastUsed, flushLastUsedJob } from './jobs/flush-last-used.ts';
+import { flushLastUsed, lastUsedJob } from './jobs/last-used.ts';
 import { activateOrganization } from './organizations/activate-organization.ts';
 import { createOrganization } from './organizations/create-organization.ts';
 import { deactivateOrganization } from './organizations/deactivate-organization.ts';
@@ -62,7 +62,7 @@ export const program: Program<typeof config, Deps> = {
       log: deps.log,
       intervalMs: deps.config.RELAY_INTERVAL_MS,
     }),
-    flushLastUsedJob(deps),
+    lastUsedJob(deps),
     denialsJob({ ...refusalsOf(deps), intervalMs: deps.config.REFUSAL_FLUSH_MS }),
     auditRetentionJob(deps),
     deadLettersJob(deps),

@@ -3,21 +3,22 @@ import { isoTime } from 'platform/core/clock.ts';
 import { codeOf, ServiceError } from 'platform/core/errors.ts';
 import { actorOf } from 'platform/core/principal.ts';
 import type { Deps } from '../deps.ts';
-import type { Organization } from '../organizations/store.ts';
-import type { Membership } from '../users/store.ts';
+import type { OrganizationRecord } from '../organizations/store.ts';
+import type { MembershipRecord } from '../users/store.ts';
 
 /**
- * The caller's organization and membership as the store has them now: what the call asserts of them may be out of date.
- * @throws ServiceError FORBIDDEN, in the audit trail, unless the user is security_admin of an active organization
+ * Only a security_admin of an active organization may manage its server tokens. Organization and membership are read
+ * from the store, because what the call's principal says of them may be out of date. A denial goes into the audit trail.
+ * @throws ServiceError FORBIDDEN
  */
 export async function requireSecurityAdmin(
   { clock, organizations, users, denials }: Pick<Deps, 'clock' | 'organizations' | 'users' | 'denials'>,
   { principal, requestId }: CallContext,
-): Promise<{ organization: Organization; membership: Membership }> {
+): Promise<{ organization: OrganizationRecord; membership: MembershipRecord }> {
   const { organizationId, subject, name } = principal;
   const [organization, membership] = await Promise.all([
     organizations.byId(organizationId),
-    users.memberById(organizationId, subject),
+    users.membershipByUserId(organizationId, subject),
   ]);
   if (
     organization &&
