@@ -11,7 +11,8 @@ export async function listAuditEntries(
   { beforeId, action, pageSize }: ListAuditEntriesRequest,
   context: CallContext,
 ): Promise<ListAuditEntriesResponse> {
+  const organizationId = organizationOfCall(context);
   const limit = requirePageSize(pageSize || undefined, PAGE_SIZES);
-  const entries = await auditEntries.list(organizationOfCall(context), beforeId, action, limit);
+  const entries = await auditEntries.list(organizationId, beforeId, action, limit);
   return { entries: entries.map(auditEntryMessage) };
 }

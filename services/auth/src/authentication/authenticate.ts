@@ -97,7 +97,7 @@ function errorDetailOf(reason: KnownReason): ErrorDetail {
   return toErrorDetail(new ServiceError(reason, undefined, { headers }));
 }
 
-/** Writes a first use at once, so that a used token is never listed as unused. The job `last-used` writes later ones. */
+/** Writes the first use at once, so that a used token is never listed as unused. The job `last-used` writes others. */
 async function noteUses({ lastUsed, tokenLookup }: Needs, used: readonly ServerTokenRecord[], at: string) {
   for (const { _id } of used) lastUsed.note({ tokenId: _id, at });
   const neverUsed = used.filter(({ lastUsedAt }) => lastUsedAt === null).map(({ _id }) => _id);

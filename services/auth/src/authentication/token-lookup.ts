@@ -20,7 +20,7 @@ export const openTokenLookup = (platformStore: PlatformStore) => ({
       ),
     ),
 
-  /** Moves `lastUsedAt` forward, never back. A token without a first use stays without: markFirstUse sets that. */
+  /** Moves `lastUsedAt` forward, never back. Tokens that were never used are left to `markFirstUse`. */
   async markUses(uses: readonly Use[]): Promise<void> {
     for (let start = 0; start < uses.length; start += BATCH) {
       const batch = uses.slice(start, start + BATCH);

@@ -5,7 +5,7 @@ import type { Deps } from '../deps.ts';
 
 export const deadLettersJob = ({ bus, auditEntries }: Pick<Deps, 'bus' | 'auditEntries'>): Job => ({
   name: 'dead-letters',
-  description: 'Stores the audit events that could not be stored, oldest first, until one fails again.',
+  description: 'Stores the audit events that are dead letters, oldest first, until one fails again.',
   run: (signal) =>
     bus.replay('audit.v1', AUDIT_GROUP, async (event) => {
       signal.throwIfAborted();

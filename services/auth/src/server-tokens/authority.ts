@@ -8,7 +8,7 @@ import type { MembershipRecord } from '../users/store.ts';
 
 /**
  * Only a security_admin of an active organization may manage its server tokens. Organization and membership are read
- * from the store, because what the call's principal says of them may be out of date. A denial goes into the audit trail.
+ * from the store, because the principal of the call may be out of date. A denial goes into the audit trail.
  * @throws ServiceError FORBIDDEN
  */
 export async function requireSecurityAdmin(

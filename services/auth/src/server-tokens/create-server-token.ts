@@ -19,8 +19,8 @@ import { isExpired, slotOfName, type ServerTokenRecord } from './store.ts';
 type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'denials' | 'mutex'>;
 
 /**
- * The value of the token is in this response and nowhere else. The batch fails, and is tried again, when the
- * organization was deactivated, changed its tier or got another token, or the user's membership changed, since the read.
+ * The value of the token is in this response and nowhere else. The batch expects what was checked: the organization is
+ * active, its tier, its tokens and the user's membership are unchanged. If not, everything is read and checked again.
  * @throws ServiceError FORBIDDEN, INVALID_REQUEST, ALREADY_EXISTS with the id of the token, TIER_LIMIT, CONFLICT
  */
 export function createServerToken(

@@ -11,7 +11,8 @@ export async function listUsers(
   { afterEmail, pageSize }: ListUsersRequest,
   context: CallContext,
 ): Promise<ListUsersResponse> {
+  const organizationId = organizationOfCall(context);
   const limit = requirePageSize(pageSize || undefined, PAGE_SIZES);
-  const found = await users.list(organizationOfCall(context), afterEmail.toLowerCase(), limit);
+  const found = await users.list(organizationId, afterEmail.toLowerCase(), limit);
   return { users: found.map(userMessage) };
 }

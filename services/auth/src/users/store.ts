@@ -47,7 +47,7 @@ export const expectUnchanged = ({ _id, revision }: MembershipRecord): Op =>
   update(MEMBERSHIPS, { _id, revision }, { set: { revision } });
 
 export const openUsers = (store: Store, platformStore: PlatformStore) => ({
-  /** The user with this email, in whatever organizations. */
+  /** The user with this email, whether or not an organization has it as a member. */
   byEmail: (email: string): Promise<UserRecord | undefined> => platformStore.findOne(USERS, { email }),
   membershipByEmail: (organizationId: string, email: string): Promise<MembershipRecord | undefined> =>
     store.findOne(organizationId, MEMBERSHIPS, { email }),
@@ -57,7 +57,7 @@ export const openUsers = (store: Store, platformStore: PlatformStore) => ({
   list: (organizationId: string, afterEmail: string, limit: number): Promise<MembershipRecord[]> =>
     store.find(organizationId, MEMBERSHIPS, { email: { gt: afterEmail } }, { sort: [['email', 'asc']], limit }),
 
-  /** Adds the membership, and `newUser` with it. @throws DuplicateKeyError when one of them exists already */
+  /** Adds the membership, and the user if it is new. @throws DuplicateKeyError when one of them exists already */
   add: (membership: MembershipRecord, newUser: UserRecord | undefined, auditEntry: Op): Promise<void> =>
     store.apply(membership.organizationId, [
       ...(newUser ? [insert(USERS, newUser)] : []),
