@@ -1,13 +1,11 @@
 import type { Clock } from 'platform/core/clock.ts';
 import { keyedMutex, type KeyedMutex } from 'platform/core/keyed-mutex.ts';
 import type { EventBus, Subscription } from 'platform/events/bus.ts';
-import type { Log } from 'platform/core/log.ts';
 import { allMethodOptions, type MethodOptions } from 'platform/rpc/method-options.ts';
 import type { Denials } from 'platform/events/denials.ts';
 import type { Start } from 'platform/service/program.ts';
-import type { Collection, PlatformStore } from 'platform/store/store.ts';
 import { consumeAudit } from './audit/consume-audit.ts';
-import { AUDIT_ENTRIES, openAuditTrail, type AuditTrail } from './audit/store.ts';
+import { AUDIT_ENTRIES, openAuditEntries, type AuditEntries } from './audit/store.ts';
 import type { Config } from './config.ts';
 import { openOrganizations, ORGANIZATIONS, type Organizations } from './organizations/store.ts';
 import { makeLastUsed, type LastUsed } from './authentication/last-used.ts';
@@ -22,45 +20,37 @@ export interface Deps {
   users: Users;
   serverTokens: ServerTokens;
   tokenLookup: TokenLookup;
-  auditTrail: AuditTrail;
+  auditEntries: AuditEntries;
+  /** The consumer of topic audit.v1. */
   auditSubscription: Subscription;
+  /** Uses of server tokens that are not yet in the store. */
   lastUsed: LastUsed;
   denials: Denials;
-  /** Policy of every method of the contract, by full path. */
-  policies: ReadonlyMap<string, MethodOptions>;
-  /** Lets the writers of one organization's tokens take turns. */
+  /** The options that the protos declare for each method, by full path ("/memory.v1.MemoryService/ListMemoryTypes"). */
+  methodOptions: ReadonlyMap<string, MethodOptions>;
+  /** Makes this process create the server tokens of one organization one at a time. */
   mutex: KeyedMutex;
-  platformStore: PlatformStore;
   bus: EventBus;
-  log: Log;
 }
 
-const COLLECTIONS = [
-  ORGANIZATIONS,
-  USERS,
-  MEMBERSHIPS,
-  SERVER_TOKENS,
-  AUDIT_ENTRIES,
-] as unknown as readonly Collection<never>[];
+const COLLECTIONS = [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, AUDIT_ENTRIES];
 
-export async function openDeps({ config, clock, log, openStore, bus, denials }: Start<Config>): Promise<Deps> {
+export async function openDeps({ config, clock, openStore, bus, denials }: Start<Config>): Promise<Deps> {
   const { store, platformStore } = await openStore(COLLECTIONS);
-  const auditTrail = openAuditTrail(store, platformStore);
+  const auditEntries = openAuditEntries(store, platformStore);
   return {
     config,
     clock,
-    log,
-    platformStore,
     bus,
-    auditTrail,
+    auditEntries,
     organizations: openOrganizations(platformStore),
     users: openUsers(store, platformStore),
     serverTokens: openServerTokens(store),
     tokenLookup: openTokenLookup(platformStore),
-    auditSubscription: await consumeAudit({ auditTrail }, bus),
+    auditSubscription: await consumeAudit({ auditEntries }, bus),
     mutex: keyedMutex(),
     lastUsed: makeLastUsed(),
     denials,
-    policies: allMethodOptions(),
+    methodOptions: allMethodOptions(),
   };
 }

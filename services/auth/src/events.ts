@@ -3,10 +3,15 @@ import { auditOp } from 'platform/events/outbox.ts';
 import { actorOf } from 'platform/core/principal.ts';
 import type { Op } from 'platform/store/store.ts';
 
+/** The CloudEvents `source` of everything that this service publishes. */
 export const SOURCE = '/auth';
 
-/** The audit entry of a change that was made, for the batch of the change itself. `time` is ISO-8601. */
-export const audited = (
+/**
+ * The audit entry of a successful change, as an operation for the batch that makes the change, so that both are
+ * written or neither. Its actor is the call's principal.
+ * @param time ISO-8601 UTC
+ */
+export const auditEntry = (
   context: CallContext,
   organizationId: string,
   action: string,

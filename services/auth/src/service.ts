@@ -6,7 +6,7 @@ import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
 import { auditRetentionJob } from './jobs/audit-retention.ts';
 import { deadLettersJob } from './jobs/dead-letters.ts';
-import { flushLastUsed, flushLastUsedJob } from './jobs/flush-last-used.ts';
+import { flushLastUsed, lastUsedJob } from './jobs/last-used.ts';
 import { activateOrganization } from './organizations/activate-organization.ts';
 import { createOrganization } from './organizations/create-organization.ts';
 import { deactivateOrganization } from './organizations/deactivate-organization.ts';
@@ -51,7 +51,7 @@ export const program: Program<typeof config, Deps> = {
       listAuditEntries,
     }),
   ],
-  jobs: (deps) => [flushLastUsedJob(deps), auditRetentionJob(deps), deadLettersJob(deps)],
+  jobs: (deps) => [lastUsedJob(deps), auditRetentionJob(deps), deadLettersJob(deps)],
   async close(deps) {
     await deps.auditSubscription.stop();
     await flushLastUsed(deps);

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('ActivateOrganization', () => {
   let fixture: AuthFixture;
@@ -17,12 +17,12 @@ describe('ActivateOrganization', () => {
     expect((await fixture.authenticate({ bearer: value }))[0]!.principal!.organizationId).toBe(organizationId);
   });
 
-  it('leaves an active organization as it is', async () => {
+  it('does not change an organization that is active already', async () => {
     const id = await fixture.createOrganization();
     const { organization } = await fixture.auth.getOrganization({ idOrName: id }, fixture.asOperator());
     fixture.clock.advance(1_000);
     expect((await activate(id)).organization).toEqual(organization);
   });
 
-  it('answers NOT_FOUND for an unknown id', () => refusalOf(activate(newId()), 'NOT_FOUND'));
+  it('rejects an unknown id with NOT_FOUND', () => expectError(activate(newId()), 'NOT_FOUND'));
 });

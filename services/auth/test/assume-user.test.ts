@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('AssumeUser', () => {
   let fixture: AuthFixture;
@@ -8,7 +8,7 @@ describe('AssumeUser', () => {
   });
   afterAll(() => fixture.stop());
 
-  it('answers the user as it is now, marked with the operator, and leaves an audit entry', async () => {
+  it('returns the current principal of the user, with the operator in via, and writes an audit entry', async () => {
     const organizationId = await fixture.createOrganization('starter');
     const user = await fixture.createUser(organizationId, ['admin'], 'ada@example.com', ['red']);
     expect(await fixture.assume(organizationId, 'ADA@example.com')).toEqual({
@@ -32,7 +32,7 @@ describe('AssumeUser', () => {
     });
   });
 
-  it('names the operator as "via" in what is done as the user', async () => {
+  it('names the operator as actorVia in the audit entries of what is done as the user', async () => {
     const { organizationId, user, asAdmin } = await fixture.withSecurityAdmin();
     await fixture.auth.createServerToken({ name: 'one' }, asAdmin());
     const [entry] = await fixture.auditTrail(organizationId, (actions) => actions.includes('server_token.create'));
@@ -44,9 +44,9 @@ describe('AssumeUser', () => {
     });
   });
 
-  it('answers NOT_FOUND for who is not in this organization', async () => {
+  it('rejects a user who is not in this organization with NOT_FOUND', async () => {
     const { user } = await fixture.withSecurityAdmin();
-    await refusalOf(fixture.assume(await fixture.createOrganization(), user.email), 'NOT_FOUND');
-    await refusalOf(fixture.assume(newId(), user.email), 'NOT_FOUND');
+    await expectError(fixture.assume(await fixture.createOrganization(), user.email), 'NOT_FOUND');
+    await expectError(fixture.assume(newId(), user.email), 'NOT_FOUND');
   });
 });

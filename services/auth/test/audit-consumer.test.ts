@@ -8,21 +8,21 @@ import type { OpenStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { openTestStore } from '../../../test/support/shared-engines.ts';
 import { storeAuditEvent } from '../src/audit/consume-audit.ts';
-import { AUDIT_ENTRIES, openAuditTrail, type AuditTrail } from '../src/audit/store.ts';
+import { AUDIT_ENTRIES, openAuditEntries, type AuditEntries } from '../src/audit/store.ts';
 
 const folder = temporaryFolder();
 let opened: OpenStore;
-let auditTrail: AuditTrail;
+let auditEntries: AuditEntries;
 beforeAll(async () => {
   opened = await openTestStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES]);
-  auditTrail = openAuditTrail(opened.store, opened.platformStore);
+  auditEntries = openAuditEntries(opened.store, opened.platformStore);
 });
 afterAll(async () => {
   await opened.close();
   folder.remove();
 });
 
-/** An event as a service's outbox holds it. */
+/** An audit event, as the outbox of a service holds it. */
 function auditEvent(
   organizationId: string,
   given: { target?: { type: string; id: string }; code?: string; count?: number },
@@ -37,12 +37,12 @@ function auditEvent(
     time: isoTime(Date.now()),
     ...given,
   });
-  if (op.kind !== 'insert') throw new Error('an event is an insert');
+  if (op.kind !== 'insert') throw new Error('auditOp must be an insert');
   return JSON.parse((op.document as unknown as { event: string }).event) as CloudEvent;
 }
 
-describe("the audit trail's consumer", () => {
-  it('stores each event once, whatever the order and however often it comes', async () => {
+describe('the consumer of audit events', () => {
+  it('stores each event once, in whatever order and however often it is delivered', async () => {
     const delivery = fc.array(
       fc.record({ repeats: fc.integer({ min: 1, max: 3 }), targeted: fc.boolean(), rank: fc.nat() }),
       { minLength: 1, maxLength: 20 },
@@ -63,8 +63,8 @@ describe("the audit trail's consumer", () => {
           })),
         );
         deliveries.sort((a, b) => a.rank - b.rank);
-        await Promise.all(deliveries.map(({ event }) => storeAuditEvent({ auditTrail }, event)));
-        const trail = await auditTrail.list(organizationId, '', '', 100);
+        await Promise.all(deliveries.map(({ event }) => storeAuditEvent({ auditEntries }, event)));
+        const trail = await auditEntries.list(organizationId, '', '', 100);
         expect(trail.map(({ _id }) => _id)).toEqual(events.map(({ id }) => id).reverse());
         expect(trail.map(({ targetId, code, count }) => ({ targetId, code, count })).reverse()).toEqual(
           plan.map(({ targeted }, index) =>
@@ -78,10 +78,10 @@ describe("the audit trail's consumer", () => {
     );
   });
 
-  it('does not take an event that lacks a fact for stored', async () => {
+  it('rejects an event that lacks a field', async () => {
     const event = auditEvent(newId(), {});
     await expect(
-      storeAuditEvent({ auditTrail }, { ...event, data: { ...event.data, action: undefined } }),
+      storeAuditEvent({ auditEntries }, { ...event, data: { ...event.data, action: undefined } }),
     ).rejects.toThrow(TypeError);
   });
 });

@@ -10,15 +10,15 @@ import { makeLastUsed } from '../src/authentication/last-used.ts';
 import { openTokenLookup } from '../src/authentication/token-lookup.ts';
 import { makeToken } from '../src/server-tokens/rules.ts';
 import { SERVER_TOKENS } from '../src/server-tokens/store.ts';
-import { LIST_TYPES, testClock } from './auth-fixture.ts';
+import { LIST_TYPES, testClock } from './fixture.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
-it('reads nothing for malformed tokens, and once for any number of well-formed ones', async () => {
+it('reads nothing for malformed tokens, and reads once for any number of well-formed ones', async () => {
   const { platformStore, close } = await openSqliteStore(join(folder.path, 'auth.db'), [ORGANIZATIONS, SERVER_TOKENS]);
   const reads: string[] = [];
-  const counted: PlatformStore = {
+  const countingStore: PlatformStore = {
     ...platformStore,
     find: (collection, filter, options) => {
       reads.push(collection.name);
@@ -27,11 +27,11 @@ it('reads nothing for malformed tokens, and once for any number of well-formed o
   };
   const deps = {
     clock: testClock(),
-    organizations: openOrganizations(counted),
-    tokenLookup: openTokenLookup(counted),
+    organizations: openOrganizations(countingStore),
+    tokenLookup: openTokenLookup(countingStore),
     lastUsed: makeLastUsed(),
     denials: makeDenials(),
-    policies: allMethodOptions(),
+    methodOptions: allMethodOptions(),
   };
   const ask = (bearers: string[]) =>
     authenticate(deps, { attempts: bearers.map((bearer) => ({ bearer, method: LIST_TYPES, requestId: '' })) });

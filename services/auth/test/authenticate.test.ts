@@ -4,7 +4,7 @@ import { isoTime } from 'platform/core/clock.ts';
 import { allMethodOptions } from 'platform/rpc/method-options.ts';
 import { principalWith } from 'platform/service/testing.ts';
 import { makeToken } from '../src/server-tokens/rules.ts';
-import { LIST_TYPES, RUN_AGENT, denialOf, refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { LIST_TYPES, RUN_AGENT, denialOf, expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('Authenticate', () => {
   let fixture: AuthFixture;
@@ -13,7 +13,7 @@ describe('Authenticate', () => {
   });
   afterAll(() => fixture.stop());
 
-  it('answers the principal of a token: its organization, name, tier and limits, without roles', async () => {
+  it('returns the principal of a token: its organization, name, tier and limits, without roles', async () => {
     const { organizationId, asAdmin } = await fixture.withSecurityAdmin('starter');
     const { serverToken, value: bearer } = await fixture.auth.createServerToken({ name: 'CI' }, asAdmin());
     expect(await fixture.authenticate({ bearer })).toEqual([
@@ -34,7 +34,7 @@ describe('Authenticate', () => {
     ]);
   });
 
-  it('decides every attempt of a batch for itself, in its order', async () => {
+  it('decides each attempt of a batch separately, in the order of the attempts', async () => {
     const [one, two] = [await fixture.withSecurityAdmin('starter'), await fixture.withSecurityAdmin()];
     const { value: first } = await fixture.auth.createServerToken({ name: 'first' }, one.asAdmin());
     const { value: second } = await fixture.auth.createServerToken({ name: 'second' }, two.asAdmin());
@@ -55,7 +55,7 @@ describe('Authenticate', () => {
     expect(await fixture.authenticate()).toEqual([]);
   });
 
-  it('refuses a missing, malformed, unknown, revoked or expired token and one of a deactivated organization alike', async () => {
+  it('gives the same 401 for every invalid token and for a deactivated organization', async () => {
     const [here, gone] = [await fixture.withSecurityAdmin(), await fixture.withSecurityAdmin()];
     const { value: revoked } = await fixture.auth.createServerToken({ name: 'revoked' }, here.asAdmin());
     const { value: expired } = await fixture.auth.createServerToken(
@@ -88,7 +88,7 @@ describe('Authenticate', () => {
     ['starter', /^\/memory/],
     ['professional', /^\/(memory|agents)/],
     ['enterprise', /^\/(memory|agents)/],
-  ])('opens to a token of tier %s exactly the REST methods of its capabilities', async (tier, open) => {
+  ])('lets a token of tier %s call exactly the REST methods of the capabilities of the tier', async (tier, open) => {
     const { asAdmin } = await fixture.withSecurityAdmin(tier);
     const { value: bearer } = await fixture.auth.createServerToken({ name: 'all' }, asAdmin());
     const methods = [...allMethodOptions()].filter(([, { capability }]) => capability !== '').map(([method]) => method);
@@ -102,7 +102,7 @@ describe('Authenticate', () => {
     );
   });
 
-  it('opens none of the methods of operators and users to a token, nor one that the contract does not have', async () => {
+  it('denies a token the methods of operators and users, and methods that do not exist', async () => {
     const { asAdmin } = await fixture.withSecurityAdmin();
     const { value: bearer } = await fixture.auth.createServerToken({ name: 'none' }, asAdmin());
     const closed = [...allMethodOptions()]
@@ -115,12 +115,12 @@ describe('Authenticate', () => {
       expect(denialOf(decision)).toBe('FORBIDDEN');
   });
 
-  it('can be asked by the gateway alone', async () => {
+  it('can only be called by the gateway', async () => {
     const asMemory = fixture.as(principalWith({ kind: 'SERVICE', subject: 'memory', name: 'memory' }));
-    await refusalOf(
+    await expectError(
       fixture.running.client(AuthServiceService, 'memory').authenticate({ attempts: [] }, asMemory),
       'FORBIDDEN',
     );
-    await refusalOf(fixture.auth.authenticate({ attempts: [] }, fixture.asOperator()), 'FORBIDDEN');
+    await expectError(fixture.auth.authenticate({ attempts: [] }, fixture.asOperator()), 'FORBIDDEN');
   });
 });

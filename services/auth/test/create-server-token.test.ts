@@ -2,7 +2,7 @@ import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { newId } from 'platform/core/ids.ts';
 import { serverToken } from 'platform/service/testing.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('CreateServerToken', () => {
   let fixture: AuthFixture;
@@ -12,7 +12,7 @@ describe('CreateServerToken', () => {
   afterAll(() => fixture.stop());
   const inMs = (ms: number) => isoTime(fixture.clock.now() + ms);
 
-  it('answers the value once, and what a list may show', async () => {
+  it('returns the value once, and otherwise only what a list may show', async () => {
     const { user, asAdmin } = await fixture.withSecurityAdmin();
     const { serverToken: token, value } = await fixture.auth.createServerToken({ name: 'CI pipeline' }, asAdmin());
     expect(token).toEqual({
@@ -30,12 +30,12 @@ describe('CreateServerToken', () => {
     expect(JSON.stringify(listed)).not.toContain(value.slice(8));
   });
 
-  it('makes every one of thirty tokens that are asked for at once', async () => {
+  it('creates all of thirty tokens that are requested at once', async () => {
     const { asAdmin } = await fixture.withSecurityAdmin();
-    const made = await Promise.all(
+    const created = await Promise.all(
       Array.from({ length: 30 }, (_, i) => fixture.auth.createServerToken({ name: `token ${i}` }, asAdmin())),
     );
-    expect(new Set(made.map(({ value }) => value)).size).toBe(30);
+    expect(new Set(created.map(({ value }) => value)).size).toBe(30);
   });
 
   it.each([
@@ -43,13 +43,13 @@ describe('CreateServerToken', () => {
     [[], true],
     [['admin'], false],
   ])(
-    'is refused to a user with the roles %j (more asserted: %j), and the refusal is in the audit trail',
-    async (roles, forged) => {
+    'is denied to a user with the roles %j (who claims more: %j), and the denial is in the audit trail',
+    async (roles, claimsMore) => {
       const organizationId = await fixture.createOrganization();
       const { email } = await fixture.createUser(organizationId, roles);
       const own = await fixture.assume(organizationId, email);
-      const asserted = forged ? { ...own, roles: ['admin', 'security_admin'] } : own;
-      const error = await refusalOf(fixture.auth.createServerToken({ name: 'x' }, fixture.as(asserted)), 'FORBIDDEN');
+      const asserted = claimsMore ? { ...own, roles: ['admin', 'security_admin'] } : own;
+      const error = await expectError(fixture.auth.createServerToken({ name: 'x' }, fixture.as(asserted)), 'FORBIDDEN');
       expect(error.message).toBe('Security administrator required');
       const entries = await fixture.auditTrail(organizationId, (actions) => actions.includes('request.refused'));
       expect(entries[0]).toMatchObject({
@@ -61,63 +61,63 @@ describe('CreateServerToken', () => {
     },
   );
 
-  it('is refused to a server token, an operator, the gateway and a user of another organization', async () => {
+  it('is denied to a server token, an operator, the gateway and a user of another organization', async () => {
     const { organizationId, principal } = await fixture.withSecurityAdmin();
     const create = (options: ReturnType<typeof fixture.as>, auth = fixture.auth) =>
       auth.createServerToken({ name: 'x' }, options);
     const fromGateway = fixture.running.client(AuthServiceService, 'gateway');
-    await refusalOf(create(fixture.as(serverToken(organizationId)), fromGateway), 'FORBIDDEN');
-    await refusalOf(create(fixture.as(principal), fromGateway), 'FORBIDDEN');
-    await refusalOf(create(fixture.asOperator(organizationId)), 'FORBIDDEN');
+    await expectError(create(fixture.as(serverToken(organizationId)), fromGateway), 'FORBIDDEN');
+    await expectError(create(fixture.as(principal), fromGateway), 'FORBIDDEN');
+    await expectError(create(fixture.asOperator(organizationId)), 'FORBIDDEN');
     for (const other of [await fixture.createOrganization(), newId()])
-      await refusalOf(create(fixture.as({ ...principal, organizationId: other })), 'FORBIDDEN');
+      await expectError(create(fixture.as({ ...principal, organizationId: other })), 'FORBIDDEN');
   });
 
-  it('keeps names unique among the tokens that are not revoked or expired', async () => {
+  it('keeps names unique among the tokens that are neither revoked nor expired', async () => {
     const { asAdmin } = await fixture.withSecurityAdmin();
     const create = (expiresAt?: string) => fixture.auth.createServerToken({ name: 'Name', expiresAt }, asAdmin());
     const { serverToken: first } = await create();
     expect(
-      (await refusalOf(fixture.auth.createServerToken({ name: 'nAME' }, asAdmin()), 'ALREADY_EXISTS')).facts,
+      (await expectError(fixture.auth.createServerToken({ name: 'nAME' }, asAdmin()), 'ALREADY_EXISTS')).facts,
     ).toEqual({ id: first!.id });
     await fixture.auth.revokeServerToken({ idOrName: 'name' }, asAdmin());
     const { serverToken: second } = await create(inMs(1_000));
-    await refusalOf(create(), 'ALREADY_EXISTS');
+    await expectError(create(), 'ALREADY_EXISTS');
     fixture.clock.advance(1_000);
     const { serverToken: third } = await create();
     expect(new Set([first!.id, second!.id, third!.id]).size).toBe(3);
   });
 
-  it('never makes more live tokens than the tier allows, however many ask at once', async () => {
+  it('never creates more live tokens than the tier allows, however many are requested at once', async () => {
     const { asAdmin } = await fixture.withSecurityAdmin('starter');
     const create = (name: string, expiresAt?: string) => fixture.auth.createServerToken({ name, expiresAt }, asAdmin());
     await create('expires', inMs(1_000));
     await create('revoked');
     const results = await Promise.allSettled(Array.from({ length: 12 }, (_, n) => create(`token ${n}`)));
-    const made = results.filter(({ status }) => status === 'fulfilled').length;
-    expect(made).toBeLessThanOrEqual(3);
+    const created = results.filter(({ status }) => status === 'fulfilled').length;
+    expect(created).toBeLessThanOrEqual(3);
     for (const result of results)
       if (result.status === 'rejected') expect(['TIER_LIMIT', 'CONFLICT']).toContain(result.reason.reason);
-    for (let n = made; n < 3; n++) await create(`filler ${n}`);
-    expect((await refusalOf(create('one more'), 'TIER_LIMIT')).facts).toEqual({ limit: 'server_tokens' });
+    for (let n = created; n < 3; n++) await create(`filler ${n}`);
+    expect((await expectError(create('one more'), 'TIER_LIMIT')).facts).toEqual({ limit: 'server_tokens' });
     await fixture.auth.revokeServerToken({ idOrName: 'revoked' }, asAdmin());
     fixture.clock.advance(1_000);
     await create('one more');
     await create('two more');
-    await refusalOf(create('three more'), 'TIER_LIMIT');
+    await expectError(create('three more'), 'TIER_LIMIT');
   });
 
-  it('takes the id that its caller made, once, and names the id of whoever has the name', async () => {
+  it('uses the id in the request, once; a name that is taken gives the id of the token that has it', async () => {
     const { asAdmin } = await fixture.withSecurityAdmin();
     const id = newId();
     expect((await fixture.auth.createServerToken({ name: 'mine', id }, asAdmin())).serverToken!.id).toBe(id);
     expect(
-      (await refusalOf(fixture.auth.createServerToken({ name: 'mine', id: newId() }, asAdmin()), 'ALREADY_EXISTS'))
+      (await expectError(fixture.auth.createServerToken({ name: 'mine', id: newId() }, asAdmin()), 'ALREADY_EXISTS'))
         .facts,
     ).toEqual({ id });
     await fixture.auth.revokeServerToken({ idOrName: id }, asAdmin());
     expect(
-      (await refusalOf(fixture.auth.createServerToken({ name: 'mine', id }, asAdmin()), 'ALREADY_EXISTS')).facts,
+      (await expectError(fixture.auth.createServerToken({ name: 'mine', id }, asAdmin()), 'ALREADY_EXISTS')).facts,
     ).toEqual({ id });
   });
 
@@ -127,10 +127,10 @@ describe('CreateServerToken', () => {
     ['/expiresAt', { name: 'x', expiresAt: 'soon' }],
     ['/expiresAt', { name: 'x', expiresAt: '2001-01-01T00:00:00Z' }],
     ['/id', { name: 'x', id: 'mine' }],
-  ])('names %s when it refuses %j', async (path, request) => {
+  ])('names %s when it rejects %j', async (path, request) => {
     const { asAdmin } = await fixture.withSecurityAdmin();
     expect(
-      (await refusalOf(fixture.auth.createServerToken(request, asAdmin()), 'INVALID_REQUEST')).details[0]!.path,
+      (await expectError(fixture.auth.createServerToken(request, asAdmin()), 'INVALID_REQUEST')).details[0]!.path,
     ).toBe(path);
   });
 });

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('CreateUser', () => {
   let fixture: AuthFixture;
@@ -16,7 +16,7 @@ describe('CreateUser', () => {
       fixture.asOperator(organizationId),
     );
 
-  it('answers the user with email in lower case, roles and groups once each', async () => {
+  it('returns the user with the email in lower case and each role and group once', async () => {
     const { user } = await create(await fixture.createOrganization(), {
       email: 'Ada@Example.COM',
       roles: ['security_admin', 'admin', 'admin'],
@@ -30,7 +30,7 @@ describe('CreateUser', () => {
     });
   });
 
-  it('adds who is known elsewhere as the same user, with roles of its own in each organization', async () => {
+  it('adds a user of another organization as the same user, with separate roles in each organization', async () => {
     const [here, there] = [await fixture.createOrganization(), await fixture.createOrganization()];
     const first = await create(here, { email: 'both@example.com', roles: ['admin'] });
     const second = await create(there, { email: 'BOTH@example.com', groups: ['red'] });
@@ -38,15 +38,15 @@ describe('CreateUser', () => {
     expect((await fixture.assume(here, 'both@example.com')).roles).toEqual(['admin']);
   });
 
-  it('refuses a second membership in one organization, with the id', async () => {
+  it('rejects a second membership in one organization, with the id of the user', async () => {
     const organizationId = await fixture.createOrganization();
     const { user } = await create(organizationId, {});
-    expect((await refusalOf(create(organizationId, { email: 'ADA@example.com' }), 'ALREADY_EXISTS')).facts).toEqual({
+    expect((await expectError(create(organizationId, { email: 'ADA@example.com' }), 'ALREADY_EXISTS')).facts).toEqual({
       id: user!.id,
     });
   });
 
-  it('makes one user of an email that many organizations add at once', async () => {
+  it('creates one user when many organizations add one email at once', async () => {
     const organizations = await Promise.all(Array.from({ length: 6 }, () => fixture.createOrganization()));
     const created = await Promise.all(
       organizations.map((organizationId) => create(organizationId, { email: 'raced@example.com' })),
@@ -61,11 +61,11 @@ describe('CreateUser', () => {
     ['/roles/1', { roles: ['admin', 'owner'] }],
     ['/groups/0', { groups: [''] }],
     ['/groups', { groups: Array.from({ length: 101 }, (_, n) => String(n)) }],
-  ])('names %s when it refuses %j', async (path, given) => {
+  ])('names %s when it rejects %j', async (path, given) => {
     expect(
-      (await refusalOf(create(await fixture.createOrganization(), given), 'INVALID_REQUEST')).details[0]!.path,
+      (await expectError(create(await fixture.createOrganization(), given), 'INVALID_REQUEST')).details[0]!.path,
     ).toBe(path);
   });
 
-  it('answers NOT_FOUND for an unknown organization', () => refusalOf(create(newId(), {}), 'NOT_FOUND'));
+  it('rejects an unknown organization with NOT_FOUND', () => expectError(create(newId(), {}), 'NOT_FOUND'));
 });

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { denialOf, refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { denialOf, expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('DeactivateOrganization', () => {
   let fixture: AuthFixture;
@@ -9,20 +9,20 @@ describe('DeactivateOrganization', () => {
   afterAll(() => fixture.stop());
   const deactivate = (id: string) => fixture.auth.deactivateOrganization({ id }, fixture.asOperator());
 
-  it("refuses the tokens of the organization from the next request on, and no other organization's", async () => {
-    const [gone, staying] = [await fixture.withSecurityAdmin(), await fixture.withSecurityAdmin()];
-    const { value } = await fixture.auth.createServerToken({ name: 'one' }, gone.asAdmin());
-    const { value: other } = await fixture.auth.createServerToken({ name: 'one' }, staying.asAdmin());
+  it('denies the tokens of the organization from the next request on, and those of no other organization', async () => {
+    const [deactivated, active] = [await fixture.withSecurityAdmin(), await fixture.withSecurityAdmin()];
+    const { value } = await fixture.auth.createServerToken({ name: 'one' }, deactivated.asAdmin());
+    const { value: other } = await fixture.auth.createServerToken({ name: 'one' }, active.asAdmin());
     expect((await fixture.authenticate({ bearer: value }))[0]!.principal).toBeDefined();
-    expect((await deactivate(gone.organizationId)).organization!.state).toBe('deactivated');
-    const [refused, accepted] = await fixture.authenticate({ bearer: value }, { bearer: other });
-    expect(denialOf(refused!)).toBe('UNAUTHENTICATED');
-    expect(accepted!.principal!.organizationId).toBe(staying.organizationId);
-    await refusalOf(fixture.auth.createServerToken({ name: 'two' }, gone.asAdmin()), 'FORBIDDEN');
-    await refusalOf(fixture.assume(gone.organizationId, gone.user.email), 'FORBIDDEN');
+    expect((await deactivate(deactivated.organizationId)).organization!.state).toBe('deactivated');
+    const [denied, accepted] = await fixture.authenticate({ bearer: value }, { bearer: other });
+    expect(denialOf(denied!)).toBe('UNAUTHENTICATED');
+    expect(accepted!.principal!.organizationId).toBe(active.organizationId);
+    await expectError(fixture.auth.createServerToken({ name: 'two' }, deactivated.asAdmin()), 'FORBIDDEN');
+    await expectError(fixture.assume(deactivated.organizationId, deactivated.user.email), 'FORBIDDEN');
   });
 
-  it('done again answers the same and records nothing more', async () => {
+  it('returns the same when it is repeated, and writes no second audit entry', async () => {
     const id = await fixture.createOrganization();
     const first = await deactivate(id);
     fixture.clock.advance(1_000);
@@ -38,5 +38,5 @@ describe('DeactivateOrganization', () => {
     });
   });
 
-  it('answers NOT_FOUND for an unknown id', () => refusalOf(deactivate(newId()), 'NOT_FOUND'));
+  it('rejects an unknown id with NOT_FOUND', () => expectError(deactivate(newId()), 'NOT_FOUND'));
 });

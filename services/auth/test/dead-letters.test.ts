@@ -8,18 +8,18 @@ import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import type { OpenStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { AUDIT_GROUP } from '../src/audit/consume-audit.ts';
-import { AUDIT_ENTRIES, openAuditTrail, type AuditTrail } from '../src/audit/store.ts';
+import { AUDIT_ENTRIES, openAuditEntries, type AuditEntries } from '../src/audit/store.ts';
 import { deadLettersJob } from '../src/jobs/dead-letters.ts';
 
 describe('the job dead-letters', () => {
   const folder = temporaryFolder();
   const organizationId = newId();
   let opened: OpenStore;
-  let auditTrail: AuditTrail;
+  let auditEntries: AuditEntries;
   let bus: EventBus;
   beforeAll(async () => {
     opened = await openSqliteStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES]);
-    auditTrail = openAuditTrail(opened.store, opened.platformStore);
+    auditEntries = openAuditEntries(opened.store, opened.platformStore);
     bus = await openSqliteBus(join(folder.path, 'events.db'), { pollMs: 10, log: makeLog('test', 'silent') });
   });
   afterAll(async () => {
@@ -53,45 +53,45 @@ describe('the job dead-letters', () => {
       data,
     };
   }
-  /** The consumer gives up on these. */
-  async function bury(...events: CloudEvent[]): Promise<void> {
-    const all = Promise.withResolvers<void>();
+  /** Publishes events and makes a consumer give up on them. */
+  async function makeDeadLetters(...events: CloudEvent[]): Promise<void> {
+    const allFailed = Promise.withResolvers<void>();
     let failures = 0;
-    const member = await bus.subscribe(
+    const subscription = await bus.subscribe(
       'audit.v1',
       AUDIT_GROUP,
       async () => {
-        if (++failures === events.length) all.resolve();
-        throw new Error('the store was away');
+        if (++failures === events.length) allFailed.resolve();
+        throw new Error('the store is unavailable');
       },
       { maxAttempts: 1, retryDelayMs: 1 },
     );
     await bus.publish('audit.v1', events);
-    await all.promise;
-    await member.stop();
+    await allFailed.promise;
+    await subscription.stop();
   }
   const run = (signal = new AbortController().signal): Promise<number> =>
-    deadLettersJob({ bus, auditTrail }).run(signal);
+    deadLettersJob({ bus, auditEntries }).run(signal);
   const stored = async (): Promise<string[]> =>
-    (await auditTrail.list(organizationId, '', '', 100)).map(({ action }) => action).reverse();
+    (await auditEntries.list(organizationId, '', '', 100)).map(({ action }) => action).reverse();
 
-  it('stores what the consumer gave up on, once, and says how many', async () => {
-    await bury(auditEvent('one'), auditEvent('two'));
+  it('stores the dead letters once and returns their number', async () => {
+    await makeDeadLetters(auditEvent('one'), auditEvent('two'));
     expect(await stored()).toEqual([]);
     expect(await run()).toBe(2);
     expect(await run()).toBe(0);
     expect(await stored()).toEqual(['one', 'two']);
   });
 
-  it('names the event that fails again, and keeps it and the later ones', async () => {
+  it('names the event that fails again, and keeps it and the later ones as dead letters', async () => {
     const broken = auditEvent(undefined);
-    await bury(auditEvent('three'), broken, auditEvent('four'));
+    await makeDeadLetters(auditEvent('three'), broken, auditEvent('four'));
     for (let round = 0; round < 2; round++)
       await expect(run()).rejects.toThrow(`The audit event ${broken.id} failed again (TypeError`);
     expect(await stored()).toEqual(['one', 'two', 'three']);
   });
 
-  it('hands on nothing when the process is stopping', async () => {
-    await expect(run(AbortSignal.abort(new Error('the process drains')))).rejects.toThrow('the process drains');
+  it('stores nothing when the process is stopping', async () => {
+    await expect(run(AbortSignal.abort(new Error('the process stops')))).rejects.toThrow('the process stops');
   });
 });

@@ -1,6 +1,6 @@
 import { makeDenials } from 'platform/events/denials.ts';
 import { makeToken } from '../src/server-tokens/rules.ts';
-import { RUN_AGENT, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { RUN_AGENT, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('denials in the audit trail', () => {
   let fixture: AuthFixture;
@@ -11,23 +11,23 @@ describe('denials in the audit trail', () => {
 
   async function withToken(tier: string) {
     const { organizationId, asAdmin } = await fixture.withSecurityAdmin(tier);
-    const { serverToken, value: bearer } = await fixture.auth.createServerToken({ name: 'refused' }, asAdmin());
-    const refused = async (count: number) =>
+    const { serverToken, value: bearer } = await fixture.auth.createServerToken({ name: 'denied' }, asAdmin());
+    const denialEntries = async (count: number) =>
       (
         await fixture.auditTrail(
           organizationId,
           (actions) => actions.filter((action) => action === 'request.refused').length >= count,
         )
       ).filter(({ action }) => action === 'request.refused');
-    return { organizationId, asAdmin, id: serverToken!.id, bearer, refused };
+    return { organizationId, asAdmin, id: serverToken!.id, bearer, denialEntries };
   }
 
-  it('are one entry with a count per token and reason, however many there were', async () => {
-    const { asAdmin, id, bearer, refused } = await withToken('starter');
+  it('are one entry with a count for each token and reason', async () => {
+    const { asAdmin, id, bearer, denialEntries } = await withToken('starter');
     await fixture.authenticate(...Array(30).fill({ bearer, method: RUN_AGENT }));
     await fixture.auth.revokeServerToken({ idOrName: id }, asAdmin());
     await Promise.all(Array.from({ length: 20 }, () => fixture.authenticate({ bearer })));
-    const entries = await refused(2);
+    const entries = await denialEntries(2);
     expect(entries).toHaveLength(2);
     expect(entries).toEqual(
       expect.arrayContaining([
@@ -37,7 +37,7 @@ describe('denials in the audit trail', () => {
           outcome: 'denied',
           actorKind: 'server_token',
           actorId: id,
-          actorName: 'refused',
+          actorName: 'denied',
           targetType: 'method',
           targetId: RUN_AGENT,
         }),
@@ -54,13 +54,13 @@ describe('denials in the audit trail', () => {
   });
 
   it('are written when the process stops', async () => {
-    const { bearer, refused } = await withToken('starter');
+    const { bearer, denialEntries } = await withToken('starter');
     await fixture.authenticate({ bearer, method: RUN_AGENT });
     await fixture.restart();
-    expect((await refused(1))[0]).toMatchObject({ code: 'tier_required', count: 1 });
+    expect((await denialEntries(1))[0]).toMatchObject({ code: 'tier_required', count: 1 });
   });
 
-  it('leave out tokens that nobody has', async () => {
+  it('do not include unknown tokens', async () => {
     const { organizationId } = await withToken('starter');
     await fixture.authenticate({ bearer: makeToken() }, { bearer: 'nonsense' });
     expect((await fixture.running.runJob('denials')).count).toBe(0);
@@ -68,11 +68,11 @@ describe('denials in the audit trail', () => {
   });
 });
 
-describe('counted denials', () => {
+describe('denials in memory', () => {
   const actor = { kind: 'server_token', id: 't1', name: 'one', via: '' };
-  const refusal = { organizationId: 'o1', actor, code: 'forbidden', requestId: 'r1', time: '2030-01-01T00:00:10.000Z' };
+  const denial = { organizationId: 'o1', actor, code: 'forbidden', requestId: 'r1', time: '2030-01-01T00:00:10.000Z' };
 
-  it('are apart by organization, actor, action, code and minute, and alike otherwise', () => {
+  it('are counted together when organization, actor, action, code and minute are the same', () => {
     const denials = makeDenials();
     const others = [
       { organizationId: 'o2' },
@@ -82,20 +82,20 @@ describe('counted denials', () => {
       { time: '2030-01-01T00:01:00.000Z' },
     ];
     for (const other of [{}, ...others, { requestId: 'r2', time: '2030-01-01T00:00:59.999Z' }])
-      denials.note({ ...refusal, ...other });
+      denials.note({ ...denial, ...other });
     expect(denials.drain()).toEqual([
-      { ...refusal, action: 'request.refused', count: 2 },
-      ...others.map((other) => ({ ...refusal, action: 'request.refused', count: 1, ...other })),
+      { ...denial, action: 'request.refused', count: 2 },
+      ...others.map((other) => ({ ...denial, action: 'request.refused', count: 1, ...other })),
     ]);
   });
 
-  it('can be noted again after a drain, with their count', () => {
+  it('keep their count when they are noted again after a drain', () => {
     const denials = makeDenials();
-    denials.note(refusal);
-    denials.note(refusal);
+    denials.note(denial);
+    denials.note(denial);
     const [entry] = denials.drain();
     expect(denials.drain()).toEqual([]);
-    denials.note(refusal);
+    denials.note(denial);
     denials.note(entry!);
     expect(denials.drain()[0]!.count).toBe(3);
   });

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('GetOrganization', () => {
   let fixture: AuthFixture;
@@ -18,5 +18,5 @@ describe('GetOrganization', () => {
       expect((await get(idOrName)).organization).toEqual(organization);
   });
 
-  it.each(['', 'nobody', newId()])('answers NOT_FOUND for %j', (idOrName) => refusalOf(get(idOrName), 'NOT_FOUND'));
+  it.each(['', 'nobody', newId()])('rejects %j with NOT_FOUND', (idOrName) => expectError(get(idOrName), 'NOT_FOUND'));
 });

@@ -1,9 +1,9 @@
 import { isoTime } from 'platform/core/clock.ts';
-import { flushLastUsed } from '../src/jobs/flush-last-used.ts';
+import { flushLastUsed } from '../src/jobs/last-used.ts';
 import { makeLastUsed } from '../src/authentication/last-used.ts';
-import { startAuth, type AuthFixture } from './auth-fixture.ts';
+import { startAuth, type AuthFixture } from './fixture.ts';
 
-describe('the last use of a server token', () => {
+describe('lastUsedAt of a server token', () => {
   let fixture: AuthFixture;
   beforeAll(async () => {
     fixture = await startAuth();
@@ -21,14 +21,14 @@ describe('the last use of a server token', () => {
     };
   }
 
-  it('is shown when the first request is answered', async () => {
+  it('is in the store when the first request returns', async () => {
     const { use, lastUsedAt, now } = await withToken();
     expect(await lastUsedAt()).toBeUndefined();
     await use();
     expect(await lastUsedAt()).toBe(now());
   });
 
-  it('moves forward with the job, to the latest use', async () => {
+  it('is set to the latest use by the job', async () => {
     const { use, lastUsedAt, now } = await withToken();
     await use();
     for (let n = 0; n < 3; n++) {
@@ -39,7 +39,7 @@ describe('the last use of a server token', () => {
     expect(await lastUsedAt()).toBe(now());
   });
 
-  it('is not lost when the process stops', async () => {
+  it('is written when the process stops', async () => {
     const { use, lastUsedAt, now } = await withToken();
     await use();
     fixture.clock.advance(1_000);
@@ -48,16 +48,16 @@ describe('the last use of a server token', () => {
     expect(await lastUsedAt()).toBe(now());
   });
 
-  it('is remembered on when it could not be written', async () => {
+  it('stays in memory when it could not be written', async () => {
     const lastUsed = makeLastUsed();
     lastUsed.note({ tokenId: 'a', at: isoTime(2) });
-    const refusing = {
+    const failing = {
       markUses: async () => {
         lastUsed.note({ tokenId: 'a', at: isoTime(3) });
         throw new Error('disk full');
       },
     };
-    await expect(flushLastUsed({ lastUsed, tokenLookup: refusing as never })).rejects.toThrow('disk full');
+    await expect(flushLastUsed({ lastUsed, tokenLookup: failing as never })).rejects.toThrow('disk full');
     expect(lastUsed.drain()).toEqual([{ tokenId: 'a', at: isoTime(3) }]);
     expect(lastUsed.drain()).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { DAY_MS } from 'platform/core/clock.ts';
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('ListAuditEntries', () => {
   let fixture: AuthFixture;
@@ -8,7 +8,7 @@ describe('ListAuditEntries', () => {
   });
   afterAll(() => fixture.stop());
 
-  it('gives the entries of the organization alone, newest first, by action and a page at a time', async () => {
+  it('lists the entries of one organization, newest first, by action and in pages', async () => {
     const here = await fixture.withSecurityAdmin();
     await fixture.withSecurityAdmin();
     for (const name of ['one', 'two', 'three']) await fixture.auth.createServerToken({ name }, here.asAdmin());
@@ -28,10 +28,10 @@ describe('ListAuditEntries', () => {
     expect(await list(2, all[1]!.id, '')).toEqual(all.slice(2, 4));
     expect(await list(2, all[1]!.id, 'server_token.create')).toEqual(all.slice(2, 3));
     expect(await list(0, '', 'no.such')).toEqual([]);
-    await refusalOf(list(-1, '', ''), 'INVALID_REQUEST');
+    await expectError(list(-1, '', ''), 'INVALID_REQUEST');
   });
 
-  it('forgets an entry after 400 days, not before', async () => {
+  it('no longer lists an entry that is older than 400 days', async () => {
     const organizationId = await fixture.createOrganization();
     await fixture.auditTrail(organizationId, (actions) => actions.length === 1);
     fixture.clock.advance(400 * DAY_MS);

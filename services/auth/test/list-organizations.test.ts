@@ -1,4 +1,4 @@
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('ListOrganizations', () => {
   let fixture: AuthFixture;
@@ -11,7 +11,7 @@ describe('ListOrganizations', () => {
       ({ name }) => name,
     );
 
-  it('gives every organization once, by name regardless of case, a page at a time', async () => {
+  it('lists every organization once, by name regardless of case, in pages', async () => {
     for (const name of ['delta', 'Alpha', 'charlie', 'Bravo'])
       await fixture.auth.createOrganization({ name, tier: 'starter' }, fixture.asOperator());
     expect(await list(0, '')).toEqual(['Alpha', 'Bravo', 'charlie', 'delta']);
@@ -21,5 +21,5 @@ describe('ListOrganizations', () => {
     expect(await list(3, 'ALPHA')).toEqual(['Bravo', 'charlie', 'delta']);
   });
 
-  it.each([-1, 1_001])('refuses the page size %i', (pageSize) => refusalOf(list(pageSize, ''), 'INVALID_REQUEST'));
+  it.each([-1, 1_001])('rejects the page size %i', (pageSize) => expectError(list(pageSize, ''), 'INVALID_REQUEST'));
 });

@@ -1,4 +1,4 @@
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('ListServerTokens', () => {
   let fixture: AuthFixture;
@@ -7,7 +7,7 @@ describe('ListServerTokens', () => {
   });
   afterAll(() => fixture.stop());
 
-  it('gives the tokens of the organization alone, newest first, revoked ones too, a page at a time', async () => {
+  it('lists the tokens of one organization, with the revoked ones, newest first, in pages', async () => {
     const [here, there] = [await fixture.withSecurityAdmin(), await fixture.withSecurityAdmin()];
     await fixture.auth.createServerToken({ name: 'foreign' }, there.asAdmin());
     for (const name of ['one', 'two', 'three']) await fixture.auth.createServerToken({ name }, here.asAdmin());
@@ -22,13 +22,13 @@ describe('ListServerTokens', () => {
     ]);
     expect(await list(2, '')).toEqual(all.slice(0, 2));
     expect(await list(2, all[1]!.id)).toEqual(all.slice(2));
-    await refusalOf(list(1_001, ''), 'INVALID_REQUEST');
+    await expectError(list(1_001, ''), 'INVALID_REQUEST');
   });
 
-  it('is refused to a user without the role', async () => {
+  it('is denied to a user without the role security_admin', async () => {
     const organizationId = await fixture.createOrganization();
     const { email } = await fixture.createUser(organizationId, ['admin']);
-    await refusalOf(
+    await expectError(
       fixture.auth.listServerTokens(
         { pageSize: 0, afterId: '' },
         fixture.as(await fixture.assume(organizationId, email)),

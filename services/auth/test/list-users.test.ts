@@ -1,4 +1,4 @@
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('ListUsers', () => {
   let fixture: AuthFixture;
@@ -7,7 +7,7 @@ describe('ListUsers', () => {
   });
   afterAll(() => fixture.stop());
 
-  it('gives the users of the organization alone, by email, a page at a time', async () => {
+  it('lists the users of one organization, by email, in pages', async () => {
     const [here, there] = [await fixture.createOrganization(), await fixture.createOrganization()];
     for (const letter of ['c', 'a', 'b']) await fixture.createUser(here, [], `${letter}@example.com`);
     await fixture.createUser(there, [], 'aa@example.com');
@@ -18,6 +18,6 @@ describe('ListUsers', () => {
     expect(await list(0, '')).toEqual(['a@example.com', 'b@example.com', 'c@example.com']);
     expect(await list(2, '')).toEqual(['a@example.com', 'b@example.com']);
     expect(await list(2, 'B@example.com')).toEqual(['c@example.com']);
-    await refusalOf(list(-1, ''), 'INVALID_REQUEST');
+    await expectError(list(-1, ''), 'INVALID_REQUEST');
   });
 });

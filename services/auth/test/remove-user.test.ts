@@ -1,4 +1,4 @@
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('RemoveUser', () => {
   let fixture: AuthFixture;
@@ -9,24 +9,24 @@ describe('RemoveUser', () => {
   const removeUser = (organizationId: string, email: string) =>
     fixture.auth.removeUser({ email }, fixture.asOperator(organizationId));
 
-  it('ends the membership at once and leaves the one in another organization', async () => {
+  it('removes the membership at once and keeps the one in another organization', async () => {
     const { organizationId, user, asAdmin } = await fixture.withSecurityAdmin();
     const other = await fixture.createOrganization();
     await fixture.createUser(other, ['admin'], user.email);
     expect(await removeUser(organizationId, user.email)).toEqual({ id: user.id });
-    await refusalOf(fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, asAdmin()), 'FORBIDDEN');
-    await refusalOf(fixture.assume(organizationId, user.email), 'NOT_FOUND');
+    await expectError(fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, asAdmin()), 'FORBIDDEN');
+    await expectError(fixture.assume(organizationId, user.email), 'NOT_FOUND');
     expect((await fixture.assume(other, user.email)).roles).toEqual(['admin']);
   });
 
-  it('answers NOT_FOUND the second time, and who is added again is the same user', async () => {
+  it('fails with NOT_FOUND the second time; a user who is added again has the same id', async () => {
     const { organizationId, user } = await fixture.withSecurityAdmin();
     await removeUser(organizationId, user.email);
-    await refusalOf(removeUser(organizationId, user.email), 'NOT_FOUND');
+    await expectError(removeUser(organizationId, user.email), 'NOT_FOUND');
     expect((await fixture.createUser(organizationId, [], user.email)).id).toBe(user.id);
   });
 
-  it('leaves the server tokens that the user made', async () => {
+  it('keeps the server tokens that the user created', async () => {
     const { organizationId, user, asAdmin } = await fixture.withSecurityAdmin();
     const { value } = await fixture.auth.createServerToken({ name: 'stays' }, asAdmin());
     await removeUser(organizationId, user.email);

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { denialOf, refusalOf, startAuth, until, type AuthFixture } from './auth-fixture.ts';
+import { denialOf, expectError, startAuth, until, type AuthFixture } from './fixture.ts';
 
 describe('RevokeServerToken', () => {
   let fixture: AuthFixture;
@@ -9,35 +9,35 @@ describe('RevokeServerToken', () => {
   afterAll(() => fixture.stop());
 
   it.each(['id', 'name'] as const)(
-    'by %s refuses the token in every request that starts after it answered, while others are hammering',
+    'by %s denies the token in every request that starts after it has returned, under load',
     async (by) => {
       const { asAdmin } = await fixture.withSecurityAdmin();
-      const { serverToken, value: bearer } = await fixture.auth.createServerToken({ name: 'hammered' }, asAdmin());
+      const { serverToken, value: bearer } = await fixture.auth.createServerToken({ name: 'under load' }, asAdmin());
       let revoked = false;
-      let before = 0;
-      let after = 0;
-      const hammer = async () => {
-        while (after < 50) {
+      let accepted = 0;
+      let denied = 0;
+      const sendRequests = async () => {
+        while (denied < 50) {
           const startedAfter = revoked;
           const [decision] = await fixture.authenticate({ bearer });
           if (startedAfter) {
-            after++;
+            denied++;
             expect(denialOf(decision!)).toBe('UNAUTHENTICATED');
-          } else if (decision!.principal) before++;
+          } else if (decision!.principal) accepted++;
         }
       };
-      const hammers = Array.from({ length: 16 }, hammer);
+      const senders = Array.from({ length: 16 }, sendRequests);
       await until(
-        async () => before,
-        (accepted) => accepted >= 50,
+        async () => accepted,
+        (count) => count >= 50,
       );
       await fixture.auth.revokeServerToken({ idOrName: serverToken![by] }, asAdmin());
       revoked = true;
-      await Promise.all(hammers);
+      await Promise.all(senders);
     },
   );
 
-  it('answers a token that was revoked before as it is, by id, and NOT_FOUND by its former name', async () => {
+  it('returns a revoked token unchanged by its id, and does not find it by its former name', async () => {
     const { organizationId, asAdmin } = await fixture.withSecurityAdmin();
     const { serverToken } = await fixture.auth.createServerToken({ name: 'Old' }, asAdmin());
     const revoke = (idOrName: string) => fixture.auth.revokeServerToken({ idOrName }, asAdmin());
@@ -48,7 +48,7 @@ describe('RevokeServerToken', () => {
     });
     fixture.clock.advance(1_000);
     expect(await revoke(serverToken!.id)).toEqual(first);
-    await refusalOf(revoke('old'), 'NOT_FOUND');
+    await expectError(revoke('old'), 'NOT_FOUND');
     const actions = (await fixture.auditTrail(organizationId, (found) => found.length >= 5)).map(
       ({ action }) => action,
     );
@@ -61,12 +61,12 @@ describe('RevokeServerToken', () => {
     ]);
   });
 
-  it('answers NOT_FOUND alike for a token of another organization and one that does not exist', async () => {
+  it('gives the same NOT_FOUND for a token of another organization and for one that does not exist', async () => {
     const [here, there] = [await fixture.withSecurityAdmin(), await fixture.withSecurityAdmin()];
     const { serverToken, value } = await fixture.auth.createServerToken({ name: 'foreign' }, there.asAdmin());
     const errors = await Promise.all(
       [serverToken!.id, 'foreign', newId()].map((idOrName) =>
-        refusalOf(fixture.auth.revokeServerToken({ idOrName }, here.asAdmin()), 'NOT_FOUND'),
+        expectError(fixture.auth.revokeServerToken({ idOrName }, here.asAdmin()), 'NOT_FOUND'),
       ),
     );
     expect(new Set(errors.map(({ message, facts }) => JSON.stringify({ message, facts }))).size).toBe(1);

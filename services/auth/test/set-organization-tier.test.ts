@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { RUN_AGENT, denialOf, refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { RUN_AGENT, denialOf, expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('SetOrganizationTier', () => {
   let fixture: AuthFixture;
@@ -9,7 +9,7 @@ describe('SetOrganizationTier', () => {
   afterAll(() => fixture.stop());
   const setTier = (id: string, tier: string) => fixture.auth.setOrganizationTier({ id, tier }, fixture.asOperator());
 
-  it('opens and closes what the tier allows with the next request', async () => {
+  it('changes what the organization may use from the next request on', async () => {
     const { organizationId, asAdmin } = await fixture.withSecurityAdmin('starter');
     const { value: bearer } = await fixture.auth.createServerToken({ name: 'one' }, asAdmin());
     const run = async () => (await fixture.authenticate({ bearer, method: RUN_AGENT }))[0]!;
@@ -23,10 +23,10 @@ describe('SetOrganizationTier', () => {
     expect(denialOf(await run())).toBe('TIER_REQUIRED');
   });
 
-  it('refuses a tier that the data file does not have', async () => {
-    const error = await refusalOf(setTier(await fixture.createOrganization(), 'platinum'), 'INVALID_REQUEST');
+  it('rejects a tier that tiers.json does not have', async () => {
+    const error = await expectError(setTier(await fixture.createOrganization(), 'platinum'), 'INVALID_REQUEST');
     expect(error.details[0]!.path).toBe('/tier');
   });
 
-  it('answers NOT_FOUND for an unknown id', () => refusalOf(setTier(newId(), 'starter'), 'NOT_FOUND'));
+  it('rejects an unknown id with NOT_FOUND', () => expectError(setTier(newId(), 'starter'), 'NOT_FOUND'));
 });

@@ -1,4 +1,4 @@
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('SetUserGroups', () => {
   let fixture: AuthFixture;
@@ -9,7 +9,7 @@ describe('SetUserGroups', () => {
   const setGroups = (organizationId: string, email: string, groups: string[]) =>
     fixture.auth.setUserGroups({ email, groups }, fixture.asOperator(organizationId));
 
-  it('replaces the groups and leaves the roles', async () => {
+  it('replaces the groups and keeps the roles', async () => {
     const organizationId = await fixture.createOrganization();
     const { email } = await fixture.createUser(organizationId, ['admin'], undefined, ['old']);
     expect((await setGroups(organizationId, email, ['red', 'blue'])).user).toMatchObject({
@@ -19,12 +19,12 @@ describe('SetUserGroups', () => {
     expect((await setGroups(organizationId, email, [])).user!.groups).toEqual([]);
   });
 
-  it('refuses an unprintable name and answers NOT_FOUND for an unknown user', async () => {
+  it('rejects an unprintable name, and an unknown user with NOT_FOUND', async () => {
     const organizationId = await fixture.createOrganization();
     const { email } = await fixture.createUser(organizationId, []);
     expect(
-      (await refusalOf(setGroups(organizationId, email, ['ok', 'a\tb']), 'INVALID_REQUEST')).details[0]!.path,
+      (await expectError(setGroups(organizationId, email, ['ok', 'a\tb']), 'INVALID_REQUEST')).details[0]!.path,
     ).toBe('/groups/1');
-    await refusalOf(setGroups(organizationId, 'nobody@example.com', []), 'NOT_FOUND');
+    await expectError(setGroups(organizationId, 'nobody@example.com', []), 'NOT_FOUND');
   });
 });

@@ -1,4 +1,4 @@
-import { refusalOf, startAuth, type AuthFixture } from './auth-fixture.ts';
+import { expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('SetUserRoles', () => {
   let fixture: AuthFixture;
@@ -9,15 +9,15 @@ describe('SetUserRoles', () => {
   const setRoles = (organizationId: string, email: string, roles: string[]) =>
     fixture.auth.setUserRoles({ email, roles }, fixture.asOperator(organizationId));
 
-  it('holds from the next call on: a principal made before it does not keep what was taken', async () => {
+  it('applies from the next call on, even to a principal with the former roles', async () => {
     const { organizationId, user, asAdmin } = await fixture.withSecurityAdmin();
     await fixture.auth.createServerToken({ name: 'before' }, asAdmin());
     expect((await setRoles(organizationId, user.email, ['admin'])).user!.roles).toEqual(['admin']);
-    await refusalOf(fixture.auth.createServerToken({ name: 'after' }, asAdmin()), 'FORBIDDEN');
+    await expectError(fixture.auth.createServerToken({ name: 'after' }, asAdmin()), 'FORBIDDEN');
     expect((await fixture.assume(organizationId, user.email)).roles).toEqual(['admin']);
   });
 
-  it('loses neither of two changes at once', async () => {
+  it('loses neither of two concurrent changes', async () => {
     const organizationId = await fixture.createOrganization();
     const { email } = await fixture.createUser(organizationId, []);
     await Promise.all([
@@ -27,9 +27,9 @@ describe('SetUserRoles', () => {
     expect(await fixture.assume(organizationId, email)).toMatchObject({ roles: ['admin'], groups: ['red'] });
   });
 
-  it('refuses an unknown role and answers NOT_FOUND for a user of another organization', async () => {
+  it('rejects an unknown role, and a user of another organization with NOT_FOUND', async () => {
     const { organizationId, user } = await fixture.withSecurityAdmin();
-    await refusalOf(setRoles(organizationId, user.email, ['owner']), 'INVALID_REQUEST');
-    await refusalOf(setRoles(await fixture.createOrganization(), user.email, []), 'NOT_FOUND');
+    await expectError(setRoles(organizationId, user.email, ['owner']), 'INVALID_REQUEST');
+    await expectError(setRoles(await fixture.createOrganization(), user.email, []), 'NOT_FOUND');
   });
 });

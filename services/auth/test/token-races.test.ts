@@ -6,17 +6,17 @@ import { makeLog } from 'platform/core/log.ts';
 import { makeDenials } from 'platform/events/denials.ts';
 import { principalWith, temporaryFolder } from 'platform/service/testing.ts';
 import { openTestStore } from '../../../test/support/shared-engines.ts';
-import { openOrganizations, ORGANIZATIONS, type Organization } from '../src/organizations/store.ts';
+import { openOrganizations, ORGANIZATIONS, type OrganizationRecord } from '../src/organizations/store.ts';
 import { createServerToken } from '../src/server-tokens/create-server-token.ts';
 import { openServerTokens, SERVER_TOKENS } from '../src/server-tokens/store.ts';
-import { MEMBERSHIPS, openUsers, USERS, type Membership } from '../src/users/store.ts';
-import { refusalOf } from './auth-fixture.ts';
+import { MEMBERSHIPS, openUsers, USERS, type MembershipRecord } from '../src/users/store.ts';
+import { expectError } from './fixture.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
 const time = '2030-01-01T00:00:00.000Z';
-const organization: Organization = {
+const organization: OrganizationRecord = {
   _id: 'o1',
   name: 'One',
   nameKey: 'one',
@@ -26,7 +26,7 @@ const organization: Organization = {
   createdAt: time,
   updatedAt: time,
 };
-const membership: Membership = {
+const membership: MembershipRecord = {
   _id: 'm1',
   organizationId: 'o1',
   userId: 'u1',
@@ -51,13 +51,13 @@ const audit = () =>
 type Stores = { organizations: ReturnType<typeof openOrganizations>; users: ReturnType<typeof openUsers> };
 
 it.each<[string, (stores: Stores) => Promise<void>]>([
-  ['the role is taken from its maker', ({ users }) => users.change(membership, { roles: [] }, audit())],
-  ['its maker is removed', ({ users }) => users.remove(membership, audit())],
+  ['its creator loses the role', ({ users }) => users.change(membership, { roles: [] }, audit())],
+  ['its creator is removed', ({ users }) => users.remove(membership, audit())],
   [
     'the organization is deactivated',
     ({ organizations }) => organizations.change(organization, { state: 'deactivated' }, audit()),
   ],
-])('no server token is made when %s between the check and the write', async (name, change) => {
+])('no server token is created when %s between the check and the write', async (name, change) => {
   const { store, platformStore, close } = await openTestStore(join(folder.path, `${name}.db`), [
     ORGANIZATIONS,
     USERS,
@@ -71,7 +71,7 @@ it.each<[string, (stores: Stores) => Promise<void>]>([
   await stores.users.add(membership, undefined, audit());
 
   let changed: Promise<void> | undefined;
-  const interrupted: typeof serverTokens = {
+  const serverTokensWithChange: typeof serverTokens = {
     ...serverTokens,
     countLive: async (...args) => {
       await (changed ??= change(stores));
@@ -80,7 +80,7 @@ it.each<[string, (stores: Stores) => Promise<void>]>([
   };
   const deps = {
     ...stores,
-    serverTokens: interrupted,
+    serverTokens: serverTokensWithChange,
     clock: systemClock,
     denials: makeDenials(),
     mutex: keyedMutex(),
@@ -99,7 +99,7 @@ it.each<[string, (stores: Stores) => Promise<void>]>([
     deadline: Number.MAX_SAFE_INTEGER,
     log: makeLog('auth', 'silent'),
   };
-  await refusalOf(createServerToken(deps, { name: 'late' }, context), 'FORBIDDEN');
+  await expectError(createServerToken(deps, { name: 'late' }, context), 'FORBIDDEN');
   expect(changed).toBeDefined();
   expect(await serverTokens.list('o1', '', 10)).toEqual([]);
   await close();

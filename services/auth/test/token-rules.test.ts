@@ -4,14 +4,14 @@ import { hashToken, hintOf, isWellFormed, makeToken, requireExpiry } from '../sr
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 describe('a server token', () => {
-  it('is aks_ and 49 base62 characters, well formed, and never the same', () => {
+  it('is aks_ and 49 base62 characters, is well formed, and never repeats', () => {
     const tokens = Array.from({ length: 500 }, makeToken);
     for (const token of tokens) expect(token).toMatch(/^aks_[0-9A-Za-z]{49}$/);
     expect(tokens.every(isWellFormed)).toBe(true);
     expect(new Set(tokens).size).toBe(500);
   });
 
-  it('is refused after any change of a single character', () => {
+  it('is not well formed after any change of a single character', () => {
     fc.assert(
       fc.property(
         fc.constant(null).map(makeToken),
@@ -26,7 +26,7 @@ describe('a server token', () => {
     );
   });
 
-  it('is refused when it is cut, extended or anything else', () => {
+  it('is not well formed when it is cut or extended, nor is any other text', () => {
     const token = makeToken();
     for (const text of [
       '',
@@ -43,12 +43,12 @@ describe('a server token', () => {
     fc.assert(fc.property(fc.string(), (text) => !isWellFormed(text)));
   });
 
-  it('carries the CRC-32 (IEEE) of all before in six base62 digits', () => {
-    // crc32 of "aks_" and 43 zeros, computed apart from this code (Python's zlib): 0x5892d2a8
+  it('ends with the CRC-32 (IEEE) of all before, in six base62 digits', () => {
+    // crc32 of "aks_" and 43 zeros, computed with Python's zlib: 0x5892d2a8
     expect(isWellFormed(`aks_${'0'.repeat(43)}1cZAxE`)).toBe(true);
   });
 
-  it('is kept as its SHA-256 and shown by its first 8 characters', () => {
+  it('is stored as its SHA-256 and listed by its first 8 characters', () => {
     expect(hashToken('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
     expect(hintOf('aks_0123456789')).toBe('aks_0123');
   });
@@ -61,7 +61,7 @@ describe('a server token', () => {
     '2030-13-31T12:00:00Z',
     '2019-12-31T23:59:59Z',
     '2020-01-01T00:00:00Z',
-  ])('does not expire at %j when it is 2020', (text) => {
+  ])('cannot expire at %j when the year is 2020', (text) => {
     expect(() => requireExpiry(text, Date.UTC(2020))).toThrow();
   });
 

@@ -1,22 +1,26 @@
 import type { AuditFacts } from 'platform/events/outbox.ts';
 import type { CloudEvent, EventBus, Subscription } from 'platform/events/bus.ts';
 import { DuplicateKeyError } from 'platform/store/store.ts';
-import type { AuditTrail } from './store.ts';
+import type { AuditEntries } from './store.ts';
 
-/** `data` of an event on audit.v1, as auditOp writes it. */
+/** The `data` of an event on topic audit.v1, as `auditOp` of platform writes it. */
 type AuditData = Pick<AuditFacts, 'action' | 'outcome' | 'actor' | 'requestId'> & {
   target: { type: string; id: string } | null;
   code: string | null;
   count: number;
 };
 
+/** The consumer group: the replicas of auth share the events. */
 export const AUDIT_GROUP = 'auth-audit';
 
 /**
- * Keeps the entry of one event; a repeat of it changes nothing. Each entry is a subject of its own and is never changed, so
- * the order in which events arrive says nothing here, and `sequence` is not looked at: an old relay may send late.
+ * Stores the entry of one event; idempotent. Events may arrive in any order, because a relay that has lost its lease
+ * may still send. That does no harm: an entry never changes, so `sequence` is not read.
  */
-export async function storeAuditEvent({ auditTrail }: { auditTrail: AuditTrail }, event: CloudEvent): Promise<void> {
+export async function storeAuditEvent(
+  { auditEntries }: { auditEntries: AuditEntries },
+  event: CloudEvent,
+): Promise<void> {
   const { action, outcome, actor, target, code, count, requestId } = event.data as AuditData;
   const entry = {
     _id: event.id,
@@ -34,13 +38,16 @@ export async function storeAuditEvent({ auditTrail }: { auditTrail: AuditTrail }
     count,
     requestId,
   };
-  await auditTrail.insert(entry).catch((error: unknown) => {
+  await auditEntries.insert(entry).catch((error: unknown) => {
     if (!(error instanceof DuplicateKeyError)) throw error;
   });
 }
 
-/** Every service's audit events, once each. A store that does not answer is waited for, ten minutes an event, before it is a dead letter. */
-export const consumeAudit = (deps: { auditTrail: AuditTrail }, bus: EventBus): Promise<Subscription> =>
+/**
+ * Stores the audit events of all services. An event that cannot be stored is tried again every second, and becomes a
+ * dead letter after ten minutes.
+ */
+export const consumeAudit = (deps: { auditEntries: AuditEntries }, bus: EventBus): Promise<Subscription> =>
   bus.subscribe('audit.v1', AUDIT_GROUP, (event) => storeAuditEvent(deps, event), {
     maxAttempts: 600,
     retryDelayMs: 1_000,

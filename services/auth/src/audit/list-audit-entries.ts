@@ -1,32 +1,18 @@
-import type {
-  AuditEntry as AuditEntryReply,
-  ListAuditEntriesRequest,
-  ListAuditEntriesResponse,
-} from 'proto/auth/v1/auth.ts';
+import type { ListAuditEntriesRequest, ListAuditEntriesResponse } from 'proto/auth/v1/auth.ts';
+import { requirePageSize } from 'platform/core/paging.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { requirePageSize } from '../paging.ts';
-import type { AuditEntry } from './store.ts';
+import { PAGE_SIZES } from '../organizations/rules.ts';
+import { auditEntryMessage } from './message.ts';
 
-/** @throws ServiceError INVALID_REQUEST */
+/** Newest first. @throws ServiceError INVALID_REQUEST */
 export async function listAuditEntries(
-  { auditTrail }: Pick<Deps, 'auditTrail'>,
-  request: ListAuditEntriesRequest,
+  { auditEntries }: Pick<Deps, 'auditEntries'>,
+  { beforeId, action, pageSize }: ListAuditEntriesRequest,
   context: CallContext,
 ): Promise<ListAuditEntriesResponse> {
-  const entries = await auditTrail.list(
-    organizationOfCall(context),
-    request.beforeId,
-    request.action,
-    requirePageSize(request.pageSize),
-  );
-  return { entries: entries.map(entryReply) };
+  const organizationId = organizationOfCall(context);
+  const limit = requirePageSize(pageSize || undefined, PAGE_SIZES);
+  const entries = await auditEntries.list(organizationId, beforeId, action, limit);
+  return { entries: entries.map(auditEntryMessage) };
 }
-
-const entryReply = ({ _id, targetType, targetId, code, ...facts }: AuditEntry): AuditEntryReply => ({
-  ...facts,
-  id: _id,
-  targetType: targetType ?? undefined,
-  targetId: targetId ?? undefined,
-  code: code ?? undefined,
-});

@@ -7,43 +7,49 @@ import {
   type Store,
 } from 'platform/store/store.ts';
 
-/** `_id` is the id of the event that told of it: a UUIDv7, so that text order is time order. */
-export interface AuditEntry extends OrganizationDocument {
+/** One entry of the audit trail. `_id` is the id of its event: a UUIDv7, so text order is time order. */
+export interface AuditEntryRecord extends OrganizationDocument {
+  /** ISO-8601 UTC. */
   at: string;
+  /** "server_token.revoke" ... */
   action: string;
+  /** "success", "denied" or "failure". */
   outcome: string;
   actorKind: string;
   actorId: string;
   actorName: string;
+  /** The operator who acted as this user (AssumeUser); else empty. */
   actorVia: string;
   targetType: string | null;
   targetId: string | null;
+  /** The error code of a denial or failure. */
   code: string | null;
+  /** How many equal denials this entry stands for; 1 for anything else. */
   count: number;
   requestId: string;
 }
 
-export const AUDIT_ENTRIES = collection<AuditEntry>('audit_entries', {
+export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
   scope: 'organization',
   indexes: [{ fields: ['_id'] }, { fields: ['action'] }],
   platformIndexes: [{ fields: ['at'] }],
 });
 
-export const openAuditTrail = (store: Store, platformStore: PlatformStore) => ({
-  /** @throws DuplicateKeyError when the entry is there already */
-  insert: (entry: AuditEntry): Promise<void> => store.apply(entry.organizationId, [insert(AUDIT_ENTRIES, entry)]),
+export const openAuditEntries = (store: Store, platformStore: PlatformStore) => ({
+  /** @throws DuplicateKeyError when the entry exists already */
+  insert: (entry: AuditEntryRecord): Promise<void> => store.apply(entry.organizationId, [insert(AUDIT_ENTRIES, entry)]),
 
-  /** Newest first; an empty `beforeId` starts at the newest, an empty `action` means any. */
-  list: (organizationId: string, beforeId: string, action: string, limit: number): Promise<AuditEntry[]> => {
+  /** Newest first. An empty `beforeId` starts at the newest; an empty `action` means every action. */
+  list: (organizationId: string, beforeId: string, action: string, limit: number): Promise<AuditEntryRecord[]> => {
     const filter = { ...(beforeId === '' ? {} : { _id: { lt: beforeId } }), ...(action === '' ? {} : { action }) };
     return store.find(organizationId, AUDIT_ENTRIES, filter, { sort: [['_id', 'desc']], limit });
   },
 
-  /** Removes up to `limit` entries of whatever organization that are older; resolves to their number. */
+  /** Removes up to `limit` entries of all organizations from before `time`; resolves to their number. */
   async removeBefore(time: string, limit: number): Promise<number> {
     const old = await platformStore.find(AUDIT_ENTRIES, { at: { lt: time } }, { sort: [['at', 'asc']], limit });
     await platformStore.apply(old.map(({ _id }) => remove(AUDIT_ENTRIES, { _id }, { optional: true })));
     return old.length;
   },
 });
-export type AuditTrail = ReturnType<typeof openAuditTrail>;
+export type AuditEntries = ReturnType<typeof openAuditEntries>;

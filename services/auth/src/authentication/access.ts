@@ -4,21 +4,21 @@ import type { Principal } from 'platform/core/principal.ts';
 import type { Tier } from '../tiers.ts';
 
 /**
- * Why a principal may not call a method; undefined: it may. Tier before kind before role.
- * @param policy undefined for a method that this contract does not know
+ * Why a principal may not call a method; undefined if it may. The tier is checked first, then the kind, then the role.
+ * @param options what the protos declare for the method; undefined for a method that they do not have
  */
-export function refusalOf(
-  policy: MethodOptions | undefined,
+export function denialReason(
+  options: MethodOptions | undefined,
   principal: Pick<Principal, 'kind' | 'roles'>,
   tier: Tier,
 ): KnownReason | undefined {
-  if (!policy) return 'FORBIDDEN';
-  if (policy.capability !== '' && !tier.capabilities.includes(policy.capability)) return 'TIER_REQUIRED';
-  if (!policy.principals.includes(principal.kind)) return 'FORBIDDEN';
-  if (policy.role === '' || rolesOf(principal).includes(policy.role)) return undefined;
-  return policy.role === 'admin' ? 'ADMIN_REQUIRED' : 'FORBIDDEN';
+  if (!options) return 'FORBIDDEN';
+  if (options.capability !== '' && !tier.capabilities.includes(options.capability)) return 'TIER_REQUIRED';
+  if (!options.principals.includes(principal.kind)) return 'FORBIDDEN';
+  if (options.role === '' || rolesOf(principal).includes(options.role)) return undefined;
+  return options.role === 'admin' ? 'ADMIN_REQUIRED' : 'FORBIDDEN';
 }
 
-/** A server token has admin context by contract, and no other role. */
+/** A server token always has the role admin, and no other: the REST API promises that. */
 const rolesOf = ({ kind, roles }: Pick<Principal, 'kind' | 'roles'>): readonly string[] =>
   kind === 'SERVER_TOKEN' ? ['admin'] : roles;

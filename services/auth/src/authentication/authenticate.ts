@@ -1,86 +1,84 @@
 import type { Attempt, AuthenticateRequest, AuthenticateResponse, Decision } from 'proto/auth/v1/auth.ts';
+import type { Status } from 'proto/google/rpc/status.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { codeOf, ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import { actorOf, type Principal } from 'platform/core/principal.ts';
 import { toStatus } from 'platform/rpc/wire-errors.ts';
 import type { Deps } from '../deps.ts';
-import { tierOf } from '../tiers.ts';
-import { refusalOf } from './access.ts';
+import type { OrganizationRecord } from '../organizations/store.ts';
 import { hashToken, isWellFormed } from '../server-tokens/rules.ts';
-import { isExpired, type ServerToken } from '../server-tokens/store.ts';
+import { isExpired, type ServerTokenRecord } from '../server-tokens/store.ts';
+import { tierOf } from '../tiers.ts';
+import { denialReason } from './access.ts';
 
-/** Who holds a token that is on record, be it valid or not. */
-interface Holder {
-  token: ServerToken;
+/** A token that is in the store, and whom it authenticates. */
+interface KnownToken {
+  token: ServerTokenRecord;
   principal: Principal;
+  /** False when it is revoked or expired, or its organization is deactivated. */
   valid: boolean;
 }
 
-type Parts = Pick<Deps, 'clock' | 'organizations' | 'tokenLookup' | 'lastUsed' | 'denials' | 'policies'>;
+type Needs = Pick<Deps, 'clock' | 'organizations' | 'tokenLookup' | 'lastUsed' | 'denials' | 'methodOptions'>;
 
 /**
- * Decides the attempts of one gateway turn from what the store holds now: at most two reads for all of them, none for a token
- * whose checksum is wrong. A refusal is a value, never an error: 401 alike for every cause, then tier, then role.
+ * Decides all requests ("attempts") that a gateway collected in one turn of its event loop, from what the store has
+ * now. It takes at most two reads for all of them, and none for a token with a wrong checksum. A denial is a value in
+ * the response, never a thrown error: first 401, the same for every cause, then 403 for the tier, the kind or the role.
  */
-export async function authenticate(deps: Parts, { attempts }: AuthenticateRequest): Promise<AuthenticateResponse> {
+export async function authenticate(deps: Needs, { attempts }: AuthenticateRequest): Promise<AuthenticateResponse> {
   const now = isoTime(deps.clock.now());
-  const holders = await holdersOf(deps, attempts, now);
-  const decisions = attempts.map((attempt) => decide(deps, attempt, holders.get(attempt.bearer), now));
-  await noteUses(
-    deps,
-    [...holders.values()].filter(({ valid }) => valid),
-    now,
-  );
+  const knownTokens = await findTokens(deps, attempts, now);
+  const decisions = attempts.map((attempt) => decide(deps, attempt, knownTokens.get(attempt.bearer), now));
+  const used = [...knownTokens.values()].filter(({ valid }) => valid).map(({ token }) => token);
+  await noteUses(deps, used, now);
   return { decisions };
 }
 
-/** Holders by bearer value; absent: malformed or unknown. */
-async function holdersOf(
-  { organizations, tokenLookup }: Parts,
+/** Tokens by bearer value, without those that are malformed or unknown. */
+async function findTokens(
+  { organizations, tokenLookup }: Needs,
   attempts: readonly Attempt[],
   now: string,
-): Promise<ReadonlyMap<string, Holder>> {
+): Promise<ReadonlyMap<string, KnownToken>> {
   const bearers = [...new Set(attempts.map(({ bearer }) => bearer))].filter(isWellFormed);
   const hashes = bearers.map(hashToken);
   const tokens = await tokenLookup.byHashes(hashes);
-  const owners = await organizations.byIds([
-    ...new Set(Array.from(tokens.values(), ({ organizationId }) => organizationId)),
-  ]);
-  const holders = new Map<string, Holder>();
+  const organizationIds = new Set(Array.from(tokens.values(), ({ organizationId }) => organizationId));
+  const organizationsById = await organizations.byIds([...organizationIds]);
+  const knownTokens = new Map<string, KnownToken>();
   bearers.forEach((bearer, index) => {
     const token = tokens.get(hashes[index]!);
-    const organization = token && owners.get(token.organizationId);
+    const organization = token && organizationsById.get(token.organizationId);
     if (!organization) return;
-    const { tier, state } = organization;
-    const principal: Principal = {
-      kind: 'SERVER_TOKEN',
-      organizationId: token.organizationId,
-      subject: token._id,
-      name: token.name,
-      roles: [],
-      groups: [],
-      tier,
-      limits: { ...tierOf(tier).limits },
-      via: '',
-    };
-    holders.set(bearer, {
-      token,
-      principal,
-      valid: state === 'active' && token.revokedAt === null && !isExpired(token, now),
-    });
+    const valid = organization.state === 'active' && token.revokedAt === null && !isExpired(token, now);
+    knownTokens.set(bearer, { token, principal: tokenPrincipal(token, organization), valid });
   });
-  return holders;
+  return knownTokens;
 }
 
+const tokenPrincipal = (token: ServerTokenRecord, { tier }: OrganizationRecord): Principal => ({
+  kind: 'SERVER_TOKEN',
+  organizationId: token.organizationId,
+  subject: token._id,
+  name: token.name,
+  roles: [],
+  groups: [],
+  tier,
+  limits: { ...tierOf(tier).limits },
+  via: '',
+});
+
+/** Records the denial of a known token. One of an unknown token belongs to no organization's audit trail. */
 function decide(
-  { policies, denials }: Parts,
+  { methodOptions, denials }: Needs,
   { method, requestId }: Attempt,
-  holder: Holder | undefined,
+  known: KnownToken | undefined,
   time: string,
 ): Decision {
-  if (!holder) return { denial: denialStatus('UNAUTHENTICATED') };
-  const { principal, valid } = holder;
-  const reason = valid ? refusalOf(policies.get(method), principal, tierOf(principal.tier)) : 'UNAUTHENTICATED';
+  if (!known) return { denial: denialStatus('UNAUTHENTICATED') };
+  const { principal, valid } = known;
+  const reason = valid ? denialReason(methodOptions.get(method), principal, tierOf(principal.tier)) : 'UNAUTHENTICATED';
   if (!reason) return { principal };
   const target = valid ? { type: 'method', id: method } : undefined;
   denials.note({
@@ -94,18 +92,14 @@ function decide(
   return { denial: denialStatus(reason) };
 }
 
-const denialStatus = (reason: KnownReason) =>
-  toStatus(
-    new ServiceError(
-      reason,
-      undefined,
-      reason === 'UNAUTHENTICATED' ? { headers: { 'WWW-Authenticate': 'Bearer' } } : {},
-    ),
-  );
+function denialStatus(reason: KnownReason): Status {
+  const headers: Record<string, string> = reason === 'UNAUTHENTICATED' ? { 'WWW-Authenticate': 'Bearer' } : {};
+  return toStatus(new ServiceError(reason, undefined, { headers }));
+}
 
-/** The first use is written before the answer, so that a used token never says "never"; later ones wait for the flush. */
-async function noteUses({ lastUsed, tokenLookup }: Parts, used: readonly Holder[], at: string): Promise<void> {
-  for (const { token } of used) lastUsed.note({ tokenId: token._id, at });
-  const first = used.filter(({ token }) => token.lastUsedAt === null).map(({ token }) => token._id);
-  if (first.length > 0) await tokenLookup.markFirstUse(first, at);
+/** Writes the first use at once, so that a used token is never listed as unused. The job `last-used` writes others. */
+async function noteUses({ lastUsed, tokenLookup }: Needs, used: readonly ServerTokenRecord[], at: string) {
+  for (const { _id } of used) lastUsed.note({ tokenId: _id, at });
+  const neverUsed = used.filter(({ lastUsedAt }) => lastUsedAt === null).map(({ _id }) => _id);
+  if (neverUsed.length > 0) await tokenLookup.markFirstUse(neverUsed, at);
 }

@@ -1,16 +1,17 @@
-/** A token was used at this ISO-8601 time. */
+/** One use of a server token. */
 export interface Use {
   tokenId: string;
+  /** ISO-8601 UTC. */
   at: string;
 }
 
 export interface LastUsed {
   note(use: Use): void;
-  /** Takes out the latest use of each token since the last time. */
+  /** Returns the latest use of each token since the previous drain, and forgets it. */
   drain(): Use[];
 }
 
-/** Uses wait in memory, so that a request is not a write. */
+/** Holds uses in memory until the job `last-used` writes them, so that not every request costs a write. */
 export function makeLastUsed(): LastUsed {
   const latest = new Map<string, string>();
   return {

@@ -1,18 +1,18 @@
 import { update, type PlatformStore } from 'platform/store/store.ts';
 import type { Use } from './last-used.ts';
-import { SERVER_TOKENS, type ServerToken } from '../server-tokens/store.ts';
+import { SERVER_TOKENS, type ServerTokenRecord } from '../server-tokens/store.ts';
 
 const BATCH = 500;
 
-/** Server tokens of whatever organization: a bearer value does not say which. */
+/** Finds server tokens across organizations, because a bearer value does not name its organization. */
 export const openTokenLookup = (platformStore: PlatformStore) => ({
-  /** By hash, in one read; none for an empty list. */
-  async byHashes(hashes: readonly string[]): Promise<ReadonlyMap<string, ServerToken>> {
+  /** Tokens by hash. One read for all hashes, and no read for none. */
+  async byHashes(hashes: readonly string[]): Promise<ReadonlyMap<string, ServerTokenRecord>> {
     const found = hashes.length === 0 ? [] : await platformStore.find(SERVER_TOKENS, { hash: { in: hashes } });
     return new Map(found.map((token) => [token.hash, token]));
   },
 
-  /** Only where it says "never" still. */
+  /** Sets `lastUsedAt` of the tokens that were never used before; the others keep theirs. */
   markFirstUse: (tokenIds: readonly string[], at: string): Promise<void> =>
     platformStore.apply(
       tokenIds.map((_id) =>
@@ -20,7 +20,7 @@ export const openTokenLookup = (platformStore: PlatformStore) => ({
       ),
     ),
 
-  /** Only where it moves forward. */
+  /** Moves `lastUsedAt` forward, never back. Tokens that were never used are left to `markFirstUse`. */
   async markUses(uses: readonly Use[]): Promise<void> {
     for (let start = 0; start < uses.length; start += BATCH) {
       const batch = uses.slice(start, start + BATCH);

@@ -3,13 +3,13 @@ import type { Job } from 'platform/jobs/jobs.ts';
 import { AUDIT_GROUP, storeAuditEvent } from '../audit/consume-audit.ts';
 import type { Deps } from '../deps.ts';
 
-export const deadLettersJob = ({ bus, auditTrail }: Pick<Deps, 'bus' | 'auditTrail'>): Job => ({
+export const deadLettersJob = ({ bus, auditEntries }: Pick<Deps, 'bus' | 'auditEntries'>): Job => ({
   name: 'dead-letters',
-  description: 'Stores the audit events that could not be stored, oldest first, until one fails again.',
+  description: 'Stores the audit events that are dead letters, oldest first, until one fails again.',
   run: (signal) =>
     bus.replay('audit.v1', AUDIT_GROUP, async (event) => {
       signal.throwIfAborted();
-      await storeAuditEvent({ auditTrail }, event).catch((cause: unknown) => {
+      await storeAuditEvent({ auditEntries }, event).catch((cause: unknown) => {
         throw new ServiceError(
           'INTERNAL',
           `The audit event ${event.id} failed again (${String(cause)}); it and the later ones stay dead letters`,

@@ -4,14 +4,14 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
-import { audited } from '../events.ts';
+import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireTier } from '../tiers.ts';
-import { organizationReply } from './message.ts';
+import { organizationMessage } from './message.ts';
 import { foldName, requireName } from './rules.ts';
-import type { Organization } from './store.ts';
+import type { OrganizationRecord } from './store.ts';
 
-/** @throws ServiceError INVALID_REQUEST, ALREADY_EXISTS with the id */
+/** @throws ServiceError INVALID_REQUEST, ALREADY_EXISTS with the id of the organization that has the name */
 export async function createOrganization(
   { clock, organizations }: Pick<Deps, 'clock' | 'organizations'>,
   request: CreateOrganizationRequest,
@@ -24,7 +24,7 @@ export async function createOrganization(
     const taken = await organizations.byName(name);
     if (taken)
       throw new ServiceError('ALREADY_EXISTS', 'An organization of this name exists', { facts: { id: taken._id } });
-    const organization: Organization = {
+    const organization: OrganizationRecord = {
       _id: newId(),
       name,
       nameKey: foldName(name),
@@ -36,8 +36,8 @@ export async function createOrganization(
     };
     await organizations.insert(
       organization,
-      audited(context, organization._id, 'organization.create', { type: 'organization', id: organization._id }, now),
+      auditEntry(context, organization._id, 'organization.create', { type: 'organization', id: organization._id }, now),
     );
-    return { organization: organizationReply(organization) };
+    return { organization: organizationMessage(organization) };
   });
 }

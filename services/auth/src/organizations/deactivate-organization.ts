@@ -3,7 +3,7 @@ import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 import { changeOrganization } from './change-organization.ts';
 
-/** Its tokens and users are refused from the next request on. @throws ServiceError NOT_FOUND */
+/** From the next request on, its server tokens and users are denied. @throws ServiceError NOT_FOUND */
 export async function deactivateOrganization(
   deps: Pick<Deps, 'clock' | 'organizations'>,
   request: DeactivateOrganizationRequest,

@@ -1,7 +1,7 @@
 import type { GetOrganizationRequest, GetOrganizationResponse } from 'proto/auth/v1/auth.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Deps } from '../deps.ts';
-import { organizationReply } from './message.ts';
+import { organizationMessage } from './message.ts';
 
 /** @throws ServiceError NOT_FOUND */
 export async function getOrganization(
@@ -10,5 +10,5 @@ export async function getOrganization(
 ): Promise<GetOrganizationResponse> {
   const organization = (await organizations.byId(idOrName)) ?? (await organizations.byName(idOrName));
   if (!organization) throw new ServiceError('NOT_FOUND', 'Organization not found');
-  return { organization: organizationReply(organization) };
+  return { organization: organizationMessage(organization) };
 }

@@ -1,11 +1,11 @@
-import type { Organization as OrganizationReply } from 'proto/auth/v1/auth.ts';
-import type { Organization } from './store.ts';
+import type { Organization } from 'proto/auth/v1/auth.ts';
+import type { OrganizationRecord } from './store.ts';
 
-export const organizationReply = ({
+export const organizationMessage = ({
   _id,
   name,
   tier,
   state,
   createdAt,
   updatedAt,
-}: Organization): OrganizationReply => ({ id: _id, name, tier, state, createdAt, updatedAt });
+}: OrganizationRecord): Organization => ({ id: _id, name, tier, state, createdAt, updatedAt });

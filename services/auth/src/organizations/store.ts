@@ -1,46 +1,53 @@
 import { collection, insert, update, type Document, type Op, type PlatformStore } from 'platform/store/store.ts';
 import { foldName } from './rules.ts';
 
-export interface Organization extends Document {
+export interface OrganizationRecord extends Document {
   name: string;
-  /** The name as it is matched. */
+  /** The folded name, which is unique. */
   nameKey: string;
   tier: string;
   state: 'active' | 'deactivated';
-  /** Raised by every new server token, so that two at once cannot both take the last place under the tier's cap. */
+  /**
+   * Rises with every new server token. Of two that are created at once, only one still finds the epoch that it read, so
+   * they cannot both be the last that the tier allows.
+   */
   tokenEpoch: number;
   createdAt: string;
   updatedAt: string;
 }
 
-export const ORGANIZATIONS = collection<Organization>('organizations', {
+export const ORGANIZATIONS = collection<OrganizationRecord>('organizations', {
   scope: 'platform',
   platformIndexes: [{ fields: ['nameKey'], unique: true }],
 });
 
-/** Expects, in a batch, that the organization is active, has this tier and got no other server token since it was read. */
-export const takeTokenPlace = ({ _id, tier, tokenEpoch }: Organization): Op =>
+/**
+ * Belongs in the batch that inserts a server token. The batch fails unless the organization is active, has the same
+ * tier and got no other server token since it was read.
+ */
+export const raiseTokenEpoch = ({ _id, tier, tokenEpoch }: OrganizationRecord): Op =>
   update(ORGANIZATIONS, { _id, state: 'active', tier, tokenEpoch }, { increment: { tokenEpoch: 1 } });
 
 export const openOrganizations = (platformStore: PlatformStore) => ({
-  byId: (id: string): Promise<Organization | undefined> => platformStore.findOne(ORGANIZATIONS, { _id: id }),
-  byName: (name: string): Promise<Organization | undefined> =>
+  byId: (id: string): Promise<OrganizationRecord | undefined> => platformStore.findOne(ORGANIZATIONS, { _id: id }),
+  byName: (name: string): Promise<OrganizationRecord | undefined> =>
     platformStore.findOne(ORGANIZATIONS, { nameKey: foldName(name) }),
 
-  /** By id, in one read; none for an empty list. */
-  async byIds(ids: readonly string[]): Promise<ReadonlyMap<string, Organization>> {
+  /** Organizations by id. One read for all ids, and no read for none. */
+  async byIds(ids: readonly string[]): Promise<ReadonlyMap<string, OrganizationRecord>> {
     const found = ids.length === 0 ? [] : await platformStore.find(ORGANIZATIONS, { _id: { in: ids } });
     return new Map(found.map((organization) => [organization._id, organization]));
   },
 
-  list: (afterName: string, limit: number): Promise<Organization[]> =>
+  /** By folded name; an empty `afterName` starts at the first. */
+  list: (afterName: string, limit: number): Promise<OrganizationRecord[]> =>
     platformStore.find(ORGANIZATIONS, { nameKey: { gt: foldName(afterName) } }, { sort: [['nameKey', 'asc']], limit }),
 
-  insert: (organization: Organization, audit: Op): Promise<void> =>
-    platformStore.apply([insert(ORGANIZATIONS, organization), audit]),
+  insert: (organization: OrganizationRecord, auditEntry: Op): Promise<void> =>
+    platformStore.apply([insert(ORGANIZATIONS, organization), auditEntry]),
 
-  /** Expects state and tier as they were read. */
-  change: ({ _id, state, tier }: Organization, set: Partial<Organization>, audit: Op): Promise<void> =>
-    platformStore.apply([update(ORGANIZATIONS, { _id, state, tier }, { set }), audit]),
+  /** @throws ExpectationFailedError when state or tier changed since they were read */
+  change: ({ _id, state, tier }: OrganizationRecord, set: Partial<OrganizationRecord>, auditEntry: Op): Promise<void> =>
+    platformStore.apply([update(ORGANIZATIONS, { _id, state, tier }, { set }), auditEntry]),
 });
 export type Organizations = ReturnType<typeof openOrganizations>;

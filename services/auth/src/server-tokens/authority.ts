@@ -1,21 +1,22 @@
 import type { CallContext } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Deps } from '../deps.ts';
-import type { Organization } from '../organizations/store.ts';
-import type { Membership } from '../users/store.ts';
+import type { OrganizationRecord } from '../organizations/store.ts';
+import type { MembershipRecord } from '../users/store.ts';
 
 /**
- * The caller's organization and membership as the store has them now: what the call asserts of them may be out of date.
- * @throws ServiceError FORBIDDEN unless the user is security_admin of an active organization
+ * Only a security_admin of an active organization may manage its server tokens. Organization and membership are read
+ * from the store, because the principal of the call may be out of date.
+ * @throws ServiceError FORBIDDEN
  */
 export async function requireSecurityAdmin(
   { organizations, users }: Pick<Deps, 'organizations' | 'users'>,
   { principal }: CallContext,
-): Promise<{ organization: Organization; membership: Membership }> {
+): Promise<{ organization: OrganizationRecord; membership: MembershipRecord }> {
   const { organizationId, subject, name } = principal;
   const [organization, membership] = await Promise.all([
     organizations.byId(organizationId),
-    users.memberById(organizationId, subject),
+    users.membershipByUserId(organizationId, subject),
   ]);
   if (
     organization &&

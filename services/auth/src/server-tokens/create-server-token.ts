@@ -5,31 +5,31 @@ import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { requireWithinLimit } from 'platform/core/principal.ts';
-import { audited } from '../events.ts';
+import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireName } from '../organizations/rules.ts';
-import { takeTokenPlace } from '../organizations/store.ts';
+import { raiseTokenEpoch } from '../organizations/store.ts';
 import { tierOf } from '../tiers.ts';
 import { expectUnchanged } from '../users/store.ts';
 import { requireSecurityAdmin } from './authority.ts';
-import { serverTokenReply } from './message.ts';
+import { serverTokenMessage } from './message.ts';
 import { hashToken, hintOf, makeToken, requireExpiry, requireId } from './rules.ts';
-import { isExpired, slotOfName, type ServerToken } from './store.ts';
+import { isExpired, slotOfName, type ServerTokenRecord } from './store.ts';
 
-type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'denials' | 'mutex'>;
+type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'denials' | 'mutex'>;
 
 /**
- * The value is in this reply and nowhere else. The batch expects the organization active, its tier, the number of its tokens and
- * the user's membership as they were read.
- * @throws ServiceError FORBIDDEN, INVALID_REQUEST, ALREADY_EXISTS with the id, TIER_LIMIT
+ * The value of the token is in this response and nowhere else. The batch expects what was checked: the organization is
+ * active, its tier, its tokens and the user's membership are unchanged. If not, everything is read and checked again.
+ * @throws ServiceError FORBIDDEN, INVALID_REQUEST, ALREADY_EXISTS with the id of the token, TIER_LIMIT, CONFLICT
  */
 export function createServerToken(
-  deps: Parts,
+  deps: Needs,
   request: CreateServerTokenRequest,
   context: CallContext,
 ): Promise<CreateServerTokenResponse> {
   const { clock, serverTokens } = deps;
-  const round = async (): Promise<CreateServerTokenResponse> => {
+  const tryOnce = async (): Promise<CreateServerTokenResponse> => {
     const { organization, membership } = await requireSecurityAdmin(deps, context);
     const nowMs = clock.now();
     const now = isoTime(nowMs);
@@ -39,18 +39,18 @@ export function createServerToken(
 
     if (request.id !== undefined && (await serverTokens.byId(organization._id, id)))
       throw new ServiceError('ALREADY_EXISTS', 'A server token of this id exists', { facts: { id } });
-    const holder = await serverTokens.byName(organization._id, name);
-    if (holder && !isExpired(holder, now))
-      throw new ServiceError('ALREADY_EXISTS', 'A server token of this name exists', { facts: { id: holder._id } });
-    const live = await serverTokens.countLive(organization._id, now);
+    const sameName = await serverTokens.byName(organization._id, name);
+    if (sameName && !isExpired(sameName, now))
+      throw new ServiceError('ALREADY_EXISTS', 'A server token of this name exists', { facts: { id: sameName._id } });
+    const liveTokens = await serverTokens.countLive(organization._id, now);
     requireWithinLimit(
       { ...context.principal, limits: { ...tierOf(organization.tier).limits } },
       'server_tokens',
-      live,
+      liveTokens,
     );
 
     const value = makeToken();
-    const token: ServerToken = {
+    const token: ServerTokenRecord = {
       _id: id,
       organizationId: organization._id,
       name,
@@ -63,15 +63,12 @@ export function createServerToken(
       expiresAt,
       revokedAt: null,
     };
-    const audit = audited(
-      context,
-      organization._id,
-      'server_token.create',
-      { type: 'server_token', id: token._id },
-      now,
-    );
-    await serverTokens.insert(token, holder, [takeTokenPlace(organization), expectUnchanged(membership), audit]);
-    return { serverToken: serverTokenReply(token), value };
+    await serverTokens.insert(token, sameName, [
+      raiseTokenEpoch(organization),
+      expectUnchanged(membership),
+      auditEntry(context, organization._id, 'server_token.create', { type: 'server_token', id }, now),
+    ]);
+    return { serverToken: serverTokenMessage(token), value };
   };
-  return deps.mutex(context.principal.organizationId, () => retryOnConflict(context.signal, round));
+  return deps.mutex(context.principal.organizationId, () => retryOnConflict(context.signal, tryOnce));
 }

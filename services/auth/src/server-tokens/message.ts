@@ -1,8 +1,8 @@
-import type { ServerToken as ServerTokenReply } from 'proto/auth/v1/auth.ts';
-import type { ServerToken } from './store.ts';
+import type { ServerToken } from 'proto/auth/v1/auth.ts';
+import type { ServerTokenRecord } from './store.ts';
 
-/** Never the hash. */
-export const serverTokenReply = ({
+/** Leaves out the hash, which must not leave the store. */
+export const serverTokenMessage = ({
   _id,
   name,
   hint,
@@ -11,7 +11,7 @@ export const serverTokenReply = ({
   lastUsedAt,
   expiresAt,
   revokedAt,
-}: ServerToken): ServerTokenReply => ({
+}: ServerTokenRecord): ServerToken => ({
   id: _id,
   name,
   hint,

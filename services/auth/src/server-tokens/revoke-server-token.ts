@@ -3,19 +3,20 @@ import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import { audited } from '../events.ts';
+import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireSecurityAdmin } from './authority.ts';
-import { serverTokenReply } from './message.ts';
+import { serverTokenMessage } from './message.ts';
 
-type Parts = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'denials'>;
+type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'denials'>;
 
 /**
- * Once this has answered, every request that starts later is refused. A token revoked before, by its id, answers as it is.
- * @throws ServiceError FORBIDDEN, NOT_FOUND
+ * Every request with the token that starts after this has returned is denied. Idempotent by id: a token that is revoked
+ * already is returned unchanged. A revoked token is not found by its name.
+ * @throws ServiceError FORBIDDEN, NOT_FOUND, CONFLICT
  */
 export function revokeServerToken(
-  deps: Parts,
+  deps: Needs,
   { idOrName }: RevokeServerTokenRequest,
   context: CallContext,
 ): Promise<RevokeServerTokenResponse> {
@@ -25,13 +26,13 @@ export function revokeServerToken(
     const token =
       (await serverTokens.byId(organization._id, idOrName)) ?? (await serverTokens.byName(organization._id, idOrName));
     if (!token) throw new ServiceError('NOT_FOUND', 'Server token not found');
-    if (token.revokedAt !== null) return { serverToken: serverTokenReply(token) };
+    if (token.revokedAt !== null) return { serverToken: serverTokenMessage(token) };
     const revokedAt = isoTime(clock.now());
     await serverTokens.revoke(
       token,
       revokedAt,
-      audited(context, organization._id, 'server_token.revoke', { type: 'server_token', id: token._id }, revokedAt),
+      auditEntry(context, organization._id, 'server_token.revoke', { type: 'server_token', id: token._id }, revokedAt),
     );
-    return { serverToken: serverTokenReply({ ...token, revokedAt }) };
+    return { serverToken: serverTokenMessage({ ...token, revokedAt }) };
   });
 }

@@ -17,20 +17,20 @@ function base62(value: bigint, digits: number): string {
 
 const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_DIGITS);
 
-/** `aks_`, 256 random bits in 43 base62 digits, CRC-32 (IEEE) of all before in 6. */
+/** A new token: `aks_`, 256 random bits in 43 base62 digits, and the CRC-32 (IEEE) of all that in 6 base62 digits. */
 export function makeToken(): string {
   const body = PREFIX + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_DIGITS);
   return body + checksum(body);
 }
 
-/** True for what makeToken can have made: typing errors and noise never reach the store. */
+/** Whether `makeToken` can have made it: typing errors and noise are denied without a read of the store. */
 export const isWellFormed = (token: string): boolean =>
   FORM.test(token) && checksum(token.slice(0, -CHECKSUM_DIGITS)) === token.slice(-CHECKSUM_DIGITS);
 
-/** SHA-256 in hex: what is kept of a token. The secret has 256 bits, so no slow hash is needed. */
+/** SHA-256 in hex, stored instead of the token. The secret has 256 bits, so no slow hash is needed. */
 export const hashToken = (token: string): string => hash('sha256', token, 'hex');
 
-/** What tells tokens apart in a list, without being of use: the first 8 characters. */
+/** The first 8 characters: enough to recognize a token in a list, too few to use it. */
 export const hintOf = (token: string): string => token.slice(0, 8);
 
 /** @throws ServiceError INVALID_REQUEST */
@@ -41,7 +41,7 @@ export function requireId(id: string): string {
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?(Z|[+-]\d\d:\d\d)$/;
 
-/** Milliseconds since the epoch. @throws ServiceError INVALID_REQUEST unless an ISO-8601 time with its zone, in the future */
+/** Milliseconds since 1970. @throws ServiceError INVALID_REQUEST unless it is a future ISO-8601 time with a zone */
 export function requireExpiry(expiresAt: string, nowMs: number): number {
   const ms = ISO_TIME.test(expiresAt) ? Date.parse(expiresAt) : Number.NaN;
   if (!(ms > nowMs))

@@ -1,22 +1,26 @@
 import { collection, insert, update, type Op, type OrganizationDocument, type Store } from 'platform/store/store.ts';
 import { foldName } from '../organizations/rules.ts';
 
-export interface ServerToken extends OrganizationDocument {
+export interface ServerTokenRecord extends OrganizationDocument {
   name: string;
-  /** Unique in the organization: the folded name until the token is revoked, then its id. */
+  /**
+   * Unique in the organization, so that a name belongs to one token at a time: `name:<folded name>` while the token has
+   * its name; `id:<id>` after it was revoked, or expired and another token took the name.
+   */
   nameSlot: string;
   /** SHA-256 of the value, in hex. */
   hash: string;
+  /** The first 8 characters of the value, to recognize the token in a list. */
   hint: string;
   createdAt: string;
-  /** Email of the user who made it. */
+  /** Email of the user who created it. */
   createdBy: string;
   lastUsedAt: string | null;
   expiresAt: string | null;
   revokedAt: string | null;
 }
 
-export const SERVER_TOKENS = collection<ServerToken>('server_tokens', {
+export const SERVER_TOKENS = collection<ServerTokenRecord>('server_tokens', {
   scope: 'organization',
   indexes: [{ fields: ['nameSlot'], unique: true }, { fields: ['_id'] }, { fields: ['revokedAt', 'expiresAt'] }],
   platformIndexes: [{ fields: ['hash'], unique: true }],
@@ -25,34 +29,38 @@ export const SERVER_TOKENS = collection<ServerToken>('server_tokens', {
 export const slotOfName = (name: string): string => `name:${foldName(name)}`;
 const slotOfId = (id: string): string => `id:${id}`;
 
-/** Times are fixed-width ISO-8601, so text order is time order. */
-export const isExpired = ({ expiresAt }: ServerToken, now: string): boolean => expiresAt !== null && expiresAt <= now;
+/** Times are ISO-8601 text of fixed width, so text order is time order. */
+export const isExpired = ({ expiresAt }: ServerTokenRecord, now: string): boolean =>
+  expiresAt !== null && expiresAt <= now;
 
 export const openServerTokens = (store: Store) => ({
-  byId: (organizationId: string, id: string): Promise<ServerToken | undefined> =>
+  byId: (organizationId: string, id: string): Promise<ServerTokenRecord | undefined> =>
     store.findOne(organizationId, SERVER_TOKENS, { _id: id }),
-  /** The token that holds the name: not revoked, but it may have expired. */
-  byName: (organizationId: string, name: string): Promise<ServerToken | undefined> =>
+  /** The token that has the name. It is not revoked, but may have expired. */
+  byName: (organizationId: string, name: string): Promise<ServerTokenRecord | undefined> =>
     store.findOne(organizationId, SERVER_TOKENS, { nameSlot: slotOfName(name) }),
 
-  /** Newest first; an empty `afterId` starts at the newest. */
-  list: (organizationId: string, afterId: string, limit: number): Promise<ServerToken[]> =>
+  /** Newest first. An empty `afterId` starts at the newest. */
+  list: (organizationId: string, afterId: string, limit: number): Promise<ServerTokenRecord[]> =>
     store.find(organizationId, SERVER_TOKENS, afterId === '' ? {} : { _id: { lt: afterId } }, {
       sort: [['_id', 'desc']],
       limit,
     }),
 
-  /** Neither revoked nor expired. */
+  /** The number of tokens that are neither revoked nor expired. */
   async countLive(organizationId: string, now: string): Promise<number> {
-    const [lasting, expiring] = await Promise.all([
+    const [withoutExpiry, expiringLater] = await Promise.all([
       store.count(organizationId, SERVER_TOKENS, { revokedAt: null, expiresAt: null }),
       store.count(organizationId, SERVER_TOKENS, { revokedAt: null, expiresAt: { gt: now } }),
     ]);
-    return lasting + expiring;
+    return withoutExpiry + expiringLater;
   },
 
-  /** `expired` gives its name to the new token; `riders` are what the caller expects and records. */
-  insert: (token: ServerToken, expired: ServerToken | undefined, riders: readonly Op[]): Promise<void> =>
+  /**
+   * Inserts the token, and takes its name from `expired`. `alsoApply` goes into the same batch.
+   * @throws DuplicateKeyError when the id or the name is taken, ExpectationFailedError when what was read has changed
+   */
+  insert: (token: ServerTokenRecord, expired: ServerTokenRecord | undefined, alsoApply: readonly Op[]): Promise<void> =>
     store.apply(token.organizationId, [
       ...(expired
         ? [
@@ -64,13 +72,14 @@ export const openServerTokens = (store: Store) => ({
           ]
         : []),
       insert(SERVER_TOKENS, token),
-      ...riders,
+      ...alsoApply,
     ]),
 
-  revoke: ({ _id, organizationId }: ServerToken, revokedAt: string, audit: Op): Promise<void> =>
+  /** @throws ExpectationFailedError when it is revoked already */
+  revoke: ({ _id, organizationId }: ServerTokenRecord, revokedAt: string, auditEntry: Op): Promise<void> =>
     store.apply(organizationId, [
       update(SERVER_TOKENS, { _id, revokedAt: null }, { set: { revokedAt, nameSlot: slotOfId(_id) } }),
-      audit,
+      auditEntry,
     ]),
 });
 export type ServerTokens = ReturnType<typeof openServerTokens>;

@@ -2,13 +2,13 @@ import type { AssumeUserRequest, AssumeUserResponse } from 'proto/auth/v1/auth.t
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import { audited } from '../events.ts';
+import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { tierOf } from '../tiers.ts';
 import { requireEmail } from './rules.ts';
 
 /**
- * The user's principal as it is now, marked with the operator who acts through it.
+ * Lets an operator act as a user: returns the user's principal as it is now, with the operator in `via`.
  * @throws ServiceError INVALID_REQUEST, NOT_FOUND, FORBIDDEN (organization deactivated)
  */
 export async function assumeUser(
@@ -20,13 +20,13 @@ export async function assumeUser(
   const email = requireEmail(request.email);
   const [organization, member] = await Promise.all([
     organizations.byId(organizationId),
-    users.member(organizationId, email),
+    users.membershipByEmail(organizationId, email),
   ]);
   if (!organization || !member) throw new ServiceError('NOT_FOUND', 'User not found');
   if (organization.state !== 'active') throw new ServiceError('FORBIDDEN', 'The organization is deactivated');
-  await users.record(
+  await users.addAuditEntry(
     organizationId,
-    audited(context, organizationId, 'user.assume', { type: 'user', id: member.userId }, isoTime(clock.now())),
+    auditEntry(context, organizationId, 'user.assume', { type: 'user', id: member.userId }, isoTime(clock.now())),
   );
   const { roles, groups } = member;
   const { limits } = tierOf(organization.tier);

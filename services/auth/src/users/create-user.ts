@@ -4,16 +4,17 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
-import { audited } from '../events.ts';
+import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireName } from '../organizations/rules.ts';
-import { userReply } from './message.ts';
+import { userMessage } from './message.ts';
 import { requireEmail, requireGroups, requireRoles } from './rules.ts';
-import type { Membership } from './store.ts';
+import type { MembershipRecord } from './store.ts';
 
 /**
- * Who is known by this email elsewhere joins this organization as the same user, with the name given there.
- * @throws ServiceError INVALID_REQUEST, NOT_FOUND (organization), ALREADY_EXISTS with the id
+ * Adds a user to the call's organization. A user of another organization with this email is added as the same user, and
+ * keeps the name that it has there.
+ * @throws ServiceError INVALID_REQUEST, NOT_FOUND (organization), ALREADY_EXISTS with the id of the user
  */
 export async function createUser(
   { clock, organizations, users }: Pick<Deps, 'clock' | 'organizations' | 'users'>,
@@ -28,13 +29,16 @@ export async function createUser(
   const now = isoTime(clock.now());
   if (!(await organizations.byId(organizationId))) throw new ServiceError('NOT_FOUND', 'Organization not found');
   return retryOnConflict(context.signal, async () => {
-    const [member, known] = await Promise.all([users.member(organizationId, email), users.byEmail(email)]);
-    if (member)
+    const [existing, knownUser] = await Promise.all([
+      users.membershipByEmail(organizationId, email),
+      users.byEmail(email),
+    ]);
+    if (existing)
       throw new ServiceError('ALREADY_EXISTS', 'The organization has a user of this email', {
-        facts: { id: member.userId },
+        facts: { id: existing.userId },
       });
-    const user = known ?? { _id: newId(), email, name, createdAt: now };
-    const membership: Membership = {
+    const user = knownUser ?? { _id: newId(), email, name, createdAt: now };
+    const membership: MembershipRecord = {
       _id: newId(),
       organizationId,
       userId: user._id,
@@ -47,9 +51,9 @@ export async function createUser(
     };
     await users.add(
       membership,
-      known ? undefined : user,
-      audited(context, organizationId, 'user.create', { type: 'user', id: user._id }, now),
+      knownUser ? undefined : user,
+      auditEntry(context, organizationId, 'user.create', { type: 'user', id: user._id }, now),
     );
-    return { user: userReply(membership) };
+    return { user: userMessage(membership) };
   });
 }

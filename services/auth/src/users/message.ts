@@ -1,7 +1,7 @@
-import type { User as UserReply } from 'proto/auth/v1/auth.ts';
-import type { Membership } from './store.ts';
+import type { User } from 'proto/auth/v1/auth.ts';
+import type { MembershipRecord } from './store.ts';
 
-export const userReply = ({ userId, email, name, roles, groups, createdAt }: Membership): UserReply => ({
+export const userMessage = ({ userId, email, name, roles, groups, createdAt }: MembershipRecord): User => ({
   id: userId,
   email,
   name,

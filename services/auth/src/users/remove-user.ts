@@ -3,11 +3,11 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import { audited } from '../events.ts';
+import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireEmail } from './rules.ts';
 
-/** Ends the membership; the user stays in other organizations. @throws ServiceError INVALID_REQUEST, NOT_FOUND */
+/** Removes the membership; the user stays in other organizations. @throws ServiceError INVALID_REQUEST, NOT_FOUND */
 export async function removeUser(
   { clock, users }: Pick<Deps, 'clock' | 'users'>,
   request: RemoveUserRequest,
@@ -16,11 +16,11 @@ export async function removeUser(
   const organizationId = organizationOfCall(context);
   const email = requireEmail(request.email);
   return retryOnConflict(context.signal, async () => {
-    const membership = await users.member(organizationId, email);
+    const membership = await users.membershipByEmail(organizationId, email);
     if (!membership) throw new ServiceError('NOT_FOUND', 'User not found');
     await users.remove(
       membership,
-      audited(context, organizationId, 'user.remove', { type: 'user', id: membership.userId }, isoTime(clock.now())),
+      auditEntry(context, organizationId, 'user.remove', { type: 'user', id: membership.userId }, isoTime(clock.now())),
     );
     return { id: membership.userId };
   });

@@ -11,30 +11,30 @@ import {
 } from 'platform/store/store.ts';
 import type { Role } from './rules.ts';
 
-/** A person, once across organizations. */
-export interface User extends Document {
+/** A person: one record, however many organizations the person is in. */
+export interface UserRecord extends Document {
   email: string;
   name: string;
   createdAt: string;
 }
 
-/** A user in one organization. Email and name stand here, too, so that a list is one read. */
-export interface Membership extends OrganizationDocument {
+/** A user in one organization. It repeats email and name, so that a list of users takes one read. */
+export interface MembershipRecord extends OrganizationDocument {
   userId: string;
   email: string;
   name: string;
   roles: Role[];
   groups: string[];
-  /** Raised by every change. */
+  /** Rises with every change. */
   revision: number;
   createdAt: string;
 }
 
-export const USERS = collection<User>('users', {
+export const USERS = collection<UserRecord>('users', {
   scope: 'platform',
   platformIndexes: [{ fields: ['email'], unique: true }],
 });
-export const MEMBERSHIPS = collection<Membership>('memberships', {
+export const MEMBERSHIPS = collection<MembershipRecord>('memberships', {
   scope: 'organization',
   indexes: [
     { fields: ['email'], unique: true },
@@ -42,38 +42,45 @@ export const MEMBERSHIPS = collection<Membership>('memberships', {
   ],
 });
 
-/** Expects, in a batch, that the membership is as it was read. */
-export const expectUnchanged = ({ _id, revision }: Membership): Op =>
+/** Fails the batch that it is in when the membership was changed or removed since it was read. */
+export const expectUnchanged = ({ _id, revision }: MembershipRecord): Op =>
   update(MEMBERSHIPS, { _id, revision }, { set: { revision } });
 
 export const openUsers = (store: Store, platformStore: PlatformStore) => ({
-  /** Whatever organization the user is in. */
-  byEmail: (email: string): Promise<User | undefined> => platformStore.findOne(USERS, { email }),
-  member: (organizationId: string, email: string): Promise<Membership | undefined> =>
+  /** The user with this email, whether or not an organization has it as a member. */
+  byEmail: (email: string): Promise<UserRecord | undefined> => platformStore.findOne(USERS, { email }),
+  membershipByEmail: (organizationId: string, email: string): Promise<MembershipRecord | undefined> =>
     store.findOne(organizationId, MEMBERSHIPS, { email }),
-  memberById: (organizationId: string, userId: string): Promise<Membership | undefined> =>
+  membershipByUserId: (organizationId: string, userId: string): Promise<MembershipRecord | undefined> =>
     store.findOne(organizationId, MEMBERSHIPS, { userId }),
-  list: (organizationId: string, afterEmail: string, limit: number): Promise<Membership[]> =>
+  /** By email; an empty `afterEmail` starts at the first. */
+  list: (organizationId: string, afterEmail: string, limit: number): Promise<MembershipRecord[]> =>
     store.find(organizationId, MEMBERSHIPS, { email: { gt: afterEmail } }, { sort: [['email', 'asc']], limit }),
 
-  /** Adds the membership, and the user if it is new. */
-  add: (membership: Membership, newUser: User | undefined, audit: Op): Promise<void> =>
+  /** Adds the membership, and the user if it is new. @throws DuplicateKeyError when one of them exists already */
+  add: (membership: MembershipRecord, newUser: UserRecord | undefined, auditEntry: Op): Promise<void> =>
     store.apply(membership.organizationId, [
       ...(newUser ? [insert(USERS, newUser)] : []),
       insert(MEMBERSHIPS, membership),
-      audit,
+      auditEntry,
     ]),
 
+  /** @throws ExpectationFailedError when the membership was changed or removed since it was read */
   change: (
-    { _id, organizationId, revision }: Membership,
-    set: Partial<Pick<Membership, 'roles' | 'groups'>>,
-    audit: Op,
+    { _id, organizationId, revision }: MembershipRecord,
+    set: Partial<Pick<MembershipRecord, 'roles' | 'groups'>>,
+    auditEntry: Op,
   ): Promise<void> =>
-    store.apply(organizationId, [update(MEMBERSHIPS, { _id, revision }, { set, increment: { revision: 1 } }), audit]),
+    store.apply(organizationId, [
+      update(MEMBERSHIPS, { _id, revision }, { set, increment: { revision: 1 } }),
+      auditEntry,
+    ]),
 
-  remove: ({ _id, organizationId, revision }: Membership, audit: Op): Promise<void> =>
-    store.apply(organizationId, [remove(MEMBERSHIPS, { _id, revision }), audit]),
+  /** @throws ExpectationFailedError when the membership was changed or removed since it was read */
+  remove: ({ _id, organizationId, revision }: MembershipRecord, auditEntry: Op): Promise<void> =>
+    store.apply(organizationId, [remove(MEMBERSHIPS, { _id, revision }), auditEntry]),
 
-  record: (organizationId: string, audit: Op): Promise<void> => store.apply(organizationId, [audit]),
+  /** For what is recorded without a change. */
+  addAuditEntry: (organizationId: string, auditEntry: Op): Promise<void> => store.apply(organizationId, [auditEntry]),
 });
 export type Users = ReturnType<typeof openUsers>;

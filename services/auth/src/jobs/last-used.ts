@@ -1,10 +1,13 @@
 import type { Job } from 'platform/jobs/jobs.ts';
 import type { Deps } from '../deps.ts';
 
-type Parts = Pick<Deps, 'lastUsed' | 'tokenLookup'>;
+type Needs = Pick<Deps, 'lastUsed' | 'tokenLookup'>;
 
-/** Writes the uses that this process remembers; what could not be written is remembered on. Resolves to their number. */
-export async function flushLastUsed({ lastUsed, tokenLookup }: Parts): Promise<number> {
+/**
+ * Writes the uses that this process holds in memory; those of a failed write are kept for the next time.
+ * Resolves to the number of tokens written.
+ */
+export async function flushLastUsed({ lastUsed, tokenLookup }: Needs): Promise<number> {
   const uses = lastUsed.drain();
   try {
     await tokenLookup.markUses(uses);
@@ -15,7 +18,7 @@ export async function flushLastUsed({ lastUsed, tokenLookup }: Parts): Promise<n
   return uses.length;
 }
 
-export const flushLastUsedJob = (deps: Parts & Pick<Deps, 'config'>): Job => ({
+export const lastUsedJob = (deps: Needs & Pick<Deps, 'config'>): Job => ({
   name: 'last-used',
   description: 'Writes when server tokens were last used.',
   intervalMs: deps.config.LAST_USED_FLUSH_MS,

@@ -9,7 +9,7 @@ import { program } from '../src/service.ts';
 export const LIST_TYPES = '/memory.v1.MemoryService/ListMemoryTypes';
 export const RUN_AGENT = '/agents.v1.AgentsService/RunAgent';
 
-/** Time stands still unless a test moves it; it starts now, as assertions between processes expire. */
+/** A clock that only `advance` moves. It starts now, because the proof of identity that a caller sends expires. */
 export const testClock = () => {
   let ms = Date.now();
   return {
@@ -22,7 +22,7 @@ export const testClock = () => {
 
 export type AuthFixture = Awaited<ReturnType<typeof startAuth>>;
 
-/** The real auth service: real gRPC, real SQLite files. Jobs run when a test says so. */
+/** The real auth service on real gRPC and real SQLite files. Its slow jobs run when a test calls `runJob`. */
 export async function startAuth(env: Record<string, string> = {}) {
   const clock = testClock();
   const running = await startProgram(
@@ -71,7 +71,7 @@ export async function startAuth(env: Record<string, string> = {}) {
     as: running.as,
     asOperator: (organizationId = '') => running.as(operator(organizationId)),
 
-    /** An organization with a security administrator, as whom tokens are made. */
+    /** A new organization with a security administrator; `asAdmin()` gives the options of a call by that user. */
     async withSecurityAdmin(tier = 'enterprise') {
       const organizationId = await createOrganization(tier);
       const user = await createUser(organizationId, ['security_admin']);
@@ -86,7 +86,7 @@ export async function startAuth(env: Record<string, string> = {}) {
       return (await gateway.authenticate(request, running.as(service))).decisions;
     },
 
-    /** The organization's audit trail, newest first, after everything that waits was flushed and relayed. */
+    /** Flushes denials and outbox, and resolves to the audit trail, newest first, once `enough` accepts its actions. */
     async auditTrail(organizationId: string, enough: (actions: string[]) => boolean = () => true) {
       await running.runJob('denials');
       await running.runJob('relay');
@@ -107,7 +107,7 @@ export async function startAuth(env: Record<string, string> = {}) {
   };
 }
 
-/** Reads until it is as wanted; a test's time limit ends it. */
+/** Reads until `wanted` accepts the value; the time limit of the test is the only other end. */
 export async function until<T>(read: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
   for (;;) {
     const value = await read();
@@ -116,8 +116,8 @@ export async function until<T>(read: () => Promise<T>, wanted: (value: T) => boo
   }
 }
 
-/** The error of a call that must be refused. */
-export async function refusalOf(call: Promise<unknown>, reason: KnownReason): Promise<ServiceError> {
+/** Expects the call to fail for this reason, and resolves to its error. */
+export async function expectError(call: Promise<unknown>, reason: KnownReason): Promise<ServiceError> {
   const error = await call.then(
     () => undefined,
     (thrown: unknown) => thrown,
