@@ -1,10 +1,16 @@
-// mongosh "$MONGODB_URL" deploy/mongodb/shard.js     on a sharded cluster, once, after the services have started for the first time
+// Run this once on a sharded cluster, after the services have started for the first time:
+//   mongosh "$MONGODB_URL" deploy/mongodb/shard.js
 //
-// Every document that belongs to an organization is found by it, so the organization leads every shard key: a request asks one shard.
-// A unique index holds across shards only if it begins with the whole shard key. Where its fields never change, the key is
-// that index; where they do (names), it is the organization alone: those collections hold few documents of each.
-// Elsewhere the key goes on with _id. So one large organization can spread over shards where it has much: objects, executions, ledger rows.
-// Not sharded: the database of auth (tokens and e-mail addresses are unique across organizations), and outbox and leases.
+// Every query for a document of an organization names the organization. So the organization comes first in every shard
+// key, and a request asks one shard.
+// A unique index holds across shards only if it begins with the whole shard key:
+// - where the fields of a unique index never change, the shard key is that index;
+// - where they can change (names), the shard key is the organization alone: these collections hold few documents of
+//   each organization;
+// - elsewhere, the shard key is the organization and _id.
+// So one large organization can spread over several shards where it has much data: objects, executions, ledger rows.
+// Not sharded are the database of auth (tokens and e-mail addresses are unique across organizations), and outboxes and
+// leases.
 const PREFIX = process.env.MONGODB_DATABASE || 'agentmemory';
 const ORGANIZATION = { organizationId: 1 };
 const DOCUMENT = { organizationId: 1, _id: 1 };
