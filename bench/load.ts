@@ -7,7 +7,7 @@ export interface Target {
   url: string;
   method: 'GET' | 'POST';
   headers: Record<string, string>;
-  /** Body of one request; the argument is unique. */
+  /** Makes the body of one request from a unique string. */
   body?(unique: string): object;
   pids: Readonly<Record<string, number>>;
 }
@@ -21,7 +21,7 @@ export interface Measured {
   cpu: Record<string, number>;
 }
 
-/** One round of load. */
+/** Runs one round of load and measures throughput, latency and the CPU time of the processes. */
 export async function measure(target: Target, connections: number, durationS: number): Promise<Measured> {
   const before = Object.entries(target.pids).map(([name, pid]) => [name, cpuOf(pid)] as const);
   const { body } = target;

@@ -12,49 +12,52 @@ interface Size {
   connections: number;
 }
 const SIZE: Size = { objects: 10_000, connections: 64 };
-/** With servers: the stand-in for mongod is one Python process, that sorts all objects of a type for every page of a list. */
+/** Smaller, because SecantusDB is one Python process that sorts all objects of a type for every page of a list. */
 const SIZE_ON_SERVERS: Size = { objects: 1_000, connections: 8 };
 const ROUNDS = 3;
 const ROUND_S = 5;
-const PARTS = ['gateway', 'auth', 'agents', 'memory', 'credits'] as const;
+const PROCESS_NAMES = ['gateway', 'auth', 'agents', 'memory', 'credits'] as const;
+const sizeText = ({ connections, objects }: Size): string =>
+  `${connections} connections, ${objects.toLocaleString('en')} objects`;
 const HELP = `npm run bench -- <what>
-  get, list, create, run   (one or more) requests per second and CPU microseconds per request of each process, next to the bare
-                           floor (fastify on the same store) in the same run: ${SIZE.connections} connections, ${SIZE.objects.toLocaleString('en')} objects. With MONGODB_URL,
-                           REDIS_URL and KAFKA_BROKERS (npm run engines -- up) also on those servers: ${SIZE_ON_SERVERS.connections} connections, ${SIZE_ON_SERVERS.objects.toLocaleString('en')} objects
+  get, list, create, run   (one or more) requests per second and CPU microseconds per request of each process, beside the
+                           baseline (fastify on the same store) in the same run: ${sizeText(SIZE)}.
+                           With MONGODB_URL, REDIS_URL and KAFKA_BROKERS (npm run engines -- up) also on those servers:
+                           ${sizeText(SIZE_ON_SERVERS)}
   start                    seconds from start to the first 200, and memory (PSS) of all processes
 `;
 
-interface ScenarioOf {
+interface ScenarioSpec {
   method: 'GET' | 'POST';
   path(objectId: string): string;
-  /** Its path on the floor. */
-  floor: string;
+  /** The path of the same request to the baseline. */
+  baseline: string;
   body?(key: string): object;
 }
-/** What is measured: the floor, or the product on one set of engines. */
-interface Place {
+/** The baseline, or the product on one set of engines. */
+interface SystemUnderTest {
   name: string;
-  urlOf(scenario: ScenarioOf): string;
-  /** None: the floor, which takes any body. */
+  urlOf(scenario: ScenarioSpec): string;
+  /** Undefined for the baseline, which accepts any body. */
   authorization?: string;
   pids: Record<string, number>;
 }
 const scenarios = {
-  get: { method: 'GET', path: (objectId: string) => `/api/memory/objects/${objectId}`, floor: '/get' },
-  list: { method: 'GET', path: () => '/api/memory/objects?type=item', floor: '/list' },
+  get: { method: 'GET', path: (objectId: string) => `/api/memory/objects/${objectId}`, baseline: '/get' },
+  list: { method: 'GET', path: () => '/api/memory/objects?type=item', baseline: '/list' },
   create: {
     method: 'POST',
     path: () => '/api/memory/objects',
-    floor: '/create',
+    baseline: '/create',
     body: (key: string) => ({ type: 'item', key, content: contentOf(key) }),
   },
   run: {
     method: 'POST',
     path: () => '/api/agent/run',
-    floor: '/run',
+    baseline: '/run',
     body: (key: string) => ({ agentName: 'echo', args: { key } }),
   },
-} satisfies Record<string, ScenarioOf>;
+} satisfies Record<string, ScenarioSpec>;
 type Scenario = keyof typeof scenarios;
 const contentOf = (key: string): object => ({
   name: `name of ${key}`,
@@ -63,19 +66,26 @@ const contentOf = (key: string): object => ({
   nested: { active: true, note: null },
 });
 
-/** Floor and products are filled once; each scenario has rounds of its own. */
+/**
+ * Fills the baseline and the products with objects once, then measures each scenario in rounds that alternate between
+ * them.
+ */
 async function compare(wanted: readonly Scenario[]): Promise<void> {
   const engines = await realEngines();
   const size = engines ? SIZE_ON_SERVERS : SIZE;
   const folder = temporaryFolder();
-  const bare = fork(join(import.meta.dirname, 'floor.ts'), [folder.path, String(size.objects)], {
+  const baselineProcess = fork(join(import.meta.dirname, 'baseline.ts'), [folder.path, String(size.objects)], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   let printed = '';
-  bare.stdout?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  baselineProcess.stdout?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   const stacks: Stack[] = [];
 
-  async function product(name: string, env: Record<string, string>, servers: Record<string, number>): Promise<Place> {
+  async function product(
+    name: string,
+    env: Record<string, string>,
+    servers: Record<string, number>,
+  ): Promise<SystemUnderTest> {
     const stack = await startStack({ env: { RUNS_AT_ONCE: '1000', RUN_QUEUE_LIMIT: '1000', ...env }, replicas: 1 });
     stacks.push(stack);
     const tenant = await stack.tenant({ credits: 1_000_000, agents: [expressionAgent('echo', '{ "echo": $ }')] });
@@ -90,10 +100,14 @@ async function compare(wanted: readonly Scenario[]): Promise<void> {
   }
 
   try {
-    await untilPrinted(bare, () => printed, 'floor at');
-    const floorUrl = /floor at (\S+)/.exec(printed)?.[1] as string;
-    const places: Place[] = [
-      { name: 'floor', urlOf: ({ floor }) => floorUrl + floor, pids: { floor: bare.pid as number } },
+    await untilPrinted(baselineProcess, () => printed, 'baseline at');
+    const baselineUrl = /baseline at (\S+)/.exec(printed)?.[1] as string;
+    const systems: SystemUnderTest[] = [
+      {
+        name: 'baseline',
+        urlOf: ({ baseline }) => baselineUrl + baseline,
+        pids: { baseline: baselineProcess.pid as number },
+      },
       await product('embedded', {}, {}),
       ...(engines ? [await product(engines.name, { TEST_ENGINES: '1' }, engines.pids)] : []),
     ];
@@ -101,28 +115,32 @@ async function compare(wanted: readonly Scenario[]): Promise<void> {
       report(
         scenario,
         size,
-        places.map(({ name }) => name),
-        await roundsOf(scenarios[scenario], size, places),
+        systems.map(({ name }) => name),
+        await roundsOf(scenarios[scenario], size, systems),
       );
   } finally {
-    const ended = once(bare, 'exit');
-    bare.disconnect();
+    const ended = once(baselineProcess, 'exit');
+    baselineProcess.disconnect();
     await ended;
     folder.remove();
     for (const stack of stacks) await stack.stop();
   }
 }
 
-async function roundsOf(scenario: ScenarioOf, { connections }: Size, places: readonly Place[]): Promise<Measured[]> {
+async function roundsOf(
+  scenario: ScenarioSpec,
+  { connections }: Size,
+  systems: readonly SystemUnderTest[],
+): Promise<Measured[]> {
   const { method, body } = scenario;
-  const targets = places.map(({ name, urlOf, authorization, pids }): Target => {
-    const own = authorization === undefined ? body && ((key: string) => ({ key })) : body;
+  const targets = systems.map(({ name, urlOf, authorization, pids }): Target => {
+    const ownBody = authorization === undefined ? body && ((key: string) => ({ key })) : body;
     return {
       name,
       url: urlOf(scenario),
       method,
       headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
-      body: own,
+      body: ownBody,
       pids,
     };
   });
@@ -134,9 +152,9 @@ async function roundsOf(scenario: ScenarioOf, { connections }: Size, places: rea
 }
 
 const pidsOf = (stack: Stack): Record<string, number> =>
-  Object.fromEntries(PARTS.map((part) => [part, stack.pidOf(part)]));
+  Object.fromEntries(PROCESS_NAMES.map((process) => [process, stack.pidOf(process)]));
 
-/** @returns id of one object */
+/** Creates the memory type and its objects. @returns the id of one object */
 async function fill(tenant: Tenant, { objects, connections }: Size): Promise<string> {
   const { status, text } = await tenant.request('POST', '/api/memory/types', {
     type: 'item',
@@ -173,7 +191,9 @@ function report(
     `| ${[title, ...names.map((name) => cell(rounds.filter((round) => round.name === name)))].join(' | ')} |\n`;
   const number = (title: string, of: (round: Measured) => number): string => row(title, (own) => median(own.map(of)));
   process.stdout.write(
-    `\n${scenario}: ${connections} connections, ${objects} objects, median of ${ROUNDS} interleaved rounds of ${ROUND_S} s\n\n| | ${names.join(' | ')} |\n|---|${names.map(() => '--:|').join('')}\n`,
+    `\n${scenario}: ${connections} connections, ${objects} objects, ` +
+      `median of ${ROUNDS} interleaved rounds of ${ROUND_S} s\n\n` +
+      `| | ${names.join(' | ')} |\n|---|${names.map(() => '--:|').join('')}\n`,
   );
   process.stdout.write(
     number('req/s', (r) => r.requestsPerSecond) +
@@ -184,7 +204,7 @@ function report(
   process.stdout.write(
     row('CPU µs/req', (own) =>
       Object.keys((own[0] as Measured).cpu)
-        .map((part) => `${part} ${median(own.map((round) => round.cpu[part] as number))}`)
+        .map((process) => `${process} ${median(own.map((round) => round.cpu[process] as number))}`)
         .join(', '),
     ),
   );

@@ -2,7 +2,9 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { childrenOf, startStack, type Stack } from '../test/support/stack.ts';
 import { pssOf } from './processes.ts';
 
-/** A first start on an empty folder, then a second one on its data: seconds to the first 200, memory of all processes. */
+/**
+ * Prints the seconds to the first 200 and the memory of all processes, for a first start and a second one on its data.
+ */
 export async function measureStart(): Promise<void> {
   const folder = temporaryFolder();
   for (const name of ['first start', 'second start']) {

@@ -21,11 +21,11 @@ const VERSIONS: readonly Column<AgentVersion>[] = [
 
 export function agentCommand(context: Context): Command {
   const agents = () => context.client(AgentsServiceService, 'agents');
-  const command = new Command('agent').description('functional agents: definitions, versions, publishing');
+  const command = new Command('agent').description('functional agents: apply definitions, publish and list versions');
   command
     .command('apply <files...>')
-    .description('store definition documents as draft versions; the same document twice is one version')
-    .option('--publish', 'publish the version at once')
+    .description('store each definition file as a draft version; an unchanged definition creates no new version')
+    .option('--publish', 'also publish the version')
     .action(async (files: string[], { publish }: { publish?: boolean }) => {
       const options = await context.onOrganization();
       const rows: { name: string; version: number; changed: boolean; state: string }[] = [];
@@ -47,7 +47,7 @@ export function agentCommand(context: Context): Command {
     });
   command
     .command('publish <name>')
-    .description('make a version runnable; an older one is a roll-back')
+    .description('publish a version, which makes it the one that runs; to roll back, publish an older version')
     .option('--version <n>', 'default: the newest', wholeNumber(1, 1e9))
     .action(async (name: string, { version }: { version?: number }) =>
       context.printRecord(
@@ -56,7 +56,7 @@ export function agentCommand(context: Context): Command {
     );
   command
     .command('retire <name>')
-    .description('take the agent away from the API; its executions stay')
+    .description('remove the agent from the API; its executions are kept')
     .action(async (name: string) =>
       context.printRecord((await agents().retireAgent({ name }, await context.onOrganization())).agent as Agent),
     );

@@ -17,28 +17,28 @@ interface GlobalOptions {
   operator?: string;
 }
 
-/** What the commands share: the operator's connections, whom a call is made for, how an answer is printed. */
+/** What all commands use: connections as the operator, the principal of a call, and output as tables or JSON. */
 export interface Context {
   keyFolder(): string;
-  /** A path as the person typed it, from the folder where npm was called. */
+  /** Resolves a path relative to the folder where npm was called. */
   pathOf(file: string): string;
-  /** Key name: "operator:ada". */
+  /** The name of the operator's key, for example "operator:ada". */
   operatorName(): string;
   client<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>;
-  /** One for each replica. */
+  /** One client for each replica. */
   clients<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>[];
-  /** As the operator, on no organization in particular. */
+  /** The operator as principal, without an organization. */
   asOperator(): CallOptions;
-  /** As the operator, on the organization of --organization. */
+  /** The operator as principal, in the organization of --organization. @throws UsageError without it or with --as */
   onOrganization(): Promise<CallOptions>;
-  /** As the user of --as in the organization of --organization. */
+  /** The user of --as as principal, in the organization of --organization. @throws UsageError without one of them */
   asUser(): Promise<CallOptions>;
   print<T extends object>(rows: readonly T[], columns: readonly Column<T>[]): void;
-  /** `option` is the one that takes where the next page begins. */
+  /** `option` is the name of the option that takes the cursor of the next page, for example "--after". */
   printPage<T extends object>(page: Page<T, string | number>, columns: readonly Column<T>[], option: string): void;
-  /** `shown`: the record as people read it; JSON is always the record itself. */
+  /** Prints `record` as JSON with --json, otherwise `shown`, which has values formatted for people. */
   printRecord(record: object, shown?: object): void;
-  /** For the person, beside the answer. */
+  /** Prints a sentence on standard error, so that standard output holds only the result. */
   note(sentence: string): void;
   close(): void;
 }
@@ -52,7 +52,7 @@ export function makeContext(program: Command, env: Env): Context {
     const given = options().operator;
     if (given === undefined) return operatorName();
     if (!OPERATOR_NAME.test(given))
-      throw new UsageError(`${given} is not an operator's name: letters, digits and . _ @ -`);
+      throw new UsageError(`${given} is not a valid operator name; it may have letters, digits and . _ @ -`);
     return `operator:${given}`;
   };
   let operator: Operator | undefined;
@@ -61,11 +61,11 @@ export function makeContext(program: Command, env: Env): Context {
 
   const organization = async (): Promise<CallOptions> => {
     const idOrName = options().organization;
-    if (!idOrName) throw new UsageError('Name the organization: --organization <name-or-id>');
+    if (!idOrName) throw new UsageError('The option --organization <name-or-id> is required');
     const found = await connected().client(AuthServiceService, 'auth').getOrganization({ idOrName }, connected().as());
     return connected().as((found.organization as Organization).id);
   };
-  // a pipe takes any width
+  // a pipe has no width
   const width = (): number => Number(env.COLUMNS) || process.stdout.columns || Number.POSITIVE_INFINITY;
   const write = (text: string): void => void process.stdout.write(`${text}\n`);
   const asJson = (value: object): string => JSON.stringify(value, null, 2);
@@ -82,16 +82,17 @@ export function makeContext(program: Command, env: Env): Context {
     asOperator: () => connected().as(),
     async onOrganization() {
       if (options().as)
-        throw new UsageError('--as is for server tokens alone: everything else is done as the operator');
+        throw new UsageError('--as applies only to the token commands; all other commands act as the operator');
       return organization();
     },
     async asUser() {
       const email = options().as;
-      if (!email) throw new UsageError('Server tokens belong to a security administrator: --as <email>');
+      if (!email)
+        throw new UsageError('Token commands act as a security administrator; the option --as <email> is required');
       const { principal } = await connected()
         .client(AuthServiceService, 'auth')
         .assumeUser({ email }, await organization());
-      if (!principal) throw new Error('auth made no principal');
+      if (!principal) throw new Error('auth returned no principal');
       return connected().asPrincipal(principal);
     },
     print,

@@ -34,8 +34,8 @@ export function creditsCommand(context: Context): Command {
   command
     .command('grant <credits>')
     .description('add credits (up to six decimals)')
-    .option('--id <uuid>', 'id of the grant: a repeat with the same id adds nothing')
-    .option('--note <text>', 'why', '')
+    .option('--id <uuid>', 'id of the grant; repeating a grant with the same id changes nothing (default: a new id)')
+    .option('--note <text>', 'reason, kept in the ledger', '')
     .action(async (amount: string, { id = newId(), note }: { id?: string; note: string }) => {
       const amountMicros = toMicros(amount);
       if (!amountMicros) throw new UsageError(`${amount} is not an amount of credits`);
@@ -43,10 +43,12 @@ export function creditsCommand(context: Context): Command {
       const { account } = await credits()
         .grant({ id, amountMicros, note }, options)
         .catch((error: unknown) => {
-          throw mayBeDone(error)
-            ? new ServiceError(error.reason, `${error.message}\nRepeat it with --id ${id}: it is then done once`, {
-                cause: error,
-              })
+          throw outcomeIsUnknown(error)
+            ? new ServiceError(
+                error.reason,
+                `${error.message}\nRepeat the grant with --id ${id}: it is applied only once`,
+                { cause: error },
+              )
             : error;
         });
       show(account as Account);
@@ -57,7 +59,7 @@ export function creditsCommand(context: Context): Command {
     .action(async () => show((await credits().getBalance({}, await context.onOrganization())).account as Account));
   command
     .command('rebuild')
-    .description('make the account anew from its ledger rows, after Redis lost or forked data')
+    .description('rebuild the account from its ledger rows, after Redis has lost or forked data')
     .action(async () => show((await credits().rebuildLedger({}, await context.onOrganization())).account as Account));
   command
     .command('ledger')
@@ -73,6 +75,8 @@ export function creditsCommand(context: Context): Command {
   return command;
 }
 
-/** Whatever is no refusal: the service, or the way to it, failed somewhere before the answer was here. */
-const mayBeDone = (error: unknown): error is ServiceError =>
+/**
+ * True unless the service rejected the request: the request may have been applied before the service or network failed.
+ */
+const outcomeIsUnknown = (error: unknown): error is ServiceError =>
   error instanceof ServiceError && ERRORS[error.reason].http >= ERRORS.CLIENT_GONE.http;

@@ -3,10 +3,10 @@ import type { Context } from './context.ts';
 import { runJobs } from './job.ts';
 
 export function eventsCommand(context: Context): Command {
-  const command = new Command('events').description('what consumers of events gave up on: dead letters');
+  const command = new Command('events').description('dead letters: events that a consumer failed to process');
   command
     .command('replay')
-    .description('hand every dead letter to its consumer again, oldest first, until one fails')
+    .description('process the dead letters again, oldest first, and stop at the first that fails')
     .action(() => runJobs(context, 'dead-letters'));
   return command;
 }

@@ -1,12 +1,12 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
-// before the rest is loaded: it halves the time that this takes
+// enabled before the other modules are loaded: it halves their load time
 enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/compile'));
 const { runCommand } = await import('./program.ts');
 
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-  // a reader that has seen enough (| head) is no failure
+  // a reader that closes the pipe early (| head) is not an error
   process.exit(code === 'EPIPE' ? 0 : 1);
 });
 await runCommand(process.env, process.argv);

@@ -39,13 +39,13 @@ export function organizationCommand(context: Context): Command {
     });
   command
     .command('deactivate <name-or-id>')
-    .description("refuse the organization's tokens from the next request on")
+    .description("reject the organization's tokens, from the next request on")
     .action(async (idOrName: string) =>
       show(await auth().deactivateOrganization({ id: await idOf(idOrName) }, context.asOperator())),
     );
   command
     .command('activate <name-or-id>')
-    .description('let the organization in again')
+    .description("accept the organization's tokens again")
     .action(async (idOrName: string) =>
       show(await auth().activateOrganization({ id: await idOf(idOrName) }, context.asOperator())),
     );

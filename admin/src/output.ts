@@ -4,11 +4,11 @@ type Cell = string | number | boolean | undefined;
 export interface Column<T> {
   title: string;
   value(row: T): Cell;
-  /** What is copied from the table (an id) gives way last. */
+  /** The column is narrowed last, because its values (ids) are copied from the table. */
   keep?: true;
 }
 
-/** Of a date; a column that is wider gives way down to this. */
+/** Columns are not narrowed below this, the width of a date. */
 const MIN_WIDTH = 10;
 const GAP = 2;
 const LINES = [
@@ -29,7 +29,7 @@ const LINES = [
 ];
 const NO_LINES = { ...Object.fromEntries(LINES.map((line) => [line, ''])), middle: ' ' };
 
-/** Rows as a table at most `width` characters wide: the widest columns give way, and their cells take several lines. */
+/** Formats rows as a table at most `width` characters wide: narrows the widest columns and wraps their cells. */
 export function tableOf<T extends object>(rows: readonly T[], columns: readonly Column<T>[], width: number): string {
   if (rows.length === 0) return 'None.';
   const cells = rows.map((row) => columns.map((column) => printable(column.value(row))));
@@ -55,7 +55,7 @@ export function tableOf<T extends object>(rows: readonly T[], columns: readonly 
     .join('\n');
 }
 
-/** One record as lines of name and value. */
+/** Formats one record as lines of name and value; leaves out undefined values. */
 export function linesOf(record: object): string {
   const entries = Object.entries(record).filter(([, value]) => value !== undefined);
   const width = Math.max(...entries.map(([name]) => name.length));
@@ -67,18 +67,18 @@ export function linesOf(record: object): string {
 function fit(natural: readonly number[], kept: readonly boolean[], width: number): number[] {
   const fitted = [...natural];
   const tooWide = (): boolean => fitted.reduce((sum, each) => sum + each + GAP, -GAP) > width;
-  for (const mayGive of [(i: number) => !kept[i], () => true]) {
+  for (const mayShrink of [(i: number) => !kept[i], () => true]) {
     while (tooWide()) {
-      const giving = fitted.map((each, i) => (mayGive(i) ? each : 0));
-      const widest = Math.max(...giving);
+      const candidates = fitted.map((each, i) => (mayShrink(i) ? each : 0));
+      const widest = Math.max(...candidates);
       if (widest <= MIN_WIDTH) break;
-      fitted[giving.indexOf(widest)] = widest - 1;
+      fitted[candidates.indexOf(widest)] = widest - 1;
     }
   }
   return fitted;
 }
 
-/** Lines at most `width` wide, broken at spaces where that can be. */
+/** Wraps text into lines of at most `width`, at spaces where possible. */
 function wrapped(text: string, width: number): string {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
@@ -98,14 +98,14 @@ function piecesOf(word: string, width: number): string[] {
   return pieces;
 }
 
-// names come from customers: no control character reaches the terminal
+// names come from customers, so no control character may reach the terminal
 const printable = (value: unknown): string =>
   value === undefined ? '-' : inSeconds(String(value)).replace(/\p{C}/gu, '?');
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
 const widthOf = (text: string): number => [...text].length + (text.match(WIDE)?.length ?? 0);
 
-/** Times as people read them: without milliseconds, and with a place to break the line. */
+/** Formats an ISO 8601 time without milliseconds and with a space, at which the line can wrap. */
 const inSeconds = (text: string): string => text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/, '$1 $2Z');
 export const inList = (values: readonly string[]): string => values.join(', ') || '-';
 
@@ -113,7 +113,7 @@ export const inList = (values: readonly string[]): string => values.join(', ') |
 export const inCredits = (micros: number): string =>
   (micros / 1_000_000).toLocaleString('en', { maximumFractionDigits: 6 });
 
-/** "12.5" -> 12,500,000 micro-credits; undefined when it is no amount of at most six decimals. */
+/** "12.5" -> 12,500,000 micro-credits; undefined unless it is an amount with at most six decimals. */
 export function toMicros(credits: string): number | undefined {
   const match = /^(\d{1,9})(?:\.(\d{1,6}))?$/.exec(credits);
   return match ? Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0')) : undefined;

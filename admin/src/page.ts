@@ -1,10 +1,13 @@
-/** One page of a list, and where the next one begins: absent when there is none. */
+/** One page of a list and the cursor of the next page, which is absent after the last page. */
 export interface Page<T, C> {
   rows: T[];
   next?: C;
 }
 
-/** @param list rows after a cursor, as the services page. @param cursorOf where the page after this row begins */
+/**
+ * @param list fetches up to `size` rows after a cursor
+ * @param cursorOf the cursor of the page that follows this row
+ */
 export async function pageOf<T, C>(
   size: number,
   from: C,
@@ -18,7 +21,7 @@ export async function pageOf<T, C>(
   return (await list(1, next)).length > 0 ? { rows, next } : { rows };
 }
 
-/** All of them, page after page. */
+/** Fetches all rows, page by page. */
 export async function allOf<T, C>(
   size: number,
   from: C,

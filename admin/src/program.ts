@@ -26,32 +26,33 @@ const COMMANDS = [
   keysCommand,
 ];
 const HELP = `
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
-Services are found by <NAME>_ADDRESS or <NAME>_LISTEN (default: where npm start puts them), keys in DATA_DIR/keys.
-For another program: npm run --silent admin -- --json ...`;
+Exit codes: 0 success, 1 the command failed, 2 wrong usage.
+The environment gives the addresses of the services (<NAME>_ADDRESS or <NAME>_LISTEN; default: those of npm start) and
+the keys (DATA_DIR/keys).
+In scripts: npm run --silent admin -- --json ...`;
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
-/** Runs one command and sets the exit code. @param argv as in process.argv */
+/** Runs one command and sets process.exitCode. @param argv as in process.argv */
 export async function runCommand(env: Env, argv: readonly string[]): Promise<void> {
   const program = new Command('npm run admin --')
-    .description('The admin command line: speaks gRPC to the services as a named operator, with a key of its own.')
+    .description('The admin command line: calls the services by gRPC as a named operator with its own key.')
     .option('--json', 'print JSON instead of tables')
     .option(
       '--organization <name-or-id>',
-      'organization acted on (or ORGANIZATION in the environment)',
+      'the organization to act on (or ORGANIZATION in the environment)',
       env.ORGANIZATION,
     )
     .option(
       '--as <email>',
-      'act as this user of the organization (for server tokens, which belong to a security administrator)',
+      'act as this user of the organization, a security administrator (only for the token commands)',
     )
-    .option('--operator <name>', 'whose operator key is used (default: your user name)')
+    .option('--operator <name>', 'name of the operator key to use (default: your user name)')
     .addHelpText('after', HELP)
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();
   const context = makeContext(program, env);
-  for (const command of COMMANDS) program.addCommand(alike(command(context), program));
+  for (const command of COMMANDS) program.addCommand(withSettingsOf(program, command(context)));
   try {
     await program.parseAsync(argv);
   } catch (error) {
@@ -61,23 +62,23 @@ export async function runCommand(env: Env, argv: readonly string[]): Promise<voi
   }
 }
 
-/** Commands that are added, unlike those made in place, take over no settings. */
-function alike(command: Command, parent: Command): Command {
+/** Applies the parent's settings to a command and its subcommands, which Command.addCommand() does not do. */
+function withSettingsOf(parent: Command, command: Command): Command {
   command.copyInheritedSettings(parent);
-  for (const verb of command.commands) alike(verb, command);
+  for (const verb of command.commands) withSettingsOf(command, verb);
   return command;
 }
 
-/** One sentence on standard error; the exit code. */
+/** Prints the error as one sentence on standard error and returns the exit code. */
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
-  if (error instanceof UsageError) return say(error.message, EXIT_USAGE);
-  if (error instanceof ServiceError) return say(sentenceOf(error), EXIT_FAILED);
-  if (error instanceof StartError) return say(error.message, EXIT_FAILED);
+  if (error instanceof UsageError) return printError(error.message, EXIT_USAGE);
+  if (error instanceof ServiceError) return printError(sentenceOf(error), EXIT_FAILED);
+  if (error instanceof StartError) return printError(error.message, EXIT_FAILED);
   throw error;
 }
 
-/** The message, and what is wrong where; a single fault in one line. */
+/** The message, followed by a line for each violation; a single violation that is the message itself is one line. */
 function sentenceOf({ message, details }: ServiceError): string {
   const faults = details.map((fault) => `${fault.path.slice(1).replaceAll('/', '.')}: ${fault.message}`);
   return details.length === 1 && details[0]?.message === message
@@ -85,7 +86,7 @@ function sentenceOf({ message, details }: ServiceError): string {
     : [message, ...faults.map((fault) => `  ${fault}`)].join('\n');
 }
 
-function say(message: string, exitCode: number): number {
+function printError(message: string, exitCode: number): number {
   process.stderr.write(`${message}\n`);
   return exitCode;
 }

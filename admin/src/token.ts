@@ -16,10 +16,10 @@ const COLUMNS: readonly Column<ServerToken>[] = [
 
 export function tokenCommand(context: Context): Command {
   const auth = () => context.client(AuthServiceService, 'auth');
-  const command = new Command('token').description('server tokens; all of it needs --as a security administrator');
+  const command = new Command('token').description('server tokens; every command needs --as <security administrator>');
   command
     .command('create <name>')
-    .description('create a server token; its value is shown this once')
+    .description('create a server token and show its value, which cannot be shown again')
     .option('--expires-at <time>', 'ISO 8601 time; default: never')
     .action(async (name: string, { expiresAt }: { expiresAt?: string }) => {
       const { serverToken, value } = await auth().createServerToken({ name, expiresAt }, await context.asUser());
@@ -38,7 +38,7 @@ export function tokenCommand(context: Context): Command {
     });
   command
     .command('revoke <name-or-id>')
-    .description('revoke a server token: refused on the next request')
+    .description('revoke a server token; it is rejected from the next request on')
     .action(async (idOrName: string) =>
       context.printRecord(
         (await auth().revokeServerToken({ idOrName }, await context.asUser())).serverToken as ServerToken,

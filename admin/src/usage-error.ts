@@ -1,9 +1,9 @@
-/** The command line asks for something that cannot be meant; exit code 2. */
+/** The command line is used wrongly; exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Parser of an option that takes a whole number. */
+/** Makes the parser of an option that takes a whole number. The parser throws UsageError. */
 export const wholeNumber =
   (min: number, max: number) =>
   (text: string): number => {

@@ -21,8 +21,8 @@ export function userCommand(context: Context): Command {
   );
   command
     .command('create <email>')
-    .description('create a user, or let a known one into the organization')
-    .option('--name <name>', 'shown name (default: the part before @)')
+    .description('create a user, or add an existing user to the organization')
+    .option('--name <name>', 'displayed name (default: the part before @)')
     .option('--role <role...>', 'roles', [])
     .option('--group <group...>', 'groups', [])
     .action(async (email: string, { name, role, group }: { name?: string; role: string[]; group: string[] }) =>
@@ -46,19 +46,19 @@ export function userCommand(context: Context): Command {
     });
   command
     .command('set-roles <email> [roles...]')
-    .description('replace the roles; none takes them all away')
+    .description('replace the roles; without roles, all are removed')
     .action(async (email: string, roles: string[]) =>
       show(await auth().setUserRoles({ email, roles }, await context.onOrganization())),
     );
   command
     .command('set-groups <email> [groups...]')
-    .description('replace the groups; none takes them all away')
+    .description('replace the groups; without groups, all are removed')
     .action(async (email: string, groups: string[]) =>
       show(await auth().setUserGroups({ email, groups }, await context.onOrganization())),
     );
   command
     .command('remove <email>')
-    .description('take the user out of the organization')
+    .description('remove the user from the organization')
     .action(async (email: string) =>
       context.printRecord(await auth().removeUser({ email }, await context.onOrganization())),
     );

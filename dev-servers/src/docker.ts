@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import type { Env } from 'platform/core/config.ts';
 import { makeFolder } from 'platform/core/folder.ts';
 import { StartError } from 'platform/core/start-error.ts';
-import { must, outputOf, succeeds } from './command.ts';
+import { runStep, outputOf, succeeds } from './command.ts';
 import { exportsOf, SERVERS } from './servers.ts';
-import type { Say } from './say.ts';
-import { alone, readState, runningOf, writeState } from './state.ts';
+import type { PrintProgress } from './progress.ts';
+import { withLock, readState, runningOf, writeState } from './state.ts';
 
 const COMPOSE = ['docker', 'compose', '--file', join(import.meta.dirname, '../../deploy/compose.yaml')];
 const URLS = {
@@ -14,26 +14,30 @@ const URLS = {
   kafka: '127.0.0.1:9092',
 };
 
-/** Starts deploy/compose.yaml and waits until its servers are healthy. @returns the lines to evaluate. @throws StartError */
-export async function composeUp(engines: string, env: Env, say: Say): Promise<string> {
+/**
+ * Starts deploy/compose.yaml and waits until its servers are healthy.
+ * @returns shell lines that export the settings of the services
+ * @throws StartError
+ */
+export async function composeUp(engines: string, env: Env, print: PrintProgress): Promise<string> {
   if (!(await succeeds(['docker', 'info'], env)))
-    throw new StartError('No Docker engine answers (docker info); npm run engines -- up does without');
+    throw new StartError('Docker does not answer (docker info); npm run engines -- up works without Docker');
   if (!(await succeeds([...COMPOSE, 'version'], env)))
     throw new StartError(
       'Docker has no compose plugin: install the package docker-compose-plugin (Debian: docker-compose)',
     );
   makeFolder(engines);
-  return alone(engines, say, async () => {
+  return withLock(engines, print, async () => {
     const state = readState(engines);
-    if (SERVERS.some((recipe) => runningOf(state, recipe)))
-      throw new StartError('Servers of npm run engines -- up run; npm run engines -- down ends them');
-    say('starting deploy/compose.yaml');
+    if (SERVERS.some((spec) => runningOf(state, spec)))
+      throw new StartError('The servers of npm run engines -- up are running; npm run engines -- down stops them');
+    print('starting deploy/compose.yaml');
     writeState(engines, { ...state, docker: true });
     try {
-      await must('docker compose up', [...COMPOSE, 'up', '--detach', '--wait', '--quiet-pull'], env);
+      await runStep('docker compose up', [...COMPOSE, 'up', '--detach', '--wait', '--quiet-pull'], env);
     } catch (error) {
-      // what it has begun; a composition that ran before goes on
-      if (!state.docker) await composeDown(env, say, false).catch((fault: Error) => say(fault.message));
+      // stops what was started just now, but not a composition that ran before
+      if (!state.docker) await composeDown(env, print, false).catch((fault: Error) => print(fault.message));
       writeState(engines, state);
       throw error;
     }
@@ -41,12 +45,12 @@ export async function composeUp(engines: string, env: Env, say: Say): Promise<st
   });
 }
 
-export async function composeDown(env: Env, say: Say, purge: boolean): Promise<void> {
-  say('ending deploy/compose.yaml');
-  await must('docker compose down', [...COMPOSE, 'down', ...(purge ? ['--volumes'] : [])], env);
+export async function composeDown(env: Env, print: PrintProgress, purge: boolean): Promise<void> {
+  print('stopping deploy/compose.yaml');
+  await runStep('docker compose down', [...COMPOSE, 'down', ...(purge ? ['--volumes'] : [])], env);
 }
 
-/** Of the composition. */
+/** The same as status(), for the servers of deploy/compose.yaml. */
 export async function composeStatus(env: Env): Promise<{ text: string; allUp: boolean }> {
   const running = await outputOf([...COMPOSE, 'ps', '--services', '--status', 'running'], env).then(
     (text) => text.split('\n'),
@@ -54,7 +58,7 @@ export async function composeStatus(env: Env): Promise<{ text: string; allUp: bo
   );
   const lines = SERVERS.map(
     ({ key, name }) =>
-      `${name.padEnd(8)}  ${running.includes(key) ? `${URLS[key]}  (docker compose)` : 'does not run'}\n`,
+      `${name.padEnd(8)}  ${running.includes(key) ? `${URLS[key]}  (docker compose)` : 'is not running'}\n`,
   );
   return { text: lines.join(''), allUp: SERVERS.every(({ key }) => running.includes(key)) };
 }

@@ -1,37 +1,39 @@
 import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Env } from 'platform/core/config.ts';
-import { allDone } from './all-done.ts';
-import { must } from './command.ts';
+import { runStep, settleAll } from './command.ts';
 import { KAFKA_VERSION, kafkaFolder } from './kafka.ts';
 import { SECANTUSDB_VERSION, secantusFolder } from './mongodb.ts';
-import { JAVA, MAVEN, PYTHON, REDIS, STRACE, provide } from './packages.ts';
-import type { Say } from './say.ts';
+import { JAVA, MAVEN, PYTHON, REDIS, STRACE, installPackages } from './packages.ts';
+import type { PrintProgress } from './progress.ts';
 
-/** Brings what is missing into `engines`; an interrupted installation leaves nothing that is taken for one. @throws StartError */
-export async function install(engines: string, env: Env, say: Say): Promise<void> {
+/**
+ * Installs what is missing into `engines`. An installation that was interrupted is not taken for a complete one.
+ * @throws StartError
+ */
+export async function install(engines: string, env: Env, print: PrintProgress): Promise<void> {
   const kafka = kafkaFolder(engines);
   const secantus = secantusFolder(engines);
-  await provide(
+  await installPackages(
     [JAVA, REDIS, STRACE, ...(existsSync(kafka) ? [] : [MAVEN]), ...(existsSync(secantus) ? [] : [PYTHON])],
     env,
-    say,
+    print,
   );
-  await allDone([
-    whole(kafka, async (folder) => {
-      say(`installing Kafka ${KAFKA_VERSION} (Maven Central)`);
+  await settleAll([
+    installAtomically(kafka, async (folder) => {
+      print(`installing Kafka ${KAFKA_VERSION} (Maven Central)`);
       writeFileSync(join(folder, 'pom.xml'), POM);
-      await must(
+      await runStep(
         'mvn',
         ['mvn', '-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${folder}`],
         env,
         folder,
       );
     }),
-    whole(secantus, async (folder) => {
-      say(`installing SecantusDB ${SECANTUSDB_VERSION} (PyPI)`);
-      await must('python3 -m venv', ['python3', '-m', 'venv', folder], env);
-      await must(
+    installAtomically(secantus, async (folder) => {
+      print(`installing SecantusDB ${SECANTUSDB_VERSION} (PyPI)`);
+      await runStep('python3 -m venv', ['python3', '-m', 'venv', folder], env);
+      await runStep(
         'pip',
         [
           join(folder, 'bin/python3'),
@@ -48,8 +50,8 @@ export async function install(engines: string, env: Env, say: Say): Promise<void
   ]);
 }
 
-/** Makes `folder` by way of one beside it, unless it is there. */
-async function whole(folder: string, make: (folder: string) => Promise<void>): Promise<void> {
+/** Unless `folder` exists, makes it under a temporary name and renames it when it is complete. */
+async function installAtomically(folder: string, make: (folder: string) => Promise<void>): Promise<void> {
   if (existsSync(folder)) return;
   const prefix = `${folder}.partial-`;
   for (const name of readdirSync(dirname(folder)))
@@ -59,7 +61,7 @@ async function whole(folder: string, make: (folder: string) => Promise<void>): P
   renameSync(partial, folder);
 }
 
-/** With a logger that writes warnings to standard error. */
+/** slf4j-simple writes Kafka's log to standard error. */
 const POM = `<project><modelVersion>4.0.0</modelVersion><groupId>engines</groupId><artifactId>kafka</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies>
 <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>${KAFKA_VERSION}</version></dependency>

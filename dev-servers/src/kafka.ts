@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Kafka, logLevel } from 'kafkajs';
-import type { Place, Recipe } from './server-spec.ts';
+import type { ServerLocation, ServerSpec } from './server-spec.ts';
 
 export const KAFKA_VERSION = '4.3.0';
 export const kafkaFolder = (engines: string): string => join(engines, `kafka-${KAFKA_VERSION}`);
-const ASK_TIMEOUT_MS = 2_000;
+const PROBE_TIMEOUT_MS = 2_000;
 
 const run = promisify(execFile);
 const logsOf = (data: string): string => join(data, 'logs');
@@ -24,25 +24,26 @@ const java = (engines: string, ...rest: string[]): string[] => [
   ...rest,
 ];
 
-export const kafka: Recipe = {
+export const kafka: ServerSpec = {
   key: 'kafka',
   name: 'Kafka',
   setting: 'KAFKA_BROKERS',
   url: (port) => `127.0.0.1:${port}`,
-  async prepare(place) {
-    writeFileSync(propertiesOf(place.data), properties(place));
-    const formatted = join(place.data, 'formatted');
+  async prepare(location) {
+    const { engines, data } = location;
+    writeFileSync(propertiesOf(data), properties(location));
+    const formatted = join(data, 'formatted');
     if (existsSync(formatted)) return;
-    rmSync(logsOf(place.data), { recursive: true, force: true });
-    mkdirSync(logsOf(place.data));
+    rmSync(logsOf(data), { recursive: true, force: true });
+    mkdirSync(logsOf(data));
     const [program, ...args] = java(
-      place.engines,
+      engines,
       'kafka.tools.StorageTool',
       'format',
       '-t',
       clusterId(),
       '-c',
-      propertiesOf(place.data),
+      propertiesOf(data),
     ) as [string, ...string[]];
     await run(program, args);
     writeFileSync(formatted, '');
@@ -53,8 +54,8 @@ export const kafka: Recipe = {
       brokers: [`127.0.0.1:${port}`],
       logLevel: logLevel.NOTHING,
       retry: { retries: 0 },
-      connectionTimeout: ASK_TIMEOUT_MS,
-      requestTimeout: ASK_TIMEOUT_MS,
+      connectionTimeout: PROBE_TIMEOUT_MS,
+      requestTimeout: PROBE_TIMEOUT_MS,
     });
     const admin = client.admin();
     try {
@@ -68,8 +69,11 @@ export const kafka: Recipe = {
   },
 };
 
-/** KRaft, broker and controller in one process. A killed broker is let in again after the session of its former life: 9 s if not set. */
-const properties = ({ data, port }: Place): string => `process.roles=broker,controller
+/**
+ * KRaft with broker and controller in one process. The controller accepts a killed broker again only after its old
+ * session has timed out, by default after 9 s, so broker.session.timeout.ms is short.
+ */
+const properties = ({ data, port }: ServerLocation): string => `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:${port + 1}
 listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${port + 1}
@@ -86,5 +90,5 @@ broker.heartbeat.interval.ms=1000
 broker.session.timeout.ms=3000
 `;
 
-/** 16 random bytes; Kafka's tool takes no id that begins like an option. */
+/** 16 random bytes. Must not begin with "-", because Kafka's tool would read it as an option. */
 const clusterId = (): string => randomBytes(16).toString('base64url').replace(/^-/, 'A');

@@ -1,19 +1,20 @@
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
-import type { Recipe } from './server-spec.ts';
+import type { ServerSpec } from './server-spec.ts';
 
 export const SECANTUSDB_VERSION = '0.7.0b3';
 export const STAND_IN = `SecantusDB ${SECANTUSDB_VERSION} (WiredTiger behind MongoDB's wire protocol), standing in for mongod`;
 export const secantusFolder = (engines: string): string => join(engines, `secantusdb-${SECANTUSDB_VERSION}`);
-const ASK_TIMEOUT_MS = 2_000;
+const PROBE_TIMEOUT_MS = 2_000;
 
-export const mongodb: Recipe = {
+export const mongodb: ServerSpec = {
   key: 'mongodb',
   name: 'MongoDB',
   setting: 'MONGODB_URL',
   url: (port) => `mongodb://127.0.0.1:${port}/?replicaSet=secantus`,
   prepare: async () => undefined,
-  // by module: the scripts of a virtual environment name the folder that it was made in
+  // not by its script: scripts of a virtual environment hold the path of the folder that it was created in, since
+  // renamed
   command: ({ engines, data, port }) => [
     join(secantusFolder(engines), 'bin/python3'),
     '-m',
@@ -31,8 +32,8 @@ export const mongodb: Recipe = {
   ],
   async answers(port) {
     const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, {
-      serverSelectionTimeoutMS: ASK_TIMEOUT_MS,
-      connectTimeoutMS: ASK_TIMEOUT_MS,
+      serverSelectionTimeoutMS: PROBE_TIMEOUT_MS,
+      connectTimeoutMS: PROBE_TIMEOUT_MS,
     });
     try {
       return (await client.db('admin').command({ hello: 1 })).isWritablePrimary === true;

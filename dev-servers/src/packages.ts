@@ -1,59 +1,67 @@
 import type { Env } from 'platform/core/config.ts';
 import { StartError } from 'platform/core/start-error.ts';
-import { must, onPath, succeeds } from './command.ts';
-import { inList, type Say } from './say.ts';
+import { runStep, onPath, succeeds } from './command.ts';
+import { inList, type PrintProgress } from './progress.ts';
 
-/** What a recipe needs from the system. */
-export interface Need {
-  what: string;
-  /** Debian's name of the package that has it. */
+/** A program that must be installed on the system. */
+export interface SystemProgram {
+  name: string;
+  /** The Debian package that contains it. */
   package: string;
-  isThere(env: Env): Promise<boolean>;
+  isInstalled(env: Env): Promise<boolean>;
 }
 
-const program = (name: string, debian: string): Need => ({
-  what: name,
-  package: debian,
-  isThere: async (env) => onPath(name, env),
+const program = (name: string, debianPackage: string): SystemProgram => ({
+  name,
+  package: debianPackage,
+  isInstalled: async (env) => onPath(name, env),
 });
 
 export const JAVA = program('java', 'default-jre-headless');
 export const MAVEN = program('mvn', 'maven');
 export const REDIS = program('redis-server', 'redis-server');
-/** Slows the disk under a server of a test. */
+/** Simulates a slow disk for a test's server. */
 export const STRACE = program('strace', 'strace');
-/** Debian's python3 alone cannot make a virtual environment. */
-export const PYTHON: Need = {
-  what: 'python3 with venv',
+/** Debian's python3 package alone cannot make a virtual environment. */
+export const PYTHON: SystemProgram = {
+  name: 'python3 with venv',
   package: 'python3-venv',
-  isThere: (env) => succeeds(['python3', '-c', 'import venv, ensurepip'], env),
+  isInstalled: (env) => succeeds(['python3', '-c', 'import venv, ensurepip'], env),
 };
 
-/** Installs what is missing where that may be done (root, apt-get). @throws StartError naming what is missing and its packages */
-export async function provide(needs: readonly Need[], env: Env, say: Say): Promise<void> {
-  const missing = await missingOf(needs, env);
+/**
+ * Installs the missing programs if this process is root and has apt-get.
+ * @throws StartError that names the programs still missing and their packages
+ */
+export async function installPackages(
+  programs: readonly SystemProgram[],
+  env: Env,
+  print: PrintProgress,
+): Promise<void> {
+  const missing = await missingOf(programs, env);
   if (missing.length === 0) return;
-  const packages = missing.map((need) => need.package);
+  const packages = missing.map((each) => each.package);
   if (process.getuid?.() === 0 && onPath('apt-get', env)) {
-    say(`installing ${inList(packages)} (apt-get)`);
+    print(`installing ${inList(packages)} (apt-get)`);
     const quiet = { ...env, DEBIAN_FRONTEND: 'noninteractive' };
-    await must('apt-get update', ['apt-get', 'update', '-qq'], quiet);
-    await must(
+    await runStep('apt-get update', ['apt-get', 'update', '-qq'], quiet);
+    await runStep(
       `apt-get install ${packages.join(' ')}`,
       ['apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...packages],
       quiet,
     );
   }
-  const still = await missingOf(needs, env);
-  if (still.length > 0) throw new StartError(sentence(still));
+  const stillMissing = await missingOf(programs, env);
+  if (stillMissing.length > 0) throw new StartError(missingSentence(stillMissing));
 }
 
-async function missingOf(needs: readonly Need[], env: Env): Promise<Need[]> {
-  const there = await Promise.all(needs.map((need) => need.isThere(env)));
-  return needs.filter((_, i) => !there[i]);
+async function missingOf(programs: readonly SystemProgram[], env: Env): Promise<SystemProgram[]> {
+  const installed = await Promise.all(programs.map((each) => each.isInstalled(env)));
+  return programs.filter((_, i) => !installed[i]);
 }
 
-function sentence(missing: readonly Need[]): string {
+function missingSentence(missing: readonly SystemProgram[]): string {
   const [is, plural] = missing.length === 1 ? ['is', ''] : ['are', 's'];
-  return `${inList(missing.map(({ what }) => what))} ${is} missing: install the Debian package${plural} ${inList(missing.map((need) => need.package))}`;
+  const names = inList(missing.map(({ name }) => name));
+  return `${names} ${is} missing: install the Debian package${plural} ${inList(missing.map((each) => each.package))}`;
 }

@@ -1,12 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { stateOf } from './process-state.ts';
 
-/** Stopped, by a signal or a tracer, or ended. */
-const STANDING = ['T', 't', 'Z', 'X', undefined];
+/** States of a thread that does not run: stopped by a signal or a tracer, or ended. */
+const STOPPED = ['T', 't', 'Z', 'X', undefined];
 
-/** SIGSTOP to a process; resolves when all its threads stand still: on a busy machine they work on for a while. */
+/** Sends SIGSTOP and resolves when all threads have stopped, which takes a while on a busy machine. */
 export async function pause(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP');
-  while (!readdirSync(`/proc/${pid}/task`).every((thread) => STANDING.includes(stateOf(pid, thread))))
+  while (!readdirSync(`/proc/${pid}/task`).every((thread) => STOPPED.includes(stateOf(pid, thread))))
     await new Promise(setImmediate);
 }

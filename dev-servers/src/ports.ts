@@ -2,13 +2,16 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { randomInt } from 'node:crypto';
 
-/** Below the ports that the system gives to outgoing connections: one that is kept for a restart stays free. */
+/** Below the ports of outgoing connections, so that a port that is kept for a restart stays free. */
 const FIRST = 20_000;
 const PAIRS = 6_000;
 
 const given = new Set<number>();
 
-/** A loopback port that is free, as is the one above it; each once, since who asked for one may not listen there yet. */
+/**
+ * A loopback port that is free, and so is the port above it. Returns no port twice, because an earlier caller may not
+ * listen on its port yet.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + 2 * randomInt(PAIRS);
@@ -18,7 +21,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Whether a server could listen on this port and on the one above it. */
+/** True if a server could listen on this port and on the one above it. */
 export async function isFree(port: number): Promise<boolean> {
   return (await canListen(port)) && (await canListen(port + 1));
 }

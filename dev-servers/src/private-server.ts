@@ -7,44 +7,47 @@ import { kafka, kafkaFolder } from './kafka.ts';
 import { mongodb, secantusFolder } from './mongodb.ts';
 import { pause } from './pause.ts';
 import { freePort } from './ports.ts';
-import { ENGINES_FOLDER, type Recipe } from './server-spec.ts';
+import { ENGINES_FOLDER, type ServerSpec } from './server-spec.ts';
 import { redis } from './redis.ts';
-import { answering, launch } from './running.ts';
+import { untilAnswering, launch } from './running.ts';
 
 export interface ServerOptions {
-  /** After the recipe's own arguments, of which they override the same one (Redis, MongoDB). */
+  /** Further arguments. For Redis and MongoDB they override the same arguments of the spec. */
   args?: readonly string[];
 }
 export interface MongoOptions extends ServerOptions {
-  /** Makes these users (`createUser` on admin, e.g. `{ createUser: 'app', pwd: 'x', roles: [...] }`), then asks for authentication. `url` names no user. */
+  /**
+   * Creates these users and then requires authentication. Each is a command on the database admin, for example
+   * `{ createUser: 'app', pwd: 'x', roles: [...] }`. `url` has no credentials.
+   */
   users?: readonly Document[];
 }
 export interface RedisOptions extends ServerOptions {
-  /** Every fdatasync and fsync takes this much longer, by strace (needs the right to trace). */
+  /** Delays every fdatasync and fsync by this time, with strace, which needs the permission to trace. */
   slowSyncMs?: number;
 }
 
-/** A server of one test: real, on a port and a data folder of its own; it ends with this process at the latest. */
+/** A real server for one test with its own port and data folder. It ends when this process ends, if not before. */
 export interface PrivateServer<O extends ServerOptions = ServerOptions> {
-  /** What MONGODB_URL, REDIS_URL or KAFKA_BROKERS takes; the same after a restart. */
+  /** Value for MONGODB_URL, REDIS_URL or KAFKA_BROKERS; does not change on a restart. */
   readonly url: string;
   readonly port: number;
-  /** Another one after a restart. */
+  /** Changes on a restart. */
   readonly pid: number;
-  /** Its output is in `log` there. */
+  /** The file `log` in this folder has its output. */
   readonly folder: string;
-  /** Resolves when it stands still: connections stay open, nothing answers. */
+  /** Resolves when all threads have stopped: connections stay open, but nothing answers. */
   pause(): Promise<void>;
   resume(): void;
-  /** SIGKILL; the data stay. Resolves when it is gone. */
+  /** Sends SIGKILL and resolves when the process has ended; the data is kept. */
   kill(): Promise<void>;
-  /** On its data and port, with `changes` to its options; kills it first when it runs. Resolves when it answers. */
+  /** Kills it if it runs, starts it on the same data and port with changed options, and resolves when it answers. */
   restart(changes?: Partial<O>): Promise<void>;
   /** Kills it and removes its data. */
   stop(): Promise<void>;
 }
 
-/** @throws Error when `npm run engines -- up` has not installed it */
+/** @throws Error if `npm run engines -- up` has not installed it */
 export async function startMongo({ users = [], ...options }: MongoOptions = {}): Promise<PrivateServer> {
   const server = await startPrivate(mongodb, options, ({ args = [] }) => ({ after: args }));
   if (users.length === 0) return server;
@@ -57,15 +60,15 @@ export async function startMongo({ users = [], ...options }: MongoOptions = {}):
 
 export const startRedis = (given: RedisOptions = {}): Promise<PrivateServer<RedisOptions>> =>
   startPrivate(redis, given, ({ args = [], slowSyncMs = 0 }) => ({
-    under: slowSyncMs > 0 ? slowSync(slowSyncMs) : [],
+    before: slowSyncMs > 0 ? slowSync(slowSyncMs) : [],
     after: args,
   }));
 
-/** `args` are lines of server.properties by the tool's `--override`. */
+/** `args` are lines of server.properties, which are passed with `--override`. */
 export const startKafka = (given: ServerOptions = {}): Promise<PrivateServer> =>
   startPrivate(kafka, given, ({ args = [] }) => ({ after: args.flatMap((line) => ['--override', line]) }));
 
-/** Traced from a grandchild, so that the server's pid is the child's. */
+/** With -D the tracer runs as a grandchild, so that the pid of the child is the server's. */
 const slowSync = (ms: number): string[] => [
   'strace',
   '-D',
@@ -78,34 +81,34 @@ const slowSync = (ms: number): string[] => [
   '-e',
   `inject=fdatasync,fsync:delay_enter=${ms * 1_000}`,
 ];
-/** A test that is killed leaves no server behind. */
+/** Kills the server when the test's process ends, even by SIGKILL. */
 const DIE_WITH_PARENT = ['setpriv', '--pdeathsig', 'KILL'];
 
-/** @param around what its command stands under, and what comes after it */
+/** @param wrapping what to put before and after the command of the spec */
 async function startPrivate<O extends ServerOptions>(
-  recipe: Recipe,
+  spec: ServerSpec,
   given: O,
-  around: (options: O) => { under?: readonly string[]; after: readonly string[] },
+  wrapping: (options: O) => { before?: readonly string[]; after: readonly string[] },
 ): Promise<PrivateServer<O>> {
-  const installed = { mongodb: secantusFolder, redis: (engines: string) => engines, kafka: kafkaFolder }[recipe.key](
+  const installed = { mongodb: secantusFolder, redis: (engines: string) => engines, kafka: kafkaFolder }[spec.key](
     ENGINES_FOLDER,
   );
-  if (!existsSync(installed)) throw new Error(`${recipe.name} is not installed: npm run engines -- up does it`);
-  const folder = mkdtempSync(join(tmpdir(), `aks-${recipe.key}-`));
-  const place = { engines: ENGINES_FOLDER, data: join(folder, 'data'), port: await freePort() };
-  mkdirSync(place.data);
+  if (!existsSync(installed)) throw new Error(`${spec.name} is not installed: npm run engines -- up installs it`);
+  const folder = mkdtempSync(join(tmpdir(), `aks-${spec.key}-`));
+  const location = { engines: ENGINES_FOLDER, data: join(folder, 'data'), port: await freePort() };
+  mkdirSync(location.data);
   let options = given;
 
-  const begin = async () => {
-    await recipe.prepare(place);
-    const { under = [], after } = around(options);
-    const command = [...recipe.command(place), ...after];
+  const start = async () => {
+    await spec.prepare(location);
+    const { before = [], after } = wrapping(options);
+    const command = [...spec.command(location), ...after];
     const log = join(folder, 'log');
-    const child = launch([...DIE_WITH_PARENT, ...under, ...command], { log, cwd: place.data, detached: false });
-    await answering(recipe, { pid: child.pid, command }, place.port, log);
+    const child = launch([...DIE_WITH_PARENT, ...before, ...command], { log, cwd: location.data, detached: false });
+    await untilAnswering(spec, { pid: child.pid, command }, location.port, log);
     return child;
   };
-  let child = await begin();
+  let child = await start();
 
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -113,8 +116,8 @@ async function startPrivate<O extends ServerOptions>(
     await once(child, 'exit');
   };
   return {
-    url: recipe.url(place.port),
-    port: place.port,
+    url: spec.url(location.port),
+    port: location.port,
     folder,
     get pid() {
       return child.pid;
@@ -125,7 +128,7 @@ async function startPrivate<O extends ServerOptions>(
     async restart(changes = {}) {
       await kill();
       options = { ...options, ...changes };
-      child = await begin();
+      child = await start();
     },
     async stop() {
       await kill();

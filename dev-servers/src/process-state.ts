@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** The letter of proc(5) for a process, or for one of its threads; undefined when there is none. */
+/** State letter of a process or of one of its threads (proc(5)); undefined if it does not exist. */
 export function stateOf(pid: number, thread?: string): string | undefined {
   try {
-    // it stands behind the name, which may hold anything
+    // the state follows the name, which may contain any character
     return /\) (.) [^)]*$/.exec(
       readFileSync(`/proc/${pid}/${thread === undefined ? '' : `task/${thread}/`}stat`, 'utf8'),
     )?.[1];
@@ -12,5 +12,5 @@ export function stateOf(pid: number, thread?: string): string | undefined {
   }
 }
 
-/** No process has this id, or only a zombie whose end nobody has asked for. */
+/** True if no process has this id, or only a zombie. */
 export const isGone = (pid: number): boolean => [undefined, 'Z', 'X'].includes(stateOf(pid));

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
-import type { Recipe } from './server-spec.ts';
+import type { ServerSpec } from './server-spec.ts';
 
-const ASK_TIMEOUT_MS = 2_000;
+const PROBE_TIMEOUT_MS = 2_000;
 
-export const redis: Recipe = {
+export const redis: ServerSpec = {
   key: 'redis',
   name: 'Redis',
   setting: 'REDIS_URL',
@@ -33,11 +33,11 @@ export const redis: Recipe = {
   ],
   async answers(port) {
     const socket = createConnection({ host: '127.0.0.1', port });
-    socket.setTimeout(ASK_TIMEOUT_MS, () => socket.destroy(new Error('no answer')));
+    socket.setTimeout(PROBE_TIMEOUT_MS, () => socket.destroy(new Error('no answer')));
     try {
       socket.write('PING\r\n');
       const [reply] = (await once(socket, 'data')) as [Buffer];
-      // one that asks for a password has read its data, too
+      // a server that requires a password has also loaded its data
       return /^(\+PONG|-NOAUTH)/.test(reply.toString());
     } finally {
       socket.destroy();

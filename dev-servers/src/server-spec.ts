@@ -2,27 +2,27 @@ import { join } from 'node:path';
 
 export const ENGINES_FOLDER = join(import.meta.dirname, '../../.engines');
 
-/** One server: where it is installed, where its data is, where it listens. */
-export interface Place {
-  /** Folder of what was installed (`.engines`). */
+/** Where a server is installed, keeps its data and listens. */
+export interface ServerLocation {
+  /** Folder of the installations (`.engines`). */
   engines: string;
-  /** Folder of its own, made by who starts it. */
+  /** The server's own data folder, which exists already. */
   data: string;
-  /** Loopback port; the one above it is this server's, too. */
+  /** Loopback port. The port above it is reserved for this server, too. */
   port: number;
 }
 
-/** How a server is started and asked. */
-export interface Recipe {
+/** How to start a server and how to find out whether it answers. */
+export interface ServerSpec {
   key: 'mongodb' | 'redis' | 'kafka';
   name: string;
-  /** The setting of a service that names it. */
+  /** The setting by which the services find it. */
   setting: 'MONGODB_URL' | 'REDIS_URL' | 'KAFKA_BROKERS';
   url(port: number): string;
-  /** What must be there before its first start. */
-  prepare(place: Place): Promise<void>;
-  /** Program and arguments; the arguments hold the data folder, by which the process is known again. */
-  command(place: Place): readonly string[];
-  /** Rejects, or resolves to false, until it answers as a client needs it. */
+  /** Creates the files that the server needs; called before every start. */
+  prepare(location: ServerLocation): Promise<void>;
+  /** Program and arguments. The arguments contain the data folder, so that they identify the process. */
+  command(location: ServerLocation): readonly string[];
+  /** Resolves to true once a client can use the server; before, rejects or resolves to false. */
   answers(port: number): Promise<boolean>;
 }

@@ -3,19 +3,19 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { lockFile } from 'platform/store/sqlite/file-lock.ts';
 import { StartError } from 'platform/core/start-error.ts';
-import type { Recipe } from './server-spec.ts';
-import { isRunning, type Known } from './running.ts';
-import type { Say } from './say.ts';
+import type { ServerSpec } from './server-spec.ts';
+import { isRunning, type KnownProcess } from './running.ts';
+import type { PrintProgress } from './progress.ts';
 
-/** What `up` chose and started, kept in state.json. */
+/** The ports and processes that `up` chose and started; stored in state.json. */
 export interface State {
-  /** `up --docker` started the composition. */
+  /** `up --docker` has started deploy/compose.yaml. */
   docker?: true;
-  servers: Partial<Record<Recipe['key'], { port: number; process?: Known }>>;
+  servers: Partial<Record<ServerSpec['key'], { port: number; process?: KnownProcess }>>;
 }
 
 const fileOf = (engines: string): string => join(engines, 'state.json');
-const ASK_AGAIN_MS = 200;
+const RETRY_MS = 200;
 
 export function readState(engines: string): State {
   try {
@@ -26,21 +26,21 @@ export function readState(engines: string): State {
   }
 }
 
-/** All or nothing. */
+/** Replaces the file atomically. */
 export function writeState(engines: string, state: State): void {
   writeFileSync(`${fileOf(engines)}.new`, `${JSON.stringify(state, null, 2)}\n`);
   renameSync(`${fileOf(engines)}.new`, fileOf(engines));
 }
 
-/** The process of a server that `up` started, when it is still that one. */
-export function runningOf(state: State, { key }: Recipe): Known | undefined {
+/** The process of a server that `up` started, if it still runs. */
+export function runningOf(state: State, { key }: ServerSpec): KnownProcess | undefined {
   const known = state.servers[key]?.process;
   return known && isRunning(known) ? known : undefined;
 }
 
-/** Runs `work` alone: another `up` or `down` is waited for. */
-export async function alone<T>(engines: string, say: Say, work: () => Promise<T>): Promise<T> {
-  const lock = await takeLock(engines, say);
+/** Runs `work` under a file lock; waits while another `up` or `down` holds it. */
+export async function withLock<T>(engines: string, print: PrintProgress, work: () => Promise<T>): Promise<T> {
+  const lock = await takeLock(engines, print);
   try {
     return await work();
   } finally {
@@ -48,15 +48,15 @@ export async function alone<T>(engines: string, say: Say, work: () => Promise<T>
   }
 }
 
-async function takeLock(engines: string, say: Say): Promise<{ release(): void }> {
-  const held = 'another npm run engines is at work; waiting for it';
-  for (let told = false; ; told = true) {
+async function takeLock(engines: string, print: PrintProgress): Promise<{ release(): void }> {
+  const held = 'waiting for another npm run engines to finish';
+  for (let isReported = false; ; isReported = true) {
     try {
       return lockFile(join(engines, 'command'), held);
     } catch (error) {
       if (!(error instanceof StartError && error.message === held)) throw error;
-      if (!told) say(held);
-      await delay(ASK_AGAIN_MS);
+      if (!isReported) print(held);
+      await delay(RETRY_MS);
     }
   }
 }

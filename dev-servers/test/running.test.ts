@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Recipe } from '../src/server-spec.ts';
-import { answering, isRunning, launch } from '../src/running.ts';
+import type { ServerSpec } from '../src/server-spec.ts';
+import { untilAnswering, isRunning, launch } from '../src/running.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'aks-'));
 const log = join(folder, 'log');
@@ -10,18 +10,18 @@ const go = join(folder, 'go');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const COMMAND = [process.execPath, '-e', 'setInterval(() => undefined, 1000)'];
-const recipe = (answers: () => Promise<boolean>) => ({ name: 'Server', answers }) as unknown as Recipe;
+const spec = (answers: () => Promise<boolean>) => ({ name: 'Server', answers }) as unknown as ServerSpec;
 
-describe('answering', () => {
-  it('waits for a process that is not yet the server that it becomes', async () => {
+describe('untilAnswering', () => {
+  it('waits for a process that becomes the server by exec', async () => {
     const child = launch(
       ['sh', '-c', `until [ -e ${go} ]; do sleep 0.01; done; exec ${COMMAND.map((word) => `'${word}'`).join(' ')}`],
       { log, cwd: folder, detached: false },
     );
     const known = { pid: child.pid, command: COMMAND };
     let asked = 0;
-    const answered = answering(
-      recipe(async () => {
+    const answered = untilAnswering(
+      spec(async () => {
         if (++asked === 2) writeFileSync(go, '');
         return existsSync(go) && isRunning(known);
       }),
@@ -33,11 +33,11 @@ describe('answering', () => {
     expect(asked).toBeGreaterThan(1);
   });
 
-  it('says with its last words that a process has ended', async () => {
+  it('reports that the process has ended, with the last line of its log', async () => {
     const child = launch(['sh', '-c', 'echo no memory; exit 1'], { log, cwd: folder, detached: false });
     await expect(
-      answering(
-        recipe(async () => false),
+      untilAnswering(
+        spec(async () => false),
         { pid: child.pid, command: COMMAND },
         0,
         log,

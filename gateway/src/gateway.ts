@@ -11,16 +11,16 @@ import { makeCallService } from './policies/call-service.ts';
 import { audiences, LISTEN, type config as declaration } from './config.ts';
 import { errorReply } from './http/errors.ts';
 import { makeFindRoute } from './policies/find-route.ts';
+import { sendReply } from './http/reply.ts';
 import { serveHttp } from './http/server.ts';
 import { hostPipeline } from './host/plugin.ts';
 import { makeReadBody } from './policies/read-body.ts';
 import { makeRouteTable, serviceRoutes, type LocalRoute } from './contract/routes.ts';
-import { send } from './http/send.ts';
 
-const HEALTH: LocalRoute = { kind: 'local', reply: () => ({ status: 200, body: '{"status":"ok"}' }) };
+const HEALTH: LocalRoute = { kind: 'local', body: '{"status":"ok"}' };
 
 /**
- * Contract -> routes -> policies -> pipeline -> socket.
+ * Reads the routes from the protos, mounts the policies in express-gateway and listens.
  * @throws StartError when the address is taken or a key cannot be read
  */
 export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof declaration>>): Promise<Running> {
@@ -45,7 +45,7 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
       'read-body': makeReadBody({ maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
       'call-service': makeCallService({ callers, running, urls }),
     },
-    (error, req, res) => send(req, res, errorReply(error, req.exchange.requestId, log)),
+    (error, req, res) => sendReply(req, res, errorReply(error, req.exchange.requestId, log)),
   );
   const corsOrigins = new Set(config.CORS_ORIGINS.split(',').filter((origin) => origin !== ''));
   const server = await serveHttp(handle, {
@@ -61,7 +61,7 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
     async stop() {
       const deadline = Date.now() + config.DRAIN_MS;
       await server.drain(config.DRAIN_MS);
-      // calls that outlive their client
+      // calls that continue without their client
       await Promise.race([
         Promise.allSettled(running),
         delay(Math.max(0, deadline - Date.now()), undefined, { ref: false }),

@@ -6,12 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import { StartError } from 'platform/core/start-error.ts';
-import { begin } from '../src/http/begin.ts';
 import { errorReply } from '../src/http/errors.ts';
-import type { GatewayRequest, Policy } from '../src/http/exchange.ts';
+import { beginExchange, type GatewayRequest, type Policy } from '../src/http/exchange.ts';
 import { hostPipeline, type ErrorHandler, type PolicyName } from '../src/host/plugin.ts';
-import { send } from '../src/http/send.ts';
-import { log, parseRaw, raw, startTestbed, TOKEN } from './testbed.ts';
+import { sendReply } from '../src/http/reply.ts';
+import { log, parseRaw, raw, startGatewayFixture, TOKEN } from './fixture.ts';
 
 const RESPONSE = {
   success: true,
@@ -23,7 +22,7 @@ const RESPONSE = {
   idempotencyReplayed: undefined,
 };
 
-/** A run that ends when told, and tells when it was begun and how it ended. */
+/** A run that ends when `go` is called. `begun` resolves when it starts, `ended` says how it ended. */
 function slowRun() {
   const begun = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
@@ -35,10 +34,10 @@ function slowRun() {
     ended.resolve('done');
     return RESPONSE;
   };
-  return { begun: begun.promise, go: go.resolve, ended: ended.promise, behind: { agents: { runAgent } } };
+  return { begun: begun.promise, go: go.resolve, ended: ended.promise, stubs: { agents: { runAgent } } };
 }
-/** What was sent to a service before this has arrived there, too. */
-async function reached({ address }: { address: string }): Promise<void> {
+/** Resolves when everything sent to a service before has arrived there, such as a cancellation. */
+async function untilArrived({ address }: { address: string }): Promise<void> {
   for (let round = 0; round < 5; round++) {
     const socket = connect(Number(address.slice(address.lastIndexOf(':') + 1)), '127.0.0.1');
     await once(socket, 'connect');
@@ -48,24 +47,24 @@ async function reached({ address }: { address: string }): Promise<void> {
 }
 const RUN = { method: 'POST', body: { agentName: 'a', args: null } };
 
-describe('a client that goes away', () => {
+describe('a client that disconnects', () => {
   it('cancels its call', async () => {
     const run = slowRun();
-    const bed = await startTestbed(run.behind);
+    const fixture = await startGatewayFixture(run.stubs);
     const aborter = new AbortController();
-    const request = bed.request('/api/agent/run', { ...RUN, signal: aborter.signal });
+    const request = fixture.request('/api/agent/run', { ...RUN, signal: aborter.signal });
     await run.begun;
     aborter.abort();
     await expect(request).rejects.toThrow();
     expect(await run.ended).toBe('cancelled');
     run.go();
-    await bed.stop();
+    await fixture.stop();
   });
-  it('lets work go on that outlives it, and the gateway waits for that work before it stops', async () => {
+  it('does not cancel a call with an Idempotency-Key, and the gateway waits for it before it stops', async () => {
     const run = slowRun();
-    const bed = await startTestbed(run.behind);
+    const fixture = await startGatewayFixture(run.stubs);
     const aborter = new AbortController();
-    const request = bed.request('/api/agent/run', {
+    const request = fixture.request('/api/agent/run', {
       ...RUN,
       headers: { 'idempotency-key': 'k' },
       signal: aborter.signal,
@@ -73,7 +72,7 @@ describe('a client that goes away', () => {
     await run.begun;
     aborter.abort();
     await expect(request).rejects.toThrow();
-    const stopped = bed.stop();
+    const stopped = fixture.stop();
     run.go();
     expect(await run.ended).toBe('done');
     await stopped;
@@ -81,29 +80,29 @@ describe('a client that goes away', () => {
 });
 
 describe('stop', () => {
-  it('answers what is under way, on a connection that it then closes, and takes nothing new', async () => {
+  it('answers open requests, then closes their connections, and accepts no new ones', async () => {
     const run = slowRun();
-    const bed = await startTestbed(run.behind);
-    expect((await bed.request('/health')).status).toBe(200);
-    const request = bed.request('/api/agent/run', RUN);
+    const fixture = await startGatewayFixture(run.stubs);
+    expect((await fixture.request('/health')).status).toBe(200);
+    const request = fixture.request('/api/agent/run', RUN);
     await run.begun;
-    const stopped = bed.gateway.stop();
-    await expect(fetch(`${bed.url}/health`)).rejects.toThrow();
+    const stopped = fixture.gateway.stop();
+    await expect(fetch(`${fixture.url}/health`)).rejects.toThrow();
     run.go();
     expect((await request).status).toBe(200);
     await stopped;
-    await bed.stop();
+    await fixture.stop();
   });
-  it('answers 504 what is open after DRAIN_MS, in order, and does not cancel it: no client has gone', async () => {
+  it('answers 504 to requests still open after DRAIN_MS, in order, and does not cancel their calls', async () => {
     const run = slowRun();
-    const bed = await startTestbed(run.behind, { DRAIN_MS: '100' });
+    const fixture = await startGatewayFixture(run.stubs, { DRAIN_MS: '100' });
     const body = JSON.stringify(RUN.body);
     const request = (id: string) =>
       `POST /api/agent/run HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nX-Request-Id: ${id}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-    const halfSent = raw(bed.port, request('unfinished').slice(0, -1));
-    const received = raw(bed.port, request('first'), request('second'));
+    const halfSent = raw(fixture.port, request('unfinished').slice(0, -1));
+    const received = raw(fixture.port, request('first'), request('second'));
     await run.begun;
-    await bed.gateway.stop();
+    await fixture.gateway.stop();
     const replies = (await received).split(/(?=HTTP\/1\.1 )/).map(parseRaw);
     expect(
       replies.map(({ status, json, headers }) => [
@@ -117,54 +116,54 @@ describe('stop', () => {
       [504, 'outcome_unknown', 'second', true],
     ]);
     expect(parseRaw(await halfSent).json.requestId).toBe('unfinished');
-    await reached(bed.services.agents);
+    await untilArrived(fixture.services.agents);
     run.go();
     expect(await run.ended).toBe('done');
-    await bed.stop();
+    await fixture.stop();
   });
-  it('does not cancel the call of a connection that is let go while it drains', async () => {
+  it('does not cancel the call of a connection that closes during the drain', async () => {
     const run = slowRun();
-    const bed = await startTestbed(run.behind);
+    const fixture = await startGatewayFixture(run.stubs);
     const aborter = new AbortController();
-    const request = bed.request('/api/agent/run', { ...RUN, signal: aborter.signal });
+    const request = fixture.request('/api/agent/run', { ...RUN, signal: aborter.signal });
     await run.begun;
-    const stopped = bed.gateway.stop();
+    const stopped = fixture.gateway.stop();
     aborter.abort();
     await expect(request).rejects.toThrow();
-    await reached(bed.services.agents);
+    await untilArrived(fixture.services.agents);
     run.go();
     expect(await run.ended).toBe('done');
     await stopped;
-    await bed.stop();
+    await fixture.stop();
   });
 });
 
-it('a service that is down is 503 with Retry-After, and is found again when it is back', async () => {
+it('answers 503 with Retry-After while a service is down, and 200 once it is back', async () => {
   let down = true;
-  const bed = await startTestbed({
+  const fixture = await startGatewayFixture({
     memory: {
       listMemoryTypes: () => (down ? Promise.reject(new ServiceError('UNAVAILABLE')) : Promise.resolve({ items: [] })),
     },
   });
-  const refused = await bed.request('/api/memory/types');
+  const refused = await fixture.request('/api/memory/types');
   expect([refused.status, refused.json.code, refused.headers.get('retry-after')]).toEqual([503, 'unavailable', '1']);
   down = false;
-  expect((await bed.request('/api/memory/types')).status).toBe(200);
-  await bed.services.memory.drain(0);
-  expect((await bed.request('/api/memory/types')).status).toBe(503);
-  expect((await bed.request('/api/memory/types', { method: 'POST', body: { type: 't', jsonSchema: {} } })).status).toBe(
-    503,
-  );
-  await bed.stop();
+  expect((await fixture.request('/api/memory/types')).status).toBe(200);
+  await fixture.services.memory.drain(0);
+  expect((await fixture.request('/api/memory/types')).status).toBe(503);
+  expect(
+    (await fixture.request('/api/memory/types', { method: 'POST', body: { type: 't', jsonSchema: {} } })).status,
+  ).toBe(503);
+  await fixture.stop();
 });
 
-it('a port in use is one sentence', async () => {
-  const bed = await startTestbed({});
-  const second = startTestbed({}, { GATEWAY_LISTEN: `127.0.0.1:${bed.port}` });
+it('reports a port in use in one sentence', async () => {
+  const fixture = await startGatewayFixture({});
+  const second = startGatewayFixture({}, { GATEWAY_LISTEN: `127.0.0.1:${fixture.port}` });
   await expect(second).rejects.toThrow(
-    new StartError(`The address 127.0.0.1:${bed.port} is in use by another program; GATEWAY_LISTEN sets another`),
+    new StartError(`The address 127.0.0.1:${fixture.port} is in use by another program; GATEWAY_LISTEN sets another`),
   );
-  await bed.stop();
+  await fixture.stop();
 });
 
 describe('the pipeline', () => {
@@ -176,11 +175,12 @@ describe('the pipeline', () => {
     'call-service': pass,
     ...given,
   });
-  const onError: ErrorHandler = (error, req, res) => send(req, res, errorReply(error, req.exchange.requestId, log));
+  const onError: ErrorHandler = (error, req, res) =>
+    sendReply(req, res, errorReply(error, req.exchange.requestId, log));
 
   async function answerOf(handle: RequestListener): Promise<{ status: number; json: unknown }> {
     const server = createServer((req, res) => {
-      (req as GatewayRequest).exchange = begin(req, new Set());
+      (req as GatewayRequest).exchange = beginExchange(req, new Set());
       handle(req, res);
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -196,7 +196,7 @@ describe('the pipeline', () => {
     ['rejects with null', () => Promise.reject(null)],
     ['rejects with the word that Express takes for "skip"', () => Promise.reject('router')],
     [
-      'rejects after a turn',
+      'rejects in a later event-loop turn',
       () =>
         new Promise((_, reject) => {
           setImmediate(() => reject(new Error('secret')));
@@ -214,7 +214,7 @@ describe('the pipeline', () => {
         throw undefined;
       },
     ],
-  ])('answers 500 JSON, and never hangs, when a policy %s', async (_, policy) => {
+  ])('answers 500 in JSON when a policy %s', async (_, policy) => {
     for (const name of ['find-route', 'call-service'] as const) {
       const { status, json } = await answerOf(await hostPipeline(policiesWith({ [name]: policy }), onError));
       expect({ status, json }).toEqual({
@@ -223,14 +223,14 @@ describe('the pipeline', () => {
       });
     }
   });
-  it('answers 404 where no policy answers', async () => {
+  it('answers 404 when no policy answers', async () => {
     expect((await answerOf(await hostPipeline(policiesWith({}), onError))).status).toBe(404);
   });
   it.each([
     ['in another order', '[{find-route: }, {read-body: }, {authenticate: }, {call-service: }]'],
     ['without one of them', '[{find-route: }, {read-body: }, {call-service: }]'],
     [
-      'with one behind a condition that never holds',
+      'with one under a condition that is never true',
       '[{find-route: }, {authenticate: [{condition: {name: never}}]}, {read-body: }, {call-service: }]',
     ],
     ['not mounted at all', '[]'],

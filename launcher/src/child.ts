@@ -6,82 +6,90 @@ import type { Told } from 'platform/service/process.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const FIRST_DELAY_MS = 200;
-const LONGEST_DELAY_MS = 10_000;
-/** A child that worked for this long is healthy again: its next end starts the back-off anew. */
+const MAX_DELAY_MS = 10_000;
+/**
+ * A child that was ready for this long counts as healthy: after its next end the restart delay begins at its minimum.
+ */
 const HEALTHY_MS = 30_000;
-/** Bound of a stop before the child has told its own. */
+/** Time to stop for a child that has not reported its own `stopsWithinMs` yet. */
 const EARLY_STOP_MS = 5_000;
 
-export interface Part {
+/** One of the processes that the launcher starts. */
+export interface ChildSpec {
   name: string;
-  /** Folder of its package, from the repository's root. */
+  /** Folder of its package, relative to the repository's root. */
   folder: string;
 }
 
-export const mainFileOf = (part: Part): string => join(REPOSITORY, part.folder, 'src/main.ts');
+export const mainFileOf = ({ folder }: ChildSpec): string => join(REPOSITORY, folder, 'src/main.ts');
 
-/** A part ended before it was ready; `faults` are its own sentences, none when it died or wrote a stack. */
+/** A process ended before it was ready. `faults` are the sentences that it reported; empty if it crashed. */
 export class ProcessEndedError extends Error {
   override readonly name = 'ProcessEndedError';
-  readonly part: string;
+  readonly processName: string;
   readonly faults: readonly string[];
-  constructor(part: string, cause: string, faults: readonly string[]) {
+  constructor(processName: string, cause: string, faults: readonly string[]) {
     super(`ended (${cause}) before it was ready`);
-    this.part = part;
+    this.processName = processName;
     this.faults = faults;
   }
 }
 
-/** One life of a part. */
-interface Life {
-  /** host:port; rejects with ProcessEndedError when it ends before that. */
+/** A process from its start to its end. A restart makes another one. */
+interface StartedChild {
+  /** host:port; rejects with ProcessEndedError if the process ends first. */
   ready: Promise<string>;
-  /** How it ended and for how long it was ready. */
+  /** Why it ended (a signal or an exit code), and whether it was ready for HEALTHY_MS before. */
   ended: Promise<{ cause: string; healthy: boolean }>;
   stop(): Promise<void>;
 }
 
 export interface SupervisedChild {
-  /** host:port, once the first life is ready; rejects with ProcessEndedError. From then on it is started again whenever it dies. */
+  /** host:port of the first start; rejects with ProcessEndedError. */
   ready: Promise<string>;
-  /** Lets it drain; one that does not end in its time is killed. */
+  /** Lets the process drain, and kills it if it takes too long. */
   stop(): Promise<void>;
 }
 
-export function superviseChild(part: Part, env: NodeJS.ProcessEnv, say: (line: string) => void): SupervisedChild {
+/** Starts a process. Once it was ready, restarts it whenever it ends, after a delay that doubles up to MAX_DELAY_MS. */
+export function superviseChild(
+  spec: ChildSpec,
+  env: NodeJS.ProcessEnv,
+  print: (line: string) => void,
+): SupervisedChild {
   const stopping = new AbortController();
-  let life = begin(part, env);
-  const keepAlive = async (): Promise<void> => {
-    for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)) {
-      const { cause, healthy } = await life.ended;
+  let started = startChild(spec, env);
+  const restartWhenEnded = async (): Promise<void> => {
+    for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(delayMs * 2, MAX_DELAY_MS)) {
+      const { cause, healthy } = await started.ended;
       if (stopping.signal.aborted) return;
       if (healthy) delayMs = FIRST_DELAY_MS;
-      say(`${part.name} ended (${cause}); starting it again in ${delayMs / 1000} s`);
+      print(`${spec.name} ended (${cause}); starting it again in ${delayMs / 1000} s`);
       await delay(delayMs, undefined, { signal: stopping.signal });
-      life = begin(part, env);
-      life.ready.then(
-        () => say(`${part.name} is back`),
-        ({ faults }: ProcessEndedError) => faults.forEach((fault) => say(`${part.name}: ${fault}`)),
+      started = startChild(spec, env);
+      started.ready.then(
+        () => print(`${spec.name} is back`),
+        ({ faults }: ProcessEndedError) => faults.forEach((fault) => print(`${spec.name}: ${fault}`)),
       );
     }
   };
-  const { ready } = life;
-  // ends by an abort, and with a first life that was never ready
-  ready.then(keepAlive).catch(() => undefined);
+  const { ready } = started;
+  // rejects when stop() aborts the delay, or when the first start was never ready, which `ready` reports
+  ready.then(restartWhenEnded).catch(() => undefined);
   return {
     ready,
     async stop() {
       stopping.abort();
-      await life.stop();
+      await started.stop();
     },
   };
 }
 
-/** Starts the part in a process group of its own: the terminal's Ctrl-C is the launcher's to handle. */
-function begin(part: Part, env: NodeJS.ProcessEnv): Life {
-  const child = spawn(process.execPath, [mainFileOf(part)], {
+/** Starts the process in its own process group, so that only the launcher gets the terminal's Ctrl-C. */
+function startChild(spec: ChildSpec, env: NodeJS.ProcessEnv): StartedChild {
+  const child = spawn(process.execPath, [mainFileOf(spec)], {
     env,
-    cwd: join(REPOSITORY, part.folder),
+    cwd: join(REPOSITORY, spec.folder),
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
   });
@@ -89,14 +97,14 @@ function begin(part: Part, env: NodeJS.ProcessEnv): Life {
   const faults: string[] = [];
   let stopsWithinMs = EARLY_STOP_MS;
   let readyAt = Number.POSITIVE_INFINITY;
-  child.on('message', (told: Told) => {
-    if ('faults' in told) return void faults.push(...told.faults);
+  child.on('message', (message: Told) => {
+    if ('faults' in message) return void faults.push(...message.faults);
     readyAt = Date.now();
-    ({ stopsWithinMs } = told);
-    ready.resolve(told.ready);
+    ({ stopsWithinMs } = message);
+    ready.resolve(message.ready);
   });
   const ended = endOf(child).then((cause) => {
-    ready.reject(new ProcessEndedError(part.name, cause, faults));
+    ready.reject(new ProcessEndedError(spec.name, cause, faults));
     return { cause, healthy: Date.now() - readyAt > HEALTHY_MS };
   });
   return {
@@ -104,14 +112,14 @@ function begin(part: Part, env: NodeJS.ProcessEnv): Life {
     ended,
     async stop() {
       child.kill('SIGTERM');
-      const hung = setTimeout(() => child.kill('SIGKILL'), stopsWithinMs + EARLY_STOP_MS);
+      const killTimer = setTimeout(() => child.kill('SIGKILL'), stopsWithinMs + EARLY_STOP_MS);
       await ended;
-      clearTimeout(hung);
+      clearTimeout(killTimer);
     },
   };
 }
 
-/** Resolves when the process is gone and its last words are heard. */
+/** Resolves with the signal or exit code when the process is gone and all its messages have arrived. */
 async function endOf(child: ChildProcess): Promise<string> {
   try {
     const [[code, signal]] = await Promise.all([

@@ -1,29 +1,40 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { mainFileOf, type Part } from './child.ts';
-import { HELP } from './messages.ts';
+import { mainFileOf, type ChildSpec } from './child.ts';
 
-/** What can be set, as the processes themselves tell it; what several have in common is told once. */
-export async function helpOf(parts: readonly Part[], env: NodeJS.ProcessEnv): Promise<string> {
-  const told = await Promise.all(
-    parts.map(async (part) => ({ name: part.name, settings: await settingsOf(part, env) })),
+const INTRODUCTION = `npm start: runs the gateway and the four services, either on embedded engines
+(one SQLite file each) or on the servers that MONGODB_URL, REDIS_URL and KAFKA_BROKERS name
+(npm run engines -- up starts such servers).
+
+All settings are environment variables, for example DATA_DIR=/tmp/demo GATEWAY_LISTEN=127.0.0.1:9000 npm start.
+Relative paths start at the folder where npm was called. npm start makes the keys of the processes in DATA_DIR/keys and
+sets LOG_LEVEL to warn by default.
+`;
+
+/**
+ * Text of `npm start -- --help`: the settings that each process lists itself; a setting that several have is listed
+ * once.
+ */
+export async function helpOf(children: readonly ChildSpec[], env: NodeJS.ProcessEnv): Promise<string> {
+  const listed = await Promise.all(
+    children.map(async (child) => ({ name: child.name, settings: await settingsOf(child, env) })),
   );
   const owners = new Map<string, string[]>();
-  for (const { name, settings } of told)
+  for (const { name, settings } of listed)
     for (const setting of settings) owners.set(setting, [...(owners.get(setting) ?? []), name]);
   const groups = Map.groupBy(owners.keys(), (setting) => (owners.get(setting) as string[]).join(', '));
-  const byBreadth = [...groups].sort(
+  const mostSharedFirst = [...groups].sort(
     ([, [one = '']], [, [other = '']]) => (owners.get(other)?.length ?? 0) - (owners.get(one)?.length ?? 0),
   );
-  return [HELP, ...byBreadth.flatMap(([names, settings]) => [`${names}:`, ...settings, ''])].join('\n');
+  return [INTRODUCTION, ...mostSharedFirst.flatMap(([names, settings]) => [`${names}:`, ...settings, ''])].join('\n');
 }
 
-/** npm start makes these files itself. */
-const OURS = /^  (KEY|PEERS)_FILE\b/;
+/** Settings that the launcher sets itself. */
+const SET_BY_LAUNCHER = /^  (KEY|PEERS)_FILE\b/;
 
-/** Each a name with its default, and a sentence below. */
-async function settingsOf(part: Part, env: NodeJS.ProcessEnv): Promise<string[]> {
-  const { stdout } = await promisify(execFile)(process.execPath, [mainFileOf(part), '--help'], {
+/** The settings of a process, each as text: name and default, then its description on the next line. */
+async function settingsOf(child: ChildSpec, env: NodeJS.ProcessEnv): Promise<string[]> {
+  const { stdout } = await promisify(execFile)(process.execPath, [mainFileOf(child), '--help'], {
     encoding: 'utf8',
     env,
   });
@@ -31,5 +42,5 @@ async function settingsOf(part: Part, env: NodeJS.ProcessEnv): Promise<string[]>
     .trimEnd()
     .split(/\n(?=  \w)/)
     .slice(1)
-    .filter((setting) => !OURS.test(setting));
+    .filter((setting) => !SET_BY_LAUNCHER.test(setting));
 }

@@ -1,24 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from 'platform/core/errors.ts';
 
-const ROUNDS = 10;
+const ATTEMPTS = 10;
 const PAUSE_MS = 1_000;
 
-interface Patience {
-  say(line: string): void;
-  isStopping(): boolean;
-}
-
-/** Runs what may be repeated, done or not: an engine that is busy for a moment is no reason to end the start. */
-export async function retryWhileUnavailable<T>(work: () => Promise<T>, { say, isStopping }: Patience): Promise<T> {
-  for (let round = 1; ; round++) {
+/**
+ * Runs idempotent work, and again after UNAVAILABLE or OUTCOME_UNKNOWN, up to ten times: an engine that is briefly busy
+ * must not end the start.
+ */
+export async function retryWhileUnavailable<T>(
+  work: () => Promise<T>,
+  { print, isStopping }: { print(line: string): void; isStopping(): boolean },
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      const again =
+      const isRetryable =
         error instanceof ServiceError && (error.reason === 'UNAVAILABLE' || error.reason === 'OUTCOME_UNKNOWN');
-      if (!again || round === ROUNDS || isStopping()) throw error;
-      say(`  ${error.message}; asking again`);
+      if (!isRetryable || attempt === ATTEMPTS || isStopping()) throw error;
+      print(`  ${error.message}; retrying`);
       await delay(PAUSE_MS);
     }
   }

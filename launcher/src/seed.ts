@@ -4,7 +4,7 @@ import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import type { CallOptions, ServiceClient } from 'platform/rpc/call.ts';
-import type { Clock } from 'platform/core/clock.ts';
+import { HOUR_MS, type Clock } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId, timeOfId } from 'platform/core/ids.ts';
 import type { Operator } from 'platform/rpc/operator.ts';
@@ -14,25 +14,27 @@ const ORGANIZATION = 'demo';
 const ADMINISTRATOR = 'admin@demo.example';
 const TOKEN_NAME = 'first start';
 const CREDITS = 1_000;
-/** An organization of this age is its administrators' own: nothing that they took away comes back. */
-const OWN_AFTER_MS = 3_600_000;
+/** From this age on an organization is not seeded again, so that nothing that its administrators removed comes back. */
+const SEEDED_UNTIL_AGE_MS = HOUR_MS;
 
 export interface Seeded {
   organization: string;
   administrator: string;
   credits: number;
   agents: string[];
-  /** The server token: in this value and nowhere else. Undefined: another start on the same engines made it. */
+  /** The server token's value, which is stored nowhere else. Undefined if another start on the same engines made it. */
   token: string | undefined;
 }
 
 /**
- * What the first start puts into an empty service. Every step may be repeated, so a start that was killed half-way
- * ends what it began; `markSeeded` comes last. On shared engines a replica's folder may be new at every start and tells nothing:
- * there the organization's age does.
- * @param shared true on engines that other starts use, too
- * @param tokenIds of the tokens that this start has asked for: given again to a repeat, it knows its own
- * @returns undefined when an earlier start did it
+ * Creates the demo organization, its administrator, credits, example agents and server token at the first start. Every
+ * step is idempotent, so the next start completes the seed of a start that was killed; the caller calls `markSeeded` at
+ * the end. On shared engines a replica's data folder may be new at every start, so the organization's age decides
+ * there.
+ * @param shared true if other starts use the same engines
+ * @param tokenIds ids of the tokens that this start has requested. Pass the same set when you call this again, so that
+ * it   recognizes a token of its own whose creation had an unknown outcome
+ * @returns undefined if an earlier start has seeded
  */
 export async function seed(
   operator: Operator,
@@ -44,21 +46,21 @@ export async function seed(
   if (existsSync(markerOf(dataFolder))) return undefined;
   const auth = operator.client(AuthServiceService, 'auth');
   const organization = await organizationNamed(auth, ORGANIZATION, operator);
-  if (shared && clock.now() - timeOfId(organization.id) > OWN_AFTER_MS) return undefined;
+  if (shared && clock.now() - timeOfId(organization.id) > SEEDED_UNTIL_AGE_MS) return undefined;
   const asOperator = () => operator.as(organization.id);
-  await unlessThere(
+  await ignoreExisting(
     auth.createUser(
       { email: ADMINISTRATOR, name: 'Administrator', roles: ['admin', 'security_admin'], groups: [] },
       asOperator(),
     ),
   );
   const credits = operator.client(CreditsServiceService, 'credits');
-  // the organization's own id makes the grant repeatable
+  // with the organization's id as the id of the grant, a repeated grant changes nothing
   await credits.grant({ id: organization.id, amountMicros: CREDITS * 1_000_000, note: 'first start' }, asOperator());
   const agents = await publishExamples(operator, asOperator);
   const { principal } = await auth.assumeUser({ email: ADMINISTRATOR }, asOperator());
-  if (!principal) throw new Error('auth made no principal');
-  const token = await tokenNamed(auth, () => operator.asPrincipal(principal), shared, tokenIds);
+  if (!principal) throw new Error('auth returned no principal');
+  const token = await createToken(auth, () => operator.asPrincipal(principal), shared, tokenIds);
   return { organization: organization.name, administrator: ADMINISTRATOR, credits: CREDITS, agents, token };
 }
 
@@ -71,9 +73,9 @@ async function organizationNamed(
   name: string,
   operator: Operator,
 ): Promise<Organization> {
-  await unlessThere(auth.createOrganization({ name, tier: 'enterprise' }, operator.as()));
+  await ignoreExisting(auth.createOrganization({ name, tier: 'enterprise' }, operator.as()));
   const { organization } = await auth.getOrganization({ idOrName: name }, operator.as());
-  if (!organization) throw new Error('auth answered without an organization');
+  if (!organization) throw new Error('auth returned no organization');
   return organization;
 }
 
@@ -87,15 +89,20 @@ async function publishExamples(operator: Operator, asOperator: () => CallOptions
       { definition: readFileSync(join(EXAMPLES, file), 'utf8') },
       asOperator(),
     );
-    if (!agent) throw new Error('agents answered without an agent');
+    if (!agent) throw new Error('agents returned no agent');
     await agents.publishAgent({ name: agent.name, version }, asOperator());
     names.push(agent.name);
   }
   return names;
 }
 
-/** A token of which nobody heard the value, this start's own or an interrupted one's, is revoked and made anew, unless it may be another start's. */
-async function tokenNamed(
+/**
+ * Creates the server token. If one exists already, its value is lost: this start or an interrupted one made it. So it
+ * is revoked and another one is created. On shared engines a token that this start did not request may belong to
+ * another start and is kept.
+ * @returns the token's value; undefined if another start's token was kept
+ */
+async function createToken(
   auth: ServiceClient<AuthServiceService>,
   asUser: () => CallOptions,
   shared: boolean,
@@ -107,19 +114,19 @@ async function tokenNamed(
     try {
       return (await auth.createServerToken({ id, name: TOKEN_NAME, expiresAt: undefined }, asUser())).value;
     } catch (error) {
-      if (!isThere(error)) throw error;
-      const holder = String(error.facts.id);
-      if (shared && !tokenIds.has(holder)) return undefined;
-      await auth.revokeServerToken({ idOrName: holder }, asUser());
+      if (!isAlreadyExists(error)) throw error;
+      const existingId = String(error.facts.id);
+      if (shared && !tokenIds.has(existingId)) return undefined;
+      await auth.revokeServerToken({ idOrName: existingId }, asUser());
     }
   }
 }
 
-const isThere = (error: unknown): error is ServiceError =>
+const isAlreadyExists = (error: unknown): error is ServiceError =>
   error instanceof ServiceError && error.reason === 'ALREADY_EXISTS';
 
-async function unlessThere(creation: Promise<unknown>): Promise<void> {
+async function ignoreExisting(creation: Promise<unknown>): Promise<void> {
   await creation.catch((error: unknown) => {
-    if (!isThere(error)) throw error;
+    if (!isAlreadyExists(error)) throw error;
   });
 }

@@ -65,12 +65,12 @@ describe('the manners of the admin command line', () => {
         sentence(on('agent apply /nowhere/agent.json'), 2),
       ]),
     ).toEqual([
-      'Name the organization: --organization <name-or-id>',
+      'The option --organization <name-or-id> is required',
       'much is not an amount of credits',
       '0 is not an amount of credits',
       '0 is not a whole number from 1 to 1000',
-      '--as is for server tokens alone: everything else is done as the operator',
-      "../ada is not an operator's name: letters, digits and . _ @ -",
+      '--as applies only to the token commands; all other commands act as the operator',
+      '../ada is not a valid operator name; it may have letters, digits and . _ @ -',
       expect.stringMatching(/^\/nowhere\/agent\.json cannot be read: ENOENT/),
     ]);
   });
@@ -99,7 +99,7 @@ describe('the manners of the admin command line', () => {
       'Server token not found',
       'Agent not found',
       'Agent not found',
-      'There is no job "nothing"; job list shows them',
+      'There is no job "nothing"; "job list" shows all jobs',
       'An organization of this name exists',
       'A server token of this name exists',
       'tier: must be one of starter, professional, enterprise',
@@ -113,7 +113,7 @@ describe('the manners of the admin command line', () => {
     );
     expect(await admin('--operator other keys create')).toMatchObject({
       code: 0,
-      stderr: 'A service that runs already learns of new keys when it starts again.\n',
+      stderr: 'Running services do not know the new keys until they are restarted.\n',
     });
     expect(await sentence(admin('--operator other organization list'))).toBe(
       'auth does not know the key of operator:other; it reads the keys when it starts',

@@ -85,7 +85,9 @@ describe('the admin command line, noun by noun', () => {
       ),
     );
     expect(denials).toEqual(Array(3).fill('Security administrator required'));
-    expect(await sentence(on('token list'), 2)).toBe('Server tokens belong to a security administrator: --as <email>');
+    expect(await sentence(on('token list'), 2)).toBe(
+      'Token commands act as a security administrator; the option --as <email> is required',
+    );
     expect(await printed(asAda('token list'))).not.toContain('mine');
   });
 
@@ -164,7 +166,7 @@ describe('the admin command line, noun by noun', () => {
 
   it('events: replay asks auth for its dead letters, of which there are none', async () => {
     expect(await json(admin('--json events replay'))).toEqual([{ job: 'auth/dead-letters', ran: true, count: 0 }]);
-    expect(await printed(admin('job list'))).toMatch(/^auth\/dead-letters +when asked +\w/m);
+    expect(await printed(admin('job list'))).toMatch(/^auth\/dead-letters +on request +\w/m);
   });
 
   it('audit: has every change with its actor, newest first, one action alone when asked', async () => {

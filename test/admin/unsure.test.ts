@@ -27,7 +27,7 @@ describe('the admin command line, when credits does not say whether it was done'
   const granted = async (): Promise<number> => (await json(on('--json credits balance'))).grantedMicros / 1e6;
   /** The id that the operator is told to repeat a grant with. */
   const idIn = (stderr: string): string =>
-    /^Repeat it with --id (\S{36}): it is then done once\n$/m.exec(stderr)?.[1] as string;
+    /^Repeat the grant with --id (\S{36}): it is applied only once\n$/m.exec(stderr)?.[1] as string;
 
   /** A process of credits that does what it is asked, and then fails. */
   async function doingThenFailing(error: ServiceError) {
@@ -66,7 +66,7 @@ describe('the admin command line, when credits does not say whether it was done'
       expect({ code, stdout, stderr }).toEqual({
         code: 1,
         stdout: '',
-        stderr: `${message}\nRepeat it with --id ${idIn(stderr)}: it is then done once\n`,
+        stderr: `${message}\nRepeat the grant with --id ${idIn(stderr)}: it is applied only once\n`,
       });
       expect(await granted()).toBe(5);
       expect(await printed(on(`credits grant 5 --id ${idIn(stderr)}`))).toMatch(/^granted +5$/m);
@@ -88,7 +88,7 @@ describe('the admin command line, when credits does not say whether it was done'
       for (const pid of pids) process.kill(pid, 'SIGCONT');
     }
     expect(stderr).toBe(
-      `credits does not answer at ${stack.env.CREDITS_ADDRESS}: is it running?\nRepeat it with --id ${idIn(stderr)}: it is then done once\n`,
+      `credits does not answer at ${stack.env.CREDITS_ADDRESS}: is it running?\nRepeat the grant with --id ${idIn(stderr)}: it is applied only once\n`,
     );
     for (const _again of [1, 2]) await printed(on(`credits grant 5 --id ${idIn(stderr)}`));
     expect(await granted()).toBe(5);

@@ -142,7 +142,7 @@ describe('a valid token', () => {
 describe('403', () => {
   it('tier_required: every agent route for an organization whose tier has no agents, whatever the body', async () => {
     const starter = await stack.tenant({ tier: 'starter' });
-    for (const { verb, path, takesBody } of ROUTES.filter(({ method }) => method.policy.capability === 'agents')) {
+    for (const { verb, path, takesBody } of ROUTES.filter(({ method }) => method.options.capability === 'agents')) {
       expectRefusal(await starter.request(verb, path, takesBody ? '{' : undefined), 403, 'tier_required');
     }
     expect((await starter.request('GET', '/api/memory/types')).status).toBe(200);

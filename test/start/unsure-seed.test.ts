@@ -1,7 +1,7 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import type { ServiceDefinition } from 'platform/rpc/call.ts';
 import { systemClock } from 'platform/core/clock.ts';
-import { ServiceError } from 'platform/core/errors.ts';
+import { ERRORS, ServiceError } from 'platform/core/errors.ts';
 import type { Operator } from 'platform/rpc/operator.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { retryWhileUnavailable } from '../../launcher/src/retry-while-unavailable.ts';
@@ -67,7 +67,10 @@ describe('a first start on shared engines that is not told whether its creations
     const tokenIds = new Set<string>();
     const said: string[] = [];
     const once = () => seed(operator, folder.path, true, systemClock, tokenIds);
-    const seeded = await retryWhileUnavailable(once, { say: (line) => void said.push(line), isStopping: () => false });
+    const seeded = await retryWhileUnavailable(once, {
+      print: (line) => void said.push(line),
+      isStopping: () => false,
+    });
     expect(losses).toEqual([]);
     return { token: seeded?.token, said };
   }
@@ -82,7 +85,7 @@ describe('a first start on shared engines that is not told whether its creations
       ['createServerToken', DONE],
       ['createServerToken', NOT_DONE],
     ]);
-    expect(said).toEqual(Array(5).fill('  The outcome of the request is unknown; asking again'));
+    expect(said).toEqual(Array(5).fill(`  ${ERRORS.OUTCOME_UNKNOWN.message}; retrying`));
     expect(await statusWith(token)).toBe(200);
     expect((await live()).map(({ name }) => name)).toEqual(['first start']);
   });

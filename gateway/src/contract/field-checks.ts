@@ -3,17 +3,19 @@ import { fieldOptions } from './rest-methods.ts';
 import type { Violation } from 'platform/core/errors.ts';
 import { pointerTo } from './json.ts';
 
-/** JSON value -> field value; pushes a fault with the value's path when it does not fit. Nothing is coerced. */
-export type Check = (value: unknown, path: string, faults: Violation[]) => unknown;
+/**
+ * Turns a JSON value into a field value without coercion. If it does not fit, pushes a violation with the value's path.
+ */
+export type Check = (value: unknown, path: string, violations: Violation[]) => unknown;
 
-/** The check of one field of a body. */
+/** Compiles the check of one field of a body. */
 export function compileField(field: Field): Check {
   if (field.map) throw new Error(`${field.fullName}: a map cannot be set through REST`);
   const check = compileValue(field);
   if (!field.repeated) return check;
-  return (value, path, faults) => {
-    if (Array.isArray(value)) return value.map((element, index) => check(element, `${path}/${index}`, faults));
-    return fault(faults, path, 'must be an array');
+  return (value, path, violations) => {
+    if (Array.isArray(value)) return value.map((element, index) => check(element, `${path}/${index}`, violations));
+    return addViolation(violations, path, 'must be an array');
   };
 }
 
@@ -24,21 +26,22 @@ function compileValue(field: Field): Check {
   if (resolved) return enumCheck(resolved);
   const scalar = SCALARS[field.type];
   if (!scalar) throw new Error(`${field.fullName}: a field of type ${field.type} cannot be set through REST`);
-  return (value, path, faults) => (scalar.fits(value) ? value : fault(faults, path, scalar.message));
+  return (value, path, violations) => (scalar.fits(value) ? value : addViolation(violations, path, scalar.message));
 }
 
 function compileMessage(type: Type): Check {
   const members = new Map(type.fieldsArray.map((field) => [field.name, compileField(field)]));
   const required = type.fieldsArray.filter((field) => fieldOptions(field).required).map(({ name }) => name);
-  return (value, path, faults) => {
+  return (value, path, violations) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return fault(faults, path, 'must be an object');
-    for (const name of required) if (!Object.hasOwn(value, name)) fault(faults, path + pointerTo(name), 'is required');
+      return addViolation(violations, path, 'must be an object');
+    for (const name of required)
+      if (!Object.hasOwn(value, name)) addViolation(violations, path + pointerTo(name), 'is required');
     const message: Record<string, unknown> = {};
     for (const [name, member] of Object.entries(value)) {
       const check = members.get(name);
-      if (check) message[name] = check(member, path + pointerTo(name), faults);
-      else fault(faults, path + pointerTo(name), 'is not a known member');
+      if (check) message[name] = check(member, path + pointerTo(name), violations);
+      else addViolation(violations, path + pointerTo(name), 'is not a known member');
     }
     return message;
   };
@@ -46,14 +49,14 @@ function compileMessage(type: Type): Check {
 
 function enumCheck({ values }: Enum): Check {
   const numbers = new Map(Object.entries(values));
-  return (value, path, faults) =>
+  return (value, path, violations) =>
     typeof value === 'string' && numbers.has(value)
       ? numbers.get(value)
-      : fault(faults, path, `must be one of ${[...numbers.keys()].join(', ')}`);
+      : addViolation(violations, path, `must be one of ${[...numbers.keys()].join(', ')}`);
 }
 
-function fault(faults: Violation[], path: string, message: string): undefined {
-  faults.push({ path, message });
+function addViolation(violations: Violation[], path: string, message: string): undefined {
+  violations.push({ path, message });
 }
 
 interface Scalar {
@@ -78,19 +81,20 @@ const SCALARS: Readonly<Record<string, Scalar>> = {
   double: DOUBLE,
 };
 
-/** The check of one field as a query parameter: its text is read strictly, then it is the same as in a body. */
-export function parseParameter(field: Field): Check {
+/** Compiles the check of one field as a query parameter: parses the text strictly, then checks it as in a body. */
+export function compileParameter(field: Field): Check {
   const check = compileField(field);
   switch (field.repeated ? 'repeated' : field.type) {
     case 'string':
       return check;
     case 'bool':
-      return (text, path, faults) => check(text === 'true' || (text === 'false' ? false : text), path, faults);
+      return (text, path, violations) => check(text === 'true' || (text === 'false' ? false : text), path, violations);
     case 'int32':
     case 'int64':
     case 'uint32':
     case 'uint64':
-      return (text, path, faults) => check(/^(0|-?[1-9]\d*)$/.test(String(text)) ? Number(text) : text, path, faults);
+      return (text, path, violations) =>
+        check(/^(0|-?[1-9]\d*)$/.test(String(text)) ? Number(text) : text, path, violations);
     default:
       throw new Error(`${field.fullName}: a field of this type cannot be a query parameter`);
   }

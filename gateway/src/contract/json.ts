@@ -3,34 +3,41 @@ import { ServiceError } from 'platform/core/errors.ts';
 const MAX_DEPTH = 64;
 
 /**
- * JSON text -> value, refusing what would not come back as it went in: duplicate names, `__proto__`, more than 64 levels,
- * NUL, lone surrogates, and numbers that a double cannot keep.
- * @throws ServiceError MALFORMED_JSON for a syntax error, else INVALID_REQUEST with the JSON pointer of the first offence
+ * Parses JSON text. Rejects what would not keep its value until a client reads it back: duplicate names, `__proto__`,
+ * more than 64 levels, NUL, lone surrogates, and numbers that a double cannot represent. The spelling may change (1.0
+ * to 1).
+ * @throws ServiceError MALFORMED_JSON for a syntax error, else INVALID_REQUEST with the JSON pointer of the first
+ * violation
  */
 export function parseJson(text: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // no cause: its message quotes the body
+    // without the cause, because its message quotes the body
     throw new ServiceError('MALFORMED_JSON');
   }
-  refuseUnfaithful(text);
+  rejectLossy(text);
   return value;
 }
 
 const MAX_NAME = 100;
 
-/** One step of a JSON pointer (RFC 6901): "a/b" -> "/a~1b". Of a long name the first 99 characters and "…": a reply does not echo it whole. */
+/**
+ * One step of a JSON pointer (RFC 6901): "a/b" becomes "/a~1b". A name of more than 100 characters is cut to 99 and
+ * "…", so that a reply does not echo a long name.
+ */
 export function pointerTo(name: string | number): string {
   const text = String(name);
   const short = text.length <= MAX_NAME ? text : `${text.slice(0, MAX_NAME - 1).toWellFormed()}…`;
   return `/${short.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
+/** An object or array around the current position. */
 interface Level {
-  /** Undefined in an array. */
+  /** The names so far; undefined in an array. */
   names: Set<string> | undefined;
+  /** Current name or index. */
   at: string | number;
   expectsName: boolean;
 }
@@ -46,15 +53,15 @@ const OPEN_BRACKET = 0x5b,
   OPEN_BRACE = 0x7b,
   CLOSE_BRACE = 0x7d;
 
-/** One pass over text that JSON.parse has accepted, so only strings, numbers and structure are looked at. */
-function refuseUnfaithful(text: string): void {
+/** One pass over text that JSON.parse has accepted, so it need not check the syntax. */
+function rejectLossy(text: string): void {
   const levels: Level[] = [];
   let level: Level | undefined;
-  const refuse = (message: string): never => {
+  const reject = (message: string): never => {
     const path = levels.map(({ at }) => pointerTo(at)).join('');
     throw new ServiceError('INVALID_REQUEST', message, { details: [{ path, message }] });
   };
-  if (!text.isWellFormed()) refuse('The text holds a lone surrogate');
+  if (!text.isWellFormed()) reject('The text holds a lone surrogate');
 
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
@@ -64,20 +71,20 @@ function refuseUnfaithful(text: string): void {
       i = end;
       if (level?.expectsName) {
         level.at = string;
-        if (string === '__proto__') refuse('The name __proto__ is not allowed');
-        if (level.names?.has(string)) refuse('The name appears twice in its object');
+        if (string === '__proto__') reject('The name __proto__ is not allowed');
+        if (level.names?.has(string)) reject('The name appears twice in its object');
         level.names?.add(string);
         level.expectsName = false;
       }
-      if (string.includes('\0')) refuse('The character NUL is not allowed');
-      if (!string.isWellFormed()) refuse('The string holds a lone surrogate');
+      if (string.includes('\0')) reject('The character NUL is not allowed');
+      if (!string.isWellFormed()) reject('The string holds a lone surrogate');
     } else if (code === MINUS || (code >= ZERO && code <= NINE)) {
       const end = endOfNumber(text, i + 1);
-      const fault = numberFault(text.slice(i, end));
-      if (fault) refuse(fault);
+      const violation = numberViolation(text.slice(i, end));
+      if (violation) reject(violation);
       i = end - 1;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      if (levels.length === MAX_DEPTH) refuse(`The value is nested deeper than ${MAX_DEPTH} levels`);
+      if (levels.length === MAX_DEPTH) reject(`The value is nested deeper than ${MAX_DEPTH} levels`);
       level =
         code === OPEN_BRACE
           ? { names: new Set(), at: '', expectsName: true }
@@ -118,11 +125,12 @@ function endOfNumber(text: string, from: number): number {
   return end;
 }
 
-function numberFault(literal: string): string | undefined {
+function numberViolation(literal: string): string | undefined {
   if (literal.length < 16 && !/e/i.test(literal)) return undefined;
   const value = Number(literal);
   if (/^-?\d+$/.test(literal)) return Number.isSafeInteger(value) ? undefined : 'The integer is beyond ±(2^53−1)';
   if (!Number.isFinite(value)) return 'The number is too large';
-  const lies = Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < 1e21;
-  return lies ? 'The number is an integer beyond ±(2^53−1)' : undefined;
+  // from 1e21 on, JSON.stringify writes an exponent instead of all digits
+  const isInexact = Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < 1e21;
+  return isInexact ? 'The number is an integer beyond ±(2^53−1)' : undefined;
 }

@@ -5,14 +5,14 @@ import { FieldOptions } from 'proto/platform/v1/options.ts';
 import { camelCase, methodOptionsOf, type MethodOptions } from 'platform/rpc/method-options.ts';
 import { packageDefinition, PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
 
-/** A method with a google.api.http rule: what the REST side needs to know of it. */
+/** A method with a google.api.http rule. */
 export interface RestMethod {
   /** "/memory.v1.MemoryService/<Rpc>" */
   path: string;
-  /** Name of the service process that serves it: the first segment of the proto package. */
+  /** Name of the process that serves it: the first segment of the proto package. */
   audience: string;
-  policy: MethodOptions;
-  /** One for the rule itself and one for each of its additional bindings. */
+  options: MethodOptions;
+  /** One for the rule itself and one for each additional binding. */
   bindings: readonly HttpBinding[];
   requestType: Type;
   responseType: Type;
@@ -41,11 +41,11 @@ const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 
 let loaded: readonly RestMethod[] | undefined;
 
-/** Every method of the contract that has a REST route; read once per process. */
+/** All methods that have a REST route; read once per process. */
 export const restMethods = (): readonly RestMethod[] => (loaded ??= loadRestMethods());
 
 function loadRestMethods(): RestMethod[] {
-  // field options are in protobufjs's tree alone
+  // packageDefinition() has no field options; protobufjs's reflection tree has them
   const root: Root = loadProtosWithOptionsSync(protoFiles(), { includeDirs: [PROTO_ROOT] });
   const services = Object.entries(packageDefinition()).filter(([, definition]) => !('format' in definition));
   return services.flatMap(([name, methods]) => {
@@ -62,8 +62,8 @@ function loadRestMethods(): RestMethod[] {
           {
             path,
             audience: name.split('.', 1)[0] as string,
-            policy: methodOptionsOf(path),
-            // one additional binding is an object, several are an array
+            options: methodOptionsOf(path),
+            // proto-loader gives one additional binding as an object, several as an array
             bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(path, raw)),
             requestType: service.lookupType(requestType),
             responseType: service.lookupType(responseType),
@@ -76,7 +76,7 @@ function loadRestMethods(): RestMethod[] {
 
 function bindingOf(path: string, rule: RawRule): HttpBinding {
   const verb = VERBS.find((candidate) => rule[candidate] !== undefined);
-  if (!verb) throw new Error(`${path}: a google.api.http rule without a path`);
+  if (!verb) throw new Error(`${path}: its google.api.http rule has no path`);
   return {
     verb: verb.toUpperCase(),
     template: rule[verb] as string,
@@ -85,24 +85,24 @@ function bindingOf(path: string, rule: RawRule): HttpBinding {
   };
 }
 
-const NO_POLICY = FieldOptions.decode(new Uint8Array());
+const NO_OPTIONS = FieldOptions.decode(new Uint8Array());
 
-/** platform.v1.FieldOptions of a field; all false or empty where the field has none. */
+/** The options of a field (platform.v1.field); every option that is not set is false or empty. */
 export function fieldOptions(field: Field): FieldOptions {
-  // protobufjs keeps the spelling of the .proto inside options, and types parsedOptions as one object
+  // protobufjs does not convert option names to camelCase, and wrongly types parsedOptions as one object
   const options = (field.parsedOptions ?? []) as unknown as readonly Record<
     string,
     Record<string, unknown> | undefined
   >[];
   const given = options.flatMap((option) => Object.entries(option['(platform.v1.field)'] ?? {}));
-  return { ...NO_POLICY, ...Object.fromEntries(given.map(([name, value]) => [camelCase(name), value])) };
+  return { ...NO_OPTIONS, ...Object.fromEntries(given.map(([name, value]) => [camelCase(name), value])) };
 }
 
-/** True for a field that knows absent from empty: `optional`, of a oneof, or a message. */
+/** True if the field distinguishes absent from empty: it is `optional`, in a oneof, or a message. */
 export const hasPresence = (field: Field): boolean =>
   Boolean(field.partOf) || (!field.repeated && Boolean(field.resolvedType && 'fields' in field.resolvedType));
 
-/** Number of each value of an outcome enum -> HTTP status; 200 where none is declared. */
+/** Maps the number of each value of an outcome enum to its HTTP status; 200 if none is declared. */
 export function httpStatuses(outcome: Enum): ReadonlyMap<number, number> {
   const options = (outcome.valuesOptions ?? {}) as Record<string, Record<string, number> | undefined>;
   return new Map(

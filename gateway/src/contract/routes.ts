@@ -1,60 +1,60 @@
 import type { CallableMethod } from 'platform/rpc/client.ts';
 import type { HttpBinding, RestMethod } from './rest-methods.ts';
-import { camelCase } from 'platform/rpc/method-options.ts';
-import type { MethodOptions } from 'platform/rpc/method-options.ts';
-import type { Reply } from '../http/reply.ts';
+import { camelCase, type MethodOptions } from 'platform/rpc/method-options.ts';
 import { compileRequest, type ToMessage } from './transcode-request.ts';
-import { compileAnswer } from './transcode-response.ts';
+import { compileResponse } from './transcode-response.ts';
 
-/** A route to a method of a service. */
+/** A route that calls a method of a service. */
 export interface ServiceRoute {
   kind: 'service';
+  /** Name of the service's process. */
   audience: string;
   method: CallableMethod;
-  policy: MethodOptions;
+  options: MethodOptions;
   takesBody: boolean;
   toMessage: ToMessage;
 }
-/** A route that this process answers itself, without a token. */
+/** A route that the gateway answers itself: 200 with this JSON text, without a token. */
 export interface LocalRoute {
   kind: 'local';
-  reply(): Reply;
+  body: string;
 }
 export type Route = ServiceRoute | LocalRoute;
 
 /** One path with all of its verbs. */
 export interface Resource {
   routes: ReadonlyMap<string, Route>;
-  /** Verbs of the Allow header. */
+  /** Verbs for the Allow header. */
   allow: readonly string[];
 }
 export interface RouteTable {
-  /** Verbs of the server as a whole ("*"). */
+  /** Every verb of every route, for `OPTIONS *`. */
   allow: readonly string[];
+  /** `values` are the path parameters in their order, still percent-encoded. */
   find(path: string): { resource: Resource; values: string[] } | undefined;
 }
 
-/** The route of one google.api.http binding, with both of its transcoders compiled. */
+/** Compiles both transcoders of one google.api.http binding. */
 function serviceRoute(
-  { path, audience, policy, requestType, responseType }: RestMethod,
+  { path, audience, options, requestType, responseType }: RestMethod,
   { template, body, responseBody }: HttpBinding,
 ): ServiceRoute {
-  if (body !== '' && body !== '*') throw new Error(`${path}: the body of a request is the whole message or nothing`);
+  if (body !== '' && body !== '*') throw new Error(`${path}: body must be "*" or absent in the google.api.http rule`);
   const takesBody = body === '*';
   return {
     kind: 'service',
     audience,
-    policy,
+    options,
     takesBody,
     toMessage: compileRequest(requestType, {
       params: paramsOf(template),
       takesBody,
-      ignoredMembers: policy.ignoredMembers,
+      ignoredMembers: options.ignoredMembers,
     }),
     method: {
       path,
       requestSerialize: (message) => requestType.encode(message).finish() as Buffer,
-      responseDeserialize: compileAnswer(responseType, responseBody),
+      responseDeserialize: compileResponse(responseType, responseBody),
     },
   };
 }
@@ -76,25 +76,28 @@ const PARAMETER = /\{(\w+)\}/g;
 const paramsOf = (template: string): string[] =>
   Array.from(template.matchAll(PARAMETER), ([, name]) => camelCase(name as string));
 
-/** Groups routes by path, whatever their parameters are called; a path without parameters wins. */
+/**
+ * Groups routes by path, whatever the names of their parameters. A path without parameters takes precedence.
+ * @throws Error for a route that is declared twice or a template that is not supported
+ */
 export function makeRouteTable(entries: readonly { verb: string; template: string; route: Route }[]): RouteTable {
-  const byShape = new Map<string, Map<string, Route>>();
+  const byPath = new Map<string, Map<string, Route>>();
   for (const { verb, template, route } of entries) {
     if (/[{}*:]/.test(template.replace(PARAMETER, '')))
-      throw new Error(`${template}: only {name} parameters are known`);
-    const shape = template.replace(PARAMETER, '{}');
-    const verbs = byShape.get(shape) ?? new Map<string, Route>();
+      throw new Error(`${template}: a path template may hold only {name} parameters`);
+    const path = template.replace(PARAMETER, '{}');
+    const verbs = byPath.get(path) ?? new Map<string, Route>();
     if (verbs.has(verb)) throw new Error(`${verb} ${template} is declared twice`);
-    byShape.set(shape, verbs.set(verb, route));
+    byPath.set(path, verbs.set(verb, route));
   }
   const fixed = new Map<string, Resource>();
   const patterns: { pattern: RegExp; resource: Resource }[] = [];
-  for (const [shape, routes] of byShape) {
+  for (const [path, routes] of byPath) {
     const resource = { routes, allow: allowOf([...routes.keys()]) };
-    if (!shape.includes('{}')) fixed.set(shape, resource);
+    if (!path.includes('{}')) fixed.set(path, resource);
     else
       patterns.push({
-        pattern: new RegExp(`^${shape.replace(/[.+?^$()|[\]\\]/g, '\\$&').replaceAll('{}', '([^/]+)')}$`),
+        pattern: new RegExp(`^${path.replace(/[.+?^$()|[\]\\]/g, '\\$&').replaceAll('{}', '([^/]+)')}$`),
         resource,
       });
   }

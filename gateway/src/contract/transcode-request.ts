@@ -3,24 +3,28 @@ import type { Type } from 'protobufjs';
 import { fieldOptions } from './rest-methods.ts';
 import { ServiceError, type Violation } from 'platform/core/errors.ts';
 import { pointerTo } from './json.ts';
-import { compileField, parseParameter, type Check } from './field-checks.ts';
+import { compileField, compileParameter, type Check } from './field-checks.ts';
 
-/** Where a request message comes from, beside the headers. */
+/** The parts of a request, beside its headers, that become the request message. */
 export interface RequestParts {
+  /** Path parameters in their order, decoded. */
   pathValues: string[];
-  /** Raw, without "?". */
+  /** Still encoded, without "?". */
   query: string;
-  /** The JSON value; undefined when the route takes none. */
+  /** The JSON value; undefined if the route takes no body. */
   body: unknown;
 }
-/** Path, query, headers and body of a request -> the request message as a plain object with camelCase names. */
+/**
+ * Makes the request message, a plain object with camelCase names, from path, query, headers and body.
+ * @throws ServiceError INVALID_REQUEST with every violation
+ */
 export type ToMessage = (
   req: Pick<IncomingMessage, 'headersDistinct' | 'headers'>,
   parts: RequestParts,
 ) => Record<string, unknown>;
 
 interface Binding {
-  /** camelCase fields in the order of the path's values. */
+  /** camelCase names of the fields that the path sets, in its order. */
   params: readonly string[];
   takesBody: boolean;
   ignoredMembers: readonly string[];
@@ -29,53 +33,54 @@ interface Binding {
 const FIELD_MASK = '.google.protobuf.FieldMask';
 const HEADER_VALUE = /^[\x20-\x7e]{1,255}$/;
 
-/** Compiled once per route, so that a request costs one look-up per member. */
+/** Compiles the checks once per route, so that a request costs one look-up per member. */
 export function compileRequest(type: Type, { params, takesBody, ignoredMembers }: Binding): ToMessage {
   const settable = new Map<string, Check>();
   const required: string[] = [];
   const fromHeaders: { name: string; header: string }[] = [];
   let maskName: string | undefined;
   for (const field of type.fieldsArray) {
-    const policy = fieldOptions(field);
+    const options = fieldOptions(field);
     if (field.resolvedType?.fullName === FIELD_MASK) maskName = field.name;
-    else if (policy.header !== '') fromHeaders.push({ name: field.name, header: policy.header });
-    else if (!params.includes(field.name) && !policy.internal) {
-      settable.set(field.name, takesBody ? compileField(field) : parseParameter(field));
-      if (policy.required) required.push(field.name);
+    else if (options.header !== '') fromHeaders.push({ name: field.name, header: options.header });
+    else if (!params.includes(field.name) && !options.internal) {
+      settable.set(field.name, takesBody ? compileField(field) : compileParameter(field));
+      if (options.required) required.push(field.name);
     }
   }
   const ignored = new Set(ignoredMembers);
 
   return (req, { pathValues, query, body }) => {
     const message: Record<string, unknown> = {};
-    const faults: Violation[] = [];
+    const violations: Violation[] = [];
     const given: string[] = [];
     const set = (name: string, value: unknown, kind: string): void => {
       const check = settable.get(name);
       if (check) {
-        message[name] = check(value, pointerTo(name), faults);
+        message[name] = check(value, pointerTo(name), violations);
         given.push(name);
       } else if (!takesBody || !ignored.has(name)) {
-        faults.push({ path: pointerTo(name), message: `is not a known ${kind}` });
+        violations.push({ path: pointerTo(name), message: `is not a known ${kind}` });
       }
     };
     if (takesBody) {
       if (query !== '')
         for (const [name] of parseQuery(query))
-          faults.push({ path: pointerTo(name), message: 'is not a known query parameter' });
+          violations.push({ path: pointerTo(name), message: 'is not a known query parameter' });
       for (const [name, value] of Object.entries(bodyObject(body))) set(name, value, 'member');
     } else {
       for (const [name, value] of query === '' ? [] : parseQuery(query)) {
-        if (Object.hasOwn(message, name)) faults.push({ path: pointerTo(name), message: 'is given more than once' });
+        if (Object.hasOwn(message, name))
+          violations.push({ path: pointerTo(name), message: 'is given more than once' });
         else set(name, value, 'query parameter');
       }
     }
     for (const name of required)
-      if (!Object.hasOwn(message, name)) faults.push({ path: pointerTo(name), message: 'is required' });
+      if (!Object.hasOwn(message, name)) violations.push({ path: pointerTo(name), message: 'is required' });
     for (const { name, header } of fromHeaders) {
-      if (req.headers[header.toLowerCase()] !== undefined) message[name] = headerValue(req, header, faults);
+      if (req.headers[header.toLowerCase()] !== undefined) message[name] = headerValue(req, header, violations);
     }
-    if (faults.length > 0) throw invalidRequest(faults);
+    if (violations.length > 0) throw invalidRequest(violations);
     params.forEach((name, index) => {
       message[name] = pathValues[index];
     });
@@ -91,16 +96,19 @@ function bodyObject(body: unknown): Record<string, unknown> {
   });
 }
 
-function headerValue(req: Pick<IncomingMessage, 'headersDistinct'>, header: string, faults: Violation[]): string {
+function headerValue(req: Pick<IncomingMessage, 'headersDistinct'>, header: string, violations: Violation[]): string {
   const values = req.headersDistinct[header.toLowerCase()] as string[];
   const [value] = values as [string];
-  if (values.length > 1) faults.push({ path: pointerTo(header), message: 'is given more than once' });
+  if (values.length > 1) violations.push({ path: pointerTo(header), message: 'is given more than once' });
   else if (!HEADER_VALUE.test(value))
-    faults.push({ path: pointerTo(header), message: 'must be 1 to 255 printable characters' });
+    violations.push({ path: pointerTo(header), message: 'must be 1 to 255 printable characters' });
   return value;
 }
 
-/** `a=b&c=d` with percent-encoding and "+" for a space. */
+/**
+ * Decodes `a=b&c=d` with percent-encoding and "+" for a space.
+ * @throws ServiceError INVALID_REQUEST for broken encoding or NUL
+ */
 export function parseQuery(query: string): [name: string, value: string][] {
   const decode = (text: string): string => {
     try {
@@ -120,7 +128,7 @@ export function parseQuery(query: string): [name: string, value: string][] {
     });
 }
 
-/** One readable sentence made of the first fault; all of them in `details`. */
+/** The message is a sentence made of the first violation; `details` has all of them. */
 function invalidRequest(details: Violation[]): ServiceError {
   const [{ path, message }] = details as [Violation];
   return new ServiceError(

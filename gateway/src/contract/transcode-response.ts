@@ -1,21 +1,21 @@
 import protobuf, { type Enum, type Field, type Reader, type Type } from 'protobufjs';
 import { fieldOptions, hasPresence, httpStatuses } from './rest-methods.ts';
 
-/** A service's reply as the client will get it; the addresses in its headers still lack the public URL. */
-export interface Answer {
+/** A service's response as status, JSON text and headers. */
+export interface TranscodedResponse {
   status: number;
   body: string;
-  headers: readonly AnswerHeader[];
+  headers: readonly ResponseHeader[];
 }
-export interface AnswerHeader {
-  /** "url": a path below the public URL; "link": a cursor, the header's name is its relation. */
+export interface ResponseHeader {
+  /** "url": `value` is a path that needs the public URL in front; "link": a cursor, and `name` is the link relation. */
   kind: 'plain' | 'url' | 'link';
   name: string;
   value: string;
 }
 
-/** Compiled once per route: message bytes -> reply, in one pass and without an object in between. */
-export function compileAnswer(type: Type, responseBody: string): (bytes: Uint8Array) => Answer {
+/** Compiled once per route. Turns the bytes of a message into JSON text in one pass, without an intermediate object. */
+export function compileResponse(type: Type, responseBody: string): (bytes: Uint8Array) => TranscodedResponse {
   const slots = compileSlots(type);
   const inBody = slots.map(({ header, outcome }) => header === undefined && !outcome);
   const bodyIndex = responseBody === '' ? -1 : slots.findIndex(({ name }) => name === responseBody);
@@ -42,24 +42,27 @@ export function compileAnswer(type: Type, responseBody: string): (bytes: Uint8Ar
   };
 }
 
+/** How one field is read and written. */
 interface Slot {
+  /** Field number. */
   id: number;
   name: string;
   /** `"name":` */
   prefix: string;
   repeated: boolean;
-  /** JSON text of an absent field; undefined: left out. */
+  /** JSON text of an absent field; undefined if it is left out. */
   absent: string | undefined;
   read(reader: Reader): string;
+  /** The field determines the HTTP status. */
   outcome: boolean;
-  header?: Omit<AnswerHeader, 'value'>;
+  header?: Omit<ResponseHeader, 'value'>;
 }
-/** JSON text per slot, undefined where it is left out. */
+/** JSON text per slot, undefined if it is left out. */
 type Texts = (string | undefined)[];
 
 function compileSlots(type: Type): Slot[] {
   return type.fieldsArray.map((field) => {
-    if (field.map) throw new Error(`${field.fullName}: a map cannot be answered through REST`);
+    if (field.map) throw new Error(`${field.fullName}: a map cannot be returned through REST`);
     const { header, link, url, outcome, omitAbsent } = fieldOptions(field);
     const slot = {
       id: field.id,
@@ -69,7 +72,7 @@ function compileSlots(type: Type): Slot[] {
       outcome,
     };
     if (header !== '' || link !== '') {
-      const out: Omit<AnswerHeader, 'value'> =
+      const out: Omit<ResponseHeader, 'value'> =
         link !== '' ? { kind: 'link', name: link } : { kind: url ? 'url' : 'plain', name: header };
       return { ...slot, absent: undefined, read: (reader) => reader.string(), header: out };
     }
@@ -81,7 +84,7 @@ function compileSlots(type: Type): Slot[] {
   });
 }
 
-/** Repeated fields are packed only when they are numbers; the REST side has none of these yet. */
+/** Does not support packed fields. Only repeated numbers are packed, and valueReader rejects those. */
 function slotReader(slots: readonly Slot[]): (reader: Reader, end: number) => Texts {
   const indexOfId: number[] = [];
   slots.forEach(({ id }, index) => {
@@ -130,7 +133,7 @@ function valueReader(field: Field): (reader: Reader) => string {
   const resolved = field.resolvedType;
   if (resolved && 'fields' in resolved) return messageReader(resolved);
   if (field.repeated && field.type !== 'string')
-    throw new Error(`${field.fullName}: a list of ${field.type} cannot be answered through REST`);
+    throw new Error(`${field.fullName}: a list of ${field.type} cannot be returned through REST`);
   if (resolved) {
     const { valuesById } = resolved;
     return (reader) => JSON.stringify(valuesById[reader.int32()]);
@@ -151,7 +154,7 @@ function valueReader(field: Field): (reader: Reader) => string {
     case 'uint64':
       return (reader) => String(reader.uint64());
     default:
-      throw new Error(`${field.fullName}: a field of type ${field.type} cannot be answered through REST`);
+      throw new Error(`${field.fullName}: a field of type ${field.type} cannot be returned through REST`);
   }
 }
 

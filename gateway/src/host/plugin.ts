@@ -4,13 +4,13 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
-import { quiet, tuneApplication, tuneBeforeLoad, type Application, type Next } from './tuning.ts';
+import { silenceLoggers, tuneApplication, tuneBeforeLoad, type Application, type Next } from './tuning.ts';
 
-/** The policies of gateway.config.yml's one pipeline, in its order. */
+/** The policies of the only pipeline of gateway.config.yml, in order. */
 const PIPELINE = ['find-route', 'authenticate', 'read-body', 'call-service'] as const;
 export type PolicyName = (typeof PIPELINE)[number];
 
-/** Answers a request whose policy threw. */
+/** Replies to a request whose policy threw. */
 export type ErrorHandler = (error: unknown, req: GatewayRequest, res: ServerResponse) => Promise<void>;
 
 const CONFIG_FILE = join(import.meta.dirname, '../../config/gateway.config.yml');
@@ -18,10 +18,10 @@ const PROBE = Symbol('probe');
 type Probe = { [PROBE]?: string[] };
 
 /**
- * express-gateway as the host of our policies: its configuration, pipeline and router; none of its built-in policies, admin
- * API, identity database, plugin loader, config watch or listening socket. This file and tuning.ts alone know it; 1.16.11 is
- * its last release, so the deep paths stay.
- * @throws AssertionError when the pipeline is not ours, in order
+ * Mounts our policies in express-gateway. Uses its configuration, pipeline and router, but not its built-in policies,
+ * admin API, identity database, plugin loader, config watch or listening socket. Only this file and tuning.ts import
+ * it, by deep paths: 1.16.11 is its last release, so they cannot change.
+ * @throws AssertionError unless the configuration mounts exactly our policies, in order
  */
 export async function hostPipeline(
   policies: Record<PolicyName, Policy>,
@@ -30,7 +30,7 @@ export async function hostPipeline(
 ): Promise<RequestListener> {
   const require = createRequire(import.meta.url);
   tuneBeforeLoad(require);
-  quiet(require);
+  silenceLoggers(require);
   const registry = require('express-gateway/lib/policies') as { register(policy: object): void };
   for (const name of PIPELINE) {
     registry.register({
@@ -58,11 +58,11 @@ export async function hostPipeline(
       },
     ],
   };
-  // without an http section it mounts everything and leaves the listening to us
+  // without an http section in the configuration it mounts the pipeline but does not listen
   await (require('express-gateway/lib/gateway') as (options: object) => Promise<unknown>)({ plugins, config });
-  // it would mount a changed configuration while running; nothing changes ours
+  // our configuration never changes while the gateway runs
   (require('express-gateway/lib/eventBus') as NodeJS.EventEmitter).removeAllListeners('hot-reload');
-  assert.ok(application, 'express-gateway made no application');
+  assert.ok(application, 'express-gateway did not create an application');
   const app = application;
   app.use((_req: IncomingMessage, _res: ServerResponse, next: Next) => next(new ServiceError('NOT_FOUND')));
   app.use(
@@ -74,7 +74,10 @@ export async function hostPipeline(
   return (req, res) => app(req, res, () => res.destroy());
 }
 
-/** Express 4 neither awaits a middleware nor takes every thrown value for an error: a rejection would hang its request. */
+/**
+ * Passes whatever a policy throws to the error handler. Express 4 does not await a middleware and does not treat every
+ * thrown value as an error, so a rejection would leave the request without a reply.
+ */
 function guarded(name: string, policy: Policy) {
   return (req: GatewayRequest & Probe, res: ServerResponse, next: Next): void => {
     if (req[PROBE]) {
@@ -83,14 +86,16 @@ function guarded(name: string, policy: Policy) {
     }
     const run = async () => policy(req, res, () => next());
     run().catch((thrown: unknown) =>
-      next(thrown instanceof Error ? thrown : new Error('a policy threw what is not an Error', { cause: thrown })),
+      next(
+        thrown instanceof Error ? thrown : new Error('a policy threw a value that is not an Error', { cause: thrown }),
+      ),
     );
   };
 }
 
-/** Sends a request through the mounted pipeline that each policy only signs. */
+/** Sends a probe request through the mounted pipeline, to which each policy only adds its name. */
 function mountedOrder(app: Application): readonly string[] {
-  const signed: string[] = [];
-  app({ method: 'GET', url: '/probe', headers: {}, [PROBE]: signed } as never, {} as never, () => undefined);
-  return signed;
+  const visited: string[] = [];
+  app({ method: 'GET', url: '/probe', headers: {}, [PROBE]: visited } as never, {} as never, () => undefined);
+  return visited;
 }

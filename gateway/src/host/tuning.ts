@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 
-/** What every request pays to express-gateway without using it, taken out. Figures in gateway/README.md. */
+// Removes work that express-gateway does for every request and that our policies do not use. gateway/README.md has
+// figures.
 
 export type Next = (error?: unknown) => void;
 export interface Application {
@@ -11,8 +12,8 @@ export interface Application {
 }
 
 /**
- * Before express-gateway is loaded. It makes an id with a deprecated Buffer constructor for each request, which none of our
- * policies reads, and lets passport hang eight properties on it.
+ * Call it before express-gateway is loaded. For each request express-gateway makes an id with a deprecated Buffer
+ * constructor, and passport adds eight properties to it; our policies use neither.
  */
 export function tuneBeforeLoad(require: NodeJS.Require): void {
   const fromHost = createRequire(require.resolve('express-gateway'));
@@ -21,8 +22,8 @@ export function tuneBeforeLoad(require: NodeJS.Require): void {
     next();
 }
 
-/** Its log lines are for its own policies and loader; what concerns us it throws. */
-export function quiet(require: NodeJS.Require): void {
+/** Silences its loggers: their lines are about its own policies and loader. Errors that concern us are thrown. */
+export function silenceLoggers(require: NodeJS.Require): void {
   const loggers = require('express-gateway/lib/logger') as Record<
     string,
     { silent?: boolean } | ((label: string) => unknown)
@@ -31,8 +32,8 @@ export function quiet(require: NodeJS.Require): void {
 }
 
 /**
- * Express's first two layers parse the query and change the prototype of every request and reply, which slows all later
- * access to them. Our policies use node's own request and reply.
+ * Removes Express's first two layers. They parse the query and change the prototype of every request and response,
+ * which slows down all later access to them. Our policies use node's own request and response.
  */
 export function tuneApplication(app: Application): void {
   app._router.stack = app._router.stack.filter(({ name }) => name !== 'query' && name !== 'expressInit');

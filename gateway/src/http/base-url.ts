@@ -4,11 +4,11 @@ import type { TLSSocket } from 'node:tls';
 export interface UrlSettings {
   /** "https://api.example.com"; empty: scheme and host of the request. */
   publicUrl: string;
-  /** How many proxies stand before this process; only what they add to a request counts. */
+  /** Number of proxies in front of the gateway. Only the forwarding headers that they add are trusted. */
   trustedProxies: number;
 }
 
-/** Scheme and host under which the client reached us, without a slash at the end. */
+/** Scheme and host by which the client reached the gateway, without a trailing slash. */
 export function baseUrl(req: IncomingMessage, { publicUrl, trustedProxies }: UrlSettings): string {
   if (publicUrl !== '') return publicUrl;
   const proto = forwarded(req, 'proto', trustedProxies)?.toLowerCase();
@@ -17,7 +17,10 @@ export function baseUrl(req: IncomingMessage, { publicUrl, trustedProxies }: Url
   return `${scheme}://${host !== undefined && /^[\w.:[\]-]+$/.test(host) ? host : (req.headers.host ?? 'localhost')}`;
 }
 
-/** From `Forwarded` (RFC 7239) or `X-Forwarded-*`; where they differ one of them may be the client's own, so neither counts. */
+/**
+ * Reads `Forwarded` (RFC 7239) and `X-Forwarded-*`. If both are there and differ, the client may have sent one of them,
+ * so neither is used.
+ */
 function forwarded({ headers }: IncomingMessage, name: 'proto' | 'host', trustedProxies: number): string | undefined {
   if (trustedProxies === 0) return undefined;
   const element = outermost(headers.forwarded, trustedProxies) ?? '';
@@ -27,8 +30,9 @@ function forwarded({ headers }: IncomingMessage, name: 'proto' | 'host', trusted
 }
 
 /**
- * What the outermost trusted proxy wrote: each appends, so count from the right. No comma of a quoted string counts: proxies
- * write none, and a quote that a client leaves open must not swallow what they append.
+ * The element that the outermost trusted proxy wrote. Each proxy appends an element, so we count from the right. Splits
+ * at every comma, also within quotes: proxies quote no commas, and a quote that a client leaves open must not hide what
+ * the proxies append.
  */
 function outermost(header: string | string[] | undefined, trustedProxies: number): string | undefined {
   if (header === undefined) return undefined;

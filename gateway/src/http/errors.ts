@@ -4,7 +4,10 @@ import type { Reply } from './reply.ts';
 
 const RETRY_AFTER_SECONDS = '1';
 
-/** Any failure -> its reply. What is not a ServiceError of a known reason is a 500 that tells nothing; its cause is logged. */
+/**
+ * Turns any error into a reply. Anything but a ServiceError with a known reason becomes a 500 without details.
+ * Every reply of 500 or above is logged with its cause under the request id.
+ */
 export function errorReply(error: unknown, requestId: string, log: Log): Reply {
   const known =
     error instanceof ServiceError && error.reason in ERRORS
@@ -14,7 +17,7 @@ export function errorReply(error: unknown, requestId: string, log: Log): Reply {
   const code = codeOf(known.reason);
   if (status === 500) log.error({ requestId, code, error: known.cause }, 'request failed');
   else if (status > 500) log.warn({ requestId, code, cause: String(known.cause) }, 'request failed');
-  // whatever lay behind a 401, its body is the same
+  // every 401 has the same body, so that it does not reveal why the token was rejected
   const { message, details, facts } = known.reason === 'UNAUTHENTICATED' ? new ServiceError('UNAUTHENTICATED') : known;
   return {
     status,
@@ -26,7 +29,7 @@ export function errorReply(error: unknown, requestId: string, log: Log): Reply {
   };
 }
 
-/** 405 with the verbs that there are. */
+/** 405 with the allowed verbs in the body and the Allow header. */
 export const methodNotAllowed = (allow: readonly string[]): ServiceError =>
   new ServiceError('METHOD_NOT_ALLOWED', undefined, { facts: { allow }, headers: { allow: allow.join(', ') } });
 

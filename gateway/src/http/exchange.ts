@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { newId } from 'platform/core/ids.ts';
 import type { Principal } from 'platform/core/principal.ts';
 import type { Route } from '../contract/routes.ts';
 import type { RequestParts } from '../contract/transcode-request.ts';
 
-/** What the policies learn of one request, each for the next ones. */
+/** The state of one request. Each policy adds what the later policies need. */
 export interface Exchange extends RequestParts {
   requestId: string;
   /** Headers of every reply to this request, errors included. */
@@ -12,7 +13,7 @@ export interface Exchange extends RequestParts {
   route?: Route;
   /** Set by authenticate, unless the route is public. */
   principal?: Principal;
-  /** Set by call-service when its call goes with its client. */
+  /** Cancels the call to the service. Set by call-service, unless the call continues without its client. */
   onClientGone?: () => void;
 }
 
@@ -20,5 +21,23 @@ export interface GatewayRequest extends IncomingMessage {
   exchange: Exchange;
 }
 
-/** Plain Express middleware; it may be async, and what it throws becomes the reply. */
+/** Plain Express middleware. It may be async; an error that it throws becomes the reply. */
 export type Policy = (req: GatewayRequest, res: ServerResponse, next: () => void) => void | Promise<void>;
+
+const REQUEST_ID = /^[\w.-]{1,64}$/;
+const EXPOSED_HEADERS = 'Link, Location, Retry-After, X-Request-Id, Idempotency-Replayed';
+
+/**
+ * Starts the exchange of a new request: takes or makes its request id and sets the CORS headers of an allowed origin.
+ */
+export function beginExchange(req: IncomingMessage, corsOrigins: ReadonlySet<string>): Exchange {
+  const given = req.headers['x-request-id'];
+  const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
+  const headers: Record<string, string> = { 'x-request-id': requestId };
+  const { origin } = req.headers;
+  if (origin !== undefined && corsOrigins.has(origin)) {
+    headers['access-control-allow-origin'] = origin;
+    headers['access-control-expose-headers'] = EXPOSED_HEADERS;
+  }
+  return { requestId, headers, pathValues: [], query: '', body: undefined };
+}

@@ -5,16 +5,15 @@ import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Log } from 'platform/core/log.ts';
 import { addressFault } from 'platform/core/start-error.ts';
-import { begin } from './begin.ts';
 import { errorReply, methodNotAllowed } from './errors.ts';
-import type { GatewayRequest } from './exchange.ts';
-import { send, STATIC_HEADERS } from './send.ts';
+import { beginExchange, type GatewayRequest } from './exchange.ts';
+import { sendReply, STATIC_HEADERS } from './reply.ts';
 
 export interface HttpServerOptions {
   /** host:port */
   listen: string;
   corsOrigins: ReadonlySet<string>;
-  /** For the headers alone, and again for the body. */
+  /** Limit for the headers to arrive, and again for the body. */
   timeoutMs: number;
   /** Every verb of every route. */
   allow: readonly string[];
@@ -23,21 +22,21 @@ export interface HttpServerOptions {
 export interface HttpServer {
   /** host:port that it listens on. */
   address: string;
-  /** Takes no new connection and lets running requests end, for at most graceMs; what is open then is answered 504. */
+  /** Stops accepting connections and waits up to graceMs for open requests; answers 504 to those still open then. */
   drain(graceMs: number): Promise<void>;
 }
 
 const KEEP_ALIVE_MS = 65_000;
 const SWEEP_MS = 50;
-/** For the replies of a drain that ran out of time to leave. */
+/** After graceMs a drain answers the open requests; it waits this long until those replies are written. */
 const FLUSH_MS = 1_000;
 
-/** What a connection still owes. */
 interface Connection {
-  /** Begun and not yet handed over to the system, in the order of their requests. */
+  /** Replies not yet completely passed to the operating system, in the order of their requests. */
   replies: Set<ServerResponse>;
+  /** The reply to the newest request. */
   last: ServerResponse | undefined;
-  /** What comes after `last` cannot be read. */
+  /** The bytes after the newest request are not a valid request. */
   isBroken: boolean;
 }
 
@@ -52,14 +51,14 @@ export async function serveHttp(
     connection.last = res;
     connection.replies.add(res);
     res.once('finish', () => connection.replies.delete(res));
-    const exchange = begin(req, corsOrigins);
+    const exchange = beginExchange(req, corsOrigins);
     if (!server.listening) exchange.headers.connection = 'close';
     (req as GatewayRequest).exchange = exchange;
     handle(req, res);
   };
   const server = createServer(
     {
-      // find-route looks at the Host itself, so that its refusal is JSON, too
+      // find-route checks the Host header, so that the error is JSON
       requireHostHeader: false,
       headersTimeout: timeoutMs,
       requestTimeout: 2 * timeoutMs,
@@ -68,7 +67,7 @@ export async function serveHttp(
     },
     onRequest,
   );
-  // read-body says "100 Continue" when it wants the body
+  // read-body sends "100 Continue" once the request has passed the earlier policies
   server.on('checkContinue', onRequest);
   server.on('checkExpectation', onRequest);
   server.on('connection', (socket: Duplex) => {
@@ -76,7 +75,7 @@ export async function serveHttp(
     connections.set(socket, connection);
     socket.once('close', () => {
       connections.delete(socket);
-      // a drain closes connections itself, and makes proxies let go of theirs: neither says that a client has gone
+      // during a drain the gateway and proxies close connections too, so a close does not mean that the client has gone
       if (server.listening) for (const { req } of connection.replies) (req as GatewayRequest).exchange.onClientGone?.();
     });
   });
@@ -85,12 +84,12 @@ export async function serveHttp(
     const req = res.req as GatewayRequest;
     const reply = errorReply(error, req.exchange.requestId, log);
     const isLast = connections.get(req.socket)?.last === res;
-    send(req, res, { ...reply, headers: { ...reply.headers, ...(isLast && { connection: 'close' }) } }).catch(() =>
+    sendReply(req, res, { ...reply, headers: { ...reply.headers, ...(isLast && { connection: 'close' }) } }).catch(() =>
       res.destroy(),
     );
   };
-  /** Ends a connection whose next bytes are no request, in its turn: replies under way come first. */
-  const refuse = (socket: Duplex, error: ServiceError): void => {
+  /** Answers invalid bytes with an error and closes the connection, after the replies to the requests before them. */
+  const rejectConnection = (socket: Duplex, error: ServiceError): void => {
     const connection = connections.get(socket);
     if (!connection || connection.isBroken) return;
     connection.isBroken = true;
@@ -104,13 +103,13 @@ export async function serveHttp(
     else end();
   };
   server.on('connect', (_req, socket) => {
-    // node takes its own listener off
+    // node removes its own error listener from this socket
     socket.on('error', () => socket.destroy());
-    refuse(socket, methodNotAllowed(allow));
+    rejectConnection(socket, methodNotAllowed(allow));
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else refuse(socket, protocolError(error));
+    else rejectConnection(socket, protocolError(error));
   });
   const separator = listen.lastIndexOf(':');
   const host = listen.slice(0, separator);
@@ -125,11 +124,11 @@ export async function serveHttp(
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
-      // close() drops what is idle now; what is busy now turns idle later
+      // close() closes only the connections that are idle now, not those that become idle later
       const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
-      if (!(await within(graceMs, closed))) {
+      if (!(await settledWithin(graceMs, closed))) {
         const open = [...connections.values()].flatMap(({ replies }) => [...replies]);
-        const left = open.map(
+        const written = open.map(
           (res) =>
             new Promise((resolve) => {
               res.once('close', resolve);
@@ -138,7 +137,7 @@ export async function serveHttp(
         for (const res of open)
           if (!res.writableEnded)
             answer(res, new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: 'the gateway stopped' }));
-        await within(FLUSH_MS, Promise.all(left));
+        await settledWithin(FLUSH_MS, Promise.all(written));
         for (const socket of connections.keys()) socket.destroy();
         await closed;
       }
@@ -147,8 +146,8 @@ export async function serveHttp(
   };
 }
 
-const within = (ms: number, done: Promise<unknown>): Promise<boolean> =>
-  Promise.race([done.then(() => true), delay(ms, false, { ref: false })]);
+const settledWithin = (ms: number, work: Promise<unknown>): Promise<boolean> =>
+  Promise.race([work.then(() => true), delay(ms, false, { ref: false })]);
 
 function protocolError({ code }: NodeJS.ErrnoException): ServiceError {
   switch (code) {
@@ -161,7 +160,7 @@ function protocolError({ code }: NodeJS.ErrnoException): ServiceError {
   }
 }
 
-/** A whole reply as text, for a connection whose request could not be read. */
+/** A complete HTTP response as text, for a request that node could not parse. */
 function rawReply(error: ServiceError, log: Log): string {
   const requestId = newId();
   const { status, headers, body = '' } = errorReply(error, requestId, log);

@@ -13,7 +13,7 @@ interface Attempt {
   method: string;
   requestId: string;
 }
-interface Waiting {
+interface PendingAttempt {
   attempt: Attempt;
   resolve(principal: Principal): void;
   reject(error: unknown): void;
@@ -23,13 +23,13 @@ const BEARER = /^bearer +([\w.~+/=-]{1,4096})$/i;
 const MAX_BATCH = 100;
 const SELF = servicePrincipal('gateway');
 
-/** Second policy: every route but a public one needs a token that auth accepts for this very method, now. */
+/** Second policy: every route that is not public needs a token that auth accepts for the route's method. */
 export function makeAuthenticate(auth: AuthClient): Policy {
-  const ask = batched(auth);
+  const authenticate = batched(auth);
   return async (req, _res, next) => {
-    const { policy, method } = req.exchange.route as ServiceRoute;
-    if (!policy.public) {
-      req.exchange.principal = await ask({
+    const { options, method } = req.exchange.route as ServiceRoute;
+    if (!options.public) {
+      req.exchange.principal = await authenticate({
         bearer: bearerOf(req),
         method: method.path,
         requestId: req.exchange.requestId,
@@ -41,7 +41,7 @@ export function makeAuthenticate(auth: AuthClient): Policy {
 
 function bearerOf(req: GatewayRequest): string {
   const { authorization = '' } = req.headers;
-  // node keeps the first of several
+  // of several Authorization headers, req.headers holds only the first
   if (
     req.rawHeaders.filter(
       (name, index) => index % 2 === 0 && name.length === 13 && name.toLowerCase() === 'authorization',
@@ -54,28 +54,29 @@ function bearerOf(req: GatewayRequest): string {
   return bearer;
 }
 
-/** Collects the tokens of one event-loop turn and asks once. Every answer is newer than its question: nothing is kept. */
+/** Authenticates the tokens of one event-loop turn in one call. Caches nothing, so a revoked token fails at once. */
 function batched(auth: AuthClient): (attempt: Attempt) => Promise<Principal> {
-  let waiting: Waiting[] = [];
+  let pending: PendingAttempt[] = [];
   const flush = (): void => {
-    const turn = waiting;
-    waiting = [];
+    const turn = pending;
+    pending = [];
     for (let start = 0; start < turn.length; start += MAX_BATCH)
       void decide(auth, turn.slice(start, start + MAX_BATCH));
   };
   return (attempt) =>
     new Promise((resolve, reject) => {
-      if (waiting.length === 0) setImmediate(flush);
-      waiting.push({ attempt, resolve, reject });
+      if (pending.length === 0) setImmediate(flush);
+      pending.push({ attempt, resolve, reject });
     });
 }
 
-async function decide(auth: AuthClient, batch: readonly Waiting[]): Promise<void> {
+/** Settles every attempt of the batch; never rejects. */
+async function decide(auth: AuthClient, batch: readonly PendingAttempt[]): Promise<void> {
   const [
     {
       attempt: { requestId },
     },
-  ] = batch as [Waiting];
+  ] = batch as [PendingAttempt];
   try {
     const { decisions } = await auth.authenticate(
       { attempts: batch.map(({ attempt }) => attempt) },
@@ -83,18 +84,22 @@ async function decide(auth: AuthClient, batch: readonly Waiting[]): Promise<void
     );
     batch.forEach(({ resolve, reject }, index) => settle(decisions[index], resolve, reject));
   } catch (error) {
-    const failure = unavailable(error);
+    const failure = failureOf(error);
     for (const { reject } of batch) reject(failure);
   }
 }
 
-function settle(decision: Decision | undefined, resolve: Waiting['resolve'], reject: Waiting['reject']): void {
+function settle(
+  decision: Decision | undefined,
+  resolve: PendingAttempt['resolve'],
+  reject: PendingAttempt['reject'],
+): void {
   if (decision?.principal) resolve(decision.principal);
-  else reject((decision?.denial && fromStatus(decision.denial)) ?? new Error('auth left an attempt undecided'));
+  else reject((decision?.denial && fromStatus(decision.denial)) ?? new Error('auth did not decide an attempt'));
 }
 
-/** Where auth cannot be heard nothing was done yet: 503. Any other failure of the call is this platform's fault, not the token's. */
-function unavailable(error: unknown): ServiceError {
+/** 503 if auth does not answer, since nothing was changed yet. Any other failure of the call is a 500, never a 401. */
+function failureOf(error: unknown): ServiceError {
   const isOutage = error instanceof ServiceError && ['UNAVAILABLE', 'OUTCOME_UNKNOWN'].includes(error.reason);
   return new ServiceError(isOutage ? 'UNAVAILABLE' : 'INTERNAL', undefined, { cause: isOutage ? error.cause : error });
 }

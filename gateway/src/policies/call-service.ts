@@ -4,9 +4,9 @@ import { servicePrincipal } from 'platform/core/principal.ts';
 import { baseUrl, type UrlSettings } from '../http/base-url.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
-import { send } from '../http/send.ts';
+import { sendReply } from '../http/reply.ts';
 import { parseQuery } from '../contract/transcode-request.ts';
-import type { Answer, AnswerHeader } from '../contract/transcode-response.ts';
+import type { ResponseHeader, TranscodedResponse } from '../contract/transcode-response.ts';
 
 export interface CallServiceDeps {
   /** By audience. */
@@ -16,39 +16,46 @@ export interface CallServiceDeps {
   urls: UrlSettings;
 }
 
-const NOBODY = servicePrincipal('gateway');
+const SELF = servicePrincipal('gateway');
 
-/** Last policy: request -> message -> service -> reply. A client that goes away cancels its call, unless the work outlives it. */
+/**
+ * Last policy: calls the service with the request message and replies with its response. A client that disconnects
+ * cancels its call, unless the request has the field that lets the work continue without the client.
+ */
 export function makeCallService({ callers, running, urls }: CallServiceDeps): Policy {
   return async (req, res) => {
     const { exchange } = req;
-    const { audience, method, policy, toMessage } = exchange.route as ServiceRoute;
+    const { audience, method, options, toMessage } = exchange.route as ServiceRoute;
     const message = toMessage(req, exchange);
     const aborter = new AbortController();
-    const outlives = policy.outlivesClientWith !== '' && message[policy.outlivesClientWith] !== undefined;
+    const outlivesClient = options.outlivesClientWith !== '' && message[options.outlivesClientWith] !== undefined;
     if (req.socket.destroyed || res.writableEnded) return;
-    if (!outlives) exchange.onClientGone = () => aborter.abort();
+    if (!outlivesClient) exchange.onClientGone = () => aborter.abort();
 
     const call = (callers.get(audience) as Caller)(method, message, {
-      principal: exchange.principal ?? NOBODY,
+      principal: exchange.principal ?? SELF,
       requestId: exchange.requestId,
       signal: aborter.signal,
     });
     running.add(call);
-    const answer = (await call.catch(refusal).finally(() => running.delete(call))) as Answer;
-    await send(req, res, { status: answer.status, headers: headersOf(answer.headers, req, urls), body: answer.body });
+    const { status, headers, body } = (await call
+      .catch(rethrow)
+      .finally(() => running.delete(call))) as TranscodedResponse;
+    await sendReply(req, res, { status, headers: headersOf(headers, req, urls), body });
   };
 }
 
-/** A service that does not accept this gateway's identity is a fault of the platform, never of the client's token. */
-function refusal(error: unknown): never {
+/**
+ * UNAUTHENTICATED from a service means that it rejected the gateway's identity, not the client's token: 500, never 401.
+ */
+function rethrow(error: unknown): never {
   if (error instanceof ServiceError && error.reason === 'UNAUTHENTICATED')
     throw new ServiceError('INTERNAL', undefined, { cause: error });
   throw error;
 }
 
 function headersOf(
-  headers: readonly AnswerHeader[],
+  headers: readonly ResponseHeader[],
   req: GatewayRequest,
   urls: UrlSettings,
 ): Record<string, string> | undefined {

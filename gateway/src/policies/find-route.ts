@@ -1,25 +1,24 @@
 import { ServiceError } from 'platform/core/errors.ts';
 import { methodNotAllowed } from '../http/errors.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
-import type { Reply } from '../http/reply.ts';
+import { sendReply, type Reply } from '../http/reply.ts';
 import type { RouteTable } from '../contract/routes.ts';
-import { send } from '../http/send.ts';
 
 const HOST = /^[\w.:[\]-]+$/;
 const PREFLIGHT_SECONDS = '600';
 
-/** First policy: unknown path 404, wrong verb 405, OPTIONS 204; what this process answers itself ends here. */
+/** First policy. Unknown path: 404. Wrong verb: 405. Answers OPTIONS (204) and the routes of the gateway itself. */
 export function makeFindRoute(table: RouteTable): Policy {
   return async (req, res, next) => {
     const { path, query } = splitTarget(req);
-    if (path === '*' && req.method === 'OPTIONS') return send(req, res, optionsReply(req, table.allow));
+    if (path === '*' && req.method === 'OPTIONS') return sendReply(req, res, optionsReply(req, table.allow));
     const found = table.find(path);
     if (!found) throw new ServiceError('NOT_FOUND');
     const { resource, values } = found;
-    if (req.method === 'OPTIONS') return send(req, res, optionsReply(req, resource.allow));
+    if (req.method === 'OPTIONS') return sendReply(req, res, optionsReply(req, resource.allow));
     const route = resource.routes.get(req.method === 'HEAD' ? 'GET' : (req.method as string));
     if (!route) throw methodNotAllowed(resource.allow);
-    if (route.kind === 'local') return send(req, res, route.reply());
+    if (route.kind === 'local') return sendReply(req, res, { status: 200, body: route.body });
     req.exchange.route = route;
     req.exchange.query = query;
     req.exchange.pathValues = values.map(decodeSegment);
@@ -27,7 +26,7 @@ export function makeFindRoute(table: RouteTable): Policy {
   };
 }
 
-/** Path and query of the request target; a proxy's absolute form is taken, too. */
+/** Path and query of the request target, which may also have the absolute form that proxies send. */
 function splitTarget(req: GatewayRequest): { path: string; query: string } {
   const { host } = req.headers;
   if (req.httpVersion === '1.1' && (host === undefined || !HOST.test(host)))
@@ -37,7 +36,9 @@ function splitTarget(req: GatewayRequest): { path: string; query: string } {
   return split < 0 ? { path: target, query: '' } : { path: target.slice(0, split), query: target.slice(split + 1) };
 }
 
-/** What does not decode goes on as it is: like any malformed id it is unknown to the service, after the token was checked. */
+/**
+ * A segment that cannot be decoded stays as it is: after authentication the service answers 404, as for any unknown id.
+ */
 function decodeSegment(segment: string): string {
   try {
     return segment.includes('%') ? decodeURIComponent(segment) : segment;

@@ -6,7 +6,7 @@ import type { Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 
 const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
-/** What a client may still send after it was told that its body is too large, so that it can read the reply. */
+/** A too large body is read and dropped up to this limit, so that a client that writes first can read the 413. */
 const LINGER_BYTES = 16 << 20;
 
 export interface BodyLimits {
@@ -14,13 +14,13 @@ export interface BodyLimits {
   timeoutMs: number;
 }
 
-/** Third policy: media type 415, size 413, time 408, then strict JSON 400. A body where none is taken is left unread. */
+/** Third policy. Checks the media type (415), size (413), time (408) and JSON (400), unless the route takes no body. */
 export function makeReadBody(limits: BodyLimits): Policy {
   return async (req, res, next) => {
-    const { takesBody, policy } = req.exchange.route as ServiceRoute;
+    const { takesBody, options } = req.exchange.route as ServiceRoute;
     if (takesBody) {
       requireJson(req);
-      const bytes = await readBytes(req, res, { ...limits, maxBytes: policy.maxBodyBytes || limits.maxBytes });
+      const bytes = await readBytes(req, res, { ...limits, maxBytes: options.maxBodyBytes || limits.maxBytes });
       if (!isUtf8(bytes)) throw new ServiceError('MALFORMED_JSON', 'The body is not valid UTF-8');
       req.exchange.body = parseJson(bytes.toString('utf8'));
     }
@@ -41,21 +41,21 @@ function readBytes(req: IncomingMessage, res: ServerResponse, { maxBytes, timeou
   const chunks: Buffer[] = [];
   let size = 0;
   const timer = setTimeout(() => reject(new ServiceError('REQUEST_TIMEOUT')), timeoutMs);
-  const refuse = (): void => {
+  const rejectTooLarge = (): void => {
     chunks.length = 0;
     reject(new ServiceError('BODY_TOO_LARGE', `The body is larger than ${maxBytes} bytes`));
   };
-  if (Number(req.headers['content-length'] ?? 0) > maxBytes) refuse();
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) rejectTooLarge();
   else if (req.headers.expect !== undefined) res.writeContinue();
   req.on('data', (chunk: Buffer) => {
     size += chunk.length;
     if (size <= maxBytes) chunks.push(chunk);
-    else refuse();
+    else rejectTooLarge();
     if (size > maxBytes + LINGER_BYTES) req.destroy();
   });
   req.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
   req.once('error', () => reject(new ServiceError('CLIENT_GONE')));
-  // answered before its end: what follows is not HTTP, or the gateway stops
+  // the request was answered before its body ended: its bytes were not valid HTTP, or the gateway stops
   res.once('close', () => reject(new ServiceError('CLIENT_GONE')));
   return promise.finally(() => clearTimeout(timer));
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { ServiceError } from 'platform/core/errors.ts';
 import { parseJson, pointerTo } from '../../src/contract/json.ts';
 
-const refusal = (text: string): { reason: string; path: string | undefined } | undefined => {
+const errorOf = (text: string): { reason: string; path: string | undefined } | undefined => {
   try {
     parseJson(text);
     return undefined;
@@ -13,12 +13,12 @@ const refusal = (text: string): { reason: string; path: string | undefined } | u
 };
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
 
-it('a pointer holds at most 100 characters of a name', () => {
+it('pointerTo keeps at most 100 characters of a name', () => {
   expect(pointerTo('n'.repeat(100))).toBe(`/${'n'.repeat(100)}`);
   expect(pointerTo('/'.repeat(101))).toBe(`/${'~1'.repeat(99)}…`);
 });
 
-describe('parseJson refuses', () => {
+describe('parseJson rejects', () => {
   it.each([
     ['a duplicate name', '{"a":1,"a":1}', '/a'],
     ['a duplicate name spelled with an escape', '{"ab":1,"\\u0061b":1}', '/ab'],
@@ -28,7 +28,7 @@ describe('parseJson refuses', () => {
     ['NUL in a string', '{"a":["x\\u0000"]}', '/a/0'],
     ['NUL in a name', '{"\\u0000":1}', '/\0'],
     ['an escaped lone surrogate', '{"a":"\\ud83d"}', '/a'],
-    ['a lone surrogate as it is', '"\ud83d"', ''],
+    ['a lone surrogate without escape', '"\ud83d"', ''],
     ['an integer beyond 2^53-1', '{"a":9007199254740992}', '/a'],
     ['an integer below -(2^53-1)', '-9007199254740992', ''],
     ['an integer literal of any size', `1${'0'.repeat(30)}`, ''],
@@ -38,13 +38,13 @@ describe('parseJson refuses', () => {
     ['a negative number that overflows', '-1E+400', ''],
     ['65 levels', nested(65), '/0'.repeat(64)],
   ])('%s', (_, text, path) => {
-    expect(refusal(text)).toEqual({ reason: 'INVALID_REQUEST', path });
+    expect(errorOf(text)).toEqual({ reason: 'INVALID_REQUEST', path });
   });
 
   it.each(['', '{', '{"a":1,}', '01', '1.', "{'a':1}", '"\t"', 'undefined', '{"a" 1}', '[1 2]', '\ufeff{}'])(
     'the syntax of %j',
     (text) => {
-      expect(refusal(text)).toEqual({ reason: 'MALFORMED_JSON', path: undefined });
+      expect(errorOf(text)).toEqual({ reason: 'MALFORMED_JSON', path: undefined });
     },
   );
 });
@@ -62,12 +62,12 @@ describe('parseJson keeps', () => {
     expect(parseJson(text)).toEqual(JSON.parse(text));
   });
 
-  it('any legal value as it was', () => {
+  it('the value of any text that it does not reject', () => {
     const legal = fc
       .json({ maxDepth: 6, stringUnit: 'binary' })
       .filter(
         (text) =>
-          !text.includes('__proto__') && !text.includes('\\u0000') && refusal(text)?.reason !== 'INVALID_REQUEST',
+          !text.includes('__proto__') && !text.includes('\\u0000') && errorOf(text)?.reason !== 'INVALID_REQUEST',
       );
     fc.assert(
       fc.property(legal, (text) => {
@@ -76,7 +76,7 @@ describe('parseJson keeps', () => {
     );
   });
 
-  it('any value made of safe parts: none of them is refused', () => {
+  it('any value made of supported parts', () => {
     const name = fc
       .string({ unit: 'grapheme-composite' })
       .filter((text) => text !== '__proto__' && !text.includes('\0'));
@@ -101,7 +101,7 @@ describe('parseJson keeps', () => {
   });
 });
 
-it('parseJson agrees with JSON.parse on what is JSON at all, for mutated texts', () => {
+it('parseJson accepts the same syntax as JSON.parse, for mutated texts', () => {
   const mutation = fc.record({
     at: fc.nat(),
     remove: fc.nat(2),
@@ -119,7 +119,7 @@ it('parseJson agrees with JSON.parse on what is JSON at all, for mutated texts',
       } catch {
         valid = false;
       }
-      expect(refusal(mutated)?.reason === 'MALFORMED_JSON').toBe(!valid);
+      expect(errorOf(mutated)?.reason === 'MALFORMED_JSON').toBe(!valid);
     }),
     { numRuns: 2_000 },
   );

@@ -9,7 +9,7 @@ const method = (name: string) => {
 const requestField = (name: string, field: string) => method(name).requestType.fields[field] as Field;
 
 describe('the contract', () => {
-  it('has a verb and a template below /api for every route, none twice', () => {
+  it('has a verb and a unique path template below /api for every route', () => {
     const routes = restMethods().flatMap(({ bindings }) =>
       bindings.map(({ verb, template }) => `${verb} ${template.replace(/\{\w+\}/g, '{}')}`),
     );
@@ -17,17 +17,17 @@ describe('the contract', () => {
     expect(new Set(routes).size).toBe(routes.length);
     for (const route of routes) expect(route).toMatch(/^(GET|POST|PUT|PATCH|DELETE) \/api\//);
   });
-  it('lets the gateway, and some kind of principal, call every method that has a route', () => {
-    for (const { path, policy } of restMethods()) {
-      expect({ path, callers: policy.callers }).toEqual({ path, callers: expect.arrayContaining(['gateway']) });
-      expect({ path, closed: !policy.public && policy.principals.length === 0 }).toEqual({ path, closed: false });
+  it('lets the gateway call every method that has a route, for some kind of principal or for the public', () => {
+    for (const { path, options } of restMethods()) {
+      expect({ path, callers: options.callers }).toEqual({ path, callers: expect.arrayContaining(['gateway']) });
+      expect({ path, closed: !options.public && options.principals.length === 0 }).toEqual({ path, closed: false });
     }
   });
-  it('names the service process by the first segment of the package', () => {
+  it('takes the name of the service from the first segment of the package', () => {
     expect(method('RunAgent').audience).toBe('agents');
     expect(method('GetMemoryType').audience).toBe('memory');
   });
-  it('names the reply body in camelCase', () => {
+  it('gives the name of the reply body in camelCase', () => {
     expect(method('GetMemoryType').bindings).toEqual([
       { verb: 'GET', template: '/api/memory/types/{id}', body: '', responseBody: 'memoryType' },
     ]);
@@ -53,13 +53,13 @@ describe('the contract', () => {
       omitAbsent: false,
     });
   });
-  it('tells which fields know absent from empty', () => {
+  it('knows which fields distinguish absent from empty', () => {
     expect(hasPresence(requestField('CreateMemoryType', 'type'))).toBe(true);
     expect(hasPresence(requestField('UpdateMemoryType', 'updateMask'))).toBe(true);
     expect(hasPresence(requestField('CreateMemoryType', 'groupNames'))).toBe(false);
     expect(hasPresence(requestField('GetMemoryType', 'id'))).toBe(false);
   });
-  it('gives each outcome its HTTP status', () => {
+  it('maps each outcome to its HTTP status', () => {
     const outcome = method('CreateMemoryObject').responseType.fields.outcome as Field;
     expect([...httpStatuses(outcome.resolvedType as Enum)]).toEqual([
       [0, 200],

@@ -24,7 +24,7 @@ describe('scheme and host of a request behind proxies', () => {
       'https://api.example:8443',
     ],
     [
-      'may come one from each',
+      'may come from both kinds of header, one value from each',
       { forwarded: 'for=192.0.2.1;proto=https', 'x-forwarded-host': 'api.example' },
       1,
       'https://api.example',
@@ -42,38 +42,38 @@ describe('scheme and host of a request behind proxies', () => {
       'https://api.example',
     ],
     [
-      'are the first where there are fewer than proxies',
+      'are the first element if there are fewer elements than proxies',
       { forwarded: 'proto=https;host=api.example', 'x-forwarded-host': 'api.example' },
       3,
       'https://api.example',
     ],
     [
-      'do not hide behind a quote that a client left open',
+      'are found despite a quote that the client left open',
       { forwarded: 'host="evil.example;for=", proto=https;host=api.example' },
       1,
       'https://api.example',
     ],
     [
-      "are not a client's: Forwarded beside the proxy's X-Forwarded-*",
+      "are not from a client's Forwarded that differs from the proxy's X-Forwarded-*",
       { forwarded: 'proto=ftp;host=evil.example', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'api.example' },
       1,
       OWN,
     ],
     [
-      "are not a client's: X-Forwarded-* beside the proxy's Forwarded",
+      "are not from a client's X-Forwarded-* that differs from the proxy's Forwarded",
       { forwarded: 'host=api.example', 'x-forwarded-host': 'evil.example' },
       1,
       OWN,
     ],
-    ['are no text that is neither', { forwarded: 'proto=javascript;host="evil.example/path"' }, 1, OWN],
+    ['are not taken from invalid values', { forwarded: 'proto=javascript;host="evil.example/path"' }, 1, OWN],
     [
-      'are not taken from an element of another name',
+      'are not taken from parameters with similar names',
       { forwarded: 'x-host=evil.example;hostname=evil.example' },
       1,
       OWN,
     ],
     [
-      'are its own without a trusted proxy',
+      "are the request's own without a trusted proxy",
       { forwarded: 'proto=https;host=evil.example', 'x-forwarded-host': 'evil.example' },
       0,
       OWN,
@@ -81,7 +81,7 @@ describe('scheme and host of a request behind proxies', () => {
   ])('%s', (_, headers, trustedProxies, expected) => {
     expect(urlOf(headers, trustedProxies)).toBe(expected);
   });
-  it('give way to PUBLIC_URL', () => {
+  it('are replaced by PUBLIC_URL', () => {
     expect(urlOf({ forwarded: 'proto=http;host=api.example' }, 1, 'https://public.example')).toBe(
       'https://public.example',
     );

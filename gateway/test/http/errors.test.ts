@@ -1,9 +1,9 @@
 import { ServiceError } from 'platform/core/errors.ts';
-import { parseRaw, raw, startTestbed, TOKEN, type Testbed } from '../testbed.ts';
+import { parseRaw, raw, startGatewayFixture, TOKEN, type GatewayFixture } from '../fixture.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const never = new Promise<never>(() => undefined);
-const denials: Record<string, unknown> = {
+const errors: Record<string, unknown> = {
   full: new ServiceError('QUEUE_FULL', undefined, { headers: { 'Retry-After': '7' } }),
   unknown: new ServiceError('OUTCOME_UNKNOWN'),
   taken: new ServiceError('ALREADY_EXISTS', 'Taken', {
@@ -13,20 +13,20 @@ const denials: Record<string, unknown> = {
   bug: new TypeError('secret text of a bug'),
   identity: new ServiceError('UNAUTHENTICATED', 'The call carries no valid identity'),
 };
-let bed: Testbed;
+let fixture: GatewayFixture;
 beforeAll(async () => {
-  bed = await startTestbed(
+  fixture = await startGatewayFixture(
     {
       memory: {
         getMemoryType: ({ id }) =>
-          id === 'hangs' ? never : Promise.reject(denials[id] ?? new ServiceError('NOT_FOUND', id)),
+          id === 'hangs' ? never : Promise.reject(errors[id] ?? new ServiceError('NOT_FOUND', id)),
         createMemoryObject: () => Promise.reject(new ServiceError('NOT_FOUND')),
       },
     },
     { BODY_TIMEOUT_MS: '400', MAX_BODY_BYTES: '4096' },
   );
 });
-afterAll(() => bed.stop());
+afterAll(() => fixture.stop());
 
 const expectError = (
   reply: { status: number; headers: Headers; json: Record<string, unknown> },
@@ -41,7 +41,7 @@ const expectError = (
   expect(reply.headers.get('x-content-type-options')).toBe('nosniff');
 };
 const post = (body: unknown, headers: Record<string, string> = {}) =>
-  bed.request('/api/memory/objects', { method: 'POST', body, headers });
+  fixture.request('/api/memory/objects', { method: 'POST', body, headers });
 
 describe('every error is JSON with a code and the request id', () => {
   it('404 for an unknown path, in and outside /api, with and without a token', async () => {
@@ -53,33 +53,33 @@ describe('every error is JSON with a code and the request id', () => {
       '/API/memory/types',
       '/nope?x=%ZZ',
     ]) {
-      expectError(await bed.request(path), 404, 'not_found');
-      expectError(await bed.request(path, { token: '' }), 404, 'not_found');
+      expectError(await fixture.request(path), 404, 'not_found');
+      expectError(await fixture.request(path, { token: '' }), 404, 'not_found');
     }
   });
   it('405 with Allow for a wrong method', async () => {
-    const reply = await bed.request('/api/memory/types/1', { method: 'POST', body: {} });
+    const reply = await fixture.request('/api/memory/types/1', { method: 'POST', body: {} });
     expectError(reply, 405, 'method_not_allowed');
     expect(reply.headers.get('allow')?.split(', ').sort()).toEqual(['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PUT']);
     expect(reply.json.allow).toEqual(reply.headers.get('allow')?.split(', '));
-    expectError(await bed.request('/health', { method: 'DELETE', token: '' }), 405, 'method_not_allowed');
+    expectError(await fixture.request('/health', { method: 'DELETE', token: '' }), 405, 'method_not_allowed');
   });
-  it('for an id that is not validly percent-encoded what the service says of it as it is, after the token', async () => {
+  it('passes an id with invalid percent-encoding to the service unchanged, after authentication', async () => {
     for (const id of ['%ZZ', '%ff', '%C3%28']) {
-      const reply = await bed.request(`/api/memory/types/${id}`);
+      const reply = await fixture.request(`/api/memory/types/${id}`);
       expectError(reply, 404, 'not_found');
       expect(reply.json.error).toBe(id);
-      expectError(await bed.request(`/api/memory/types/${id}`, { token: '' }), 401, 'unauthenticated');
+      expectError(await fixture.request(`/api/memory/types/${id}`, { token: '' }), 401, 'unauthenticated');
     }
   });
-  it('400 that echoes no more than 100 characters of a name', async () => {
+  it('400 with at most 100 characters of a name', async () => {
     const name = `${'n'.repeat(98)}😀${'n'.repeat(1_000)}`;
     const shortened = `${'n'.repeat(98)}\ufffd…`;
     const inContent = `{"content":{"${name}":1,"${name}":1}}`;
     for (const [reply, path] of [
       [await post({ content: {}, [name]: 1 }), `/${shortened}`],
       [await post(inContent), `/content/${shortened}`],
-      [await bed.request(`/api/memory/objects?${encodeURIComponent(name)}=1`), `/${shortened}`],
+      [await fixture.request(`/api/memory/objects?${encodeURIComponent(name)}=1`), `/${shortened}`],
     ] as const) {
       expectError(reply, 400, 'invalid_request');
       expect(reply.json.details).toEqual([{ path, message: expect.any(String) }]);
@@ -93,14 +93,14 @@ describe('every error is JSON with a code and the request id', () => {
     ['a duplicate name', '{"key":"a","key":"a"}', '/key'],
     ['a duplicate name inside the content', '{"content":{"a":{"b":1,"b":1}}}', '/content/a/b'],
     ['__proto__', '{"content":{"__proto__":{}}}', '/content/__proto__'],
-    ['an integer that a double cannot keep', '{"content":{"n":9007199254740993}}', '/content/n'],
-  ])('400 naming the place of %s', async (_, body, path) => {
+    ['an integer that a double cannot represent', '{"content":{"n":9007199254740993}}', '/content/n'],
+  ])('400 with the path of %s', async (_, body, path) => {
     const reply = await post(body);
     expectError(reply, 400, 'invalid_request');
     expect(reply.json.details).toEqual([{ path, message: expect.any(String) }]);
   });
   it('400 for a body that is not UTF-8', async () => {
-    const response = await fetch(`${bed.url}/api/memory/objects`, {
+    const response = await fetch(`${fixture.url}/api/memory/objects`, {
       method: 'POST',
       headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
       body: Buffer.from([0x22, 0xff, 0x22]),
@@ -129,8 +129,8 @@ describe('every error is JSON with a code and the request id', () => {
       expectError(await post({ content: {} }, { 'content-type': type }), 404, 'not_found');
     },
   );
-  it('500 that tells nothing for a bug in a service', async () => {
-    const reply = await bed.request('/api/memory/types/bug');
+  it('500 without details for a bug in a service', async () => {
+    const reply = await fixture.request('/api/memory/types/bug');
     expectError(reply, 500, 'internal');
     expect(reply.json).toEqual({
       error: 'Unexpected server error',
@@ -138,22 +138,22 @@ describe('every error is JSON with a code and the request id', () => {
       requestId: reply.headers.get('x-request-id'),
     });
   });
-  it('500, not 401, when a service does not accept the gateway itself', async () => {
-    const reply = await bed.request('/api/memory/types/identity');
+  it("500, not 401, when a service rejects the gateway's own identity", async () => {
+    const reply = await fixture.request('/api/memory/types/identity');
     expectError(reply, 500, 'internal');
     expect(reply.text).not.toContain('identity');
   });
-  it('503 with the Retry-After of the service, 504 for an outcome that cannot be told', async () => {
-    const full = await bed.request('/api/memory/types/full');
+  it('503 with the Retry-After of the service, 504 for an unknown outcome', async () => {
+    const full = await fixture.request('/api/memory/types/full');
     expectError(full, 503, 'queue_full');
     expect(full.headers.get('retry-after')).toBe('7');
-    expectError(await bed.request('/api/memory/types/unknown'), 504, 'outcome_unknown');
+    expectError(await fixture.request('/api/memory/types/unknown'), 504, 'outcome_unknown');
   });
   it('503 when a service does not answer a read within the deadline', async () => {
-    expectError(await bed.request('/api/memory/types/hangs'), 503, 'unavailable');
+    expectError(await fixture.request('/api/memory/types/hangs'), 503, 'unavailable');
   });
-  it('the details and facts of a refusal beside its sentence', async () => {
-    const reply = await bed.request('/api/memory/types/taken');
+  it("an error's details and facts beside its message", async () => {
+    const reply = await fixture.request('/api/memory/types/taken');
     expectError(reply, 409, 'already_exists');
     expect(reply.json).toEqual({
       error: 'Taken',
@@ -165,7 +165,7 @@ describe('every error is JSON with a code and the request id', () => {
   });
 });
 
-describe('a request that is too much is refused so that its client can read why', () => {
+describe('a request that is too large, too slow or invalid is rejected in a way that its client can read', () => {
   const head = (extra: string): string =>
     `POST /api/memory/objects HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: application/json\r\n${extra}\r\n`;
   const expectRaw = (reply: string, status: number, code: string) => {
@@ -175,10 +175,10 @@ describe('a request that is too much is refused so that its client can read why'
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
   };
 
-  it('413 with a content-length: reply first, then the rest of the body, and the connection still serves', async () => {
+  it('413 with a Content-Length: replies before the body ends, and the connection stays usable', async () => {
     const size = 2 << 20;
     const replies = await raw(
-      bed.port,
+      fixture.port,
       head(`Content-Length: ${size}\r\n`),
       Buffer.alloc(size, 'a'),
       'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
@@ -191,7 +191,7 @@ describe('a request that is too much is refused so that its client can read why'
     async function* chunks() {
       for (let i = 0; i < 100; i++) yield Buffer.alloc(1024, 'a');
     }
-    const response = await fetch(`${bed.url}/api/memory/objects`, {
+    const response = await fetch(`${fixture.url}/api/memory/objects`, {
       method: 'POST',
       headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
       body: ReadableStream.from(chunks()),
@@ -204,12 +204,12 @@ describe('a request that is too much is refused so that its client can read why'
     );
   });
   it('413 instead of 100 Continue', async () => {
-    expectRaw(await raw(bed.port, head('Content-Length: 5000\r\nExpect: 100-continue\r\n')), 413, 'body_too_large');
+    expectRaw(await raw(fixture.port, head('Content-Length: 5000\r\nExpect: 100-continue\r\n')), 413, 'body_too_large');
   });
-  it('100 Continue only once token and size are accepted', async () => {
+  it('100 Continue only after token and size are accepted', async () => {
     const body = '{"content":1}';
     const reply = await raw(
-      bed.port,
+      fixture.port,
       head(`Content-Length: ${body.length}\r\nConnection: close\r\nExpect: 100-continue\r\n`),
       body,
     );
@@ -217,28 +217,28 @@ describe('a request that is too much is refused so that its client can read why'
     expectRaw(reply.slice(reply.indexOf('\r\n\r\n') + 4), 404, 'not_found');
   });
   it('408 for a body that does not arrive', async () => {
-    expectRaw(await raw(bed.port, head('Content-Length: 100\r\n'), '{"a":'), 408, 'request_timeout');
+    expectRaw(await raw(fixture.port, head('Content-Length: 100\r\n'), '{"a":'), 408, 'request_timeout');
   });
   it('408 for headers that do not arrive', async () => {
-    expectRaw(await raw(bed.port, 'GET /health HTTP/1.1\r\nHost: x\r\nX-A: '), 408, 'request_timeout');
+    expectRaw(await raw(fixture.port, 'GET /health HTTP/1.1\r\nHost: x\r\nX-A: '), 408, 'request_timeout');
   });
   it('431 for headers that are too large', async () => {
     expectRaw(
-      await raw(bed.port, `GET /health HTTP/1.1\r\nHost: x\r\nX-Large: ${'a'.repeat(20_000)}\r\n\r\n`),
+      await raw(fixture.port, `GET /health HTTP/1.1\r\nHost: x\r\nX-Large: ${'a'.repeat(20_000)}\r\n\r\n`),
       431,
       'headers_too_large',
     );
   });
   it('400 for what is not HTTP', async () => {
-    expectRaw(await raw(bed.port, 'garbage\r\n\r\n'), 400, 'invalid_request');
-    expectRaw(await raw(bed.port, 'FOO /health HTTP/1.1\r\nHost: x\r\n\r\n'), 400, 'invalid_request');
-    expectRaw(await raw(bed.port, head('Transfer-Encoding: chunked\r\n'), 'zz\r\n'), 400, 'invalid_request');
+    expectRaw(await raw(fixture.port, 'garbage\r\n\r\n'), 400, 'invalid_request');
+    expectRaw(await raw(fixture.port, 'FOO /health HTTP/1.1\r\nHost: x\r\n\r\n'), 400, 'invalid_request');
+    expectRaw(await raw(fixture.port, head('Transfer-Encoding: chunked\r\n'), 'zz\r\n'), 400, 'invalid_request');
   });
   it('400 without a Host, 405 with Allow for CONNECT', async () => {
-    expectRaw(await raw(bed.port, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n'), 400, 'invalid_request');
-    const refused = await raw(bed.port, 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n');
-    expectRaw(refused, 405, 'method_not_allowed');
-    const { headers, json } = parseRaw(refused);
+    expectRaw(await raw(fixture.port, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n'), 400, 'invalid_request');
+    const rejected = await raw(fixture.port, 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n');
+    expectRaw(rejected, 405, 'method_not_allowed');
+    const { headers, json } = parseRaw(rejected);
     expect(headers.get('allow')?.split(', ').sort()).toEqual([
       'DELETE',
       'GET',
@@ -249,18 +249,20 @@ describe('a request that is too much is refused so that its client can read why'
       'PUT',
     ]);
     expect(json.allow).toEqual(headers.get('allow')?.split(', '));
-    const asked = await raw(bed.port, 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    const asked = await raw(fixture.port, 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     expect(asked).toMatch(/^HTTP\/1\.1 204 /);
     expect(asked).toContain(`\r\nallow: ${headers.get('allow')}\r\n`);
-    expectRaw(await raw(bed.port, 'GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), 404, 'not_found');
+    expectRaw(await raw(fixture.port, 'GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), 404, 'not_found');
   });
   it.each([
     ['what is not HTTP', 'garbage\r\n\r\n', 'invalid_request'],
     ['CONNECT', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 'method_not_allowed'],
     ['a broken body', head('Transfer-Encoding: chunked\r\n') + 'zz\r\n', 'invalid_request'],
-  ])('%s after good requests leaves their replies alone and is refused in its turn', async (_, broken, code) => {
+  ])('%s after valid requests is rejected after their replies', async (_, broken, code) => {
     const good = `GET /api/memory/types/unknown HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n`;
-    const replies = (await raw(bed.port, good + broken)).split(/(?=HTTP\/1\.1 )/).map((reply) => parseRaw(reply).json);
-    expect(replies.map(({ status, code: refusal }) => status ?? refusal)).toEqual(['outcome_unknown', 'ok', code]);
+    const replies = (await raw(fixture.port, good + broken))
+      .split(/(?=HTTP\/1\.1 )/)
+      .map((reply) => parseRaw(reply).json);
+    expect(replies.map(({ status, code: errorCode }) => status ?? errorCode)).toEqual(['outcome_unknown', 'ok', code]);
   });
 });

@@ -1,14 +1,14 @@
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Principal } from 'platform/core/principal.ts';
-import { raw, startTestbed, PRINCIPAL, TOKEN, type Testbed } from '../testbed.ts';
+import { raw, startGatewayFixture, PRINCIPAL, TOKEN, type GatewayFixture } from '../fixture.ts';
 
 const batches: string[][] = [];
 const revoked = new Set<string>();
 const seen: { principal: Principal; requestId: string }[] = [];
 let holdBatch: Promise<void> | undefined;
-let bed: Testbed;
+let fixture: GatewayFixture;
 beforeAll(async () => {
-  bed = await startTestbed({
+  fixture = await startGatewayFixture({
     onBatch: (attempts) => {
       batches.push(attempts.map(({ method }) => method));
       return holdBatch;
@@ -30,23 +30,23 @@ beforeAll(async () => {
     },
   });
 });
-afterAll(() => bed.stop());
+afterAll(() => fixture.stop());
 beforeEach(() => {
   batches.length = 0;
 });
 
 describe('a token', () => {
-  it('makes the principal that the service gets, together with the request id', async () => {
-    const reply = await bed.request('/api/memory/types', { headers: { 'x-request-id': 'my-id.1' } });
+  it("determines the principal of the service's call, which also carries the request id", async () => {
+    const reply = await fixture.request('/api/memory/types', { headers: { 'x-request-id': 'my-id.1' } });
     expect(reply.status).toBe(200);
     expect(reply.headers.get('x-request-id')).toBe('my-id.1');
     expect(seen.at(-1)).toEqual({ principal: PRINCIPAL, requestId: 'my-id.1' });
   });
-  it('is asked about with the full method', async () => {
-    await bed.request('/api/memory/types');
+  it('is sent to auth with the full name of the method', async () => {
+    await fixture.request('/api/memory/types');
     expect(batches).toEqual([['/memory.v1.MemoryService/ListMemoryTypes']]);
   });
-  it('that is missing, malformed, unknown or revoked gets one identical 401', async () => {
+  it('that is missing, malformed, unknown or revoked gets the same 401', async () => {
     const headers = [
       {},
       { authorization: 'Basic x' },
@@ -58,7 +58,7 @@ describe('a token', () => {
     ];
     const replies = await Promise.all(
       headers.map((given) =>
-        bed.request('/api/memory/types', {
+        fixture.request('/api/memory/types', {
           token: '',
           headers: { 'x-request-id': 'same', ...given } as Record<string, string>,
         }),
@@ -72,20 +72,21 @@ describe('a token', () => {
       expect(got.get('www-authenticate')).toBe('Bearer');
     }
   });
-  it('is read whatever the case of its scheme', async () => {
+  it('may have its scheme in any letter case', async () => {
     expect(
-      (await bed.request('/api/memory/types', { token: '', headers: { authorization: `bEARER  ${TOKEN}` } })).status,
+      (await fixture.request('/api/memory/types', { token: '', headers: { authorization: `bEARER  ${TOKEN}` } }))
+        .status,
     ).toBe(200);
   });
-  it('that is not even well-formed is refused without asking auth', async () => {
-    await bed.request('/api/memory/types', { token: '', headers: { authorization: 'Bearer ä' } });
+  it('that is malformed is rejected without a call to auth', async () => {
+    await fixture.request('/api/memory/types', { token: '', headers: { authorization: 'Bearer ä' } });
     expect(batches).toEqual([]);
   });
 });
 
 describe('the order of checks', () => {
-  const order = (path: string, options: Parameters<Testbed['request']>[1]) =>
-    bed.request(path, options).then(({ status, json }) => [status, json.code]);
+  const order = (path: string, options: Parameters<GatewayFixture['request']>[1]) =>
+    fixture.request(path, options).then(({ status, json }) => [status, json.code]);
   const bad = { method: 'POST', body: '{', headers: { 'content-type': 'text/plain' } };
 
   it('route before token', async () => {
@@ -94,7 +95,7 @@ describe('the order of checks', () => {
   });
   it('two Authorization headers before the token', async () => {
     const reply = await raw(
-      bed.port,
+      fixture.port,
       `GET /api/memory/types HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer nope\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`,
     );
     expect(reply).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"invalid_request"/);
@@ -103,7 +104,7 @@ describe('the order of checks', () => {
   it('token, tier and role before media type and body', async () => {
     expect(await order('/api/memory/objects', { ...bad, token: 'nope' })).toEqual([401, 'unauthenticated']);
     expect(await order('/api/memory/objects', { ...bad, token: 'starter' })).toEqual([403, 'tier_required']);
-    const reply = await bed.request('/api/memory/objects', { ...bad, token: 'user' });
+    const reply = await fixture.request('/api/memory/objects', { ...bad, token: 'user' });
     expect([reply.status, reply.json.error]).toEqual([403, 'Admin access required']);
   });
   it('media type before body, body before existence', async () => {
@@ -116,18 +117,18 @@ describe('the order of checks', () => {
     expect(await order('/api/memory/objects', { method: 'POST', body: { content: {} } })).toEqual([404, 'not_found']);
   });
   it('health and OPTIONS need no token', async () => {
-    expect((await bed.request('/health', { token: '' })).json).toEqual({ status: 'ok' });
-    expect((await bed.request('/api/memory/types', { method: 'OPTIONS', token: '' })).status).toBe(204);
+    expect((await fixture.request('/health', { token: '' })).json).toEqual({ status: 'ok' });
+    expect((await fixture.request('/api/memory/types', { method: 'OPTIONS', token: '' })).status).toBe(204);
     expect(batches).toEqual([]);
   });
 });
 
 describe('look-ups', () => {
-  it('of many connections at once get each its own answer, whatever the batches', async () => {
+  it('of many connections at once each get their own decision, however they are batched', async () => {
     const hold = Promise.withResolvers<void>();
     holdBatch = hold.promise;
     const requests = Array.from({ length: 40 }, (_, index) =>
-      bed.request('/api/memory/types', { token: index % 2 ? TOKEN : 'nope' }),
+      fixture.request('/api/memory/types', { token: index % 2 ? TOKEN : 'nope' }),
     );
     hold.resolve();
     const statuses = (await Promise.all(requests)).map(({ status }) => status);
@@ -135,29 +136,29 @@ describe('look-ups', () => {
     expect(statuses).toEqual(Array.from({ length: 40 }, (_, index) => (index % 2 ? 200 : 401)));
     expect(batches.flat().length).toBe(40);
   });
-  it('of requests that arrive in one packet are one call', async () => {
+  it('of requests that arrive in one packet share one call', async () => {
     const request = (last: boolean) =>
       `GET /api/memory/types HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n${last ? 'Connection: close\r\n' : ''}\r\n`;
-    const replies = await raw(bed.port, request(false).repeat(29) + request(true));
+    const replies = await raw(fixture.port, request(false).repeat(29) + request(true));
     expect(replies.match(/HTTP\/1\.1 200 OK/g)?.length).toBe(30);
     expect(batches.map(({ length }) => length)).toEqual([30]);
   });
-  it('are never answered from the past: a token revoked a moment ago is refused', async () => {
+  it('are never cached: a token is rejected as soon as it is revoked', async () => {
     const token = `${TOKEN}-2`;
     for (let round = 0; round < 20; round++) {
       revoked.delete(token);
-      expect((await bed.request('/api/memory/types', { token })).status).toBe(200);
+      expect((await fixture.request('/api/memory/types', { token })).status).toBe(200);
       revoked.add(token);
-      expect((await bed.request('/api/memory/types', { token })).status).toBe(401);
+      expect((await fixture.request('/api/memory/types', { token })).status).toBe(401);
     }
     expect(batches.length).toBe(40);
   });
 });
 
-it('auth down is 503 with Retry-After, never 401', async () => {
-  const lonely = await startTestbed({});
-  await lonely.services.auth.drain(0);
-  const reply = await lonely.request('/api/memory/types');
-  await lonely.stop();
+it('answers 503 with Retry-After, never 401, while auth is down', async () => {
+  const withoutAuth = await startGatewayFixture({});
+  await withoutAuth.services.auth.drain(0);
+  const reply = await withoutAuth.request('/api/memory/types');
+  await withoutAuth.stop();
   expect([reply.status, reply.json.code, reply.headers.get('retry-after')]).toEqual([503, 'unavailable', '1']);
 });

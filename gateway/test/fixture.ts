@@ -21,21 +21,24 @@ export const log = makeLog('gateway', 'silent');
 export const TOKEN = 'good';
 export const PRINCIPAL = serverToken('organization-1');
 
-/** How the services behind the gateway answer: real gRPC servers with these handlers; any other method answers 404. */
-export interface Behind {
+/** Handlers of the services that the gateway calls, run by real gRPC servers. Every other method answers 404. */
+export interface ServiceStubs {
   memory?: Partial<BoundHandlers<typeof MemoryServiceService>>;
   agents?: Partial<BoundHandlers<typeof AgentsServiceService>>;
-  /** Undefined: the token is unknown. */
+  /** Decides about a token; by default only TOKEN is valid. */
   decide?(attempt: Attempt): ServiceError | typeof PRINCIPAL;
-  /** Sees every batch. */
+  /** Called with every batch of attempts before it is decided; a promise delays the decisions. */
   onBatch?(attempts: Attempt[]): void | Promise<void>;
 }
-export interface Testbed {
+export interface GatewayFixture {
   url: string;
   port: number;
   gateway: Running;
   services: Record<'auth' | 'agents' | 'memory', RunningServer>;
-  /** A request with the good token unless told otherwise; a body that is not a string is sent as JSON. */
+  /**
+   * Sends a request, by default with the valid token (`token: ''` sends none). A body that is not a string is sent as
+   * JSON.
+   */
   request(
     path: string,
     options?: {
@@ -50,11 +53,14 @@ export interface Testbed {
 }
 
 const notFound = () => Promise.reject(new ServiceError('NOT_FOUND'));
-function completed<D extends ServiceDefinition>(definition: D, given: Partial<BoundHandlers<D>>): BoundHandlers<D> {
+function allHandlers<D extends ServiceDefinition>(definition: D, given: Partial<BoundHandlers<D>>): BoundHandlers<D> {
   return { ...Object.fromEntries(Object.keys(definition).map((name) => [name, notFound])), ...given };
 }
 
-export async function startTestbed(behind: Behind, env: Record<string, string> = {}): Promise<Testbed> {
+export async function startGatewayFixture(
+  stubs: ServiceStubs,
+  env: Record<string, string> = {},
+): Promise<GatewayFixture> {
   const folder = temporaryFolder();
   const keys = join(folder.path, 'keys');
   createKeys(keys, ['gateway', 'auth', 'agents', 'memory']);
@@ -64,26 +70,25 @@ export async function startTestbed(behind: Behind, env: Record<string, string> =
       listen: '127.0.0.1:0',
       identity: openIdentity({ name, keyFile: keyFileOf(keys, name), peersFile, clock: systemClock }),
       log,
-      services: [{ definition, handlers: completed(definition, given) }],
+      services: [{ definition, handlers: allHandlers(definition, given) }],
     });
 
-  const decide =
-    behind.decide ?? (({ bearer }) => (bearer === TOKEN ? PRINCIPAL : new ServiceError('UNAUTHENTICATED')));
+  const decide = stubs.decide ?? (({ bearer }) => (bearer === TOKEN ? PRINCIPAL : new ServiceError('UNAUTHENTICATED')));
   const decisionOn = (attempt: Attempt): Decision => {
-    const made = decide(attempt);
-    return made instanceof ServiceError
-      ? { principal: undefined, denial: toStatus(made) }
-      : { principal: made, denial: undefined };
+    const decided = decide(attempt);
+    return decided instanceof ServiceError
+      ? { principal: undefined, denial: toStatus(decided) }
+      : { principal: decided, denial: undefined };
   };
   const services = {
     auth: await serve('auth', AuthServiceService, {
       authenticate: async ({ attempts }) => {
-        await behind.onBatch?.(attempts);
+        await stubs.onBatch?.(attempts);
         return { decisions: attempts.map(decisionOn) };
       },
     }),
-    agents: await serve('agents', AgentsServiceService, behind.agents ?? {}),
-    memory: await serve('memory', MemoryServiceService, behind.memory ?? {}),
+    agents: await serve('agents', AgentsServiceService, stubs.agents ?? {}),
+    memory: await serve('memory', MemoryServiceService, stubs.memory ?? {}),
   };
   const addresses = Object.fromEntries(
     Object.entries(services).map(([name, { address }]) => [`${name.toUpperCase()}_ADDRESS`, address]),
@@ -139,7 +144,7 @@ export async function startTestbed(behind: Behind, env: Record<string, string> =
   };
 }
 
-/** Writes bytes to a fresh connection and reads until the other side closes it. */
+/** Writes bytes to a new connection and reads until the gateway closes it. */
 export function raw(port: number, ...pieces: (string | Buffer)[]): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const socket = connect(port, '127.0.0.1', () => {

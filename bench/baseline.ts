@@ -3,7 +3,10 @@ import { newId } from 'platform/core/ids.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { collection, insert, type OrganizationDocument } from 'platform/store/store.ts';
 
-/** The bare floor: fastify on the same store, no token, no gRPC, no rules. Prints its address when it is full. */
+/**
+ * The baselineProcess baseline: fastify on the same store, no token, no gRPC, no rules. Prints its address when it is
+ * full.
+ */
 interface Item extends OrganizationDocument {
   typeId: string;
   key: string;
@@ -18,7 +21,7 @@ const ITEMS = collection<Item>('items', {
 const [folder, count] = process.argv.slice(2) as [string, string];
 const organizationId = newId();
 const typeId = newId();
-const { store } = await openSqliteStore(`${folder}/floor.db`, [ITEMS]);
+const { store } = await openSqliteStore(`${folder}/baseline.db`, [ITEMS]);
 const item = (key: string): Item => ({
   _id: newId(),
   organizationId,
@@ -53,12 +56,12 @@ server.post<{ Body: { key: string } }>('/create', async (request, reply) => {
   await store.apply(organizationId, [insert(ITEMS, created)]);
   return reply.code(201).send(view(created));
 });
-// what a run costs at least: one write before the work, one after it
+// the least that a run costs: one write before the work and one after it
 server.post<{ Body: { key: string } }>('/run', async (request) => {
   const id = newId();
   await store.apply(organizationId, [insert(ITEMS, item(`run-${id}`))]);
   await store.apply(organizationId, [insert(ITEMS, item(`done-${id}`))]);
   return { success: true, output: request.body };
 });
-process.stdout.write(`floor at ${await server.listen({ port: 0, host: '127.0.0.1' })}\n`);
+process.stdout.write(`baseline at ${await server.listen({ port: 0, host: '127.0.0.1' })}\n`);
 process.on('disconnect', () => process.exit(0));
