@@ -125,7 +125,7 @@ export async function startService<D extends Declaration, Deps>(
         const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX, LEASES]));
         if (store.exclusive) await clearLeases(store.platformStore);
         else ownJobs.push(await following(store, log));
-        if (collections.some(({ shape }) => shape > 1)) ownJobs.push(migration(store));
+        if (collections.some(({ version }) => version > 1)) ownJobs.push(migration(store));
         return { ...pokingRelay(store, () => opened.runner?.poke('relay')), counterShards: store.counterShards };
       },
       async openBus(publishes) {
