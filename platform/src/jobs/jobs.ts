@@ -96,12 +96,12 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
 
   async function round(): Promise<Round> {
     if (stopping.aborted) throw new ServiceError('UNAVAILABLE', 'The service is stopping');
-    if (job.everyReplica) return ran(await job.run(stopping));
+    if (job.everyReplica) return succeeded(await job.run(stopping));
     lease = await ensureLease();
     if (lease === undefined) return { ran: false, count: 0 };
     const keeper = keepLease(platformStore, lease, leaseMs);
     try {
-      const { count } = ran(await job.run(AbortSignal.any([stopping, keeper.signal])));
+      const { count } = succeeded(await job.run(AbortSignal.any([stopping, keeper.signal])));
       return { ran: !keeper.signal.aborted, count };
     } finally {
       lease = await keeper.end();
@@ -111,7 +111,7 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
     }
   }
 
-  function ran(count: number): Round {
+  function succeeded(count: number): Round {
     failures = 0;
     return { ran: true, count };
   }

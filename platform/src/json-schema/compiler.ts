@@ -8,7 +8,7 @@ import { LOOP_REQUIRED } from './compile-cost.ts';
 
 export type Draft = '2020-12' | 'draft-07';
 
-/** Ends a check that reports all errors as soon as there are more than a response can have. Not a failure. */
+/** Ends a check that collects all errors once it has as many as a response can have. Not a failure. */
 export class EnoughViolationsError extends Error {
   override readonly name = 'EnoughViolationsError';
   readonly errors: ErrorObject[];
@@ -35,7 +35,7 @@ export interface CheckCost {
  * The keyword with a CheckCost that lintSchema adds to each subschema; the generated code spends it from the budget.
  */
 export const CHECK_COST = 'x-cost';
-/** More violations than a response can have; see schema.ts. */
+/** As many as a response can have: MAX_VIOLATIONS of schema.ts. */
 const ENOUGH_VIOLATIONS = 20;
 
 function charge(data: unknown, units: number, perItem: number, perKey: number): void {

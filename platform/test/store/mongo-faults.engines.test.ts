@@ -10,7 +10,7 @@ import { item, ITEMS, MESSAGES } from './store-suite.ts';
 
 const TIMEOUT_MS = 3_000;
 /** For operations that must succeed even on a busy machine. */
-const PATIENCE_MS = 20_000;
+const LONG_TIMEOUT_MS = 20_000;
 const log = makeLog('test', 'silent');
 const UNAVAILABLE = { name: 'ServiceError', reason: 'UNAVAILABLE', headers: { 'Retry-After': '1' } };
 const OUTCOME_UNKNOWN = { name: 'ServiceError', reason: 'OUTCOME_UNKNOWN' };
@@ -19,7 +19,7 @@ let server: PrivateServer;
 let admin: MongoClient;
 let database: string;
 let opened: OpenStore;
-let patient: OpenStore;
+let longTimeout: OpenStore;
 const openStore = (url: string, timeoutMs = TIMEOUT_MS): Promise<OpenStore> =>
   openMongoStore({ url, database, poolMax: 10, timeoutMs, log }, [ITEMS, MESSAGES]);
 const items = () => admin.db(database).collection<Document & { _id: string }>('items');
@@ -35,10 +35,10 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   database = `faults-${randomUUID()}`;
-  [opened, patient] = await Promise.all([openStore(server.url), openStore(server.url, PATIENCE_MS)]);
-  await patient.store.apply('A', [insert(ITEMS, item('1')), insert(ITEMS, item('8')), insert(ITEMS, item('9'))]);
+  [opened, longTimeout] = await Promise.all([openStore(server.url), openStore(server.url, LONG_TIMEOUT_MS)]);
+  await longTimeout.store.apply('A', [insert(ITEMS, item('1')), insert(ITEMS, item('8')), insert(ITEMS, item('9'))]);
 });
-afterEach(() => Promise.all([opened.close(), patient.close()]));
+afterEach(() => Promise.all([opened.close(), longTimeout.close()]));
 
 const more = update(ITEMS, { _id: '1' }, { increment: { rank: 1 } });
 const alone = { insert: [insert(ITEMS, item('2'))], update: [more], delete: [remove(ITEMS, { _id: '1' })] };
@@ -85,14 +85,14 @@ async function withFailPoint<T>(
 }
 const once = { times: 1 };
 const apply = (ops: readonly Op[]) => opened.store.apply('A', ops);
-const applyPatiently = (ops: readonly Op[]) => patient.store.apply('A', ops);
+const applyWithLongTimeout = (ops: readonly Op[]) => longTimeout.store.apply('A', ops);
 
 /**
  * Uses the store that saw the fault; a duplicate key after an unknown outcome means that an earlier attempt
  * succeeded.
  */
 async function insertUntilDone(id: string): Promise<void> {
-  const giveUpAt = Date.now() + PATIENCE_MS;
+  const giveUpAt = Date.now() + LONG_TIMEOUT_MS;
   for (let outcomeUnknown = false; ;) {
     const error: unknown = await apply([insert(ITEMS, item(id))]).then(
       () => undefined,
@@ -107,7 +107,7 @@ async function insertUntilDone(id: string): Promise<void> {
 
 describe('a write whose connection closes', () => {
   it.each([...single, ...inBatch])('during $command, is done once', async ({ command, ops, done }) => {
-    await withFailPoint({ failCommands: [command], closeConnection: true }, once, () => applyPatiently(ops));
+    await withFailPoint({ failCommands: [command], closeConnection: true }, once, () => applyWithLongTimeout(ops));
     expect(await stored()).toEqual(done);
   });
   it.each(single)(
@@ -145,13 +145,13 @@ describe('a write to a server that is not primary', () => {
         ],
       },
       once,
-      () => applyPatiently(ops),
+      () => applyWithLongTimeout(ops),
     );
     expect(await stored()).toEqual(done);
   });
   // The driver tries a single command twice, a transaction until its time is up.
   it.each([
-    ...single.map((one) => ({ ...one, by: applyPatiently })),
+    ...single.map((one) => ({ ...one, by: applyWithLongTimeout })),
     ...inOpenBatch.map((one) => ({ ...one, by: apply })),
   ])('and does not become primary during $command, is not done', async ({ command, ops, by }) => {
     await expect(
@@ -177,7 +177,7 @@ describe('a write without confirmation by a majority', () => {
       await withFailPoint(
         { failCommands: [command], writeConcernError, errorLabels: ['RetryableWriteError'] },
         once,
-        () => applyPatiently(ops),
+        () => applyWithLongTimeout(ops),
       );
       expect(await stored()).toEqual(done);
     },
@@ -211,7 +211,7 @@ describe('a write whose answer is lost', () => {
   });
 
   it.each([...single, ...inBatch])('during $command, is done once', async ({ command, ops, done }) => {
-    await openThrough(PATIENCE_MS);
+    await openThrough(LONG_TIMEOUT_MS);
     proxy.loseAnswerTo(command, 1);
     await through.store.apply('A', ops);
     expect(proxy.lost()).toBe(1);
@@ -240,7 +240,7 @@ describe('a write whose answer is lost', () => {
   it.each(conflictingWithThemselves)(
     'during $command, of a server that restarts and has forgotten it, has an unknown outcome and is done once',
     async ({ command, ops, done }) => {
-      await openThrough(PATIENCE_MS);
+      await openThrough(LONG_TIMEOUT_MS);
       proxy.loseAnswerTo(command, 1, () => server.restart());
       const outcome = await through.store.apply('A', ops).catch((error: unknown) => error);
       expect(outcome).toMatchObject(OUTCOME_UNKNOWN);
@@ -325,7 +325,7 @@ describe('a batch whose server does not answer for a while', () => {
       server.resume();
     }
     // The server receives their commands now. Unless they are ended they block the document for a minute.
-    await Promise.all(Array.from({ length: 8 }, () => applyPatiently([more])));
+    await Promise.all(Array.from({ length: 8 }, () => applyWithLongTimeout([more])));
     expect(await stored()).toEqual(['1:8', '8:0', '9:0']);
   });
 });

@@ -52,7 +52,7 @@ describe('a store that cannot use its MongoDB says so in one sentence', () => {
   });
   it('when the password is wrong', async () => {
     expect(await startError(open(as('app', 'secret-password-x')))).toBe(
-      `MongoDB at 127.0.0.1:${locked.port} refuses the user name or password in MONGODB_URL`,
+      `MongoDB at 127.0.0.1:${locked.port} rejects the user name or password in MONGODB_URL`,
     );
   });
   it.each(['other', 'reader'])('when the user is %s, who may not write its database', async (user) => {

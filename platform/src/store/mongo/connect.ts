@@ -103,7 +103,7 @@ function messageFor(target: Target, error: unknown): string {
   const { where, database } = target;
   if (error instanceof MongoServerSelectionError || error instanceof TimedOutError) return unreachableMessage(target);
   const code = error instanceof MongoServerError ? error.code : undefined;
-  if (code === 18) return `MongoDB at ${where} refuses the user name or password in MONGODB_URL`;
+  if (code === 18) return `MongoDB at ${where} rejects the user name or password in MONGODB_URL`;
   if (code === 13) return `MongoDB at ${where} does not allow what the service needs: readWrite on ${database}`;
   return `MongoDB at ${where} cannot be used: ${(error as Error).message}`;
 }
