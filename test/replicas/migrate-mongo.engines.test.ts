@@ -16,7 +16,7 @@ interface Person {
 const OLD = collection<Person>('people', { scope: 'organization' });
 const NEW = collection<Person & { upper: string; short: string; note?: number }>('people', {
   scope: 'organization',
-  shape: 2,
+  version: 2,
   upgrades: { 1: ({ name, initials }: Person) => ({ upper: name.toUpperCase(), short: initials.join('') }) },
 });
 

@@ -1,6 +1,7 @@
 /**
- * JSON text in which equal values are equal texts (RFC 8785: members sorted by UTF-16 code units, no spaces): for hashes and comparisons.
- * @param value what JSON.parse gives; members that are undefined are left out, as JSON.stringify does
+ * JSON text for hashes and comparisons: equal values give equal texts (RFC 8785: members sorted by UTF-16 code units,
+ * no spaces).
+ * @param value a value as JSON.parse returns it; undefined members are left out, as by JSON.stringify
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;

@@ -3,43 +3,47 @@ import { ServiceError } from './errors.ts';
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** Time as a dependency, so that rules are pure and tests need not wait. */
+/** The time as a dependency: rules stay pure, and tests need not wait. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
 }
 
-/** What the store's clock is ahead of this machine's, in milliseconds. */
+/** By how much the store's clock is ahead of this machine's, as last measured. */
 let aheadMs = 0;
-/** Below this the two are the same: times and ids of one process must not jump with every measurement. */
-const SAME_MS = 1_000;
-/** Above this one of the two is wrong, not adrift: a retention job that believed it would remove what must stay. */
-const LARGEST_MS = HOUR_MS;
+/** A smaller difference is ignored: times and ids of a process must not jump with every measurement. */
+const MIN_CHANGE_MS = 1_000;
+/** With a larger difference one of the clocks is wrong; retention jobs that used it could remove data too early. */
+const MAX_AHEAD_MS = HOUR_MS;
 
-/** For what is between machines, whatever store they are on. */
+/** The clock of this machine, for protocols between machines that may use different stores. */
 export const machineClock: Clock = { now: () => Date.now() };
+/** The clock of this machine, corrected to the store's: see followTime. */
 export const systemClock: Clock = { now: () => Date.now() + aheadMs };
 
 /**
- * Makes `systemClock` and new ids of this process go by the store's time, so that replicas agree though their machines do not.
- * Resolves to the correction when it changed. @throws ServiceError above an hour; the former correction stays
+ * Corrects `systemClock`, and with it the ids of this process, to the store's time, so that replicas agree on the time
+ * although the clocks of their machines differ. Call it again from time to time.
+ * @returns the new correction in milliseconds; undefined when it did not change
+ * @throws ServiceError UNAVAILABLE when the clocks differ by more than an hour; the correction does not change then
  */
 export async function followTime(storeNow: () => Promise<number>): Promise<number | undefined> {
-  const asked = performance.now();
+  const askedAt = performance.now();
   const now = await storeNow();
-  const tookMs = performance.now() - asked;
+  const tookMs = performance.now() - askedAt;
   const measuredMs = Math.round(now + tookMs / 2 - Date.now());
-  if (Math.abs(measuredMs - aheadMs) < SAME_MS + tookMs) return undefined;
-  if (Math.abs(measuredMs) > LARGEST_MS) {
+  if (Math.abs(measuredMs - aheadMs) < MIN_CHANGE_MS + tookMs) return undefined;
+  if (Math.abs(measuredMs) > MAX_AHEAD_MS) {
     const apart = `${(Math.abs(measuredMs) / HOUR_MS).toFixed(1)} hours ${measuredMs > 0 ? 'ahead of' : 'behind'}`;
     throw new ServiceError(
       'UNAVAILABLE',
-      `The clock of the document store is ${apart} this machine's, and at most one hour is made up for: set the wrong one right`,
+      `The clock of the document store is ${apart} this machine's, and at most one hour can be corrected: ` +
+        'set the clock that is wrong',
     );
   }
   aheadMs = measuredMs;
   return aheadMs;
 }
 
-/** ISO-8601 UTC text of fixed width: text order is time order. */
+/** ISO-8601 UTC text of fixed width, so that it sorts by time. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();

@@ -3,13 +3,13 @@ import { resolve } from 'node:path';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** One declared setting: type, default, bounds and a sentence. A setting without default must be given. */
+/** A declared setting: type, default, bounds and a description. A setting without a default is required. */
 export interface Setting<T> {
   description: string;
   default?: T;
-  /** Never shown or logged. */
+  /** Its value is never shown or logged. */
   secret?: boolean;
-  /** Text -> value; throws a RangeError that says what is allowed. */
+  /** Turns text into the value. @throws RangeError that says what is allowed */
   parse(text: string, env: Env): T;
 }
 export type Declaration = Record<string, Setting<unknown>>;
@@ -48,7 +48,7 @@ export function choice<const V extends string>(spec: Shared<V> & { values: reado
 export const isAddress = (value: string): boolean =>
   /^([\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}$/.test(value) && Number(value.slice(value.lastIndexOf(':') + 1)) <= 65_535;
 
-/** `host:port`; port 0 takes a free one. */
+/** `host:port`; port 0 means any free port. */
 export function address(spec: Shared<string>): Setting<string> {
   const parse = (value: string): string => {
     if (!isAddress(value))
@@ -58,7 +58,7 @@ export function address(spec: Shared<string>): Setting<string> {
   return { ...spec, parse };
 }
 
-/** `host:port` of a service, or of each of its replicas with commas between them (then IP addresses). */
+/** `host:port` of a service, or those of its replicas, separated by commas and with IPv4 addresses as hosts. */
 export function addresses(spec: Shared<string>): Setting<string> {
   const parse = (value: string): string => {
     const all = value.split(',');
@@ -70,10 +70,13 @@ export function addresses(spec: Shared<string>): Setting<string> {
   return { ...spec, parse };
 }
 
-/** A file or folder; a relative one starts where npm, or node, was called. */
+/** A file or folder; a relative path starts at the folder where npm, or node, was called. */
 export const path = (spec: Shared<string>): Setting<string> => ({ ...spec, parse: typedPath });
 
-/** npm runs its scripts in the folder of their package, and tells in INIT_CWD where the person was. */
+/**
+ * The absolute form of a path that a person typed: npm changes the working directory and sets INIT_CWD to the old
+ * one.
+ */
 export const typedPath = (value: string, env: Env): string => resolve(env.INIT_CWD ?? '.', value);
 
 export class ConfigError extends Error {
@@ -82,15 +85,15 @@ export class ConfigError extends Error {
 
 /**
  * Reads every declared setting from the environment.
- * @throws ConfigError that names all faults, one a line
+ * @throws ConfigError with one line for each setting that is missing or invalid
  */
 export function readConfig<D extends Declaration>(declaration: D, env: Env): ConfigOf<D> {
-  const faults: string[] = [];
+  const problems: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, setting] of Object.entries(declaration)) {
     const given = env[name];
     if (given === undefined || given === '') {
-      if (setting.default === undefined) faults.push(`${name} is missing: ${setting.description}`);
+      if (setting.default === undefined) problems.push(`${name} is missing: ${setting.description}`);
       values[name] = setting.default;
       continue;
     }
@@ -98,19 +101,21 @@ export function readConfig<D extends Declaration>(declaration: D, env: Env): Con
       values[name] = setting.parse(given, env);
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
-      faults.push(`${name} ${error.message}${setting.secret ? '' : `, not ${JSON.stringify(given)}`}`);
+      problems.push(`${name} ${error.message}${setting.secret ? '' : `, not ${JSON.stringify(given)}`}`);
     }
   }
-  if (faults.length > 0) throw new ConfigError(faults.join('\n'));
+  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return values as ConfigOf<D>;
 }
 
-/** The settings as lines of `--help`. */
+/** The settings as text for `--help`. */
 export function describeConfig(declaration: Declaration): string {
   return Object.entries(declaration)
-    .map(
-      ([name, setting]) =>
-        `  ${name}${setting.default === undefined ? ' (required)' : setting.secret ? '' : ` (default ${JSON.stringify(setting.default)})`}\n      ${setting.description}`,
-    )
+    .map(([name, setting]) => `  ${name}${defaultText(setting)}\n      ${setting.description}`)
     .join('\n');
+}
+
+function defaultText(setting: Setting<unknown>): string {
+  if (setting.default === undefined) return ' (required)';
+  return setting.secret ? '' : ` (default ${JSON.stringify(setting.default)})`;
 }

@@ -1,4 +1,4 @@
-/** A queue that is first in, first out within an organization and gives every organization its turn. */
+/** A queue with round robin between organizations and first in, first out within each of them. */
 export interface FairQueue<T> {
   readonly length: number;
   push(organizationId: string, item: T): void;
@@ -7,35 +7,35 @@ export interface FairQueue<T> {
 }
 
 export function fairQueue<T>(): FairQueue<T> {
-  // A Map keeps the order of insertion: the first organization is the next one, and goes to the end when it was served.
-  const lines = new Map<string, T[]>();
+  // A Map keeps the order of insertion: the first organization is served next and then inserted again at the end.
+  const queues = new Map<string, T[]>();
   let length = 0;
   return {
     get length() {
       return length;
     },
     push(organizationId, item) {
-      const line = lines.get(organizationId);
-      if (line) line.push(item);
-      else lines.set(organizationId, [item]);
+      const queue = queues.get(organizationId);
+      if (queue) queue.push(item);
+      else queues.set(organizationId, [item]);
       length++;
     },
     shift() {
-      for (const [organizationId, line] of lines) {
-        lines.delete(organizationId);
-        const item = line.shift();
-        if (line.length > 0) lines.set(organizationId, line);
+      for (const [organizationId, queue] of queues) {
+        queues.delete(organizationId);
+        const item = queue.shift();
+        if (queue.length > 0) queues.set(organizationId, queue);
         length--;
         return item;
       }
       return undefined;
     },
     remove(organizationId, item) {
-      const line = lines.get(organizationId);
-      const index = line ? line.indexOf(item) : -1;
-      if (!line || index < 0) return false;
-      line.splice(index, 1);
-      if (line.length === 0) lines.delete(organizationId);
+      const queue = queues.get(organizationId);
+      const index = queue ? queue.indexOf(item) : -1;
+      if (!queue || index < 0) return false;
+      queue.splice(index, 1);
+      if (queue.length === 0) queues.delete(organizationId);
       length--;
       return true;
     },

@@ -3,9 +3,9 @@ import { dirname } from 'node:path';
 import { StartError } from './start-error.ts';
 
 /**
- * Makes a folder and those above it, for their owner alone. Node's recursive mkdir never returns where the system refuses with
- * ENOENT below a folder that is there (/proc).
- * @throws StartError
+ * Makes a folder and its parents, with access for the owner only. Not by Node's recursive mkdir: that never returns
+ * where the system answers ENOENT below an existing folder (/proc).
+ * @throws StartError when it cannot be made
  */
 export function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
@@ -13,7 +13,7 @@ export function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    // another process may have been faster
+    // Another process may have made it at the same time.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
       throw new StartError(`cannot write in the folder ${folder}: ${(error as Error).message}`, { cause: error });
   }

@@ -1,7 +1,10 @@
-/** Runs work for one key at a time, in the order of the calls; work for different keys runs at once. */
+/**
+ * Runs work for the same key one after the other, in the order of the calls; work for different keys runs
+ * concurrently.
+ */
 export type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>;
 
-/** For writers of one document in one process: without an order, all but one would lose every round. */
+/** Useful for writers of one document in one process: unordered, all but one would conflict at every attempt. */
 export function keyedMutex(): KeyedMutex {
   const last = new Map<string, Promise<unknown>>();
   return async (key, work) => {

@@ -3,7 +3,7 @@ import pino, { type Logger } from 'pino';
 export type Log = Logger;
 
 /**
- * JSON lines on standard error, one per event. Log named facts only: never a body, args, content, a header or a bearer value.
+ * Logs JSON lines to standard error. Log named facts only: never a body, args, content, a header or a bearer token.
  * @param level pino level; "silent" in tests
  */
 export function makeLog(service: string, level: string): Log {

@@ -1,6 +1,6 @@
-/** Wakes what waits in this process. Whoever reads `count` before looking for work misses no notification. */
+/** Wakes waiting code in this process. Read `count` before you look for work, then no notification is missed. */
 export class Notifier {
-  /** Notifications so far. */
+  /** Number of notifications so far. */
   count = 0;
   readonly #sleepers = new Set<() => void>();
 
@@ -9,7 +9,7 @@ export class Notifier {
     for (const wake of this.#sleepers) wake();
   }
 
-  /** Resolves when a notification has come since `count` was `seen`, at the latest after `timeoutMs`. */
+  /** Resolves once `count` differs from `seen`, at the latest after `timeoutMs`. */
   async wait(seen: number, timeoutMs: number): Promise<void> {
     if (this.count !== seen) return;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -4,26 +4,29 @@ import { ServiceError } from './errors.ts';
 
 export { Principal, PrincipalKind };
 
-/** The organization that a call acts on. Asserts: a method that needs one is never opened to a principal without. */
+/**
+ * The organization that a call acts on. Asserts that there is one: the method options of a method that needs an
+ * organization admit no principal without.
+ */
 export function organizationOf(principal: Principal): string {
   assert.ok(principal.organizationId, 'the principal has no organization');
   return principal.organizationId;
 }
 
-/** Admin context: a server token has it by contract, a user by role. */
+/** Every server token has admin rights, a user by the role "admin". */
 export const isAdmin = (principal: Principal): boolean =>
   principal.kind === 'SERVER_TOKEN' || principal.roles.includes('admin');
 
-/** @throws ServiceError TIER_LIMIT when one more than `present` is over the tier's cap of that name */
+/** @throws ServiceError TIER_LIMIT when `present` has reached the tier's limit of this name */
 export function requireWithinLimit(principal: Principal, limit: string, present: number): void {
-  const cap = principal.limits[limit];
-  if (cap === undefined || present < cap) return;
-  throw new ServiceError('TIER_LIMIT', `The licence tier allows at most ${cap} ${limit.replaceAll('_', ' ')}`, {
+  const max = principal.limits[limit];
+  if (max === undefined || present < max) return;
+  throw new ServiceError('TIER_LIMIT', `The licence tier allows at most ${max} ${limit.replaceAll('_', ' ')}`, {
     facts: { limit },
   });
 }
 
-/** The principal of a service's own job. */
+/** The principal for calls that a service makes on its own behalf, for example in a job. */
 export const servicePrincipal = (service: string, organizationId = ''): Principal => ({
   ...Principal.decode(new Uint8Array()),
   kind: 'SERVICE',
@@ -32,7 +35,7 @@ export const servicePrincipal = (service: string, organizationId = ''): Principa
   name: service,
 });
 
-/** Who did it, as events and records carry it. */
+/** Who made a change, as stored in events and records. */
 export interface Actor {
   kind: string;
   id: string;

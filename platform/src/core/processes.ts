@@ -1,4 +1,4 @@
-/** The processes of the product and where they listen unless told otherwise. */
+/** The processes of the product and their default addresses. */
 export const PROCESSES = {
   auth: '127.0.0.1:50051',
   agents: '127.0.0.1:50052',
@@ -8,5 +8,5 @@ export const PROCESSES = {
 } as const;
 export type ProcessName = keyof typeof PROCESSES;
 
-/** "memory", "LISTEN" -> "MEMORY_LISTEN". */
+/** The name of a setting of one process: "memory", "LISTEN" -> "MEMORY_LISTEN". */
 export const settingOf = (name: string, setting: 'LISTEN' | 'ADDRESS'): string => `${name.toUpperCase()}_${setting}`;

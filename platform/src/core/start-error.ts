@@ -1,11 +1,11 @@
 import { settingOf } from './processes.ts';
 
-/** Why a process cannot start: its message is one sentence for the person who starts it, shown without a stack. */
+/** A process cannot start. The message is one sentence for the person who starts it, shown without a stack trace. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
-/** An address that cannot be listened on. `process` is the process that wants it. */
+/** The error for an address that cannot be listened on. `process` is the name of the process (see PROCESSES). */
 export function addressFault(process: string, listen: string, error: Error): StartError {
   const why = error.message.includes('EADDRINUSE')
     ? 'is in use by another program'

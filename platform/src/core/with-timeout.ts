@@ -1,13 +1,13 @@
-/** Rejects with `late()` when the work takes longer, which goes on nevertheless: no driver can be interrupted. */
+/** Rejects with `timeoutError()` when the work takes longer than `timeoutMs`. The work itself is not cancelled. */
 export async function withTimeout<T>(
   work: Promise<T>,
   timeoutMs: number,
-  late: () => Error = () => new Error(`no answer within ${timeoutMs} ms`),
+  timeoutError: () => Error = () => new Error(`no answer within ${timeoutMs} ms`),
 ): Promise<T> {
-  const over = Promise.withResolvers<never>();
-  const timer = setTimeout(() => over.reject(late()), timeoutMs);
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(() => timeout.reject(timeoutError()), timeoutMs);
   try {
-    return await Promise.race([work, over.promise]);
+    return await Promise.race([work, timeout.promise]);
   } finally {
     clearTimeout(timer);
   }

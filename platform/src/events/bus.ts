@@ -2,32 +2,33 @@ import { DAY_MS } from '../core/clock.ts';
 import { ServiceError } from '../core/errors.ts';
 
 /**
- * The event port. Two engines carry it (a SQLite file, Kafka); one acceptance suite holds both to these rules:
- * delivery at least once per group, in publish order per key as long as one relay publishes; a consumer drops
- * repeats by event id and goes by `sequence`, never by arrival.
+ * The event port. Two engines implement it (a SQLite file, Kafka); one acceptance suite tests both for these rules:
+ * - Each group gets every event at least once, and the events of one key in publish order as long as one relay
+ *   publishes.
+ * - A consumer drops repeats by event id, and orders the events of a subject by `sequence`, never by arrival.
  */
 export interface CloudEvent {
   specversion: '1.0';
-  /** UUIDv7, made with the change that it tells of. */
+  /** UUIDv7, made together with the change that the event reports. */
   id: string;
   /** "/memory", "/agents" ... */
   source: string;
   /** "agent.execution.finished.v1" ... */
   type: string;
-  /** What it is about: "executions/0192…". */
+  /** The resource that changed: "executions/0192…". */
   subject: string;
   /** ISO-8601 UTC. */
   time: string;
   datacontenttype: 'application/json';
   organizationid: string;
-  /** Key of the partition: the organization. */
+  /** The organization: its events are in order. */
   partitionkey: string;
-  /** Rises by subject; a lower one that arrives later is out of date. */
+  /** Rises with each event of a subject; an event that arrives after one with a higher number is out of date. */
   sequence: number;
   data: Record<string, unknown>;
 }
 
-/** Every topic, and how long its events are kept, at least, in milliseconds. */
+/** By topic: for how long its events are kept at least, in milliseconds. */
 export const RETENTION_MS = {
   'agent.execution.v1': 7 * DAY_MS,
   'audit.v1': 30 * DAY_MS,
@@ -36,14 +37,15 @@ export const RETENTION_MS = {
 } as const;
 export type Topic = keyof typeof RETENTION_MS;
 export const TOPICS = Object.keys(RETENTION_MS) as Topic[];
-/** Dead letters are there to be looked at and replayed. */
+/** Long enough for people to look at dead letters and replay them. */
 export const DEAD_LETTER_RETENTION_MS = 30 * DAY_MS;
 
-/** No event is larger, in bytes of its JSON: they carry names, never content. Every engine takes this much. */
+/** Largest event in bytes of JSON, which every engine accepts. Events carry names and ids, never content. */
 export const MAX_EVENT_BYTES = 65_536;
 
-/** The bus takes some events for too large; the others of the same call are durable. */
+/** The bus rejected some events as too large; the others of the same call are durable. */
 export class EventsTooLargeError extends ServiceError {
+  /** Ids of the rejected events. */
   readonly ids: readonly string[];
   constructor(message: string, ids: readonly string[]) {
     super('INTERNAL', message);
@@ -52,12 +54,12 @@ export class EventsTooLargeError extends ServiceError {
 }
 
 export interface Subscription {
-  /** Stops after the handler that is running. */
+  /** Stops once the running handler has finished and its event is marked as handled. */
   stop(): Promise<void>;
 }
 
 export interface SubscribeOptions {
-  /** A handler that fails this often on one event sends it to the dead letters. */
+  /** An event whose handler fails this often becomes a dead letter. */
   maxAttempts: number;
   retryDelayMs: number;
 }
@@ -65,13 +67,19 @@ export interface SubscribeOptions {
 export type EventHandler = (event: CloudEvent) => Promise<void>;
 
 export interface EventBus {
-  /** Resolves when the events are durable. A repeat of an id may be stored again. @throws EventsTooLargeError */
+  /**
+   * Resolves when the events are durable. An event that is published again may be stored twice.
+   * @throws EventsTooLargeError
+   */
   publish(topic: Topic, events: readonly CloudEvent[]): Promise<void>;
-  /** Each event goes to one member of the group; its offset is committed after the handler resolved. */
+  /**
+   * Each event goes to one member of the group and is marked as handled (its offset is committed) after the handler.
+   */
   subscribe(topic: Topic, group: string, handler: EventHandler, options: SubscribeOptions): Promise<Subscription>;
   /**
-   * Hands the group's dead letters to the handler once more, oldest first, one caller at a time. Those that succeed are dead
-   * letters no longer; the first that fails rejects with its error, and it and the rest stay. Resolves to their number.
+   * Passes the group's dead letters to the handler again, oldest first, and removes those that it handles. Stops at the
+   * first error of the handler and rejects with it; that event and the rest stay dead letters. One caller at a time.
+   * Resolves to the number of events handled.
    */
   replay(topic: Topic, group: string, handler: EventHandler): Promise<number>;
   close(): Promise<void>;

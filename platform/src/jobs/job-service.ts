@@ -6,14 +6,14 @@ export async function listJobs(runner: JobRunner): Promise<ListJobsResponse> {
   return { jobs: runner.list().map(({ name, description, intervalMs = 0 }) => ({ name, description, intervalMs })) };
 }
 
-/** @throws ServiceError NOT_FOUND for a name that this service has no job of */
+/** @throws ServiceError NOT_FOUND when this service has no job of this name */
 export async function runJob(runner: JobRunner, { name }: RunJobRequest): Promise<RunJobResponse> {
   if (!runner.list().some((job) => job.name === name))
     throw new ServiceError('NOT_FOUND', `This service has no job "${name}"`);
   return runner.runNow(name);
 }
 
-/** One round of a job as all replicas together had it: under a lease one of them ran it. */
+/** The result of one round that every replica was asked for; of a job under a lease only one replica ran it. */
 export const sumOfRounds = (rounds: readonly RunJobResponse[]): RunJobResponse => ({
   ran: rounds.some(({ ran }) => ran),
   count: rounds.reduce((sum, { count }) => sum + count, 0),

@@ -4,26 +4,37 @@ import { acquireLease, keepLease, releaseLease, renewLease, type Lease } from '.
 import type { Log } from '../core/log.ts';
 import type { PlatformStore } from '../store/store.ts';
 
-/** Work that a service does by itself. One replica at a time holds its lease; what it writes is a compare-and-set. */
+/**
+ * Background work of a service. Only the replica that holds the job's lease runs it, one round at a time. A replica
+ * may notice late that it lost the lease, so a job must write with compare-and-set only.
+ */
 export interface Job {
   name: string;
   /** One sentence, shown by `npm run admin -- job list`. */
   description: string;
-  /** Without one it runs only when it is asked to. */
+  /** Without it the job runs on request only. */
   intervalMs?: number;
-  /** For what a process holds in its own memory: every replica runs its rounds, without a lease. */
+  /** Every replica runs the job, without a lease: for work on a process's own memory. */
   everyReplica?: true;
-  /** One round; resolves to the number of things done. `signal` aborts when the process drains or the lease is lost. */
+  /**
+   * One round; resolves to the number of items processed. `signal` aborts when the process drains or the lease is
+   * lost.
+   */
   run(signal: AbortSignal): Promise<number>;
 }
 
 export interface JobRunner {
-  /** One round now. `ran` is false when another replica holds the lease, or when it was lost before the round's end; `count` is what was done until then. */
+  /**
+   * Runs one round now. `ran` is false when another replica holds the lease, or when the lease was lost during the
+   * round; `count` is the number of items processed, in the second case up to the loss.
+   * @throws ServiceError NOT_FOUND when there is no such job; UNAVAILABLE when the service is stopping; what the job
+   * throws
+   */
   runNow(name: string): Promise<{ ran: boolean; count: number }>;
-  /** Starts the next round of a job soon, for example when an outbox entry was written. Cheap; coalesced. */
+  /** Starts the next round of a job soon, for example after an outbox entry was written. Cheap; calls are coalesced. */
   poke(name: string): void;
   list(): readonly Job[];
-  /** Stops the rounds, waits for the running ones, gives the leases back. */
+  /** Starts no more rounds, waits for the running ones, releases the leases. */
   stop(): Promise<void>;
 }
 
@@ -38,8 +49,8 @@ export interface JobRunnerOptions {
 const BACK_OFF_MAX_MS = 30_000;
 
 /**
- * Runs each job at its interval (one that has none: when asked), one round at a time, under the lease `job:<name>` unless it runs on every replica. A round
- * that fails is logged and tried again, later and later up to 30 s. The signal of a round aborts also when its lease is lost.
+ * Runs each job at its interval, one round at a time, under the lease `job:<name>` unless it runs on every replica. A
+ * round that fails is logged and retried with exponential back-off up to 30 s.
  */
 export function startJobs(jobs: readonly Job[], options: JobRunnerOptions): JobRunner {
   const stopping = new AbortController();
@@ -71,41 +82,41 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
   let last: Promise<unknown> = Promise.resolve();
   let failures = 0;
   let running = false;
-  /** A poke that no round has begun for yet. */
+  /** True when `poke` was called and no round has started since. */
   let poked = false;
   let timer: NodeJS.Timeout | undefined;
   schedule(0);
 
-  async function held(): Promise<Lease | undefined> {
+  async function ensureLease(): Promise<Lease | undefined> {
     if (lease === undefined) return acquireLease(platformStore, `job:${job.name}`, owner, leaseMs);
-    // Kept between rounds, so that an idle service writes twice a lease and not once a round.
+    // The lease is kept between rounds: an idle job writes twice per lease time and not once per round.
     if (lease.until - (await platformStore.now()) > leaseMs / 2) return lease;
     return renewLease(platformStore, lease, leaseMs);
   }
 
   async function round(): Promise<Round> {
     if (stopping.aborted) throw new ServiceError('UNAVAILABLE', 'The service is stopping');
-    if (job.everyReplica) return ran(await job.run(stopping));
-    lease = await held();
+    if (job.everyReplica) return succeeded(await job.run(stopping));
+    lease = await ensureLease();
     if (lease === undefined) return { ran: false, count: 0 };
     const keeper = keepLease(platformStore, lease, leaseMs);
     try {
-      const { count } = ran(await job.run(AbortSignal.any([stopping, keeper.signal])));
+      const { count } = succeeded(await job.run(AbortSignal.any([stopping, keeper.signal])));
       return { ran: !keeper.signal.aborted, count };
     } finally {
       lease = await keeper.end();
       if (lease === undefined) log.warn({ job: job.name }, 'lost the lease of a job');
-      // the next round may be asked of any replica
-      else if (job.intervalMs === undefined) await giveBack(lease);
+      // Any replica may be asked for the next round.
+      else if (job.intervalMs === undefined) await release(lease);
     }
   }
 
-  function ran(count: number): Round {
+  function succeeded(count: number): Round {
     failures = 0;
     return { ran: true, count };
   }
 
-  /** The round after the one that runs. */
+  /** Runs a round after those that were started before. */
   function next(): Promise<Round> {
     const result = last.then(round);
     last = result.catch(() => undefined);
@@ -133,17 +144,17 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
     if (!stopping.aborted && job.intervalMs !== undefined) timer = setTimeout(tick, delayMs);
   }
 
-  async function giveBack(given: Lease): Promise<void> {
+  async function release(held: Lease): Promise<void> {
     lease = undefined;
-    await releaseLease(platformStore, given).catch((error: unknown) =>
-      log.warn({ job: job.name, error }, 'could not give back the lease of a job'),
+    await releaseLease(platformStore, held).catch((error: unknown) =>
+      log.warn({ job: job.name, error }, 'could not release the lease of a job'),
     );
   }
 
   return {
     next,
     poke() {
-      // A job that fails is not made to fail faster.
+      // While a job fails, a poke does not shorten its back-off.
       if (poked || failures > 0) return;
       poked = true;
       if (!running) schedule(0);
@@ -151,7 +162,7 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
     async end() {
       clearTimeout(timer);
       await last;
-      if (lease !== undefined) await giveBack(lease);
+      if (lease !== undefined) await release(lease);
     },
   };
 }

@@ -1,18 +1,23 @@
-/** A value and a schema that together ask for more work than one request may cost. */
+/** A check of a value against a schema needs more work than one request may cost. */
 export class OverBudgetError extends Error {
   override readonly name = 'OverBudgetError';
 }
 
-// Validation is synchronous, so one counter serves all of them; what runs under it is generated code, which can be handed no argument of ours.
-let left = 0;
+// A module variable, because the generated code of a validator cannot be passed an argument of ours. One is enough,
+// because validation is synchronous: there is never more than one check at a time.
+let unitsLeft = 0;
 
-/** Runs `check` with so many units (at worst about 0.1 µs each); throws OverBudgetError when they are used up. */
+/**
+ * Runs `check`, which may `spend` this many units (at worst about 0.1 µs each).
+ * @throws OverBudgetError when it spends more
+ */
 export function withBudget<T>(units: number, check: () => T): T {
-  left = units;
+  unitsLeft = units;
   return check();
 }
 
+/** Takes units from the budget of the running check. @throws OverBudgetError when it is used up */
 export function spend(units: number): void {
-  left -= units;
-  if (left < 0) throw new OverBudgetError();
+  unitsLeft -= units;
+  if (unitsLeft < 0) throw new OverBudgetError();
 }

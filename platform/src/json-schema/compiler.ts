@@ -4,13 +4,13 @@ import names from 'ajv/dist/compile/names.js';
 import { canonicalJson } from '../core/canonical-json.ts';
 import { spend } from './budget.ts';
 import { formats, type Patterns } from './patterns.ts';
-import { LOOP_REQUIRED } from './weight.ts';
+import { LOOP_REQUIRED } from './compile-cost.ts';
 
 export type Draft = '2020-12' | 'draft-07';
 
-/** Thrown out of a report that has as many errors as an answer can hold. */
-export class Enough extends Error {
-  override readonly name = 'Enough';
+/** Ends a check that collects all errors once it has as many as a response can have. Not a failure. */
+export class EnoughViolationsError extends Error {
+  override readonly name = 'EnoughViolationsError';
   readonly errors: ErrorObject[];
   constructor(errors: ErrorObject[]) {
     super();
@@ -18,16 +18,25 @@ export class Enough extends Error {
   }
 }
 
-/** What a visit of a subschema costs: `units`, plus `perItem` or `perKey` for each item or member of the value. */
-export interface Cost {
+/**
+ * What checking a value by one subschema costs: `units`, and `perItem` or `perKey` for each item or member of the
+ * value.
+ */
+export interface CheckCost {
   units: number;
   perItem: number;
   perKey: number;
-  /** An error here is an error of the whole value: no branch around it can forgive it. */
+  /**
+   * An error here makes the whole value invalid: the subschema is in no branch (such as anyOf or not) that may fail.
+   */
   definite: boolean;
 }
-/** The keyword that the lint writes into its copy of each subschema. */
-export const COST = 'x-cost';
+/**
+ * The keyword with a CheckCost that lintSchema adds to each subschema; the generated code spends it from the budget.
+ */
+export const CHECK_COST = 'x-cost';
+/** As many as a response can have: MAX_VIOLATIONS of schema.ts. */
+const ENOUGH_VIOLATIONS = 20;
 
 function charge(data: unknown, units: number, perItem: number, perKey: number): void {
   let cost = units;
@@ -37,7 +46,7 @@ function charge(data: unknown, units: number, perItem: number, perKey: number): 
   spend(cost);
 }
 
-/** A report also pays for the errors it carries along, as ajv copies their list at each reference. */
+/** With `allErrors` the errors found so far cost as well: ajv copies their list at each reference. */
 function chargeReport(
   data: unknown,
   units: number,
@@ -47,65 +56,71 @@ function chargeReport(
   definite: boolean,
 ): void {
   const count = errors === null ? 0 : errors.length;
-  if (definite && errors !== null && count >= 20) throw new Enough(errors);
+  if (definite && errors !== null && count >= ENOUGH_VIOLATIONS) throw new EnoughViolationsError(errors);
   charge(data, units + (count >> 6), perItem, perKey);
 }
 
-const cost: CodeKeywordDefinition = {
-  keyword: COST,
+const checkCost: CodeKeywordDefinition = {
+  keyword: CHECK_COST,
   schemaType: 'object',
   before: '$ref',
   code({ gen, data, schema, it }) {
-    const { units, perItem, perKey, definite } = schema as Cost;
+    const { units, perItem, perKey, definite } = schema as CheckCost;
     if (it.allErrors) {
-      const paid = gen.scopeValue('func', { ref: chargeReport });
-      gen.code(_`${paid}(${data}, ${units}, ${perItem}, ${perKey}, ${names.default.vErrors}, ${definite})`);
+      const spendFunction = gen.scopeValue('func', { ref: chargeReport });
+      gen.code(_`${spendFunction}(${data}, ${units}, ${perItem}, ${perKey}, ${names.default.vErrors}, ${definite})`);
     } else {
-      const paid = gen.scopeValue('func', { ref: charge });
-      gen.code(_`${paid}(${data}, ${units}, ${perItem}, ${perKey})`);
+      const spendFunction = gen.scopeValue('func', { ref: charge });
+      gen.code(_`${spendFunction}(${data}, ${units}, ${perItem}, ${perKey})`);
     }
   },
 };
 
-function canonicalPaid(value: unknown): string {
+function spendAndCanonicalize(value: unknown): string {
   const text = canonicalJson(value);
   spend(2 + text.length / 3);
   return text;
 }
 
-/** Equality to one of some values. ajv's own compares one by one, and calls members of the value that are named like methods. */
-function oneOf(allowed: readonly unknown[]): (data: unknown) => boolean {
+/**
+ * Tests equality to one of the values. ajv compares one by one, and calls members of a value that are named like
+ * methods.
+ */
+function equalsOneOf(allowed: readonly unknown[]): (data: unknown) => boolean {
   const scalars = new Set(allowed.filter((value) => typeof value !== 'object' || value === null));
   const texts = new Set(allowed.filter((value) => typeof value === 'object' && value !== null).map(canonicalJson));
   return (data) =>
-    typeof data !== 'object' || data === null ? scalars.has(data) : texts.size > 0 && texts.has(canonicalPaid(data));
+    typeof data !== 'object' || data === null
+      ? scalars.has(data)
+      : texts.size > 0 && texts.has(spendAndCanonicalize(data));
 }
 
-/** Equality of items in linear time; ajv's own compares each with each. */
-const allDiffer = (data: unknown[]): boolean => new Set(data.map(canonicalPaid)).size === data.length;
+/** Compares items in linear time; ajv compares each with each. */
+const allDiffer = (data: unknown[]): boolean => new Set(data.map(spendAndCanonicalize)).size === data.length;
 
-/** Length in code points, counted only when the number of UTF-16 units leaves it open. */
+/** Tests the length in code points, which are counted only when the number of UTF-16 units does not decide. */
 function codePointsBetween(min: number, max: number): (data: string) => boolean {
   return (data) => {
     if (data.length < min || data.length > 2 * max + 1) return false;
     if (data.length >= 2 * min && data.length <= max) return true;
     spend(1 + data.length / 32);
     let count = data.length;
-    for (let i = 1; i < data.length; i++) if (isLow(data.charCodeAt(i)) && isHigh(data.charCodeAt(i - 1))) count--;
+    for (let i = 1; i < data.length; i++)
+      if (isLowSurrogate(data.charCodeAt(i)) && isHighSurrogate(data.charCodeAt(i - 1))) count--;
     return count >= min && count <= max;
   };
 }
-const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
-const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
+const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
 
-/** In parentheses V8 compiles a function where it meets it, not after a first look over it. */
-const compiledAtOnce = (code: string): string => `${code.replace('return function', 'return (function')})`;
+/** V8 compiles a function in parentheses at once; other functions it parses twice. */
+const eagerlyCompiled = (code: string): string => `${code.replace('return function', 'return (function')})`;
 
-/** A new instance of ajv: one a schema, because a shared one leaks memory and lets one schema refer into another. */
-export function engine(draft: Draft, options: Options, patterns: Patterns): Ajv {
-  const Engine = draft === 'draft-07' ? Ajv : Ajv2020;
+/** A new ajv instance. Each schema gets one: a shared instance leaks memory and lets one schema refer to another. */
+export function newAjv(draft: Draft, options: Options, patterns: Patterns): Ajv {
+  const AjvOfDraft = draft === 'draft-07' ? Ajv : Ajv2020;
   const regExp = Object.assign((source: string) => patterns(source), { code: 'patterns' });
-  const ajv = new Engine({
+  const ajv = new AjvOfDraft({
     strict: false,
     logger: false,
     addUsedSchema: false,
@@ -114,10 +129,10 @@ export function engine(draft: Draft, options: Options, patterns: Patterns): Ajv 
     multipleOfPrecision: 8,
     formats,
     loopRequired: LOOP_REQUIRED,
-    code: { regExp, optimize: false, process: compiledAtOnce },
+    code: { regExp, optimize: false, process: eagerlyCompiled },
     ...options,
   });
-  // One table for all checks of a schema: ajv's work is quadratic in the number of values that it binds.
+  // One table for all checks of a schema: the time that ajv needs is quadratic in the number of values it binds.
   const checks: ((data: never) => boolean)[] = [];
   const replace = (
     keyword: string,
@@ -138,11 +153,11 @@ export function engine(draft: Draft, options: Options, patterns: Patterns): Ajv 
       },
     });
   };
-  replace('const', {}, (value) => oneOf([value]));
-  replace('enum', { schemaType: 'array' }, oneOf);
+  replace('const', {}, (value) => equalsOneOf([value]));
+  replace('enum', { schemaType: 'array' }, equalsOneOf);
   replace('uniqueItems', { type: 'array', schemaType: 'boolean' }, (on) => (on ? allDiffer : () => true));
   replace('minLength', { type: 'string', schemaType: 'number' }, (min) => codePointsBetween(min, Infinity));
   replace('maxLength', { type: 'string', schemaType: 'number' }, (max) => codePointsBetween(0, max));
-  ajv.addKeyword(cost);
+  ajv.addKeyword(checkCost);
   return ajv;
 }

@@ -1,18 +1,18 @@
-import { COST, type Cost, type Draft } from './compiler.ts';
+import { CHECK_COST, type CheckCost, type Draft } from './compiler.ts';
+import { compileCostOf, MAX_COMPILE_COST } from './compile-cost.ts';
 import type { Patterns } from './patterns.ts';
-import { MAX_WEIGHT, weightOf } from './weight.ts';
 
 const MAX_SUBSCHEMAS = 1_000;
 const MAX_ENUM = 1_000;
 /** Members of an allOf, anyOf or oneOf, and entries of a dependentRequired: ajv nests their code. */
 const MAX_BRANCHES = 250;
-/** Visits that one value may cost by references alone, before any of its items or members is looked at. */
-const MAX_VISITS = 5_000;
+/** How often subschemas may be applied to one value, not counting those for its items and members. */
+const MAX_APPLICATIONS = 5_000;
 
 type Json = Record<string, unknown>;
-/** What a keyword's subschemas are applied to: the value itself, one part of it, each of its items, each of its members, nothing. */
-type Reach = 'value' | 'part' | 'items' | 'members' | 'none';
-const EVERY: Record<string, Reach> = {
+/** What a keyword's subschemas are applied to: the value itself, one part of it, each item, each member, or nothing. */
+type Target = 'value' | 'part' | 'items' | 'members' | 'none';
+const TARGETS_IN_BOTH_DRAFTS: Record<string, Target> = {
   allOf: 'value',
   anyOf: 'value',
   oneOf: 'value',
@@ -30,19 +30,22 @@ const EVERY: Record<string, Reach> = {
   $defs: 'none',
   definitions: 'none',
 };
-const REACH: Record<Draft, Record<string, Reach>> = {
+const TARGETS: Record<Draft, Record<string, Target>> = {
   '2020-12': {
-    ...EVERY,
+    ...TARGETS_IN_BOTH_DRAFTS,
     prefixItems: 'part',
     dependentSchemas: 'value',
     unevaluatedItems: 'items',
     unevaluatedProperties: 'members',
   },
-  'draft-07': { ...EVERY, additionalItems: 'items' },
+  'draft-07': { ...TARGETS_IN_BOTH_DRAFTS, additionalItems: 'items' },
 };
+/** Keywords whose subschemas are the members of an object. */
 const MAPS = new Set(['properties', 'patternProperties', 'dependencies', 'dependentSchemas', '$defs', 'definitions']);
-const FORGIVING = new Set(['anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'contains']);
-const EVERY_PLAIN = [
+/** A value can conform although a subschema of these keywords fails. */
+const MAY_FAIL = new Set(['anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'contains']);
+/** Keywords without subschemas. */
+const PLAIN_IN_BOTH_DRAFTS = [
   'type',
   'const',
   'enum',
@@ -62,14 +65,14 @@ const EVERY_PLAIN = [
   'required',
   'format',
 ];
-const PLAIN: Record<Draft, Set<string>> = {
-  '2020-12': new Set([...EVERY_PLAIN, 'minContains', 'maxContains', 'dependentRequired']),
-  'draft-07': new Set(EVERY_PLAIN),
+const PLAIN_KEYWORDS: Record<Draft, Set<string>> = {
+  '2020-12': new Set([...PLAIN_IN_BOTH_DRAFTS, 'minContains', 'maxContains', 'dependentRequired']),
+  'draft-07': new Set(PLAIN_IN_BOTH_DRAFTS),
 };
 
-/** Why a schema is refused, and where in it. */
-export class UnsoundError extends Error {
-  override readonly name = 'UnsoundError';
+/** A schema is not acceptable. `pointer` is the JSON pointer of the place in it. */
+export class SchemaRejectedError extends Error {
+  override readonly name = 'SchemaRejectedError';
   readonly pointer: string;
   constructor(pointer: string, message: string) {
     super(message);
@@ -77,55 +80,56 @@ export class UnsoundError extends Error {
   }
 }
 
-interface Sub {
+interface Subschema {
   pointer: string;
   schema: Json | boolean;
-  /** Subschemas by keyword: in a list, under names, or alone. */
-  children: Map<string, { reach: Reach; subs: [name: string, sub: Sub][] }>;
-  ref?: Sub;
-  /** Number of its place under $defs in the copy, where references lead to it. */
-  place?: number;
-  /** Visits of one value; undefined while it is being counted. */
-  visits?: number;
+  /** By keyword. The name is that of the member, the index in the list, or empty for a single subschema. */
+  children: Map<string, { target: Target; subs: [name: string, sub: Subschema][] }>;
+  ref?: Subschema;
+  /** Name under $defs in the copy when references point to this subschema. */
+  definition?: number;
+  /** How many subschemas are applied to one value, this one included; undefined until it is counted. */
+  applications?: number;
 }
 
 /**
- * Checks what a meta-schema cannot (references, patterns, cost) and gives a copy with only the draft's keywords, each referenced subschema
- * once under `$defs`, and the cost of a visit in each subschema.
- * @throws UnsoundError
+ * Checks what a meta-schema cannot (references, patterns, cost). Returns a copy with the keywords of the draft only,
+ * each referenced subschema once under `$defs`, and the check cost in each subschema.
+ * @throws SchemaRejectedError
  */
 export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
-  const subs = new Map<string, Sub>();
-  const anchors = new Map<string, Sub>();
-  let weight = 0;
+  const subs = new Map<string, Subschema>();
+  const anchors = new Map<string, Subschema>();
+  let compileCost = 0;
   const top = collect(root, '');
   for (const sub of subs.values()) resolve(sub);
-  const visited = new Set<Sub>();
-  for (const sub of subs.values()) countVisits(sub, visited);
-  const targets = [...new Set([...subs.values()].flatMap((sub) => (sub.ref ? [sub.ref] : [])))];
-  targets.forEach((sub, place) => (sub.place = place));
+  const open = new Set<Subschema>();
+  for (const sub of subs.values()) countApplications(sub, open);
+  const referenced = [...new Set([...subs.values()].flatMap((sub) => (sub.ref ? [sub.ref] : [])))];
+  referenced.forEach((sub, definition) => (sub.definition = definition));
   return {
-    ...(placed(top, true) as Json),
-    $defs: Object.fromEntries(targets.map((sub, place) => [String(place), copy(sub, false)])),
+    ...(referenceOrCopy(top, true) as Json),
+    $defs: Object.fromEntries(referenced.map((sub, definition) => [String(definition), copy(sub, false)])),
   };
 
-  function collect(schema: Json | boolean, pointer: string): Sub {
-    const sub: Sub = { pointer, schema, children: new Map() };
+  function collect(schema: Json | boolean, pointer: string): Subschema {
+    const sub: Subschema = { pointer, schema, children: new Map() };
     subs.set(pointer, sub);
     if (subs.size > MAX_SUBSCHEMAS)
-      throw new UnsoundError(pointer, `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
+      throw new SchemaRejectedError(pointer, `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
     if (typeof schema === 'boolean') return sub;
     checkKeywords(sub, schema);
-    const keywords = [...PLAIN[draft], ...Object.keys(REACH[draft])].filter((keyword) =>
+    const keywords = [...PLAIN_KEYWORDS[draft], ...Object.keys(TARGETS[draft])].filter((keyword) =>
       Object.hasOwn(schema, keyword),
     );
-    weight += weightOf(schema, keywords, pointer);
-    if (weight > MAX_WEIGHT)
-      throw new UnsoundError(
+    compileCost += compileCostOf(schema, keywords, pointer);
+    if (compileCost > MAX_COMPILE_COST)
+      throw new SchemaRejectedError(
         pointer,
-        `the schema has too many rules: subschemas, keywords, patterns and required names together weigh more than ${MAX_WEIGHT}`,
+        'the schema has too many rules: subschemas, keywords, patterns and required names ' +
+          `together weigh more than ${MAX_COMPILE_COST}`,
       );
-    for (const [keyword, reach] of Object.entries(REACH[draft])) {
+    for (const [keyword, target] of Object.entries(TARGETS[draft])) {
       if (!Object.hasOwn(schema, keyword)) continue;
       const value = schema[keyword] as Json | boolean | (Json | boolean)[];
       const at = `${pointer}/${keyword}`;
@@ -136,32 +140,32 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
           : [['', value]];
       const listed = Array.isArray(value) || MAPS.has(keyword);
       sub.children.set(keyword, {
-        reach: Array.isArray(value) && reach === 'items' ? 'part' : reach,
+        target: Array.isArray(value) && target === 'items' ? 'part' : target,
         subs: parts.map(([name, part]) => [name, collect(part, listed ? `${at}/${escape(name)}` : at)]),
       });
     }
     return sub;
   }
 
-  function checkKeywords({ pointer }: Sub, schema: Json): void {
+  function checkKeywords({ pointer }: Subschema, schema: Json): void {
     if (pointer !== '' && Object.hasOwn(schema, '$id'))
-      throw new UnsoundError(`${pointer}/$id`, 'only the whole schema can have an $id');
+      throw new SchemaRejectedError(`${pointer}/$id`, 'only the whole schema can have an $id');
     for (const keyword of ['$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor']) {
       if (Object.hasOwn(schema, keyword))
-        throw new UnsoundError(`${pointer}/${keyword}`, `${keyword} is not supported`);
+        throw new SchemaRejectedError(`${pointer}/${keyword}`, `${keyword} is not supported`);
     }
     if (Array.isArray(schema['enum']) && schema['enum'].length > MAX_ENUM)
-      throw new UnsoundError(`${pointer}/enum`, `an enum has more than ${MAX_ENUM} values`);
+      throw new SchemaRejectedError(`${pointer}/enum`, `an enum has more than ${MAX_ENUM} values`);
     for (const keyword of ['allOf', 'anyOf', 'oneOf', 'dependencies', 'dependentRequired']) {
       if (Object.hasOwn(schema, keyword) && Object.keys(schema[keyword] as object).length > MAX_BRANCHES)
-        throw new UnsoundError(`${pointer}/${keyword}`, `has more than ${MAX_BRANCHES} entries`);
+        throw new SchemaRejectedError(`${pointer}/${keyword}`, `has more than ${MAX_BRANCHES} entries`);
     }
     if (typeof schema['pattern'] === 'string') checkPattern(schema['pattern'], `${pointer}/pattern`);
     for (const source of Object.keys((schema['patternProperties'] as Json | undefined) ?? {}))
       checkPattern(source, `${pointer}/patternProperties/${escape(source)}`);
     const anchor = schema['$anchor'];
     if (typeof anchor !== 'string' || draft === 'draft-07') return;
-    if (anchors.has(anchor)) throw new UnsoundError(`${pointer}/$anchor`, 'this $anchor occurs twice');
+    if (anchors.has(anchor)) throw new SchemaRejectedError(`${pointer}/$anchor`, 'this $anchor occurs twice');
     anchors.set(anchor, subs.get(pointer)!);
   }
 
@@ -169,52 +173,56 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     try {
       patterns(source);
     } catch (error) {
-      throw new UnsoundError(pointer, (error as Error).message);
+      throw new SchemaRejectedError(pointer, (error as Error).message);
     }
   }
 
-  function resolve(sub: Sub): void {
+  function resolve(sub: Subschema): void {
     const ref = typeof sub.schema === 'object' ? sub.schema['$ref'] : undefined;
     if (typeof ref !== 'string') return;
     const at = `${sub.pointer}/$ref`;
-    if (!ref.startsWith('#')) throw new UnsoundError(at, 'a $ref can only lead into the same schema ("#...")');
+    if (!ref.startsWith('#')) throw new SchemaRejectedError(at, 'a $ref can only lead into the same schema ("#...")');
     const fragment = decode(ref.slice(1), at);
     const target = fragment === '' || fragment.startsWith('/') ? subs.get(fragment) : anchors.get(fragment);
-    if (!target) throw new UnsoundError(at, 'this $ref does not lead to a subschema');
+    if (!target) throw new SchemaRejectedError(at, 'this $ref does not lead to a subschema');
     sub.ref = target;
   }
 
-  /** Draft-07 ignores what stands beside a $ref. */
-  function appliedChildren(sub: Sub): Sub['children'] {
+  /** Draft-07 ignores the other keywords beside a $ref. */
+  function appliedChildren(sub: Subschema): Subschema['children'] {
     return sub.ref && draft === 'draft-07' ? new Map() : sub.children;
   }
 
-  function countVisits(sub: Sub, open: Set<Sub>): number {
-    if (sub.visits !== undefined) return sub.visits;
+  /** @param open the subschemas whose count is in progress: a reference to one of them is a loop */
+  function countApplications(sub: Subschema, open: Set<Subschema>): number {
+    if (sub.applications !== undefined) return sub.applications;
     if (open.has(sub))
-      throw new UnsoundError(sub.pointer, 'references loop here without consuming anything of the value');
+      throw new SchemaRejectedError(sub.pointer, 'references loop here without consuming anything of the value');
     open.add(sub);
-    let visits = 1;
-    if (sub.ref) visits += countVisits(sub.ref, open);
-    for (const { reach, subs: children } of appliedChildren(sub).values()) {
-      if (reach === 'value') for (const [, child] of children) visits += countVisits(child, open);
+    let applications = 1;
+    if (sub.ref) applications += countApplications(sub.ref, open);
+    for (const { target, subs: children } of appliedChildren(sub).values()) {
+      if (target === 'value') for (const [, child] of children) applications += countApplications(child, open);
     }
-    if (visits > MAX_VISITS)
-      throw new UnsoundError(sub.pointer, `references make one value be checked more than ${MAX_VISITS} times`);
+    if (applications > MAX_APPLICATIONS)
+      throw new SchemaRejectedError(
+        sub.pointer,
+        `references make one value be checked more than ${MAX_APPLICATIONS} times`,
+      );
     open.delete(sub);
-    return (sub.visits = visits);
+    return (sub.applications = applications);
   }
 
-  function copy(sub: Sub, definite: boolean): Json | boolean {
+  function copy(sub: Subschema, definite: boolean): Json | boolean {
     if (typeof sub.schema === 'boolean') return sub.schema;
-    const cost: Cost = { units: 0, perItem: 0, perKey: 0, definite };
+    const cost: CheckCost = { units: 0, perItem: 0, perKey: 0, definite };
     const out: [string, unknown][] = [];
     if (sub.ref) {
       cost.units++;
-      out.push(['$ref', `#/$defs/${sub.ref.place}`]);
+      out.push(['$ref', `#/$defs/${sub.ref.definition}`]);
     }
     if (!sub.ref || draft !== 'draft-07') {
-      for (const keyword of PLAIN[draft]) {
+      for (const keyword of PLAIN_KEYWORDS[draft]) {
         if (!Object.hasOwn(sub.schema, keyword)) continue;
         const value = sub.schema[keyword];
         out.push([keyword, value]);
@@ -227,14 +235,14 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
         if (keyword === 'minProperties' || keyword === 'maxProperties') cost.perKey++;
       }
     }
-    for (const [keyword, { reach, subs: children }] of appliedChildren(sub)) {
-      if (reach === 'none') continue;
+    for (const [keyword, { target, subs: children }] of appliedChildren(sub)) {
+      if (target === 'none') continue;
       cost.units += children.length;
-      if (reach === 'items') cost.perItem += children.length;
-      // What is unevaluated is known only after a look at every member's name.
-      if (reach === 'members') cost.perKey += children.length * (keyword === 'unevaluatedProperties' ? 4 : 1);
+      if (target === 'items') cost.perItem += children.length;
+      // To find the unevaluated members the code compares the names of all members.
+      if (target === 'members') cost.perKey += children.length * (keyword === 'unevaluatedProperties' ? 4 : 1);
       const copies = children.map(
-        ([name, child]) => [name, placed(child, definite && !FORGIVING.has(keyword))] as const,
+        ([name, child]) => [name, referenceOrCopy(child, definite && !MAY_FAIL.has(keyword))] as const,
       );
       const original = sub.schema[keyword];
       if (Array.isArray(original)) out.push([keyword, copies.map(([, child]) => child)]);
@@ -245,18 +253,19 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
         out.push([keyword, Object.fromEntries([...copies, ...lists])]);
       }
     }
-    if (cost.units > 0) out.push([COST, cost]);
+    if (cost.units > 0) out.push([CHECK_COST, cost]);
     return Object.fromEntries(out);
   }
 
-  function placed(sub: Sub, definite: boolean): Json | boolean {
-    return sub.place === undefined
+  function referenceOrCopy(sub: Subschema, definite: boolean): Json | boolean {
+    return sub.definition === undefined
       ? copy(sub, definite)
-      : { $ref: `#/$defs/${sub.place}`, [COST]: { units: 1, perItem: 0, perKey: 0, definite } };
+      : { $ref: `#/$defs/${sub.definition}`, [CHECK_COST]: { units: 1, perItem: 0, perKey: 0, definite } };
   }
 }
 
 const escape = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
+/** Number of lists and of the names in them. */
 const sizeOfLists = (lists: Json): number =>
   Object.values(lists).reduce((sum: number, list) => sum + 1 + (list as unknown[]).length, 0);
 
@@ -264,6 +273,6 @@ function decode(fragment: string, at: string): string {
   try {
     return decodeURIComponent(fragment);
   } catch {
-    throw new UnsoundError(at, 'this $ref is not a well-formed URI fragment');
+    throw new SchemaRejectedError(at, 'this $ref is not a well-formed URI fragment');
   }
 }

@@ -4,46 +4,50 @@ import { RE2JS } from 're2js';
 import { spend } from './budget.ts';
 
 const MAX_LENGTH = 2_000;
+/** Size of a compiled pattern, in instructions. */
 const MAX_PROGRAM = 1_000;
 const MAX_PROGRAM_TOTAL = 10_000;
 const MAX_PATTERNS = 200;
-/** Uses of \p and \P: each brings a table of many ranges. */
+/** Uses of \p and \P: each adds a table of many ranges. */
 const MAX_CLASSES = 50;
-/** States that a program without choices is charged for, however long it is. */
-const ONE_PASS = 6;
+/** A pattern without choices (one-pass in RE2's terms) costs at most as much as one of this size. */
+const ONE_PASS_SIZE = 6;
 
 export interface Pattern {
   test(text: string): boolean;
 }
-/** Gives the compiled form of a pattern; throws an Error whose message is the reason for a refusal. */
+/** Compiles a pattern. @throws Error that says why the pattern is not acceptable */
 export type Patterns = (source: string) => Pattern;
 
-/** The patterns of one schema: RE2, so linear in the text (no look-around, no back-references), and bounded in all. */
+/**
+ * Compiles the patterns of one schema, with limits for all of them together. RE2 matches in time linear in the text;
+ * it has no look-around and no back-references.
+ */
 export function patternsOfSchema(): Patterns {
-  const known = new Map<string, Pattern>();
+  const compiledPatterns = new Map<string, Pattern>();
   let total = 0;
   let classes = 0;
   return (source) => {
-    const before = known.get(source);
-    if (before) return before;
+    const present = compiledPatterns.get(source);
+    if (present) return present;
     if (source.length > MAX_LENGTH) throw new Error(`the pattern is longer than ${MAX_LENGTH} characters`);
-    if (known.size === MAX_PATTERNS) throw new Error(`the schema has more than ${MAX_PATTERNS} patterns`);
+    if (compiledPatterns.size === MAX_PATTERNS) throw new Error(`the schema has more than ${MAX_PATTERNS} patterns`);
     classes += source.split(/\\p/i).length - 1;
     if (classes > MAX_CLASSES) throw new Error(`the patterns have more than ${MAX_CLASSES} unicode classes`);
     const compiled = compile(source);
     const size = compiled.programSize();
     total += size;
     if (size > MAX_PROGRAM || total > MAX_PROGRAM_TOTAL) throw new Error('the patterns repeat too much');
-    const states = compiled.re2Input.onepass === null ? size : Math.min(size, ONE_PASS);
+    const states = compiled.re2Input.onepass === null ? size : Math.min(size, ONE_PASS_SIZE);
     const pattern = {
       test(text: string) {
         spend(4 + (text.length * states) / 4);
         return compiled.matcher(text).find();
       },
-      // ajv tells patterns apart by their text.
+      // ajv identifies a pattern by this text.
       toString: () => source,
     };
-    known.set(source, pattern);
+    compiledPatterns.set(source, pattern);
     return pattern;
   };
 }
@@ -59,12 +63,12 @@ function compile(source: string): RE2JS {
   }
 }
 
-/** The formats of ajv-formats; what a check of a text costs is spent, so that no number of checks adds up. */
+/** The formats of ajv-formats. Each check spends from the budget, so that many checks of a long text are stopped. */
 export const formats: Record<string, Format> = Object.fromEntries(
-  (Object.keys(fullFormats) as FormatName[]).map((name) => [name, metered(name, fullFormats[name])]),
+  (Object.keys(fullFormats) as FormatName[]).map((name) => [name, withCost(name, fullFormats[name])]),
 );
 
-function metered(name: FormatName, format: Format): Format {
+function withCost(name: FormatName, format: Format): Format {
   if (typeof format === 'object' && !(format instanceof RegExp) && format.type === 'number') return format;
   const check = typeof format === 'object' && 'validate' in format ? format.validate : format;
   if (check === true || typeof check === 'string') return true;

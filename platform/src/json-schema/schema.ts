@@ -2,24 +2,25 @@ import { hash } from 'node:crypto';
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { ServiceError, type Violation } from '../core/errors.ts';
 import { OverBudgetError, withBudget } from './budget.ts';
-import { engine, Enough, type Draft } from './compiler.ts';
-import { lintSchema, UnsoundError } from './lint.ts';
+import { EnoughViolationsError, newAjv, type Draft } from './compiler.ts';
+import { lintSchema, SchemaRejectedError } from './lint.ts';
 import { patternsOfSchema } from './patterns.ts';
 
 const MAX_BYTES = 64 * 1024;
 const MAX_DEPTH = 32;
 const MAX_VIOLATIONS = 20;
-/** Units of schema-budget.ts: the largest content against a schema of its size takes part of it, an attack is stopped by it. */
+/** Units of budget.ts: more than the largest content needs with an ordinary schema, little enough to stop an attack. */
 const CHECK_UNITS = 400_000;
-/** Less for a report: each unit may also leave an error behind. */
+/** Less when all errors are reported: each unit may add an error. */
 const REPORT_UNITS = 100_000;
 const CACHE_ENTRIES = 1_000;
 const CACHE_BYTES = 4 * 1024 * 1024;
 
 export interface CompiledSchema {
   /**
-   * At most 20 violations, none when the value conforms. A message names a rule, never a value of the schema's const or enum or of the value.
-   * @param at JSON pointer of the value in the request ("/content"), before every path
+   * At most 20 violations, none when the value conforms. A message names the rule, and never contains a value from the
+   * schema's const or enum or from the checked value.
+   * @param at JSON pointer of the value in the request ("/content"): the paths begin with it
    */
   validate(value: unknown, at?: string): Violation[];
 }
@@ -28,15 +29,16 @@ const cache = new Map<string, { compiled: CompiledSchema; bytes: number }>();
 let cachedBytes = 0;
 
 /**
- * Compiles a JSON Schema (draft 2020-12, or draft-07 by `$schema`) that may come from an attacker; the newest are kept by hash.
+ * Compiles a JSON Schema (draft 2020-12, or draft-07 by `$schema`) that may come from an attacker. The schemas used
+ * last are cached.
  * @param schemaText JSON text, at most 64 KiB and 32 levels
- * @param options.path JSON pointer of the schema in the request ("/jsonSchema"), before the path in details
+ * @param options.path JSON pointer of the schema in the request ("/jsonSchema"): the paths in details begin with it
  * @throws ServiceError INVALID_SCHEMA
  */
 export function compileSchema(schemaText: string, options: { path?: string } = {}): CompiledSchema {
   const { path = '' } = options;
   const bytes = Buffer.byteLength(schemaText);
-  if (bytes > MAX_BYTES) throw refused(path, `the schema is larger than ${MAX_BYTES} bytes`);
+  if (bytes > MAX_BYTES) throw invalidSchema(path, `the schema is larger than ${MAX_BYTES} bytes`);
   const key = hash('sha256', schemaText, 'base64');
   const known = cache.get(key);
   if (known) {
@@ -55,7 +57,7 @@ export function compileSchema(schemaText: string, options: { path?: string } = {
   return compiled;
 }
 
-function refused(path: string, message: string, cause?: unknown): ServiceError {
+function invalidSchema(path: string, message: string, cause?: unknown): ServiceError {
   return new ServiceError('INVALID_SCHEMA', undefined, { details: [{ path, message }], cause });
 }
 
@@ -64,11 +66,11 @@ function parse(schemaText: string, path: string): Record<string, unknown> {
   try {
     schema = JSON.parse(schemaText);
   } catch (error) {
-    throw refused(path, 'the schema is not JSON', error);
+    throw invalidSchema(path, 'the schema is not JSON', error);
   }
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
-    throw refused(path, 'the schema must be an object');
-  if (isDeeper(schema, MAX_DEPTH)) throw refused(path, `the schema has more than ${MAX_DEPTH} levels`);
+    throw invalidSchema(path, 'the schema must be an object');
+  if (isDeeper(schema, MAX_DEPTH)) throw invalidSchema(path, `the schema has more than ${MAX_DEPTH} levels`);
   return schema as Record<string, unknown>;
 }
 
@@ -81,7 +83,7 @@ function draftOf({ $schema }: Record<string, unknown>, path: string): Draft {
   if ($schema === undefined || ($schema as string) === 'https://json-schema.org/draft/2020-12/schema') return '2020-12';
   if (typeof $schema === 'string' && /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/.test($schema))
     return 'draft-07';
-  throw refused(`${path}/$schema`, 'only draft 2020-12 and draft-07 are supported');
+  throw invalidSchema(`${path}/$schema`, 'only draft 2020-12 and draft-07 are supported');
 }
 
 const metaPatterns = patternsOfSchema();
@@ -93,7 +95,7 @@ const metaSchemas: Record<Draft, ValidateFunction> = {
 function metaSchema(draft: Draft): ValidateFunction {
   const id =
     draft === 'draft-07' ? 'http://json-schema.org/draft-07/schema' : 'https://json-schema.org/draft/2020-12/schema';
-  return engine(draft, { validateFormats: false, inlineRefs: true }, metaPatterns).getSchema(id)!;
+  return newAjv(draft, { validateFormats: false, inlineRefs: true }, metaPatterns).getSchema(id)!;
 }
 
 function compile(schema: Record<string, unknown>, path: string): CompiledSchema {
@@ -106,25 +108,25 @@ function compile(schema: Record<string, unknown>, path: string): CompiledSchema 
     const patterns = patternsOfSchema();
     const linted = lintSchema(schema, draft, patterns);
     const make = (allErrors: boolean) =>
-      engine(draft, { allErrors, meta: false, validateSchema: false }, patterns).compile(linted);
+      newAjv(draft, { allErrors, meta: false, validateSchema: false }, patterns).compile(linted);
     const conforms = make(false);
-    // V8 compiles at the first call, and may find the function too deep only then.
+    // V8 compiles the function at its first call, and only then may find that it is nested too deeply.
     for (const value of [null, 0, '', [], {}]) withBudget(CHECK_UNITS, () => conforms(value));
-    let report: ValidateFunction | undefined;
+    let reportAll: ValidateFunction | undefined;
     return {
       validate(value, at = '') {
         const first = errorsOf(() => conforms, value, CHECK_UNITS);
         if (first === 'too costly')
           return [{ path: at, message: 'takes more steps to check against the schema than are allowed' }];
         if (first.length === 0) return [];
-        const all = errorsOf(() => (report ??= make(true)), value, REPORT_UNITS);
+        const all = errorsOf(() => (reportAll ??= make(true)), value, REPORT_UNITS);
         return violations(all === 'too costly' ? first : all, at);
       },
     };
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    if (error instanceof UnsoundError) throw refused(path + error.pointer, error.message);
-    throw refused(path, 'the schema is too complex', error);
+    if (error instanceof SchemaRejectedError) throw invalidSchema(path + error.pointer, error.message);
+    throw invalidSchema(path, 'the schema is too complex', error);
   }
 }
 
@@ -132,7 +134,7 @@ function errorsOf(check: () => ValidateFunction, value: unknown, units: number):
   try {
     return withBudget(units, () => check()(value)) ? [] : check().errors!;
   } catch (error) {
-    if (error instanceof Enough) return error.errors;
+    if (error instanceof EnoughViolationsError) return error.errors;
     if (error instanceof OverBudgetError || error instanceof RangeError) return 'too costly';
     throw error;
   }
@@ -141,14 +143,14 @@ function errorsOf(check: () => ValidateFunction, value: unknown, units: number):
 function violations(errors: readonly ErrorObject[], at: string): Violation[] {
   const found = new Map<string, Violation>();
   for (const error of errors) {
-    const violation = inWords(error, at);
+    const violation = violationOf(error, at);
     found.set(`${violation.path}\n${violation.message}`, violation);
     if (found.size === MAX_VIOLATIONS) break;
   }
   return [...found.values()];
 }
 
-function inWords({ keyword, instancePath, params, message }: ErrorObject, at: string): Violation {
+function violationOf({ keyword, instancePath, params, message }: ErrorObject, at: string): Violation {
   const here = (text: string): Violation => ({ path: shortened(at + instancePath), message: text });
   const member = (name: string, text: string): Violation => ({
     path: shortened(`${at}${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`),
@@ -180,5 +182,5 @@ function inWords({ keyword, instancePath, params, message }: ErrorObject, at: st
   }
 }
 
-/** Names of members and patterns can be as long as a request. */
+/** Messages and paths contain names and patterns that can be as long as a request. */
 const shortened = (text: string): string => (text.length > 500 ? `${text.slice(0, 500)}…` : text);

@@ -63,7 +63,7 @@ export async function startService<D extends Declaration, Deps>(
         const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX, LEASES]));
         if (store.exclusive) await clearLeases(store.platformStore);
         else await adoptStoreTime(store, log);
-        opened.migrates = collections.some(({ shape }) => shape > 1);
+        opened.migrates = collections.some(({ version }) => version > 1);
         return { ...notifying(store, () => opened.startRelay?.()), counterShards: store.counterShards };
       },
       connect(definition, audience) {

@@ -1,20 +1,20 @@
-import { checkDocument, type Changes, type Collection, type Document, type Op } from './store.ts';
+import { NAME, type Changes, type Collection, type Document, type FindOptions, type Op } from './store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Refuses an operation that an engine must not begin; filters are checked where they are translated. @throws TypeError */
+/** Checks an operation except for its filter, which an engine checks when it translates it. @throws TypeError */
 export function checkOp(op: Op): void {
   if (op.kind === 'insert') return checkInsert(op.collection, op.document as unknown as Fields);
   if (typeof op.where._id !== 'string') throw new TypeError('an update or remove names one document by _id');
   if (op.kind === 'update') checkChanges(op.collection, op.changes);
 }
 
-/** Written and read by the store alone. */
-const OWN = ['shape', 'writes'];
+/** Fields that only the store itself reads and writes (see document-versions.ts). */
+const RESERVED = ['shape', 'writes'];
 
 function checkInsert(collection: Collection<never>, document: Fields): void {
   checkDocument(document);
-  checkNotOwn(document);
+  checkNotReserved(document);
   for (const field of ['_id', ...(collection.scope === 'organization' ? ['organizationId'] : [])]) {
     if (typeof document[field] !== 'string' || document[field] === '')
       throw new TypeError(`${collection.name}: ${field} must be text`);
@@ -25,7 +25,7 @@ function checkInsert(collection: Collection<never>, document: Fields): void {
 function checkChanges(collection: Collection<never>, { set = {}, increment = {} }: Changes<Document>): void {
   checkDocument(set);
   checkDocument(increment);
-  checkNotOwn({ ...set, ...increment });
+  checkNotReserved({ ...set, ...increment });
   for (const [field, by] of Object.entries(increment)) {
     if (!Number.isFinite(by)) throw new TypeError(`${field} is incremented by a finite number`);
     if (field in set) throw new TypeError(`${field} is both set and incremented`);
@@ -36,8 +36,9 @@ function checkChanges(collection: Collection<never>, { set = {}, increment = {} 
     if (field in set) checkUnique(collection, field, (set as Fields)[field]);
 }
 
-function checkNotOwn(fields: Fields): void {
-  for (const field of OWN) if (field in fields) throw new TypeError(`${field} is a field of the store's own`);
+function checkNotReserved(fields: Fields): void {
+  for (const field of RESERVED)
+    if (field in fields) throw new TypeError(`the field name ${field} is reserved for the store`);
 }
 
 const uniqueFields = ({ indexes, platformIndexes }: Collection<never>): readonly string[] =>
@@ -46,4 +47,87 @@ const uniqueFields = ({ indexes, platformIndexes }: Collection<never>): readonly
 function checkUnique(collection: Collection<never>, field: string, value: unknown): void {
   if (!['string', 'number', 'boolean'].includes(typeof value))
     throw new TypeError(`${collection.name}: the unique field ${field} must be text, a number or a boolean`);
+}
+
+const OPERATORS = new Set(['in', 'ne', 'gt', 'gte', 'lt', 'lte']);
+
+/**
+ * Rejects a filter that the two engines would understand differently. Each engine calls it before it translates a
+ * filter.
+ * @throws TypeError on undefined, a bad field name, an unknown operator, a value that is no scalar
+ */
+export function checkFilter(filter: Readonly<Record<string, unknown>>): void {
+  for (const [field, condition] of Object.entries(filter)) {
+    if (!NAME.test(field)) throw new TypeError(`bad field name in a filter: ${field}`);
+    if (condition === null || typeof condition !== 'object') {
+      checkScalar(field, condition);
+      continue;
+    }
+    const operators = Object.entries(condition);
+    if (operators.length === 0) throw new TypeError(`empty condition on ${field}`);
+    for (const [operator, value] of operators) {
+      if (!OPERATORS.has(operator)) throw new TypeError(`unknown operator ${operator} on ${field}`);
+      if (operator === 'in') {
+        if (!Array.isArray(value)) throw new TypeError(`${field}: in takes an array`);
+        for (const item of value) checkScalar(field, item ?? undefined);
+      } else if (operator !== 'ne' && typeof value !== 'string' && typeof value !== 'number')
+        throw new TypeError(`${field}: ${operator} takes text or a number`);
+      else checkScalar(field, value);
+    }
+  }
+}
+
+/**
+ * The complete sort order of a find: the sort fields, then `_id` in the direction of the last of them.
+ * @throws TypeError on a bad field name, limit, skip or keyset
+ */
+export function completeSort<D>({
+  sort = [],
+  after,
+  skip = 0,
+  limit = 1,
+}: FindOptions<D>): readonly (readonly [field: string, direction: 'asc' | 'desc'])[] {
+  for (const [field, direction] of sort)
+    if (!NAME.test(field) || !/^(asc|desc)$/.test(direction)) throw new TypeError(`bad sort: ${field} ${direction}`);
+  if (!Number.isSafeInteger(skip) || skip < 0 || !Number.isSafeInteger(limit) || limit < 1)
+    throw new TypeError(`bad skip ${skip} or limit ${limit}`);
+  const last = sort.at(-1);
+  const order = last?.[0] === '_id' ? sort : [...sort, ['_id', last?.[1] ?? 'asc'] as const];
+  if (after !== undefined) {
+    if (after.length !== order.length) throw new TypeError(`after takes ${order.length} values`);
+    for (const [place, value] of after.entries()) checkScalar(order[place]![0], value ?? undefined);
+  }
+  return order;
+}
+
+function checkScalar(field: string, value: unknown): void {
+  const ok =
+    value === null ||
+    typeof value === 'string' ||
+    typeof value === 'boolean' ||
+    (typeof value === 'number' && Number.isFinite(value));
+  if (!ok) throw new TypeError(`filter value of ${field} must be a string, a finite number, a boolean or null`);
+}
+
+/** Rejects a document that one engine would store as it is and the other would change. @throws TypeError */
+function checkDocument(document: Readonly<Record<string, unknown>>): void {
+  for (const [field, value] of Object.entries(document)) {
+    if (!NAME.test(field) || field === '_bsontype') throw new TypeError(`bad field name: ${field}`);
+    checkValue(field, value, 0);
+  }
+}
+
+function checkValue(field: string, value: unknown, depth: number): void {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return;
+  if (typeof value === 'number' && Number.isFinite(value)) return;
+  if (depth < 8 && Array.isArray(value)) return value.forEach((item) => checkValue(field, item, depth + 1));
+  if (depth < 8 && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype) {
+    for (const [key, item] of Object.entries(value)) {
+      if (!NAME.test(key) || key === '_bsontype')
+        throw new TypeError(`bad key ${key} in ${field}; user JSON is stored as text`);
+      checkValue(field, item, depth + 1);
+    }
+    return;
+  }
+  throw new TypeError(`${field} is not plain JSON`);
 }

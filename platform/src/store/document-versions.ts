@@ -1,4 +1,4 @@
-import type { Engine } from './open-store.ts';
+import type { Engine } from './engine.ts';
 import {
   ExpectationFailedError,
   update,
@@ -11,51 +11,59 @@ import {
 } from './store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-/** `shape` and `writes` are the store's own; an engine that other processes write to counts the updates of a document. */
+/**
+ * The store itself adds these fields to a document: `shape` is the document version (the field's name is older than the
+ * word), `writes` counts the updates on an engine that several processes write to.
+ */
 type Stored = Fields & { readonly _id: string; readonly shape?: number; readonly writes?: number };
 
 const BATCH = 100;
-/** How often a replica of the release before may come in between. */
-const ROUNDS = 16;
+/** A replica of the previous release may lower the version of a document between any two attempts. */
+const MAX_ATTEMPTS = 16;
 
 /**
- * Every document carries the number of the shape in which its last writer knew it. A replica of the release before writes
- * its own number into what it touches, so what it did not know of is made anew by the next migration and by every read:
- * old and new replicas may write side by side. Documents without a number are of shape 1.
+ * Every document stores the version in which its last writer knew it; one without a number is of version 1. A replica
+ * of the previous release writes its own, lower number, so every read, and the next migration, computes again what
+ * that replica did not know of. That is why old and new replicas may write side by side.
  */
-function stamped(op: Op): Op {
-  const { shape } = op.collection;
-  if (op.kind === 'insert') return { ...op, document: { ...op.document, shape } as Document };
+function withVersion(op: Op): Op {
+  const { version } = op.collection;
+  if (op.kind === 'insert') return { ...op, document: { ...op.document, shape: version } as Document };
   if (op.kind === 'remove') return op;
-  const where = shape > 1 ? ({ ...op.where, shape: { gte: shape } } as Expectation<Document>) : op.where;
-  return { ...op, where, changes: { ...op.changes, set: { ...op.changes.set, shape } as Changes<Document>['set'] } };
+  const where = version > 1 ? ({ ...op.where, shape: { gte: version } } as Expectation<Document>) : op.where;
+  const set = { ...op.changes.set, shape: version } as Changes<Document>['set'];
+  return { ...op, where, changes: { ...op.changes, set } };
 }
 
 type Update = Extract<Op, { kind: 'update' }>;
-const isShaped = (op: Op): op is Update => op.kind === 'update' && op.collection.shape > 1;
+const isVersioned = (op: Op): op is Update => op.kind === 'update' && op.collection.version > 1;
 
 /**
- * Applies a batch of which no update stamps what an older writer left half-known: such a document is first written in the
- * present shape. An optional update that a replica of the release before overtakes does nothing.
+ * Applies a batch. An update never marks a document as being of the present version while its fields are those of an
+ * older one: such a document is upgraded first. An optional update does nothing when a replica of the previous
+ * release writes the document in between.
  */
-export async function applyStamped(engine: Engine, ops: readonly Op[]): Promise<void> {
-  const updates = ops.filter(isShaped);
-  let seen = updates.some(({ optional }) => optional) ? await upgradeNamed(engine, updates) : undefined;
-  for (let round = 1; ; round++) {
+export async function applyVersioned(engine: Engine, ops: readonly Op[]): Promise<void> {
+  const updates = ops.filter(isVersioned);
+  let seen = updates.some(({ optional }) => optional) ? await upgradeTargets(engine, updates) : undefined;
+  for (let attempt = 1; ; attempt++) {
     try {
-      return await engine.apply(ops.map(stamped));
+      return await engine.apply(ops.map(withVersion));
     } catch (error) {
-      if (!(error instanceof ExpectationFailedError) || updates.length === 0 || round === ROUNDS) throw error;
-      const found = await upgradeNamed(engine, updates);
-      // as they were before this attempt, so it is something else that was expected in vain
+      if (!(error instanceof ExpectationFailedError) || updates.length === 0 || attempt === MAX_ATTEMPTS) throw error;
+      const found = await upgradeTargets(engine, updates);
+      // The versions are as they were before this attempt, so it was another expectation that failed.
       if (found === seen) throw error;
       seen = found;
     }
   }
 }
 
-/** Resolves to what they name as it was found: a document that was of an older shape is another by now. */
-async function upgradeNamed(engine: Engine, updates: readonly Update[]): Promise<string> {
+/**
+ * Upgrades the documents that the updates name. Resolves to a fingerprint of their versions before that, which differs
+ * between two calls when a document was upgraded or written in between.
+ */
+async function upgradeTargets(engine: Engine, updates: readonly Update[]): Promise<string> {
   const found: unknown[] = [];
   for (const { collection, where } of updates) {
     const { _id, organizationId } = where as { _id: string; organizationId?: string };
@@ -65,26 +73,30 @@ async function upgradeNamed(engine: Engine, updates: readonly Update[]): Promise
       { limit: 1 },
     )) as Stored[];
     found.push(document && [document.shape, document.writes]);
-    if (document && (document.shape ?? 1) < collection.shape) await migrateOne(engine, collection, document);
+    if (document && (document.shape ?? 1) < collection.version) await migrateOne(engine, collection, document);
   }
   return JSON.stringify(found);
 }
 
-/** The document as the service knows it: upgraded where an older writer was last, without the store's own fields. */
-export function asKnown(collection: Collection<never>, { shape = 1, writes: _, ...document }: Stored): Fields {
-  return shape < collection.shape ? { ...document, ...upgraded(collection, document, shape) } : document;
+/** The document in the present version, without the fields that the store itself added. */
+export function inPresentVersion(
+  collection: Collection<never>,
+  { shape: version = 1, writes: _, ...document }: Stored,
+): Fields {
+  return version < collection.version ? { ...document, ...upgradedFields(collection, document, version) } : document;
 }
 
-/** What the upgrades from `shape` to the collection's own set. */
-function upgraded({ shape: known, upgrades }: Collection<never>, document: Fields, shape: number): Fields {
+/** The fields that the upgrades set, one after the other, from `version` to the present one. */
+function upgradedFields({ version: present, upgrades }: Collection<never>, document: Fields, version: number): Fields {
   let set: Fields = {};
-  for (let from = shape; from < known; from++) set = { ...set, ...upgrades[from]!({ ...document, ...set } as never) };
+  for (let from = version; from < present; from++)
+    set = { ...set, ...upgrades[from]!({ ...document, ...set } as never) };
   return set;
 }
 
 /**
- * Writes the documents of an older shape in the present one, each only if it is still as it was read; the others come
- * in a later round. Resolves to the number written.
+ * Writes the documents of older versions in the present one, each only if nobody changed it since it was read; a later
+ * call migrates those that were changed. Resolves to the number of documents written.
  */
 export async function migrate(
   engine: Engine,
@@ -92,8 +104,8 @@ export async function migrate(
   signal: AbortSignal,
 ): Promise<number> {
   let count = 0;
-  for (const collection of collections.filter(({ shape }) => shape > 1)) {
-    for (const older of [{ shape: null }, { shape: { lt: collection.shape } }]) {
+  for (const collection of collections.filter(({ version }) => version > 1)) {
+    for (const older of [{ shape: null }, { shape: { lt: collection.version } }]) {
       for (let after: Scalar[] | undefined; !signal.aborted;) {
         const batch = (await engine.find(collection, older, { limit: BATCH, ...(after && { after }) })) as Stored[];
         for (const document of batch) count += await migrateOne(engine, collection, document);
@@ -105,9 +117,10 @@ export async function migrate(
   return count;
 }
 
+/** Resolves to 1, or to 0 when the document was changed since it was read. */
 async function migrateOne(engine: Engine, collection: Collection<never>, document: Stored): Promise<number> {
   const { _id, shape = null, writes = null, ...fields } = document;
-  const set = { ...upgraded(collection, { _id, ...fields }, shape ?? 1), shape: collection.shape };
+  const set = { ...upgradedFields(collection, { _id, ...fields }, shape ?? 1), shape: collection.version };
   try {
     await engine.apply([update(collection, { _id, shape, writes }, { set: set as never })]);
     return 1;

@@ -1,6 +1,9 @@
 import { DuplicateKeyError } from './store.ts';
 
-/** What `find` finds, or else `first`, put there by `insert`; of several who do so at once all get the same. */
+/**
+ * Resolves to what `find` finds; when there is nothing, to `first` once `insert` has stored it. Of several concurrent
+ * callers one inserts, and all get the same. `insert` throws DuplicateKeyError to all but one.
+ */
 export async function getOrCreate<T>(
   find: () => Promise<T | undefined>,
   first: T,

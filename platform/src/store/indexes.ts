@@ -1,15 +1,15 @@
 import type { Collection } from './store.ts';
 
-/** An index as an engine makes it. The name says all of the definition, so a changed definition is another index. */
+/** An index as an engine makes it. Its name contains the whole definition: a changed definition is another index. */
 export interface EngineIndex {
   name: string;
-  /** What DuplicateKeyError names: as declared, without organizationId. */
+  /** As declared, without organizationId: what DuplicateKeyError names. */
   fields: readonly string[];
   columns: readonly string[];
   unique: boolean;
 }
 
-/** The indexes of a collection, the primary key apart. */
+/** The indexes of a collection as an engine makes them, without the primary key. */
 export function indexesOf({ name, scope, indexes, platformIndexes }: Collection<never>): EngineIndex[] {
   const prefix = scope === 'organization' ? ['organizationId'] : [];
   const declared = [
@@ -17,7 +17,8 @@ export function indexesOf({ name, scope, indexes, platformIndexes }: Collection<
     ...platformIndexes.map((index) => ({ ...index, all: index.fields })),
   ];
   return declared.map(({ fields, all, unique = false }) => {
-    // A unique index ends where it is declared to; the others end with _id, so that one index serves a page and its order.
+    // A unique index has the declared fields only. The others end with _id, so that one index serves a page and its
+    // order.
     const columns = unique ? all : [...all.filter((field) => field !== '_id'), '_id'];
     return { name: `${name}(${columns.join(',')})${unique ? ' unique' : ''}`, fields, columns, unique };
   });

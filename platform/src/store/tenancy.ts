@@ -7,8 +7,8 @@ function checkOrganization(organizationId: string): void {
   if (typeof organizationId !== 'string' || organizationId === '') throw new TypeError('organizationId must be text');
 }
 
-/** The filter, confined to one organization. @throws TypeError when it could reach another's documents */
-export function within(organizationId: string, collection: Scoped, filter: Filter): Filter {
+/** The filter, limited to one organization. @throws TypeError when it could match documents of another one */
+export function scopedFilter(organizationId: string, collection: Scoped, filter: Filter): Filter {
   checkOrganization(organizationId);
   if (collection.scope !== 'organization') throw new TypeError(`${collection.name} does not belong to organizations`);
   if ('organizationId' in filter && filter.organizationId !== organizationId)
@@ -16,11 +16,12 @@ export function within(organizationId: string, collection: Scoped, filter: Filte
   return { ...filter, organizationId };
 }
 
-/** The operation, confined to one organization; operations on platform collections pass. @throws TypeError */
-export function confined(organizationId: string, op: Op): Op {
+/** The operation, limited to one organization; one on a platform collection is left as it is. @throws TypeError */
+export function scopedOp(organizationId: string, op: Op): Op {
   checkOrganization(organizationId);
   if (op.collection.scope !== 'organization') return op;
-  if (op.kind !== 'insert') return { ...op, where: within(organizationId, op.collection, op.where) as typeof op.where };
+  if (op.kind !== 'insert')
+    return { ...op, where: scopedFilter(organizationId, op.collection, op.where) as typeof op.where };
   if ((op.document as Document & { organizationId?: unknown }).organizationId !== organizationId)
     throw new TypeError(`${op.collection.name}: the document is not of this organization`);
   return op;

@@ -17,7 +17,7 @@ describe('canonical JSON', () => {
       canonicalJson(JSON.parse('{"\u20ac":1,"\\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7}')),
     ).toBe('{"\\r":2,"1":4,"\u0080":6,"\u00f6":7,"\u20ac":1,"\ud83d\ude00":5,"\ufb33":3}');
   });
-  it('is the same text for any order of members, and gives the value back', () => {
+  it('is the same text for any order of members, and parses to the same value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const json = JSON.parse(JSON.stringify(value));
@@ -26,7 +26,7 @@ describe('canonical JSON', () => {
       }),
     );
   });
-  it('tells values of different types apart', () => {
+  it('is different for values of different types', () => {
     expect(new Set([1, '1', [1], { 1: 1 }, null, 'null', true, 'true', {}, []].map(canonicalJson)).size).toBe(10);
   });
 });

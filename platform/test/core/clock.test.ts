@@ -7,13 +7,13 @@ const aheadOf = (ms: number): number => Math.round((ms - Date.now()) / 60_000) +
 describe('a process on a shared store', () => {
   afterAll(() => followTime(storeAhead(0)));
 
-  it.each([5, -5, 0])("goes by the store's time, %i minutes from its own, in times and ids", async (minutes) => {
+  it.each([5, -5, 0])("uses the store's time, which differs by %i minutes, for times and ids", async (minutes) => {
     await followTime(storeAhead(minutes * 60_000));
     expect([aheadOf(systemClock.now()), aheadOf(timeOfId(newId()))]).toEqual([minutes, minutes]);
   });
 
   it.each([61, -61, 60 * 24 * 365 * 3])(
-    'does not believe a store whose time is %i minutes from its own: it goes on as before',
+    'does not use the time of a store that differs by %i minutes: the correction stays as it was',
     async (minutes) => {
       await followTime(storeAhead(2 * 60_000));
       await expect(followTime(storeAhead(minutes * 60_000))).rejects.toMatchObject({
@@ -27,7 +27,7 @@ describe('a process on a shared store', () => {
     },
   );
 
-  it('makes ids that rise, and does not move for what a measurement is wrong by', async () => {
+  it('makes ids that rise, and ignores the error of a measurement', async () => {
     const ids: string[] = [];
     expect(await followTime(storeAhead(-300_000))).toBeLessThan(-290_000);
     for (let turn = 0; turn < 200; turn++) {

@@ -8,7 +8,7 @@ const HALF_HOUR_MS = 1_800_000;
 describe('ids on a machine whose clock is set', () => {
   let machineMs: number;
   let seed: number;
-  // each case far after the one before, whose last moment is no past of its own
+  // Each case starts long after the end of the one before.
   let startMs = machineNow();
   beforeEach(() => {
     machineMs = startMs += 2 * HALF_HOUR_MS;
@@ -24,25 +24,28 @@ describe('ids on a machine whose clock is set', () => {
     return Math.floor((seed / 2 ** 32) * limit);
   };
 
-  it.each([1, 2, 3, 4, 5])('rise while it stands, goes on or falls back by less than a second (walk %i)', (walk) => {
-    seed = walk;
-    const faults: string[] = [];
-    let latest = '';
-    let highestMs = 0;
-    for (let step = 0; step < 3_000; step++) {
-      // back by less than a second behind the furthest that it has been, or on, or nowhere
-      machineMs = Math.max(machineMs + [0, 0, 1, random(50), -random(200)][random(5)]!, highestMs - SECOND_MS + 1);
-      highestMs = Math.max(highestMs, machineMs);
-      const id = newId();
-      if (id <= latest || !isUuid(id) || id[14] !== '7' || timeOfId(id) !== highestMs)
-        faults.push(`step ${step}: ${id} after ${latest}`);
-      latest = id;
-    }
-    expect(faults).toEqual([]);
-  });
+  it.each([1, 2, 3, 4, 5])(
+    'rise while it stands still, advances or is set back by less than a second (random walk %i)',
+    (walk) => {
+      seed = walk;
+      const faults: string[] = [];
+      let latest = '';
+      let highestMs = 0;
+      for (let step = 0; step < 3_000; step++) {
+        // Back, by less than a second behind the latest time so far, or forward, or not at all.
+        machineMs = Math.max(machineMs + [0, 0, 1, random(50), -random(200)][random(5)]!, highestMs - SECOND_MS + 1);
+        highestMs = Math.max(highestMs, machineMs);
+        const id = newId();
+        if (id <= latest || !isUuid(id) || id[14] !== '7' || timeOfId(id) !== highestMs)
+          faults.push(`step ${step}: ${id} after ${latest}`);
+        latest = id;
+      }
+      expect(faults).toEqual([]);
+    },
+  );
 
   it.each([1, 2, 3, 4, 5])(
-    'are never a second from the time, whichever way the clocks of machine and store are set (walk %i)',
+    'are always within a second of the time, however the clocks of machine and store are set (random walk %i)',
     async (walk) => {
       seed = walk;
       const made = new Set<string>();
@@ -63,7 +66,7 @@ describe('ids on a machine whose clock is set', () => {
     },
   );
 
-  it('do not add the same step twice, when the machine falls back and the store makes up for it', async () => {
+  it('stay at the right time when the machine is set back and the store corrects that', async () => {
     newId();
     const rightMs = machineMs;
     machineMs -= 600_000;
@@ -72,7 +75,7 @@ describe('ids on a machine whose clock is set', () => {
   });
 });
 
-it('ids of one moment rise by more than chance, and are random where they do not count', () => {
+it('ids of one millisecond rise, and their last part is random', () => {
   const ids = Array.from({ length: 20_000 }, newId);
   expect(ids.toSorted()).toEqual(ids);
   expect(new Set(ids.map((id) => id.slice(24))).size).toBe(ids.length);

@@ -6,9 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { eventOf } from './event-of.ts';
 
 /**
- * A process to kill: `bus-child.ts <engine> <address> publish <organization> | consume <group> | die <group> <organization>`.
- * Each line on its standard output is a time on the machine's steady clock and the id of an event whose publish was
- * acknowledged, or that its handler has written down.
+ * A process to kill: `bus-child.ts <engine> <address> publish <organization> | consume <group> | die <group>
+ * <organization>`. It prints a line for each event whose publish was acknowledged or that its handler received: the
+ * time by the machine's monotonic clock and the event's id.
  */
 const engines: Record<string, (address: string) => Promise<EventBus>> = {
   sqlite: (file) => openSqliteBus(file, { leaseMs: 300, pollMs: 20 }),

@@ -7,7 +7,7 @@ import { eventOf } from './event-of.ts';
 import { Seen } from './seen.ts';
 
 export interface BusEngine {
-  /** One more connection to the same broker, such as another process has. */
+  /** Opens another connection to the same broker, as another process would. */
   open(): Promise<EventBus>;
   /** Engine and address for `bus-child.ts`. */
   readonly child: readonly string[];
@@ -25,7 +25,10 @@ const TOPIC = 'audit.v1';
 const numberOf = (event: CloudEvent): number => event.data.n as number;
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
-/** What every engine of the event port guarantees. A broker may be shared: each test has organizations and groups of its own. */
+/**
+ * What every engine of the event port guarantees. Each test has its own organizations and groups, because a broker
+ * may be shared.
+ */
 export function busSuite(name: string, start: () => Promise<BusEngine>): void {
   describe(`the event bus on ${name}`, () => {
     let engine: BusEngine;
@@ -68,7 +71,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
         { maxAttempts: 3, retryDelayMs: 1 },
       );
 
-    it('gives each group every event, as it was published and in order', async () => {
+    it('delivers every event to each group, unchanged and in order', async () => {
       const bus = await open();
       const groups = [new Seen<CloudEvent>(), new Seen<CloudEvent>()];
       const published = events(120);
@@ -95,7 +98,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       expect(seen.items).toEqual([1]);
     });
 
-    it('tries a failing event again before it goes on to the next', async () => {
+    it('retries a failing event before it delivers the next', async () => {
       const bus = await open();
       const seen = new Seen<number>();
       await subscribe(bus, async (event) => {
@@ -126,24 +129,24 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       expect(await engine.deadLetters(TOPIC, `${group}-sound`)).toEqual([]);
     });
 
-    /** Publishes so many events, of which those named become dead letters of the group. */
-    async function bury(bus: EventBus, count: number, ...numbers: number[]): Promise<CloudEvent[]> {
+    /** Publishes `count` events; those with these numbers become dead letters of the group. */
+    async function makeDeadLetters(bus: EventBus, count: number, ...numbers: number[]): Promise<CloudEvent[]> {
       const published = events(count);
-      const passed = new Seen<number>();
+      const attempts = new Seen<number>();
       const member = await subscribe(bus, async (event) => {
-        passed.add(numberOf(event));
+        attempts.add(numberOf(event));
         if (numbers.includes(numberOf(event))) throw new Error('poison');
       });
       await bus.publish(TOPIC, published);
-      await passed.count(count + 2 * numbers.length);
+      await attempts.count(count + 2 * numbers.length);
       await member.stop();
       return published;
     }
     const idsOf = async (): Promise<string[]> => (await engine.deadLetters(TOPIC, group)).map(({ id }) => id);
 
-    it('replays the dead letters of one group, oldest first and whole, which are then none any more', async () => {
+    it('replays the dead letters of one group unchanged, oldest first, and removes them', async () => {
       const bus = await open();
-      const published = await bury(bus, 5, 1, 3, 4);
+      const published = await makeDeadLetters(bus, 5, 1, 3, 4);
       const [replayed, others] = [new Seen<CloudEvent>(), new Seen<CloudEvent>()];
       expect(await bus.replay(TOPIC, `${group}-other`, async (event) => others.add(event))).toBe(0);
       expect(await bus.replay(TOPIC, group, async (event) => replayed.add(event))).toBe(3);
@@ -154,9 +157,9 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       expect(replayed.items).toHaveLength(3);
     });
 
-    it('stops a replay at the first that fails again: it and those after it stay, for the next replay', async () => {
+    it('stops a replay at the first event that fails again and keeps it and the later ones for the next replay', async () => {
       const bus = await open();
-      const published = await bury(bus, 3, 0, 1, 2);
+      const published = await makeDeadLetters(bus, 3, 0, 1, 2);
       const seen = new Seen<number>();
       const failing = bus.replay(TOPIC, group, async (event) => {
         seen.add(numberOf(event));
@@ -191,7 +194,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       ]);
     });
 
-    it('goes on after the last handled event when it is opened again', async () => {
+    it('continues after the last handled event when it is opened again', async () => {
       const first = await open();
       const before = new Seen<number>();
       await subscribe(first, async (event) => before.add(numberOf(event)));
@@ -206,7 +209,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       expect(after.items).toEqual([5, 6, 7, 8, 9]);
     });
 
-    it('stops after the handler that is running, whose event is then done', async () => {
+    it('stops after the running handler, and its event counts as handled', async () => {
       const bus = await open();
       const started = Promise.withResolvers<void>();
       const gate = Promise.withResolvers<void>();
@@ -226,7 +229,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       expect(next.items).toEqual([1]);
     });
 
-    it('delivers again what a consumer was killed on before its offset was kept', async () => {
+    it('delivers an event again when its consumer was killed before the offset was committed', async () => {
       const bus = await open();
       const published = events(3);
       await bus.publish(TOPIC, published);

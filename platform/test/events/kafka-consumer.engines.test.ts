@@ -5,20 +5,20 @@ import { consume } from 'platform/events/kafka/consumer.ts';
 import { groupName, topicName } from 'platform/events/kafka/topics.ts';
 import { startKafka, type PrivateServer } from '../../../dev-servers/src/private-server.ts';
 import { eventOf } from './event-of.ts';
-import { newPrefix, optionsFor, untilTaken, withAdmin } from './kafka-fixture.ts';
+import { newPrefix, optionsFor, publishWithRetries, withAdmin } from './kafka-fixture.ts';
 import { muteProxy, type MuteProxy } from './mute-proxy.ts';
 import { Seen } from './seen.ts';
 
 const TOPIC = 'audit.v1';
 const SESSION_MS = 1_000;
 const EVENTS = 60;
-/** The API key of a request comes after an int32 of length. */
+/** API key of a JoinGroup request; it follows the length, an int32. */
 const JOIN_GROUP = 11;
 
 describe('a consumer that is given up before it has joined its group', () => {
   let server: PrivateServer;
   let proxy: MuteProxy;
-  /** The connections that have sent one: each is another consumer's. */
+  /** The connections that have sent a JoinGroup request: one for each consumer. */
   const joiners = new Seen<object>();
   beforeAll(async () => {
     server = await startKafka();
@@ -26,7 +26,7 @@ describe('a consumer that is given up before it has joined its group', () => {
       if (bytes.length >= 6 && bytes.readInt16BE(4) === JOIN_GROUP && !joiners.items.includes(connection))
         joiners.add(connection);
     });
-    // with sessions so short that it is given up while kafkajs still tries to connect
+    // Sessions so short that the consumer is given up while kafkajs still tries to connect.
     await server.restart({
       args: [`advertised.listeners=PLAINTEXT://127.0.0.1:${proxy.port}`, `group.min.session.timeout.ms=${SESSION_MS}`],
     });
@@ -36,10 +36,10 @@ describe('a consumer that is given up before it has joined its group', () => {
     proxy.close();
   });
 
-  /** A broker that has had no group yet refuses some joins. */
+  /** A broker rejects some joins until it has had its first group. */
   async function joinOnce(bus: EventBus): Promise<void> {
     const received = new Seen<unknown>();
-    await untilTaken(bus, TOPIC, [eventOf('o', 0)]);
+    await publishWithRetries(bus, TOPIC, [eventOf('o', 0)]);
     const member = await bus.subscribe(TOPIC, 'first', async (event) => received.add(event), {
       maxAttempts: 1,
       retryDelayMs: 1,
@@ -48,20 +48,20 @@ describe('a consumer that is given up before it has joined its group', () => {
     await member.stop();
   }
 
-  it('holds no partition when it joins after all: every message comes to the one that followed', async () => {
+  it('gets no partition when it joins later: its successor receives every message', async () => {
     const brokers = [`127.0.0.1:${proxy.port}`];
     const options = optionsFor(brokers, newPrefix());
     const bus = await openKafkaBus(options);
     await joinOnce(bus);
     const stopping = new AbortController();
-    const [givenUp, followed] = [new Seen<unknown>(), new Seen<string>()];
+    const [givenUp, received] = [new Seen<unknown>(), new Seen<string>()];
     const consumption = {
       topic: topicName(options.prefix, TOPIC),
       groupId: groupName(options.prefix, TOPIC, 'g'),
       sessionTimeoutMs: SESSION_MS,
       concurrency: 3,
       signal: stopping.signal,
-      // kafkajs still waits for its first answer when the consumer is given up
+      // Longer than the consumer is given: kafkajs still waits for its first answer then.
       kafka: kafkaClient({ ...options, timeoutMs: 20_000 }),
       timeoutMs: 500,
     };
@@ -73,16 +73,16 @@ describe('a consumer that is given up before it has joined its group', () => {
 
     proxy.mute();
     await expect(consume({ ...consumption, handle: async (message) => (givenUp.add(message), true) })).rejects.toThrow(
-      /^no sign of life/,
+      /^no activity/,
     );
     const before = joiners.items.length;
     proxy.unmute();
     await joiners.count(before + 1);
-    const follower = (async () => {
+    const successor = (async () => {
       while (!stopping.signal.aborted)
         await consume({
           ...consumption,
-          handle: async ({ value }) => (followed.add(JSON.parse(String(value)).id), true),
+          handle: async ({ value }) => (received.add(JSON.parse(String(value)).id), true),
         }).catch(() => undefined);
     })();
 
@@ -90,11 +90,11 @@ describe('a consumer that is given up before it has joined its group', () => {
       while (!(await stable()));
       const events = Array.from({ length: EVENTS }, (_, n) => eventOf(`organization-${n}`, n));
       await bus.publish(TOPIC, events);
-      await followed.until((ids) => events.every(({ id }) => ids.includes(id)));
+      await received.until((ids) => events.every(({ id }) => ids.includes(id)));
     }
     expect(givenUp.items).toEqual([]);
     stopping.abort();
-    await follower;
+    await successor;
     await bus.close();
   });
 });

@@ -25,8 +25,8 @@ export const optionsFor = (brokers: string[], prefix: string) => ({
   log: makeLog('test', 'silent'),
 });
 
-/** A broker that has just made a topic, or is back, may not lead its partitions yet. */
-export async function untilTaken(bus: EventBus, topic: Topic, events: readonly CloudEvent[]): Promise<void> {
+/** Publishes until it succeeds: a broker that just made a topic, or restarted, may not lead its partitions yet. */
+export async function publishWithRetries(bus: EventBus, topic: Topic, events: readonly CloudEvent[]): Promise<void> {
   while (
     !(await bus.publish(topic, events).then(
       () => true,
@@ -51,7 +51,7 @@ export const removeTopics = (brokers: string[], prefix: string): Promise<void> =
     if (topics.length > 0) await admin.deleteTopics({ topics });
   });
 
-/** Values, headers and offsets of all that one partition of a topic holds, in order. */
+/** The messages in one partition of a topic, in order. */
 export async function contentOf(
   brokers: string[],
   topic: string,
@@ -83,7 +83,7 @@ export async function contentOf(
   return found;
 }
 
-/** Those of the group that were not replayed. */
+/** The dead letters of the group that were not replayed. */
 export async function deadLetters(
   brokers: string[],
   prefix: string,

@@ -11,10 +11,10 @@ import { kafkaFolder } from '../../../dev-servers/src/kafka.ts';
 import { startKafka, type PrivateServer } from '../../../dev-servers/src/private-server.ts';
 import { ENGINES_FOLDER } from '../../../dev-servers/src/server-spec.ts';
 import { eventOf } from './event-of.ts';
-import { newPrefix, untilTaken } from './kafka-fixture.ts';
+import { newPrefix, publishWithRetries } from './kafka-fixture.ts';
 
-const PASSWORD = 'tell-nobody';
-/** Java starts four times. */
+const PASSWORD = 'secret-password';
+/** Enough to start Java four times. */
 const START_MS = 300_000;
 const run = promisify(execFile);
 const folder = temporaryFolder();
@@ -25,7 +25,7 @@ describe('Kafka that asks for TLS and credentials', () => {
   let [plainText, tls]: [string, string] = ['', ''];
 
   beforeAll(async () => {
-    // Debian's Java brings it
+    // openssl comes with Debian's Java.
     await run('openssl', [
       'req',
       '-x509',
@@ -120,7 +120,7 @@ describe('Kafka that asks for TLS and credentials', () => {
     const bus = await open({ KAFKA_TOPIC_PREFIX: newPrefix(), ...settings() });
     const [event, received] = [eventOf('o', 1), Promise.withResolvers<unknown>()];
     await bus.subscribe('audit.v1', 'g', async (one) => received.resolve(one), { maxAttempts: 1, retryDelayMs: 1 });
-    await untilTaken(bus, 'audit.v1', [event]);
+    await publishWithRetries(bus, 'audit.v1', [event]);
     expect(await received.promise).toEqual(event);
     await bus.close();
   });
@@ -129,50 +129,50 @@ describe('Kafka that asks for TLS and credentials', () => {
     [
       'the password is wrong',
       () => ({ KAFKA_BROKERS: plainText, ...app, KAFKA_PASSWORD: `${PASSWORD}-x` }),
-      /^Kafka at 127\.0\.0\.1:\d+ cannot be used: it refuses the user name or password \(KAFKA_USERNAME\)$/,
+      /^Kafka at 127\.0\.0\.1:\d+ cannot be used: it rejects the user name or password \(KAFKA_USERNAME\)$/,
     ],
     [
       'the password is wrong by SCRAM',
       () => ({ ...overTls(), ...app, KAFKA_SASL_MECHANISM: 'scram-sha-256', KAFKA_PASSWORD: `${PASSWORD}-x` }),
-      /: it refuses the user name or password \(KAFKA_USERNAME\)$/,
+      /: it rejects the user name or password \(KAFKA_USERNAME\)$/,
     ],
     [
       'the user is unknown',
       () => ({ KAFKA_BROKERS: plainText, ...app, KAFKA_USERNAME: 'eve' }),
-      /: it refuses the user name or password \(KAFKA_USERNAME\)$/,
+      /: it rejects the user name or password \(KAFKA_USERNAME\)$/,
     ],
     [
-      'the mechanism is not one of its',
+      'the broker does not support the mechanism',
       () => ({ KAFKA_BROKERS: plainText, ...app, KAFKA_SASL_MECHANISM: 'scram-sha-256' }),
-      /: it does not take the mechanism that KAFKA_SASL_MECHANISM names$/,
+      /: it does not support the mechanism that KAFKA_SASL_MECHANISM names$/,
     ],
     [
-      'there are no credentials',
+      'the broker expects credentials and there are none',
       () => ({ KAFKA_BROKERS: plainText }),
-      /: it closes the connection, as one does that asks for other KAFKA_TLS or KAFKA_SASL_MECHANISM$/,
+      /: it closes the connection, as a broker does that expects another KAFKA_TLS or KAFKA_SASL_MECHANISM$/,
     ],
     [
-      'there is no TLS',
+      'the broker expects TLS and the service does not use it',
       () => ({ KAFKA_BROKERS: tls, ...app }),
-      /: it (closes the connection, as one does that asks for other KAFKA_TLS or KAFKA_SASL_MECHANISM|does not answer)$/,
+      /: it (closes the connection, as a broker does that expects another KAFKA_TLS or KAFKA_SASL_MECHANISM|does not answer)$/,
     ],
     [
-      'there is TLS and it has none',
+      'the service uses TLS and the broker does not',
       () => ({ ...overTls(), KAFKA_BROKERS: plainText, ...app }),
-      /: it closes the connection, as one does that asks for other KAFKA_TLS or KAFKA_SASL_MECHANISM$/,
+      /: it closes the connection, as a broker does that expects another KAFKA_TLS or KAFKA_SASL_MECHANISM$/,
     ],
     [
-      'its certificate is of an authority that nobody knows',
+      'the certificate of the broker is from an unknown authority',
       () => ({ ...overTls(), ...app, KAFKA_TLS_CA_FILE: '' }),
-      /: its certificate is not trusted \(self-signed certificate\); KAFKA_TLS_CA_FILE names the authority$/,
+      /: its certificate is not trusted \(self-signed certificate\); set KAFKA_TLS_CA_FILE to the certificate of its authority$/,
     ],
     [
-      'the authorities cannot be read',
+      'the file of authorities cannot be read',
       () => ({ ...overTls(), ...app, KAFKA_TLS_CA_FILE: '/nowhere/ca.pem' }),
       /^KAFKA_TLS_CA_FILE cannot be read: ENOENT.*'\/nowhere\/ca\.pem'$/,
     ],
     [
-      'the authorities are none',
+      'the file of authorities has no certificate',
       () => ({ ...overTls(), ...app, KAFKA_TLS_CA_FILE: file('password') }),
       /^KAFKA_TLS_CA_FILE holds no certificate$/,
     ],
@@ -201,17 +201,17 @@ describe('Kafka that asks for TLS and credentials', () => {
       () => ({ ...overTls(), KAFKA_TLS: 'off' }),
       /^KAFKA_TLS_CA_FILE needs KAFKA_TLS=on$/,
     ],
-  ])('is refused in one sentence without the password when %s', async (_, settings, sentence) => {
+  ])('makes the start fail with one sentence, without the password, when %s', async (_, settings, sentence) => {
     const error = await open({ KAFKA_TOPIC_PREFIX: newPrefix(), ...settings() }).then(
       () => new Error('it opened'),
       (reason: Error) => reason,
     );
     expect(error.message).toMatch(sentence);
-    expect(error.message).not.toMatch(/\n|tell-nobody/);
+    expect(error.message).not.toMatch(/\n|secret-password/);
     expect(error.name).toBe('StartError');
   });
 
-  it('has no password in --help', () => {
+  it('does not show the password in --help', () => {
     expect(describeConfig({ KAFKA_PASSWORD: { ...engineConfig.KAFKA_PASSWORD, default: PASSWORD } })).not.toContain(
       PASSWORD,
     );

@@ -22,8 +22,8 @@ function largestEvent(organizationId: string, n: number): CloudEvent {
   return textOf('x'.repeat(MAX_EVENT_BYTES - Buffer.byteLength(JSON.stringify(textOf('')))));
 }
 
-/** Rejects with one sentence for people, in good time. */
-async function refusal(given: Partial<Parameters<typeof openKafkaBus>[0]>): Promise<string> {
+/** The message of the StartError, which must come within 15 seconds. */
+async function startError(given: Partial<Parameters<typeof openKafkaBus>[0]>): Promise<string> {
   const from = performance.now();
   const error = await openKafkaBus({ ...optionsFor(brokers, newPrefix()), ...given }).then(
     () => undefined,
@@ -56,7 +56,7 @@ describe('the topics of the event bus on Kafka', () => {
         resources: [{ type: ConfigResourceTypes.TOPIC, name, configEntries }],
       }),
     );
-    // the controller has it, the broker hears of it
+    // The controller has the new value; wait until the broker has it as well.
     for (
       let known = await configOf(name);
       configEntries.some((entry) => known[entry.name] !== entry.value);
@@ -92,25 +92,25 @@ describe('the topics of the event bus on Kafka', () => {
     }
   });
 
-  it('are refused with fewer or more partitions than declared', async () => {
+  it('make the start fail with fewer or more partitions than declared', async () => {
     for (const partitions of [2, 4]) {
-      expect(await refusal({ prefix, partitions })).toBe(
+      expect(await startError({ prefix, partitions })).toBe(
         `The Kafka topic ${prefix}agent.execution.v1 has 3 partitions, and ${partitions} are declared (KAFKA_PARTITIONS)`,
       );
     }
   });
 
-  it('are refused with another retention than declared', async () => {
+  it('make the start fail with another retention than declared', async () => {
     const set = (value: number) => setConfig(`${prefix}audit.v1`, { 'retention.ms': String(value) });
     await set(3_600_000);
-    expect(await refusal({ prefix })).toBe(
+    expect(await startError({ prefix })).toBe(
       `The Kafka topic ${prefix}audit.v1 has retention.ms=3600000, and 2592000000 is declared`,
     );
     await set(RETENTION_MS['audit.v1']);
     await (await openKafkaBus(options)).close();
   });
 
-  it('take hundreds of the largest events at once, and as dead letters', async () => {
+  it('accept hundreds of the largest events at once, and such events as dead letters', async () => {
     const largest = Array.from({ length: 200 }, (_, n) => largestEvent('o', n));
     expect(new Set(largest.map((event) => Buffer.byteLength(JSON.stringify(event))))).toEqual(
       new Set([MAX_EVENT_BYTES]),
@@ -136,21 +136,21 @@ describe('the topics of the event bus on Kafka', () => {
     await bus.close();
   });
 
-  it('are refused when they would not take the largest event', async () => {
+  it('make the start fail when they would not accept the largest event', async () => {
     const set = (value: number) =>
       setConfig(`${prefix}audit.v1.dlq`, {
         'retention.ms': String(DEAD_LETTER_RETENTION_MS),
         'max.message.bytes': String(value),
       });
     await set(100_000);
-    expect(await refusal({ prefix })).toBe(
+    expect(await startError({ prefix })).toBe(
       `The Kafka topic ${prefix}audit.v1.dlq has max.message.bytes=100000, and at least 131072 are needed`,
     );
     await set(131_072);
     await (await openKafkaBus(options)).close();
   });
 
-  it('hold each event as a CloudEvent under its partition key', async () => {
+  it('store each event as a CloudEvent with its partition key', async () => {
     const bus = await openKafkaBus(options);
     const published = Array.from({ length: 5 }, (_, n) => eventOf('one organization', n));
     await bus.publish('memory.change.v1', published);
@@ -164,7 +164,7 @@ describe('the topics of the event bus on Kafka', () => {
     expect(stored[0]![0]!.headers).toEqual({ 'content-type': 'application/cloudevents+json' });
   });
 
-  it('take events that are too large together, and of one that is too large alone the sender hears: the others are there', async () => {
+  it('accept events that are too large only together; one that is too large alone is reported and the others are stored', async () => {
     const bus = await openKafkaBus(options);
     const topic: Topic = 'agent.execution.v1';
     const sized = (n: number, length: number) => ({ ...eventOf('o', n), data: { n, text: 'x'.repeat(length) } });
@@ -174,7 +174,9 @@ describe('the topics of the event bus on Kafka', () => {
     await expect(bus.publish(topic, [tooLarge, sized(5, 1)])).rejects.toMatchObject({
       reason: 'INTERNAL',
       ids: [tooLarge.id],
-      message: expect.stringMatching(/^An event of 12\d{5} bytes is larger than Kafka takes on .*agent\.execution\.v1/),
+      message: expect.stringMatching(
+        /^An event of 12\d{5} bytes is larger than Kafka accepts on .*agent\.execution\.v1/,
+      ),
     });
     await bus.close();
     const stored = (
@@ -183,8 +185,8 @@ describe('the topics of the event bus on Kafka', () => {
     expect(stored.map(({ value }) => JSON.parse(value).data.n)).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  it('need as many brokers as replicas are declared', async () => {
-    expect(await refusal({ replication: 3 })).toMatch(/^Kafka at \S+ cannot be used: .*replication/i);
+  it('need at least as many brokers as replicas are declared', async () => {
+    expect(await startError({ replication: 3 })).toMatch(/^Kafka at \S+ cannot be used: .*replication/i);
   });
 });
 
@@ -200,16 +202,16 @@ describe('a Kafka that cannot be used', () => {
   });
   afterAll(() => server.stop());
 
-  it('is named in one sentence when nothing listens there', async () => {
-    expect(await refusal({ brokers: ['127.0.0.1:1'] })).toBe(
+  it('makes the start fail with one sentence when nothing listens there', async () => {
+    expect(await startError({ brokers: ['127.0.0.1:1'] })).toBe(
       'Kafka at 127.0.0.1:1 cannot be used: Connection error: connect ECONNREFUSED 127.0.0.1:1',
     );
-    expect(await refusal({ brokers: ['no-such-host.invalid:9092'] })).toMatch(
+    expect(await startError({ brokers: ['no-such-host.invalid:9092'] })).toMatch(
       /^Kafka at no-such-host\.invalid:9092 cannot be used: Connection error: getaddrinfo (ENOTFOUND|EAI_AGAIN)/,
     );
   });
 
-  it('is named in one sentence when it does not allow what is asked', async () => {
+  it('makes the start fail with one sentence when a permission is missing', async () => {
     const prefix = newPrefix();
     await withAdmin([server.url], (admin) =>
       admin.createAcls({
@@ -226,20 +228,20 @@ describe('a Kafka that cannot be used', () => {
         ],
       }),
     );
-    expect(await refusal({ brokers: [server.url], prefix })).toMatch(
+    expect(await startError({ brokers: [server.url], prefix })).toMatch(
       /^Kafka does not let this service DESCRIBE its topics \(.*\)$/,
     );
   });
 
-  it('is named in one sentence when it hangs', async () => {
+  it('makes the start fail with one sentence when it does not answer', async () => {
     await server.pause();
-    expect(await refusal({ brokers: [server.url], timeoutMs: 3_000 })).toBe(
+    expect(await startError({ brokers: [server.url], timeoutMs: 3_000 })).toBe(
       `Kafka at ${server.url} cannot be used: it does not answer`,
     );
     server.resume();
   });
 
-  it('is named in one sentence when it asks for credentials', async () => {
+  it('makes the start fail with one sentence when it expects credentials', async () => {
     const port = await freePort();
     const jaas =
       'listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_app="secret";';
@@ -253,8 +255,9 @@ describe('a Kafka that cannot be used', () => {
         jaas,
       ],
     });
-    expect(await refusal({ brokers: [`127.0.0.1:${port}`] })).toBe(
-      `Kafka at 127.0.0.1:${port} cannot be used: it closes the connection, as one does that asks for other KAFKA_TLS or KAFKA_SASL_MECHANISM`,
+    expect(await startError({ brokers: [`127.0.0.1:${port}`] })).toBe(
+      `Kafka at 127.0.0.1:${port} cannot be used: ` +
+        'it closes the connection, as a broker does that expects another KAFKA_TLS or KAFKA_SASL_MECHANISM',
     );
   });
 });

@@ -8,18 +8,18 @@ import {
   newPrefix,
   optionsFor,
   removeTopics,
-  untilTaken,
+  publishWithRetries,
 } from './kafka-fixture.ts';
 
 const brokers = brokersFromEnvironment();
-// the topics are those of the whole file: to make them takes longer than a test
+// All tests share these topics: to make topics takes longer than a test.
 const prefix = newPrefix();
 const options = optionsFor(brokers, prefix);
 beforeAll(async () => {
   const bus = await openKafkaBus(options);
-  // on every partition
+  // On every partition, so that the tests find leaders elected.
   for (const topic of TOPICS)
-    await untilTaken(
+    await publishWithRetries(
       bus,
       topic,
       Array.from({ length: 50 }, (_, n) => eventOf(`first-${n}`, n)),

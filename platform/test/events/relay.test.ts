@@ -27,7 +27,7 @@ interface Note extends OrganizationDocument {
 }
 const NOTES = collection<Note>('notes', { scope: 'organization' });
 const TOPIC = 'memory.change.v1';
-const never = new AbortController().signal;
+const notAborted = new AbortController().signal;
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 const numberOf = (event: CloudEvent): number => event.data.n as number;
 
@@ -64,22 +64,22 @@ describe('the relay', () => {
     ]);
   const relay = (via: Pick<EventBus, 'publish'> = bus, log = makeLog('test', 'silent'), intervalMs = 1) =>
     relayJob({ platformStore: store.platformStore, bus: via, intervalMs, log });
-  /** The bus, to which events of these numbers are too large; notes what it has accepted. */
-  function picky(tooLarge: ReadonlySet<number>): Pick<EventBus, 'publish'> & { accepted: Seen<number> } {
+  /** The bus, which rejects events with these numbers as too large and records the events that it accepts. */
+  function rejectingTooLarge(tooLarge: ReadonlySet<number>): Pick<EventBus, 'publish'> & { accepted: Seen<number> } {
     const accepted = new Seen<number>();
     return {
       accepted,
       async publish(topic, events) {
-        const [refused, taken] = [
+        const [rejected, taken] = [
           events.filter((event) => tooLarge.has(numberOf(event))),
           events.filter((event) => !tooLarge.has(numberOf(event))),
         ];
         await bus.publish(topic, taken);
         for (const event of taken) accepted.add(numberOf(event));
-        if (refused.length > 0)
+        if (rejected.length > 0)
           throw new EventsTooLargeError(
             'too large',
-            refused.map(({ id }) => id),
+            rejected.map(({ id }) => id),
           );
       },
     };
@@ -90,7 +90,7 @@ describe('the relay', () => {
     await bus.subscribe(topic, 'test', async (event) => seen.add(event), { maxAttempts: 1, retryDelayMs: 1 });
     return seen;
   }
-  /** The bus, which notes what it has accepted. */
+  /** The bus, which records the events that it accepts. */
   function recording(): Pick<EventBus, 'publish'> & { accepted: number[] } {
     const accepted: number[] = [];
     return {
@@ -104,15 +104,15 @@ describe('the relay', () => {
 
   it('publishes every event of the outbox in the order of writing, over many batches, and counts them', async () => {
     for (const n of upTo(450)) await write(n);
-    expect(await relay().run(never)).toBe(450);
+    expect(await relay().run(notAborted)).toBe(450);
     expect(await waiting()).toBe(0);
     const seen = await consume();
     await seen.count(450);
     expect(seen.items.map(numberOf)).toEqual(upTo(450));
-    expect(await relay().run(never)).toBe(0);
+    expect(await relay().run(notAborted)).toBe(0);
   });
 
-  it('publishes whole CloudEvents, the audit entry with null for what it has not', async () => {
+  it('publishes complete CloudEvents; absent fields of an audit entry are null', async () => {
     const actor = { kind: 'user', id: 'u', name: 'Ada', via: 'console' };
     await write(7);
     await store.store.apply('o', [
@@ -126,7 +126,7 @@ describe('the relay', () => {
         time: '2026-01-01T00:00:00.000Z',
       }),
     ]);
-    await relay().run(never);
+    await relay().run(notAborted);
     const [change, entry] = [await consume(), await consume('audit.v1')];
     await Promise.all([change.count(1), entry.count(1)]);
     const envelope = {
@@ -164,7 +164,7 @@ describe('the relay', () => {
     await seen.count(20);
     expect(await waiting()).toBe(20);
     const again = recording();
-    expect(await relay(again).run(never)).toBe(20);
+    expect(await relay(again).run(notAborted)).toBe(20);
     expect(again.accepted).toEqual(upTo(20));
     expect(await waiting()).toBe(0);
   });
@@ -173,8 +173,8 @@ describe('the relay', () => {
     for (const n of upTo(300)) await write(n);
     const [one, other] = [recording(), recording()];
     const writing = Promise.all(upTo(100).map((n) => write(300 + n)));
-    await Promise.all([relay(one).run(never), relay(other).run(never), writing]);
-    await relay().run(never);
+    await Promise.all([relay(one).run(notAborted), relay(other).run(notAborted), writing]);
+    await relay().run(notAborted);
     expect(await waiting()).toBe(0);
     expect(one.accepted.length + other.accepted.length).toBeGreaterThan(400);
     const seen = await consume();
@@ -182,7 +182,7 @@ describe('the relay', () => {
     expect(new Set(seen.items.map(numberOf))).toEqual(new Set(upTo(400)));
   });
 
-  it('keeps the rows of a topic that the bus refuses, sends the others and rejects', async () => {
+  it('keeps the rows of a topic on which publishing fails, sends the others and rejects', async () => {
     for (const n of upTo(3)) {
       await write(n);
       await write(n, 'audit.v1');
@@ -193,18 +193,18 @@ describe('the relay', () => {
         await bus.publish(topic, events);
       },
     };
-    await expect(relay(refusing).run(never)).rejects.toThrow('broker down');
+    await expect(relay(refusing).run(notAborted)).rejects.toThrow('broker down');
     expect([await waiting(), await waiting('audit.v1')]).toEqual([0, 3]);
-    expect(await relay().run(never)).toBe(3);
+    expect(await relay().run(notAborted)).toBe(3);
   });
 
-  it('keeps an event that the bus finds too large and says so once, sends all others, before and behind it, and does not fail', async () => {
+  it('keeps an event that the bus rejects as too large, logs it once, sends all others and does not fail', async () => {
     for (const n of upTo(450)) await write(n);
     const tooLarge = new Set([0, 199, 200, 449]);
-    const via = picky(tooLarge);
+    const via = rejectingTooLarge(tooLarge);
     const logged: { level: number; topic: string; events: string[] }[] = [];
     const job = relay(via, pino(new Writable({ write: (line, _, done) => (logged.push(JSON.parse(line)), done()) })));
-    expect([await job.run(never), await job.run(never)]).toEqual([446, 0]);
+    expect([await job.run(notAborted), await job.run(notAborted)]).toEqual([446, 0]);
     expect(via.accepted.items).toEqual(upTo(450).filter((n) => !tooLarge.has(n)));
     const stay = (await store.platformStore.find(OUTBOX, {})).map(({ event }) => JSON.parse(event) as CloudEvent);
     expect(stay.map(numberOf)).toEqual([...tooLarge]);
@@ -212,14 +212,14 @@ describe('the relay', () => {
       logged.map(() => [pino.levels.values.error, TOPIC]),
     );
     expect(logged.flatMap(({ events }) => events)).toEqual(stay.map(({ id }) => id));
-    expect(await relay().run(never)).toBe(4);
+    expect(await relay().run(notAborted)).toBe(4);
   });
 
-  it('still goes at once when it is poked while an event that is too large stays', async () => {
-    const via = picky(new Set([0]));
+  it('still runs at once when it is poked while an event that is too large stays', async () => {
+    const via = rejectingTooLarge(new Set([0]));
     await write(0);
     const log = makeLog('test', 'silent');
-    // its own interval is longer than this test may last
+    // Its interval is longer than this test may take.
     const jobs = startJobs([relay(via, log, 3_600_000)], {
       platformStore: store.platformStore,
       owner: 'test',
@@ -235,7 +235,7 @@ describe('the relay', () => {
     expect(await waiting()).toBe(1);
   });
 
-  it('never has an event that is larger than every broker takes: the change that it tells of is not made', () => {
+  it('never gets an event that is larger than every broker accepts: its change is not made', () => {
     const withText = (text: string) => () =>
       outboxOp({
         topic: TOPIC,
@@ -263,7 +263,7 @@ describe('the relay', () => {
         await bus.publish(topic, events);
         running--;
       },
-    }).run(never);
+    }).run(notAborted);
     expect(most).toBe(1);
   });
 

@@ -1,4 +1,4 @@
-/** What handlers have seen, in order; a test waits until it is what it should be. */
+/** Records what handlers received, in order, and lets a test wait until it is what the test expects. */
 export class Seen<T> {
   readonly items: T[] = [];
   readonly #waiting = new Set<() => void>();
@@ -20,6 +20,6 @@ export class Seen<T> {
     });
   }
 
-  /** Resolves when this many are there. */
+  /** Resolves when there are at least `n` items. */
   count = (n: number): Promise<void> => this.until((items) => items.length >= n);
 }

@@ -11,7 +11,7 @@ import { Seen } from './seen.ts';
 const KILLS = 12;
 const idOf = (line: string): string => line.split(' ')[1]!;
 
-describe('kill -9 of publishers and consumers of one event file', () => {
+describe('killing publishers and consumers of one event file with SIGKILL', () => {
   const folder = mkdtempSync(join(tmpdir(), 'bus-crash-'));
   const file = join(folder, 'events.sqlite');
   const acknowledged = new Seen<string>();

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { CloudEvent } from 'platform/events/bus.ts';
-import { openShared } from 'platform/events/sqlite/connection.ts';
-import { eventLog, SCHEMA } from 'platform/events/sqlite/log.ts';
+import { openSharedFile } from 'platform/events/sqlite/connection.ts';
+import { eventLog, SCHEMA } from 'platform/events/sqlite/event-log.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { StartError } from 'platform/core/start-error.ts';
@@ -77,8 +77,8 @@ describe('the event file', () => {
     await bus.close();
   });
 
-  it('lets a member whose lease ran out be replaced, and the late one can commit, bury and extend nothing', async () => {
-    const connection = await openShared(file, SCHEMA);
+  it('lets another member replace one whose lease expired, which then can commit, bury and extend nothing', async () => {
+    const connection = await openSharedFile(file, SCHEMA);
     const events = eventLog(connection);
     await events.join(TOPIC, 'g');
     await events.append(TOPIC, [eventOf('o', 1)], 0);
@@ -98,8 +98,8 @@ describe('the event file', () => {
     connection.db.close();
   });
 
-  it('forgets events past the retention of their topic in bounded steps, and only those that every group has passed', async () => {
-    const connection = await openShared(file, SCHEMA);
+  it('removes events after the retention of their topic in bounded steps, and only when every group has handled them', async () => {
+    const connection = await openSharedFile(file, SCHEMA);
     const events = eventLog(connection);
     const count = (): unknown => connection.db.prepare('SELECT count(*) AS n FROM event').get()!.n;
     const now = 31 * 24 * 3_600_000;

@@ -8,7 +8,7 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
-it('a job of every replica runs in each of two processes, one of a single replica in one', async () => {
+it('a job of every replica runs in each of two processes, a job with a lease in one of them', async () => {
   const { platformStore, close } = await openSqliteStore(join(folder.path, 'jobs.db'), [LEASES]);
   const job = { description: '', intervalMs: 3_600_000, run: async () => 1 };
   const jobs: Job[] = [

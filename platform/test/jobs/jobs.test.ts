@@ -10,7 +10,7 @@ import { update, type OpenStore, type PlatformStore } from 'platform/store/store
 
 const NEVER_MS = 1_000_000;
 
-/** A promise that the test resolves. */
+/** A promise for the test to resolve. */
 const gate = () => Promise.withResolvers<void>();
 const aborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
@@ -60,7 +60,7 @@ describe('jobs', () => {
     expect(runner.list().map(({ name }) => name)).toEqual(['sweep']);
   });
 
-  it('without an interval run only when asked to, and leave the lease to whichever replica is asked next', async () => {
+  it('without an interval run only on request, and release the lease for the replica that is asked next', async () => {
     const run = { one: 0, other: 0 };
     const log = pino({ level: 'silent' });
     const [one, other] = (['one', 'other'] as const).map((owner) => {
@@ -72,7 +72,7 @@ describe('jobs', () => {
       runners.push(runner);
       return runner;
     }) as [JobRunner, JobRunner];
-    // its timer is as old as the other's would be
+    // Once this job has run, the timer of the other job would have fired as well.
     await Promise.all([one.runNow('beat'), other.runNow('beat')]);
     expect(run).toEqual({ one: 0, other: 0 });
     expect(await one.runNow('replay')).toEqual({ ran: true, count: 1 });
@@ -80,7 +80,7 @@ describe('jobs', () => {
     expect(await one.runNow('replay')).toEqual({ ran: true, count: 2 });
   });
 
-  it('never overlap: a round asked for waits for the one that runs, and is a round of its own', async () => {
+  it('never overlap: a requested round waits for the running one and is a round of its own', async () => {
     let [running, most, rounds] = [0, 0, 0];
     const runner = start(async () => {
       most = Math.max(most, ++running);
@@ -94,7 +94,7 @@ describe('jobs', () => {
     expect(most).toBe(1);
   });
 
-  it('that are poked many times during a round run once more', async () => {
+  it('that are poked many times during a round run one more round', async () => {
     const [begun, go, second] = [gate(), gate(), gate()];
     let rounds = 0;
     const runner = start(async () => {
@@ -112,7 +112,7 @@ describe('jobs', () => {
     expect(rounds).toBe(3);
   });
 
-  it('that are poked while they wait run soon, once for all the pokes of a turn', async () => {
+  it('that are poked between rounds run soon, one round for several pokes', async () => {
     let rounds = 0;
     const asked = gate();
     const runner = start(async () => (++rounds === 3 && asked.resolve(), 0));
@@ -124,7 +124,7 @@ describe('jobs', () => {
     expect(rounds).toBe(4);
   });
 
-  it('are run by one owner; the other hears so, until the lease is given back at the stop', async () => {
+  it('run in one process only, until it stops and releases the lease', async () => {
     let others = 0;
     const first = start(async () => 7);
     expect(await first.runNow('sweep')).toEqual({ ran: true, count: 7 });
@@ -153,7 +153,7 @@ describe('jobs', () => {
     expect((await open.platformStore.findOne(LEASES, { _id: 'job:sweep' }))!.until).toBe(nowMs + 60_000);
   });
 
-  it('that fail are logged by name and tried again; who asked for the round hears of it', async () => {
+  it('that fail are logged by name and retried; a requested round rejects with the error', async () => {
     let rounds = 0;
     const recovered = gate();
     const runner = start(
@@ -176,15 +176,15 @@ describe('jobs', () => {
     await expect(asked.runNow('sweep')).rejects.toThrow('broken');
   });
 
-  it('hear that their lease was lost, and may come back later', async () => {
-    let told = 0;
+  it('are aborted when their lease is lost, and may run again later', async () => {
+    let aborts = 0;
     const begun = gate();
     const runner = start(
       async (signal) => {
         begun.resolve();
-        if (told > 0) return 0;
+        if (aborts > 0) return 0;
         await aborted(signal);
-        return ++told;
+        return ++aborts;
       },
       { leaseMs: 900 },
     );
@@ -199,12 +199,12 @@ describe('jobs', () => {
     ]);
     expect(await cutShort).toEqual({ ran: false, count: 1 });
     expect(await runner.runNow('sweep')).toEqual({ ran: false, count: 0 });
-    expect(told).toBe(1);
+    expect(aborts).toBe(1);
     await releaseLease(open.platformStore, { name: 'job:sweep', owner: 'b', epoch: 2, until: 0 });
     expect((await runner.runNow('sweep')).ran).toBe(true);
   });
 
-  it('are told to stop, waited for, and not begun again', async () => {
+  it('are aborted and waited for at the stop, and not started again', async () => {
     const begun = gate();
     let finished = false;
     const runner = start(

@@ -23,7 +23,7 @@ describe('a lease', () => {
   });
   const acquire = (owner: string) => acquireLease(platformStore, 'sweep', owner, 1000);
 
-  it('has one owner until its time runs out, and a higher epoch with the next', async () => {
+  it('has one owner until it expires, and a higher epoch with the next owner', async () => {
     expect(await acquire('a')).toEqual({ name: 'sweep', owner: 'a', epoch: 1, until: 1_001_000 });
     nowMs += 999;
     expect(await acquire('b')).toBeUndefined();
@@ -31,7 +31,7 @@ describe('a lease', () => {
     expect(await acquire('b')).toEqual({ name: 'sweep', owner: 'b', epoch: 2, until: 1_002_000 });
     expect(await acquire('a')).toBeUndefined();
   });
-  it('goes to one of many that want it at once, fresh or run out', async () => {
+  it('goes to one of several processes that acquire it at once, whether new or expired', async () => {
     const race = async () =>
       (await Promise.all(['a', 'b', 'c', 'd'].map(acquire))).filter((lease) => lease !== undefined);
     expect(await race()).toHaveLength(1);
@@ -41,7 +41,7 @@ describe('a lease', () => {
     expect(others).toEqual([]);
     expect(winner!.until).toBe(nowMs + 1000);
   });
-  it('is renewed by its owner, also late, as long as nobody took it', async () => {
+  it('can be renewed by its owner, even after it expired, as long as nobody took it', async () => {
     const lease = (await acquire('a'))!;
     nowMs += 5000;
     expect(await renewLease(platformStore, lease, 1000)).toEqual({ ...lease, until: 1_006_000 });
@@ -57,14 +57,14 @@ describe('a lease', () => {
       until: taken!.until,
     });
   });
-  it('that is given back, or cleared, is free at once with a higher epoch', async () => {
+  it('that is released or cleared can be acquired at once, with a higher epoch', async () => {
     await releaseLease(platformStore, (await acquire('a'))!);
     expect((await acquire('b'))!.epoch).toBe(2);
     await clearLeases(platformStore);
     expect((await acquire('c'))!.epoch).toBe(3);
   });
 
-  describe('kept through long work', () => {
+  describe('kept during long work', () => {
     const signalled = (signal: AbortSignal) =>
       new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
     it('is renewed', async () => {
@@ -84,14 +84,14 @@ describe('a lease', () => {
         jest.useRealTimers();
       }
     });
-    it('tells when another took it', async () => {
+    it('aborts the signal when another owner took it', async () => {
       const keeper = keepLease(platformStore, (await acquireLease(platformStore, 'sweep', 'a', 60))!, 60);
-      const told = signalled(keeper.signal);
+      const lost = signalled(keeper.signal);
       await platformStore.apply([update(LEASES, { _id: 'sweep' }, { set: { owner: 'b' }, increment: { epoch: 1 } })]);
-      await told;
+      await lost;
       expect(await keeper.end()).toBeUndefined();
     });
-    it('tells when it could not be renewed in its time', async () => {
+    it('aborts the signal when it could not be renewed before it expired', async () => {
       const down: PlatformStore = { ...platformStore, apply: () => Promise.reject(new Error('down')) };
       const keeper = keepLease(down, (await acquireLease(platformStore, 'sweep', 'a', 30))!, 30);
       await signalled(keeper.signal);

@@ -8,7 +8,7 @@ const messagesOf = (schema: unknown, value: unknown) =>
     .map(({ path, message }) => `${path} ${message}`);
 const TOO_COSTLY = [' takes more steps to check against the schema than are allowed'];
 
-function refusal(schema: unknown, path?: string): string {
+function rejection(schema: unknown, path?: string): string {
   try {
     compileSchema(typeof schema === 'string' ? schema : JSON.stringify(schema), { path });
   } catch (error) {
@@ -23,7 +23,7 @@ const object = <T>(count: number, make: (i: number) => [string, T]): Record<stri
   Object.fromEntries(many(count, make));
 const nested = (levels: number): unknown => (levels === 0 ? 1 : { c: nested(levels - 1) });
 
-describe('an unsound schema is refused', () => {
+describe('a schema is rejected', () => {
   it.each<[string, unknown, string]>([
     ['that is not JSON', '{', ' the schema is not JSON'],
     ['that is not an object', [], ' the schema must be an object'],
@@ -111,7 +111,7 @@ describe('an unsound schema is refused', () => {
       '/$defs/a references loop here without consuming anything of the value',
     ],
     [
-      'whose references double at each step',
+      'whose references double at every level',
       {
         $defs: object(31, (i) => [
           `d${i}`,
@@ -120,12 +120,12 @@ describe('an unsound schema is refused', () => {
       },
       '/$defs/d19 references make one value be checked more than 5000 times',
     ],
-  ])('%s', (_name, schema, expected) => expect(refusal(schema)).toBe(expected));
+  ])('%s', (_name, schema, expected) => expect(rejection(schema)).toBe(expected));
 
-  it('at the place that it has in the request', () => {
-    expect(refusal({ items: { $ref: 'x' } }, '/jsonSchema')).toMatch(/^\/jsonSchema\/items\/\$ref /);
-    expect(refusal({ type: 1 }, '/jsonSchema')).toMatch(/^\/jsonSchema\/type /);
-    expect(refusal('', '/jsonSchema')).toMatch(/^\/jsonSchema the schema/);
+  it('with paths that begin with its pointer in the request', () => {
+    expect(rejection({ items: { $ref: 'x' } }, '/jsonSchema')).toMatch(/^\/jsonSchema\/items\/\$ref /);
+    expect(rejection({ type: 1 }, '/jsonSchema')).toMatch(/^\/jsonSchema\/type /);
+    expect(rejection('', '/jsonSchema')).toMatch(/^\/jsonSchema the schema/);
   });
 
   it.each<[string, unknown]>([
@@ -160,8 +160,8 @@ describe('an unsound schema is refused', () => {
         properties: object(400, (i) => [`p${i}`, { $ref: `#/$defs/d${i}` }]),
       },
     ],
-  ])('whose code would be long: %s', (_name, schema) => {
-    expect(refusal(schema)).toMatch(
+  ])('when its code would be long: %s', (_name, schema) => {
+    expect(rejection(schema)).toMatch(
       / the schema has too many rules: subschemas, keywords, patterns and required names together weigh more than 2400$/,
     );
   });
@@ -174,7 +174,7 @@ describe('an unsound schema is refused', () => {
         i === 449 ? { properties: { c: { $ref: '#/$defs/d0' } } } : { $ref: `#/$defs/d${i + 1}` },
       ]),
     };
-    if (refusal(chain) === 'accepted') expect(messagesOf(chain, nested(60))).toEqual(TOO_COSTLY);
-    else expect(refusal(chain)).toBe(' the schema is too complex');
+    if (rejection(chain) === 'accepted') expect(messagesOf(chain, nested(60))).toEqual(TOO_COSTLY);
+    else expect(rejection(chain)).toBe(' the schema is too complex');
   });
 });

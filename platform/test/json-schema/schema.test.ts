@@ -11,7 +11,7 @@ const messagesOf = (schema: unknown, value: unknown) =>
 const conforms = (schema: unknown, value: unknown) => compile(schema).validate(value).length === 0;
 const TOO_COSTLY = [' takes more steps to check against the schema than are allowed'];
 
-function refusal(schema: unknown, path?: string): string {
+function rejection(schema: unknown, path?: string): string {
   try {
     compileSchema(typeof schema === 'string' ? schema : JSON.stringify(schema), { path });
   } catch (error) {
@@ -27,7 +27,7 @@ const object = <T>(count: number, make: (i: number) => [string, T]): Record<stri
 const nested = (levels: number): unknown => (levels === 0 ? 1 : { c: nested(levels - 1) });
 
 describe('a value checked by its schema', () => {
-  it('is given every violation, as JSON pointers below the place it has in the request', () => {
+  it('gets every violation, with JSON pointers that begin with its pointer in the request', () => {
     const schema = {
       type: 'object',
       required: ['a/b'],
@@ -48,7 +48,7 @@ describe('a value checked by its schema', () => {
     ]);
   });
 
-  it('is given 20 violations at most, however many there are', () => {
+  it('gets at most 20 violations', () => {
     for (const schema of [
       { items: { type: 'string' } },
       { $ref: '#/$defs/l', $defs: { l: { items: { $ref: '#/$defs/s' } }, s: { type: 'string' } } },
@@ -58,7 +58,7 @@ describe('a value checked by its schema', () => {
     expect(compile({ items: { type: 'string' } }).validate(many(50_000, () => 1))).toHaveLength(20);
   });
 
-  it('never learns a const or an enum of the schema, nor is told a value of its own', () => {
+  it('gets messages without values from const or enum and without its own values', () => {
     const found = JSON.stringify(
       messagesOf(
         {
@@ -78,7 +78,7 @@ describe('a value checked by its schema', () => {
     expect(found).not.toMatch(/hush|mine/);
   });
 
-  it('is left as it was: no defaults, no coercion', () => {
+  it('is not changed: no defaults, no coercion', () => {
     const value = { n: '5' };
     expect(messagesOf({ properties: { n: { type: 'number' }, d: { default: 1 } } }, value)).toEqual([
       '/n must be number',
@@ -170,12 +170,12 @@ describe('a value checked by its schema', () => {
       [{}],
       [null],
     ],
-  ])('holds to %s', (_name, schema, valid, invalid) => {
+  ])('is checked for %s', (_name, schema, valid, invalid) => {
     for (const value of valid) expect([value, messagesOf(schema, value)]).toEqual([value, []]);
     for (const value of invalid) expect([value, conforms(schema, value)]).toEqual([value, false]);
   });
 
-  it('is judged as ajv alone would judge it', () => {
+  it('conforms exactly when plain ajv says so', () => {
     const leaf = fc.constantFrom<object | boolean>(
       true,
       false,
@@ -251,7 +251,7 @@ describe('a value checked by its schema', () => {
   });
 });
 
-describe('what a check costs is bounded', () => {
+describe('the cost of a check is limited', () => {
   it.each<[string, unknown, unknown]>([
     [
       'recursion that doubles at each level of the value',
@@ -293,7 +293,7 @@ describe('what a check costs is bounded', () => {
     ],
   ])('%s', (_name, schema, value) => expect(messagesOf(schema, value)).toEqual(TOO_COSTLY));
 
-  it('and leaves room for the largest content against a plain schema', () => {
+  it('and allows the largest content with a simple schema', () => {
     expect(
       messagesOf(
         { items: { type: 'number', minimum: 0 } },
@@ -321,7 +321,7 @@ describe('what a check costs is bounded', () => {
     ).toEqual([]);
   });
 
-  it('and for 256 KiB of ordinary content against 200 properties and a list of thousands', () => {
+  it('and allows 256 KiB of ordinary content with 200 properties and a list of thousands', () => {
     const row = {
       type: 'object',
       required: ['id', 'name', 'at', 'amount', 'tags'],
@@ -359,7 +359,7 @@ describe('what a check costs is bounded', () => {
     expect(messagesOf(schema, content)).toEqual(['/rows/1999/amount must be >= 0']);
   });
 
-  it('and a schema of 450 properties works', () => {
+  it('and allows a schema of 450 properties', () => {
     const schema = {
       properties: object(450, (i) => [`p${i}`, { type: 'string', maxLength: 9 }]),
       required: many(450, (i) => `p${i}`),
@@ -380,15 +380,15 @@ describe('what a check costs is bounded', () => {
 });
 
 describe('compiled schemas', () => {
-  it('are remembered by content, so that the same text compiles once, and apart from each other', () => {
+  it('are cached by content and independent of each other', () => {
     expect(compileSchema('{"type":"string"}')).toBe(compileSchema('{"type":"string"}'));
     const a = compile({ $id: 'https://x.test/s', const: 'a' });
     const b = compile({ $id: 'https://x.test/s', const: 'b' });
     expect([a.validate('a'), b.validate('b')]).toEqual([[], []]);
-    expect(refusal({ $ref: 'https://x.test/s' })).toMatch(/can only lead into the same schema/);
+    expect(rejection({ $ref: 'https://x.test/s' })).toMatch(/can only lead into the same schema/);
   });
 
-  it('are forgotten, oldest use first, when there are too many', () => {
+  it('are removed from the cache, the least recently used first, when there are too many', () => {
     const kept = compileSchema('{"const":"kept"}');
     const dropped = compileSchema('{"const":"dropped"}');
     for (let i = 0; i < 999; i++) {
@@ -399,7 +399,7 @@ describe('compiled schemas', () => {
     expect(compileSchema('{"const":"dropped"}')).not.toBe(dropped);
   });
 
-  it('pollute no prototype', () => {
+  it('cannot pollute a prototype', () => {
     const schema =
       '{"properties":{"__proto__":{"type":"object","default":{"polluted":1}},"constructor":{"default":{"prototype":{"polluted":1}}}}}';
     compileSchema(schema).validate(JSON.parse('{"__proto__":{"polluted":1}}'));

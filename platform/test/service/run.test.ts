@@ -12,7 +12,7 @@ interface Person {
 const OLD = collection<Person>('people', { scope: 'organization' });
 const NEW = collection<Person & { upper: string }>('people', {
   scope: 'organization',
-  shape: 2,
+  version: 2,
   upgrades: { 1: ({ name }: Person) => ({ upper: name.toUpperCase() }) },
 });
 

@@ -1,12 +1,12 @@
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { openMongoStore } from 'platform/store/mongo/store.ts';
-import { shapesSuite } from './document-versions-suite.ts';
+import { documentVersionsSuite } from './document-versions-suite.ts';
 
-// The releases stay open beside each other, as replicas do while one takes the place of the other.
-shapesSuite('MongoDB', async () => {
+// The stores of all releases stay open, as during a rolling update.
+documentVersionsSuite('MongoDB', async () => {
   const url = process.env.MONGODB_URL as string;
-  const database = `shapes-${newId()}`;
+  const database = `versions-${newId()}`;
   const open = new Map<unknown, ReturnType<typeof openMongoStore>>();
   return {
     async asRelease(collections, work) {

@@ -5,7 +5,7 @@ interface Person {
   organizationId: string;
   name: string;
 }
-/** The next release also keeps the name as it is sorted; the one after that no longer needs `name`. */
+/** The next release adds the name in the form that is sorted by; the release after that no longer needs `name`. */
 interface Sorted extends Person {
   sortName: string;
   note?: string;
@@ -13,16 +13,16 @@ interface Sorted extends Person {
 const OLD = collection<Person>('people', { scope: 'organization' });
 const NEW = collection<Sorted>('people', {
   scope: 'organization',
-  shape: 2,
+  version: 2,
   upgrades: { 1: ({ name }: Person) => ({ sortName: name.toLowerCase() }) },
 });
 const NEXT = collection<Omit<Sorted, 'name'> & { name: null }>('people', {
   scope: 'organization',
-  shape: 3,
+  version: 3,
   upgrades: { ...NEW.upgrades, 2: () => ({ name: null }) },
 });
 
-/** Runs `work` on the same data, as a release with these collections opens it. */
+/** Runs `work` on the data as a release with these collections sees it. */
 export type AsRelease = <T>(
   collections: readonly Collection<never>[],
   work: (open: OpenStore) => Promise<T>,
@@ -30,12 +30,12 @@ export type AsRelease = <T>(
 
 const never = new AbortController().signal;
 
-/** Expand, then contract, while older replicas still write: on every engine. */
-export function shapesSuite(
+/** What holds on every engine while replicas of two releases write: fields are added first and cleared later. */
+export function documentVersionsSuite(
   name: string,
   start: () => Promise<{ asRelease: AsRelease; dispose(): Promise<void> }>,
 ): void {
-  describe(`shapes of documents on ${name}`, () => {
+  describe(`document versions on ${name}`, () => {
     let asRelease: AsRelease;
     let dispose: () => Promise<void>;
     beforeEach(async () => ({ asRelease, dispose } = await start()));
@@ -54,7 +54,7 @@ export function shapesSuite(
     const sortNames = () =>
       newer(async ({ store }) => (await store.find('A', NEW, {})).map(({ sortName }) => sortName));
 
-    it('a document of the older shape is read as the present one, before it is migrated and after', async () => {
+    it('a document of an older version is read in the present version, before its migration and after it', async () => {
       await write('Ada', 'Bob');
       expect(await sortNames()).toEqual(['ada', 'bob']);
       expect(await newer(({ migrate }) => migrate(never))).toBe(2);
@@ -62,7 +62,7 @@ export function shapesSuite(
       expect(await newer(({ store }) => store.count('A', NEW, { sortName: 'ada' }))).toBe(1);
       expect(await newer(({ migrate }) => migrate(never))).toBe(0);
     });
-    it('what an older replica writes after the migration is right for the new ones, and migrated again', async () => {
+    it('what an older replica writes after the migration is read correctly by new ones, and migrated again', async () => {
       await write('Ada');
       await newer(({ migrate }) => migrate(never));
       await rename('Ada', 'Zoe');
@@ -72,7 +72,7 @@ export function shapesSuite(
       expect(await newer(({ store }) => store.count('A', NEW, { sortName: 'zoe' }))).toBe(1);
     });
     it.each([false, true])(
-      'an update by a new replica makes whole what an older one wrote last (optional: %s)',
+      'an update by a new replica upgrades a document that an older one wrote last (optional: %s)',
       async (optional) => {
         await write('Ada', 'Bob');
         await newer(({ store }) =>
@@ -103,7 +103,7 @@ export function shapesSuite(
         ).rejects.toMatchObject({ name: 'ExpectationFailedError', index: 0 });
       },
     );
-    it('an update by a replica of the release before lowers the number, whatever it is', async () => {
+    it('an update by a replica of the previous release lowers the version of the document', async () => {
       await asRelease([NEXT as never], ({ store }) =>
         store.apply('A', [insert(NEXT, { _id: 'Ada', organizationId: 'A', name: null, sortName: 'ada' })]),
       );
@@ -116,13 +116,13 @@ export function shapesSuite(
       });
       expect(await asRelease([NEXT as never], ({ migrate }) => migrate(never))).toBe(1);
     });
-    it('older replicas read what new ones wrote, as they know it', async () => {
+    it('older replicas can read what new ones wrote', async () => {
       await newer(({ store }) =>
         store.apply('A', [insert(NEW, { _id: 'Ada', organizationId: 'A', name: 'Ada', sortName: 'ada' })]),
       );
       expect(await older(({ store }) => store.find('A', OLD, {}))).toMatchObject([{ _id: 'Ada', name: 'Ada' }]);
     });
-    it('a later shape clears what is no longer needed, over several steps at once', async () => {
+    it('a later version clears a field that is no longer needed, and a migration takes several versions at once', async () => {
       await write('Ada', ...Array.from({ length: 230 }, (_, n) => `p${String(n).padStart(3, '0')}`));
       const cleared = await asRelease([NEXT as never], async ({ store, migrate }) => [
         await migrate(never),

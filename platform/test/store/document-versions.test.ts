@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
-import { shapesSuite } from './document-versions-suite.ts';
+import { documentVersionsSuite } from './document-versions-suite.ts';
 
-shapesSuite('SQLite', async () => {
+documentVersionsSuite('SQLite', async () => {
   const folder = temporaryFolder();
   return {
     async asRelease(collections, work) {

@@ -3,26 +3,29 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 export interface LossyProxy {
   readonly port: number;
-  /** The answers to the next `times` requests that name this command get lost: the server has done it, its connection ends, after `meanwhile`. */
+  /**
+   * Loses the answers to the next `times` requests with this command: the server has executed it, `meanwhile` runs,
+   * then the connection closes.
+   */
   loseAnswerTo(command: string, times: number, meanwhile?: () => Promise<void>): void;
   /** Answers lost so far. */
   lost(): number;
-  /** From the next lost answer on, nobody listens. */
-  dieWithNext(): void;
+  /** Makes the proxy stop listening at the next lost answer. */
+  stopAtNextLoss(): void;
   close(): Promise<void>;
 }
 
-/** Between a driver and MongoDB at `target`; use it with directConnection=true. */
+/** A TCP proxy in front of MongoDB on the port `target`. The driver must use it with directConnection=true. */
 export async function lossyProxy(target: number): Promise<LossyProxy> {
   let losing = { command: '', times: 0, meanwhile: async () => {} };
   let lost = 0;
-  let mortal = false;
+  let stopsAtNextLoss = false;
   const sockets = new Set<Socket>();
-  const endAll = (): void => sockets.forEach((socket) => socket.destroy());
+  const destroyAll = (): void => sockets.forEach((socket) => socket.destroy());
 
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1');
-    let doomed = false;
+    let losesAnswer = false;
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('error', () => undefined);
@@ -35,18 +38,18 @@ export async function lossyProxy(target: number): Promise<LossyProxy> {
     client.on('data', (request: Buffer) => {
       if (losing.times > 0 && request.includes(`${losing.command}\0`)) {
         losing.times--;
-        doomed = true;
+        losesAnswer = true;
       }
       upstream.write(request);
     });
     upstream.on('data', async (answer) => {
-      if (!doomed) return void client.write(answer);
+      if (!losesAnswer) return void client.write(answer);
       lost++;
       await losing.meanwhile();
       client.destroy();
-      if (!mortal) return;
+      if (!stopsAtNextLoss) return;
       server.close();
-      endAll();
+      destroyAll();
     });
   });
   server.listen(0, '127.0.0.1');
@@ -57,12 +60,12 @@ export async function lossyProxy(target: number): Promise<LossyProxy> {
       losing = { command, times, meanwhile };
     },
     lost: () => lost,
-    dieWithNext() {
-      mortal = true;
+    stopAtNextLoss() {
+      stopsAtNextLoss = true;
     },
     async close() {
       server.close();
-      endAll();
+      destroyAll();
     },
   };
 }

@@ -9,8 +9,8 @@ import { lossyProxy, type LossyProxy } from './lossy-proxy.ts';
 import { item, ITEMS, MESSAGES } from './store-suite.ts';
 
 const TIMEOUT_MS = 3_000;
-/** For what must succeed, on however busy a machine. */
-const PATIENCE_MS = 20_000;
+/** For operations that must succeed even on a busy machine. */
+const LONG_TIMEOUT_MS = 20_000;
 const log = makeLog('test', 'silent');
 const UNAVAILABLE = { name: 'ServiceError', reason: 'UNAVAILABLE', headers: { 'Retry-After': '1' } };
 const OUTCOME_UNKNOWN = { name: 'ServiceError', reason: 'OUTCOME_UNKNOWN' };
@@ -19,7 +19,7 @@ let server: PrivateServer;
 let admin: MongoClient;
 let database: string;
 let opened: OpenStore;
-let patient: OpenStore;
+let longTimeout: OpenStore;
 const openStore = (url: string, timeoutMs = TIMEOUT_MS): Promise<OpenStore> =>
   openMongoStore({ url, database, poolMax: 10, timeoutMs, log }, [ITEMS, MESSAGES]);
 const items = () => admin.db(database).collection<Document & { _id: string }>('items');
@@ -35,16 +35,16 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   database = `faults-${randomUUID()}`;
-  [opened, patient] = await Promise.all([openStore(server.url), openStore(server.url, PATIENCE_MS)]);
-  await patient.store.apply('A', [insert(ITEMS, item('1')), insert(ITEMS, item('8')), insert(ITEMS, item('9'))]);
+  [opened, longTimeout] = await Promise.all([openStore(server.url), openStore(server.url, LONG_TIMEOUT_MS)]);
+  await longTimeout.store.apply('A', [insert(ITEMS, item('1')), insert(ITEMS, item('8')), insert(ITEMS, item('9'))]);
 });
-afterEach(() => Promise.all([opened.close(), patient.close()]));
+afterEach(() => Promise.all([opened.close(), longTimeout.close()]));
 
 const more = update(ITEMS, { _id: '1' }, { increment: { rank: 1 } });
 const alone = { insert: [insert(ITEMS, item('2'))], update: [more], delete: [remove(ITEMS, { _id: '1' })] };
 const before = ['1:0', '8:0', '9:0'];
 const after = { insert: ['1:0', '2:0', '8:0', '9:0'], update: ['1:1', '8:0', '9:0'], delete: ['8:0', '9:0'] };
-/** A removal that expects nothing is a deleteMany, the other one a deleteOne. */
+/** The optional removal is sent as a deleteMany, the other one as a deleteOne. */
 const removals = [remove(ITEMS, { _id: '8' }, { optional: true }), remove(ITEMS, { _id: '9' })];
 const batchWith = (last: readonly Op[]) => [
   more,
@@ -61,7 +61,7 @@ const single = Object.entries(alone).map(([command, ops]) => ({
   ops,
   done: after[command as keyof typeof after],
 }));
-/** Up to its commit a fault meets the first command of its name. */
+/** Before the commit; a fail point affects the first command of its name. */
 const inOpenBatch = [
   ...['insert', 'update', 'delete'].map((command) => ({ command, ops: batch })),
   { command: 'delete', ops: batchWith(removals.toReversed()) },
@@ -85,30 +85,33 @@ async function withFailPoint<T>(
 }
 const once = { times: 1 };
 const apply = (ops: readonly Op[]) => opened.store.apply('A', ops);
-const applyPatiently = (ops: readonly Op[]) => patient.store.apply('A', ops);
+const applyWithLongTimeout = (ops: readonly Op[]) => longTimeout.store.apply('A', ops);
 
-/** By the store that has seen the fault; what it did unheard it meets again. */
+/**
+ * Uses the store that saw the fault; a duplicate key after an unknown outcome means that an earlier attempt
+ * succeeded.
+ */
 async function insertUntilDone(id: string): Promise<void> {
-  const giveUpAt = Date.now() + PATIENCE_MS;
-  for (let unheard = false; ;) {
+  const giveUpAt = Date.now() + LONG_TIMEOUT_MS;
+  for (let outcomeUnknown = false; ;) {
     const error: unknown = await apply([insert(ITEMS, item(id))]).then(
       () => undefined,
       (reason: unknown) => reason,
     );
-    if (error === undefined || (unheard && error instanceof DuplicateKeyError)) return;
-    const passing = error instanceof ServiceError && ['UNAVAILABLE', 'OUTCOME_UNKNOWN'].includes(error.reason);
-    if (!passing || Date.now() > giveUpAt) throw error;
-    unheard ||= error.reason === 'OUTCOME_UNKNOWN';
+    if (error === undefined || (outcomeUnknown && error instanceof DuplicateKeyError)) return;
+    const temporary = error instanceof ServiceError && ['UNAVAILABLE', 'OUTCOME_UNKNOWN'].includes(error.reason);
+    if (!temporary || Date.now() > giveUpAt) throw error;
+    outcomeUnknown ||= error.reason === 'OUTCOME_UNKNOWN';
   }
 }
 
 describe('a write whose connection closes', () => {
-  it.each([...single, ...inBatch])('in $command, is done once', async ({ command, ops, done }) => {
-    await withFailPoint({ failCommands: [command], closeConnection: true }, once, () => applyPatiently(ops));
+  it.each([...single, ...inBatch])('during $command, is done once', async ({ command, ops, done }) => {
+    await withFailPoint({ failCommands: [command], closeConnection: true }, once, () => applyWithLongTimeout(ops));
     expect(await stored()).toEqual(done);
   });
   it.each(single)(
-    'in $command again and again, has an unknown outcome, and is done at most once',
+    'during $command every time, has an unknown outcome and is done at most once',
     async ({ command, ops, done }) => {
       await expect(
         withFailPoint({ failCommands: [command], closeConnection: true }, 'alwaysOn', () => apply(ops)),
@@ -116,13 +119,13 @@ describe('a write whose connection closes', () => {
       expect([before, done]).toContainEqual(await stored());
     },
   );
-  it.each(inOpenBatch)('in $command of a transaction again and again, is not done', async ({ command, ops }) => {
+  it.each(inOpenBatch)('during $command of a transaction every time, is not done', async ({ command, ops }) => {
     await expect(
       withFailPoint({ failCommands: [command], closeConnection: true }, 'alwaysOn', () => apply(ops)),
     ).rejects.toMatchObject(UNAVAILABLE);
     expect(await stored()).toEqual(before);
   });
-  it('in its commit again and again, has an unknown outcome, and is done whole or not at all', async () => {
+  it('during its commit every time, has an unknown outcome and is done as a whole or not at all', async () => {
     await expect(
       withFailPoint({ failCommands: ['commitTransaction'], closeConnection: true }, 'alwaysOn', () => apply(batch)),
     ).rejects.toMatchObject(OUTCOME_UNKNOWN);
@@ -132,7 +135,7 @@ describe('a write whose connection closes', () => {
 
 describe('a write to a server that is not primary', () => {
   const NOT_PRIMARY = { errorCode: 10107 };
-  it.each([...single, ...inBatch])('any longer at $command, is done once', async ({ command, ops, done }) => {
+  it.each([...single, ...inBatch])('any longer during $command, is done once', async ({ command, ops, done }) => {
     await withFailPoint(
       {
         failCommands: [command],
@@ -142,15 +145,15 @@ describe('a write to a server that is not primary', () => {
         ],
       },
       once,
-      () => applyPatiently(ops),
+      () => applyWithLongTimeout(ops),
     );
     expect(await stored()).toEqual(done);
   });
-  // a command alone is tried twice, a transaction until its time is up
+  // The driver tries a single command twice, a transaction until its time is up.
   it.each([
-    ...single.map((one) => ({ ...one, by: applyPatiently })),
+    ...single.map((one) => ({ ...one, by: applyWithLongTimeout })),
     ...inOpenBatch.map((one) => ({ ...one, by: apply })),
-  ])('and stays so at $command, is not done', async ({ command, ops, by }) => {
+  ])('and does not become primary during $command, is not done', async ({ command, ops, by }) => {
     await expect(
       withFailPoint(
         {
@@ -166,21 +169,21 @@ describe('a write to a server that is not primary', () => {
   });
 });
 
-describe('a write whose majority is not confirmed', () => {
+describe('a write without confirmation by a majority', () => {
   it.each([...single, ...inCommit])(
-    'in $command, is confirmed by a repeat and done once',
+    'of $command, is confirmed by a repeat and done once',
     async ({ command, ops, done }) => {
       const writeConcernError = { code: 91, errmsg: 'shutdown', errorLabels: ['RetryableWriteError'] };
       await withFailPoint(
         { failCommands: [command], writeConcernError, errorLabels: ['RetryableWriteError'] },
         once,
-        () => applyPatiently(ops),
+        () => applyWithLongTimeout(ops),
       );
       expect(await stored()).toEqual(done);
     },
   );
   it.each([...single, ...inCommit])(
-    'in $command, for good, has an unknown outcome, and is done at most once',
+    'of $command at any attempt, has an unknown outcome and is done at most once',
     async ({ command, ops, done }) => {
       await expect(
         withFailPoint(
@@ -207,37 +210,37 @@ describe('a write whose answer is lost', () => {
     await proxy.close();
   });
 
-  it.each([...single, ...inBatch])('in $command, was done once', async ({ command, ops, done }) => {
-    await openThrough(PATIENCE_MS);
+  it.each([...single, ...inBatch])('during $command, is done once', async ({ command, ops, done }) => {
+    await openThrough(LONG_TIMEOUT_MS);
     proxy.loseAnswerTo(command, 1);
     await through.store.apply('A', ops);
     expect(proxy.lost()).toBe(1);
     expect(await stored()).toEqual(done);
   });
   it.each([...single, ...inCommit])(
-    'in $command, and nobody answers later, has an unknown outcome: it was done',
+    'during $command, and nothing answers later, has an unknown outcome although it was done',
     async ({ command, ops, done }) => {
       await openThrough();
       proxy.loseAnswerTo(command, 1);
-      proxy.dieWithNext();
-      // the last error of the driver says here only that no server was found
+      proxy.stopAtNextLoss();
+      // The driver's last error says only that no server was found.
       await expect(through.store.apply('A', ops)).rejects.toMatchObject(OUTCOME_UNKNOWN);
       expect(await stored()).toEqual(done);
     },
   );
-  it('before its commit, and nobody answers later, was not done', async () => {
+  it('before its commit, and nothing answers later, is not done', async () => {
     await openThrough();
     proxy.loseAnswerTo('update', 1);
-    proxy.dieWithNext();
+    proxy.stopAtNextLoss();
     await expect(through.store.apply('A', batch)).rejects.toMatchObject(UNAVAILABLE);
     expect(await stored()).toEqual(before);
   });
-  // mongod remembers such writes, the stand-in forgets them and would increment twice
-  const met = [...single.filter(({ command }) => command !== 'update'), ...inCommit];
-  it.each(met)(
-    'in $command, of a server that starts again and has forgotten it, has an unknown outcome, never that of a refusal: it was done once',
+  // mongod remembers such writes. The stand-in that the tests run on forgets them and would increment twice.
+  const conflictingWithThemselves = [...single.filter(({ command }) => command !== 'update'), ...inCommit];
+  it.each(conflictingWithThemselves)(
+    'during $command, of a server that restarts and has forgotten it, has an unknown outcome and is done once',
     async ({ command, ops, done }) => {
-      await openThrough(PATIENCE_MS);
+      await openThrough(LONG_TIMEOUT_MS);
       proxy.loseAnswerTo(command, 1, () => server.restart());
       const outcome = await through.store.apply('A', ops).catch((error: unknown) => error);
       expect(outcome).toMatchObject(OUTCOME_UNKNOWN);
@@ -268,10 +271,10 @@ describe('a server that does not answer', () => {
   }
   const SLACK_MS = 5_000;
 
-  it('is told from one that is gone: a write that was sent has an unknown outcome, reads and open transactions do not', async () => {
+  it('leaves the outcome of a write that was sent unknown; reads and open transactions are unavailable', async () => {
     await server.pause();
     try {
-      // on a connection that its opening has left
+      // It is sent on the connection that is left from the opening of the store.
       await within(
         TIMEOUT_MS + SLACK_MS,
         expect(apply([insert(ITEMS, item('4'))])).rejects.toMatchObject(OUTCOME_UNKNOWN),
@@ -291,16 +294,16 @@ describe('a server that does not answer', () => {
     ]).toContainEqual(await stored());
   });
 
-  it('because it was killed, is unavailable in time, and the store goes on when it is back', async () => {
+  it('because it was killed, is unavailable within the time-out, and the store works again after a restart', async () => {
     await server.kill();
-    // before the driver has missed it, a write may leave on a connection whose end nobody has noticed
-    for (let missed = false; !missed;) {
+    // Until the driver notices, a write may be sent on a connection whose end nobody has noticed.
+    for (let noticed = false; !noticed;) {
       const error = await within(
         TIMEOUT_MS + SLACK_MS,
         opened.store.count('A', ITEMS, {}).catch((reason: unknown) => reason),
       );
       expect(error).toMatchObject(UNAVAILABLE);
-      missed = ['MongoNetworkError', 'MongoServerSelectionError', 'TimedOutError'].includes(
+      noticed = ['MongoNetworkError', 'MongoServerSelectionError', 'TimedOutError'].includes(
         (error as { cause: Error }).cause.name,
       );
     }
@@ -313,16 +316,16 @@ describe('a server that does not answer', () => {
 });
 
 describe('a batch whose server does not answer for a while', () => {
-  it('is given up, and holds its documents against nobody once the server answers again', async () => {
+  it('is given up, and blocks no other writer once the server answers again', async () => {
     await server.pause();
     try {
-      // by the last of them the driver has given up to abort the first
+      // By the last attempt the driver no longer tries to abort the first transaction.
       for (let round = 0; round < 6; round++) await expect(apply(batch)).rejects.toMatchObject(UNAVAILABLE);
     } finally {
       server.resume();
     }
-    // the server reads their statements now; unended they would hold the document for a minute
-    await Promise.all(Array.from({ length: 8 }, () => applyPatiently([more])));
+    // The server receives their commands now. Unless they are ended they block the document for a minute.
+    await Promise.all(Array.from({ length: 8 }, () => applyWithLongTimeout([more])));
     expect(await stored()).toEqual(['1:8', '8:0', '9:0']);
   });
 });

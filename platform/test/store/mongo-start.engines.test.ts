@@ -17,7 +17,7 @@ const database = `start-${randomUUID()}`;
 const open = (at: string, collections: readonly unknown[] = [ITEMS], name = database): Promise<OpenStore> =>
   openMongoStore({ url: at, database: name, poolMax: 5, timeoutMs: 60_000, log }, collections as Collection<never>[]);
 
-async function refusal(opening: Promise<OpenStore>): Promise<string> {
+async function startError(opening: Promise<OpenStore>): Promise<string> {
   const begun = Date.now();
   const error = await opening.then(
     async (store) => {
@@ -27,40 +27,40 @@ async function refusal(opening: Promise<OpenStore>): Promise<string> {
     (reason: unknown) => reason as Error,
   );
   expect(error).toMatchObject({ name: 'StartError' });
-  expect(error.message).not.toMatch(/\n|tell-nobody/);
+  expect(error.message).not.toMatch(/\n|secret-password/);
   expect(Date.now() - begun).toBeLessThan(20_000);
   return error.message;
 }
 
 describe('a store that cannot use its MongoDB says so in one sentence', () => {
   let locked: PrivateServer;
-  const as = (user: string, password = 'tell-nobody') =>
+  const as = (user: string, password = 'secret-password') =>
     `mongodb://${user}:${password}@127.0.0.1:${locked.port}/?replicaSet=secantus`;
   beforeAll(async () => {
     locked = await startMongo({
       users: [
-        { createUser: 'app', pwd: 'tell-nobody', roles: [{ role: 'readWrite', db: database }] },
-        { createUser: 'other', pwd: 'tell-nobody', roles: [{ role: 'readWrite', db: 'other' }] },
-        { createUser: 'reader', pwd: 'tell-nobody', roles: [{ role: 'read', db: database }] },
+        { createUser: 'app', pwd: 'secret-password', roles: [{ role: 'readWrite', db: database }] },
+        { createUser: 'other', pwd: 'secret-password', roles: [{ role: 'readWrite', db: 'other' }] },
+        { createUser: 'reader', pwd: 'secret-password', roles: [{ role: 'read', db: database }] },
       ],
     });
   });
   afterAll(() => locked.stop());
 
-  it('unless the user may write its database', async () => {
+  it('but opens when the user may write its database', async () => {
     await (await open(as('app'))).close();
   });
   it('when the password is wrong', async () => {
-    expect(await refusal(open(as('app', 'tell-nobody-x')))).toBe(
-      `MongoDB at 127.0.0.1:${locked.port} refuses the user name or password in MONGODB_URL`,
+    expect(await startError(open(as('app', 'secret-password-x')))).toBe(
+      `MongoDB at 127.0.0.1:${locked.port} rejects the user name or password in MONGODB_URL`,
     );
   });
   it.each(['other', 'reader'])('when the user is %s, who may not write its database', async (user) => {
-    expect(await refusal(open(as(user)))).toMatch(
+    expect(await startError(open(as(user)))).toMatch(
       /^MongoDB at 127\.0\.0\.1:\d+ does not allow what the service needs: readWrite on /,
     );
   });
-  it.each(['insert', 'update', 'delete', 'find'])('when the user may do all but %s', async (command) => {
+  it.each(['insert', 'update', 'delete', 'find'])('when the user may do everything except %s', async (command) => {
     const server = await startMongo();
     const admin = new MongoClient(server.url);
     try {
@@ -69,7 +69,7 @@ describe('a store that cannot use its MongoDB says so in one sentence', () => {
         mode: 'alwaysOn',
         data: { failCommands: [command], errorCode: 13 },
       });
-      expect(await refusal(open(server.url))).toBe(
+      expect(await startError(open(server.url))).toBe(
         `MongoDB at 127.0.0.1:${server.port} does not allow what the service needs: readWrite on ${database}`,
       );
     } finally {
@@ -77,42 +77,42 @@ describe('a store that cannot use its MongoDB says so in one sentence', () => {
       await server.stop();
     }
   });
-  it('and leaves no document behind when it opens, however many do so at once', async () => {
+  it('and leaves no document behind when it opens, also when several open at once', async () => {
     const name = `probe-${randomUUID()}`;
     const stores = await Promise.all([1, 2, 3, 4].map(() => open(url, [ITEMS], name)));
     expect(await stores[0]!.platformStore.count(ITEMS, {})).toBe(0);
     await Promise.all(stores.map((store) => store.close()));
   });
   it('when it asks for credentials and there are none', async () => {
-    expect(await refusal(open(locked.url))).toMatch(
+    expect(await startError(open(locked.url))).toMatch(
       /^MongoDB at 127\.0\.0\.1:\d+ does not allow what the service needs: readWrite on /,
     );
   });
-  it('when nobody listens', async () => {
+  it('when nothing listens there', async () => {
     const port = await freePort();
-    expect(await refusal(open(`mongodb://app:tell-nobody@127.0.0.1:${port}/`))).toBe(
+    expect(await startError(open(`mongodb://app:secret-password@127.0.0.1:${port}/`))).toBe(
       `MongoDB at 127.0.0.1:${port} cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}`,
     );
   });
-  it('when somebody listens and says nothing', async () => {
+  it('when the server accepts the connection and does not answer', async () => {
     const mute = createServer().listen(0, '127.0.0.1');
     await once(mute, 'listening');
     const { port } = mute.address() as AddressInfo;
-    expect(await refusal(open(`mongodb://127.0.0.1:${port}/`))).toBe(`MongoDB at 127.0.0.1:${port} does not answer`);
+    expect(await startError(open(`mongodb://127.0.0.1:${port}/`))).toBe(`MongoDB at 127.0.0.1:${port} does not answer`);
     mute.close();
   });
-  it('when its name cannot be found', async () => {
-    expect(await refusal(open('mongodb://no-such-host.invalid:27017/'))).toMatch(
+  it('when the host name cannot be resolved', async () => {
+    expect(await startError(open('mongodb://no-such-host.invalid:27017/'))).toMatch(
       /^MongoDB at no-such-host\.invalid:27017 cannot be reached: getaddrinfo /,
     );
   });
   it('when it is a standalone server', async () => {
     const standalone = await startMongo({ args: ['--standalone'] });
     try {
-      expect(await refusal(open(`mongodb://127.0.0.1:${standalone.port}/`))).toMatch(
+      expect(await startError(open(`mongodb://127.0.0.1:${standalone.port}/`))).toMatch(
         /is a standalone server, and transactions need a replica set or a sharded cluster/,
       );
-      expect(await refusal(open(`mongodb://127.0.0.1:${standalone.port}/?replicaSet=rs0`))).toMatch(
+      expect(await startError(open(`mongodb://127.0.0.1:${standalone.port}/?replicaSet=rs0`))).toMatch(
         /is no member of the replica set rs0 that MONGODB_URL names$/,
       );
     } finally {
@@ -120,25 +120,25 @@ describe('a store that cannot use its MongoDB says so in one sentence', () => {
     }
   });
   it('when it belongs to another replica set', async () => {
-    expect(await refusal(open(`mongodb://127.0.0.1:${locked.port}/?replicaSet=rs0`))).toBe(
+    expect(await startError(open(`mongodb://127.0.0.1:${locked.port}/?replicaSet=rs0`))).toBe(
       `MongoDB at 127.0.0.1:${locked.port} is no member of the replica set rs0 that MONGODB_URL names`,
     );
   });
   it('when it is too old', async () => {
     const old = await oldMongo(8);
-    expect(await refusal(open(old.url))).toMatch(
+    expect(await startError(open(old.url))).toMatch(
       /^MongoDB at 127\.0\.0\.1:\d+ is too old: it speaks wire version 8, needed is at least 9 \(MongoDB 4\.4\)$/,
     );
     old.close();
   });
   it.each([
-    ['mongodb://app:tell-nobody@', 'MONGODB_URL cannot be used: it is no mongodb://host:port/?replicaSet=name'],
+    ['mongodb://app:secret-password@', 'MONGODB_URL cannot be used: it is no mongodb://host:port/?replicaSet=name'],
     [
-      'mongodb://app:tell-nobody@h/?retriWrites=1',
+      'mongodb://app:secret-password@h/?retriWrites=1',
       /^MONGODB_URL cannot be used: option retriwrites is not supported$/i,
     ],
   ])('when its URL is %s', async (bad, message) => {
-    expect(await refusal(open(bad))).toMatch(message);
+    expect(await startError(open(bad))).toMatch(message);
   });
 });
 
@@ -171,27 +171,28 @@ describe('indexes on MongoDB', () => {
       'of an older release',
     ]);
   });
-  it('are made once by four that open at the same moment', async () => {
+  it('are made once when four stores open at the same moment', async () => {
     const stores = await Promise.all([1, 2, 3, 4].map(() => open(url, [D, ITEMS], name)));
     await Promise.all(stores.map((store) => store.close()));
     expect(await indexNames()).toHaveLength(5);
   });
-  it('that should be unique and are not are refused by name', async () => {
+  it('that should be unique and are not make the start fail with their name', async () => {
     await raw().createIndex({ organizationId: 1, a: 1 }, { name: 'd(organizationId,a) unique' });
-    expect(await refusal(open(url, [D], name))).toBe(
-      `MongoDB has an index in place of "d(organizationId,a) unique" in the database ${name} that is defined otherwise: drop it and start again`,
+    expect(await startError(open(url, [D], name))).toBe(
+      `MongoDB has an index in place of "d(organizationId,a) unique" in the database ${name} ` +
+        'that is defined otherwise: drop it and start again',
     );
   });
-  it('that equal values forbid are refused by name', async () => {
+  it('that cannot be unique because of equal values make the start fail with their name', async () => {
     await raw().insertMany(['1', '2'].map((_id) => ({ _id, organizationId: 'A', a: 'same' })));
-    expect(await refusal(open(url, [D], name))).toBe(
+    expect(await startError(open(url, [D], name))).toBe(
       `MongoDB cannot make the index "d(organizationId,a) unique" in the database ${name}: documents there have equal values`,
     );
   });
 });
 
 describe('a store on MongoDB', () => {
-  it('finishes what was begun when it closes, and refuses what comes later', async () => {
+  it('finishes what was started before it closes and rejects what comes later', async () => {
     const { store, close } = await open(url);
     const begun = store.apply('A', [insert(ITEMS, item('1')), insert(ITEMS, item('2'))]);
     await close();

@@ -23,7 +23,7 @@ storeSuite('MongoDB', {
 describe('transactions on MongoDB', () => {
   const database = `aborts-${randomUUID()}`;
 
-  it('that meet on one document are tried again until all are done, and each abort is counted', async () => {
+  it('on one document are retried until all are done, and each abort is counted', async () => {
     let aborts = 0;
     const { store, close } = await openMongoStore(
       { url, database, poolMax: 60, timeoutMs: 60_000, log, onAbort: () => aborts++ },

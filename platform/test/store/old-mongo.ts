@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { BSON } from 'mongodb';
 
-/** A server that says hello as a MongoDB of this wire version does, and knows nothing else. */
+/** A server that answers every request with the `hello` of a MongoDB of this wire version. */
 export async function oldMongo(maxWireVersion: number): Promise<Server & { readonly url: string }> {
   const hello = BSON.serialize({
     ok: 1,
@@ -20,7 +20,7 @@ export async function oldMongo(maxWireVersion: number): Promise<Server & { reado
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.on('data', (request) => {
-      const legacy = request.readInt32LE(12) === 2004; // OP_QUERY, answered by OP_REPLY; else OP_MSG
+      const legacy = request.readInt32LE(12) === 2004; // OP_QUERY, answered by OP_REPLY; otherwise OP_MSG
       const body = legacy ? Buffer.alloc(20) : Buffer.alloc(5);
       if (legacy) body.writeInt32LE(1, 16);
       const header = Buffer.alloc(16);

@@ -3,19 +3,19 @@ import { getOrCreate } from 'platform/store/get-or-create.ts';
 import { keyedMutex } from 'platform/core/keyed-mutex.ts';
 import { DuplicateKeyError, ExpectationFailedError } from 'platform/store/store.ts';
 
-const alive = new AbortController().signal;
+const notAborted = new AbortController().signal;
 
-describe('a round of read, check and write', () => {
-  it('is repeated when its batch met a change by another, and not when it failed', async () => {
+describe('an attempt to read, check and write', () => {
+  it('is repeated after a conflict with another change, and not after any other error', async () => {
     let rounds = 0;
     expect(
-      await retryOnConflict(alive, async () => {
+      await retryOnConflict(notAborted, async () => {
         if (++rounds < 4) throw new ExpectationFailedError(0, 'things');
         return rounds;
       }),
     ).toBe(4);
     await expect(
-      retryOnConflict(alive, async () => {
+      retryOnConflict(notAborted, async () => {
         rounds++;
         throw new Error('broken');
       }),
@@ -23,7 +23,7 @@ describe('a round of read, check and write', () => {
     expect(rounds).toBe(5);
   });
 
-  it('does not begin for a caller that went away while it waited for its turn, or between two rounds', async () => {
+  it('does not start for a caller that is gone, whether it left while it waited or between two attempts', async () => {
     const mutex = keyedMutex();
     const gate = Promise.withResolvers<void>();
     const leaving = new AbortController();
@@ -40,14 +40,14 @@ describe('a round of read, check and write', () => {
     waited.abort();
     gate.resolve();
     await first;
-    for (const refused of [gone, other]) await expect(refused).rejects.toMatchObject({ reason: 'CLIENT_GONE' });
+    for (const rejected of [gone, other]) await expect(rejected).rejects.toMatchObject({ reason: 'CLIENT_GONE' });
     expect(await last).toBe('last');
     expect(rounds).toBe(1);
   });
 });
 
-describe('what is found or made', () => {
-  it('is the same for all who make it at once', async () => {
+describe('getOrCreate', () => {
+  it('resolves to the same for all concurrent callers', async () => {
     let there: { by: number } | undefined;
     const make = (by: number) =>
       getOrCreate(

@@ -33,7 +33,7 @@ describe('a SQLite file', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
 
-  it('killed at random moments, lacks nothing acknowledged and holds no half batch', async () => {
+  it('of a process killed at random moments has every acknowledged batch and no half of one', async () => {
     const seeded = await openSqliteStore(file, [ENTRIES, COUNTERS]);
     await seeded.store.apply('A', [insert(COUNTERS, { _id: 'c', organizationId: 'A', total: 0 })]);
     await seeded.close();
@@ -60,7 +60,7 @@ describe('a SQLite file', () => {
     expect(acknowledged.length).toBeGreaterThan(5);
   });
 
-  it('belongs to one process, until that process ends', async () => {
+  it('is locked by one process until that process ends', async () => {
     const seeded = await openSqliteStore(file, [ENTRIES, COUNTERS]);
     await seeded.store.apply('A', [insert(COUNTERS, { _id: 'c', organizationId: 'A', total: 0 })]);
     await seeded.close();
@@ -84,7 +84,7 @@ describe('a SQLite file', () => {
     lockFile(file).release();
   });
 
-  it('in a folder that cannot be written, or that is no database, is one clear sentence', async () => {
+  it('in a folder that cannot be written, or that is no database, makes the start fail with one clear sentence', async () => {
     writeFileSync(
       join(folder, 'plain'),
       'not a folder and not a database, but long enough to be read as one'.repeat(20),
@@ -105,7 +105,7 @@ describe('a SQLite file', () => {
     lockFile(plain).release();
   });
 
-  it('finishes what was begun when it closes, and refuses what comes later', async () => {
+  it('finishes what was started before it closes and rejects what comes later', async () => {
     const { store, close } = await openSqliteStore(file, [ENTRIES]);
     const begun = store.apply('A', [insert(ENTRIES, { _id: '1', organizationId: 'A' })]);
     await close();
@@ -142,7 +142,7 @@ describe('a SQLite file', () => {
     db.close();
   });
 
-  it('keeps a write-ahead log, the declared indexes, and no index that is no longer declared', async () => {
+  it('has a write-ahead log, the declared indexes, and no index that is no longer declared', async () => {
     type D = { _id: string; organizationId: string; a: string; b: number };
     const open = async (declared: Collection<D>) => (await openSqliteStore(file, [declared])).close();
     const inside = <R>(look: (db: DatabaseSync) => R): R => {
@@ -175,7 +175,7 @@ describe('a SQLite file', () => {
 });
 
 describe('a group of writes', () => {
-  it('whose transaction the engine refuses is refused as a whole, undone, and the next one works', async () => {
+  it('is rejected and rolled back as a whole when SQLite fails, and the next group works', async () => {
     const db = new DatabaseSync(':memory:');
     db.exec('CREATE TABLE t (x TEXT); PRAGMA max_page_count = 50');
     const { write } = groupCommit(db);

@@ -6,19 +6,19 @@ const reasons = (results: PromiseSettledResult<void>[]): unknown[] =>
 const times = (n: number, work: (i: number) => Promise<void>): Promise<PromiseSettledResult<void>[]> =>
   Promise.allSettled(Array.from({ length: n }, (_, i) => work(i)));
 
-/** What holds when many write at once. */
+/** What every engine guarantees for concurrent writes. */
 export function concurrencySuite(opened: () => OpenStore): void {
   const store = () => opened().store;
 
-  describe('at once', () => {
-    it('50 increments are 50', async () => {
+  describe('concurrent writes', () => {
+    it('of 50 increments all count', async () => {
       await store().apply('A', [insert(ITEMS, item('1'))]);
       expect(
         reasons(await times(50, () => store().apply('A', [update(ITEMS, { _id: '1' }, { increment: { rank: 1 } })]))),
       ).toEqual([]);
       expect((await store().findOne('A', ITEMS, { _id: '1' }))!.rank).toBe(50);
     });
-    it('50 compare-and-sets have one winner', async () => {
+    it('of 50 compare-and-sets one succeeds', async () => {
       await store().apply('A', [insert(ITEMS, item('1'))]);
       const lost = reasons(
         await times(50, (i) => store().apply('A', [update(ITEMS, { _id: '1', text: '' }, { set: { text: `${i}` } })])),
@@ -26,7 +26,7 @@ export function concurrencySuite(opened: () => OpenStore): void {
       expect(lost).toHaveLength(49);
       expect(lost.every((reason) => reason instanceof ExpectationFailedError)).toBe(true);
     });
-    it('of two batches that each expect what the other changes, one wins, also when it changes nothing there', async () => {
+    it('of two batches that each expect what the other changes one succeeds, also when an update changes nothing', async () => {
       for (let round = 0; round < 10; round++) {
         const [one, other] = [`${round}.1`, `${round}.2`] as const;
         await store().apply('A', [insert(ITEMS, item(one)), insert(ITEMS, item(other))]);
@@ -40,13 +40,13 @@ export function concurrencySuite(opened: () => OpenStore): void {
         expect(lost[0]).toBeInstanceOf(ExpectationFailedError);
       }
     });
-    it('20 inserts of a unique key are one', async () => {
+    it('of 20 inserts with the same unique key one succeeds', async () => {
       const lost = reasons(await times(20, (i) => store().apply('A', [insert(ITEMS, item(`${i}`, { key: 'same' }))])));
       expect(lost).toHaveLength(19);
       expect(lost.every((reason) => reason instanceof DuplicateKeyError)).toBe(true);
       expect(await store().count('A', ITEMS, { key: 'same' })).toBe(1);
     });
-    it('a batch that fails half-way leaves nothing, and the others of its turn all there', async () => {
+    it('a batch that fails half-way changes nothing, and the concurrent ones all apply', async () => {
       await store().apply('A', [insert(ITEMS, item('taken'))]);
       const results = await times(9, (i) =>
         store().apply('A', [
@@ -69,7 +69,7 @@ export function concurrencySuite(opened: () => OpenStore): void {
       expect(idsOf(await store().find('A', ITEMS, {}))).toEqual(['0', '2', '3', '5', '6', '8', 'taken']);
       expect((await store().findOne('A', ITEMS, { _id: 'taken' }))!.rank).toBe(6);
     });
-    it('a read sees a batch whole or not at all, and whole once it is acknowledged', async () => {
+    it('are read as whole batches or not at all, and as a whole once they are acknowledged', async () => {
       for (let round = 0; round < 20; round++) {
         const done = store().apply('A', [insert(ITEMS, item(`${round}a`)), insert(ITEMS, item(`${round}b`))]);
         const during = await Promise.all(Array.from({ length: 5 }, () => store().count('A', ITEMS, {})));
@@ -78,7 +78,7 @@ export function concurrencySuite(opened: () => OpenStore): void {
         expect(await store().count('A', ITEMS, {})).toBe(2 * (round + 1));
       }
     });
-    it('keyset pages neither repeat nor skip while others insert', async () => {
+    it('neither repeat nor skip documents on keyset pages', async () => {
       const before = Array.from({ length: 50 }, (_, i) => item(`old${i}`, { rank: i % 5 }));
       await store().apply(
         'A',
@@ -94,7 +94,7 @@ export function concurrencySuite(opened: () => OpenStore): void {
           { sort: [['rank', 'desc']], limit: 4, ...(last && { after: [last.rank, last._id] }) },
         );
         seen.push(...page);
-        // Ahead of the reader and behind it.
+        // Before and after the page that was just read.
         if (round < 30)
           await store().apply(
             'A',

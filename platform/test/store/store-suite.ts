@@ -52,22 +52,22 @@ export const item = (_id: string, rest: Partial<Item> = {}): Item => ({
 });
 export const idsOf = (documents: readonly { _id: string }[]): string[] => documents.map(({ _id }) => _id);
 
-/** Where an engine keeps one store. */
-export interface Place {
+/** A store of one engine, for the suite to open and to empty. */
+export interface TestStore {
   open(collections: readonly Collection<never>[]): Promise<OpenStore>;
-  /** Removes all documents of a store that is closed. */
+  /** Removes all documents. The store is closed then. */
   empty(): Promise<void>;
 }
 
 /** What every engine of the store port promises. */
-export function storeSuite(name: string, place: Place): void {
+export function storeSuite(name: string, testStore: TestStore): void {
   describe(`document store on ${name}`, () => {
     let opened: OpenStore;
-    const open = async (): Promise<OpenStore> => (opened = await place.open([ITEMS, MESSAGES, SEATS]));
+    const open = async (): Promise<OpenStore> => (opened = await testStore.open([ITEMS, MESSAGES, SEATS]));
     beforeEach(open);
     afterEach(async () => {
       await opened.close();
-      await place.empty();
+      await testStore.empty();
     });
     const store = () => opened.store;
     const platformStore = () => opened.platformStore;
@@ -75,7 +75,7 @@ export function storeSuite(name: string, place: Place): void {
     const found = async (filter: Filter<Item>) => idsOf(await store().find('A', ITEMS, filter));
 
     describe('documents', () => {
-      it('come back as they were written, null apart from absent', async () => {
+      it('are read as they were written; null and absent stay different', async () => {
         const written = [item('1', { note: null }), item('2')];
         await add(...written);
         expect(await store().find('A', ITEMS, {})).toStrictEqual(written);
@@ -89,7 +89,7 @@ export function storeSuite(name: string, place: Place): void {
         ['JSON', '{"$ref":"#","$id":"y","_bsontype":"ObjectId","n\\u0000":1}'],
         ['an empty text', ''],
         ['a long text', 'é'.repeat(300_000)],
-      ])('keep, find and tell apart %s', async (_, text) => {
+      ])('with %s are stored, found and distinguished', async (_, text) => {
         await add(
           item('1', { text, key: `k${text}` }),
           item('2', { text: `${text}\u0000`, key: `k${text}\u0000` }),
@@ -105,20 +105,20 @@ export function storeSuite(name: string, place: Place): void {
         ['NaN', { rank: NaN }],
         ['a dot in a name', { 'a.b': 1 }],
         ['a Map', { parts: [new Map()] }],
-        ['a name of BSON', { parts: [{ name: 'p', _bsontype: 'ObjectId' }] }],
+        ['a field name that is special in BSON', { parts: [{ name: 'p', _bsontype: 'ObjectId' }] }],
         ['no _id', { _id: '' }],
-        ['the number of its shape', { shape: 2 }],
-        ['the count of its updates', { writes: 1 }],
+        ['the reserved field for the version', { shape: 2 }],
+        ['the reserved field for the count of updates', { writes: 1 }],
         ['no organization', { organizationId: '' }],
         ['null in a unique field', { key: null }],
         ['a list in a unique field', { key: [] }],
-      ])('are refused with %s', async (_, bad) => {
+      ])('are rejected with %s', async (_, bad) => {
         await expect(platformStore().apply([insert(ITEMS, { ...item('1'), ...bad } as Item)])).rejects.toThrow(
           TypeError,
         );
         expect(await platformStore().count(ITEMS, {})).toBe(0);
       });
-      it('are all there after a reopen, with their indexes', async () => {
+      it('and their indexes are there after the store is opened again', async () => {
         await add(item('1'), item('2'));
         await opened.close();
         const { store: again } = await open();
@@ -173,7 +173,7 @@ export function storeSuite(name: string, place: Place): void {
         ['no operator', { text: {} }],
         ['a list', { text: ['a'] }],
         ['SQL in a name', { 'a") OR true --': 1 }],
-      ])('%s is refused everywhere', async (_, bad) => {
+      ])('with %s are rejected by every method', async (_, bad) => {
         const filter = bad as Filter<Item>;
         await expect(store().find('A', ITEMS, filter)).rejects.toThrow(TypeError);
         await expect(store().findOne('A', ITEMS, filter)).rejects.toThrow(TypeError);
@@ -201,14 +201,14 @@ export function storeSuite(name: string, place: Place): void {
       it.each([
         ['asc', ['a1', 'b1', 'c1', 'a2', 'b2', 'c2']],
         ['desc', ['c2', 'b2', 'a2', 'c1', 'b1', 'a1']],
-      ] as const)('breaks ties by _id, %s as the last sort key', async (direction, ids) => {
+      ] as const)('orders documents that sort alike by _id, %s like the last sort field', async (direction, ids) => {
         await add(...['b2', 'a1', 'c1', 'a2', 'c2', 'b1'].map((_id) => item(_id, { rank: Number(_id[1]) })));
         expect(idsOf(await store().find('A', ITEMS, {}, { sort: [['rank', direction]] }))).toEqual(ids);
         expect(idsOf(await store().find('A', ITEMS, {}, { sort: [['rank', direction]], skip: 2, limit: 3 }))).toEqual(
           ids.slice(2, 5),
         );
       });
-      it('goes by _id when nothing else is asked, and by an _id that was asked for', async () => {
+      it('sorts by _id by default, and in the direction that a sort by _id names', async () => {
         await add(item('b'), item('c'), item('a'));
         expect(await found({})).toEqual(['a', 'b', 'c']);
         expect(
@@ -233,7 +233,7 @@ export function storeSuite(name: string, place: Place): void {
         ['desc', 'desc'],
         ['asc', 'desc'],
         ['desc', 'asc'],
-      ] as const)('pages by keyset through rank %s, text %s, many alike', async (first, second) => {
+      ] as const)('pages by keyset through many equal values, rank %s, text %s', async (first, second) => {
         const all = Array.from({ length: 60 }, (_, i) =>
           item(`i${i}`, { rank: (i * 7) % 4, text: `${i % 3}`, flag: i % 2 === 0 }),
         );
@@ -267,7 +267,7 @@ export function storeSuite(name: string, place: Place): void {
         { after: ['a', 'b'] },
         { sort: [['a b', 'asc']] },
         { sort: [['rank', 'up']] },
-      ])('refuses %j', async (options) => {
+      ])('rejects %j', async (options) => {
         await expect(store().find('A', ITEMS, {}, options as never)).rejects.toThrow(TypeError);
       });
     });
@@ -289,7 +289,7 @@ export function storeSuite(name: string, place: Place): void {
         await store().apply('A', [op({ optional: true })]);
         expect(await store().findOne('B', ITEMS, { _id: 'b1' })).toEqual(foreign);
       });
-      it('never insert into, or move to, another organization', async () => {
+      it('never insert a document into another organization or move one there', async () => {
         await expect(store().apply('A', [insert(ITEMS, item('x', { organizationId: 'B' }))])).rejects.toThrow(
           TypeError,
         );
@@ -298,23 +298,23 @@ export function storeSuite(name: string, place: Place): void {
         ).rejects.toThrow(TypeError);
         expect(await platformStore().count(ITEMS, { organizationId: 'B' })).toBe(1);
       });
-      it.each(['', undefined, null])('an organization %j is refused', async (nobody) => {
+      it.each(['', undefined, null])('an organization id %j is rejected', async (nobody) => {
         const organizationId = nobody as string;
         await expect(store().find(organizationId, ITEMS, {})).rejects.toThrow(TypeError);
         await expect(store().findOne(organizationId, ITEMS, {})).rejects.toThrow(TypeError);
         await expect(store().count(organizationId, ITEMS, {})).rejects.toThrow(TypeError);
         await expect(store().apply(organizationId, [remove(ITEMS, { _id: 'a1' })])).rejects.toThrow(TypeError);
       });
-      it('cannot read a platform collection, but write one in the same batch', async () => {
+      it('cannot read a platform collection, but a batch may write one', async () => {
         await expect(store().find('A', MESSAGES as never, {})).rejects.toThrow(TypeError);
         await store().apply('A', [insert(ITEMS, item('a2')), insert(MESSAGES, { _id: 'm', topic: 't' })]);
         expect(await platformStore().find(MESSAGES, { topic: 't' })).toEqual([{ _id: 'm', topic: 't' }]);
       });
-      it('may use the same unique key, and the platform sees them all', async () => {
+      it('may use the same unique key, and PlatformStore reads the documents of all', async () => {
         await store().apply('B', [insert(ITEMS, item('b2', { organizationId: 'B', key: 'a1' }))]);
         expect(idsOf(await platformStore().find(ITEMS, { key: 'a1' }))).toEqual(['a1', 'b2']);
       });
-      it('share what a unique platform index holds', async () => {
+      it('share the keys of a unique platform index', async () => {
         await store().apply('A', [insert(SEATS, { _id: '1', organizationId: 'A', name: 'n' })]);
         await expect(
           store().apply('B', [insert(SEATS, { _id: '2', organizationId: 'B', name: 'n' })]),
@@ -323,7 +323,7 @@ export function storeSuite(name: string, place: Place): void {
     });
 
     describe('batches', () => {
-      it('name what is taken, without the organization', async () => {
+      it('reject a duplicate with the names of its fields, without the organization', async () => {
         await add(item('1'), item('2'));
         await expect(add(item('1', { key: 'new' }))).rejects.toMatchObject({
           name: 'DuplicateKeyError',
@@ -340,7 +340,7 @@ export function storeSuite(name: string, place: Place): void {
         });
         expect(idsOf(await store().find('A', ITEMS, { key: '2' }))).toEqual(['2']);
       });
-      it('set, increment from what is there or from nothing, and leave the rest', async () => {
+      it('set and increment fields, an absent one from 0, and leave the others', async () => {
         await add(item('1', { rank: 5, note: 'n' }));
         await store().apply('A', [
           update(
@@ -363,12 +363,12 @@ export function storeSuite(name: string, place: Place): void {
         { increment: { text: 1 } },
         { set: { shape: 2 } },
         { increment: { writes: 1 } },
-      ])('refuse the changes %j', async (changes) => {
+      ])('reject the changes %j', async (changes) => {
         await add(item('1'));
         await expect(store().apply('A', [update(ITEMS, { _id: '1' }, changes as never)])).rejects.toThrow(TypeError);
         expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual(item('1'));
       });
-      it('say which expectation failed, and then did nothing', async () => {
+      it('name the expectation that failed, and then apply nothing', async () => {
         await add(item('1'));
         const batch = [
           insert(ITEMS, item('2')),
@@ -382,7 +382,7 @@ export function storeSuite(name: string, place: Place): void {
         });
         expect(await store().find('A', ITEMS, {})).toEqual([item('1')]);
       });
-      it('see their own earlier operations', async () => {
+      it('apply each operation to the result of the earlier ones', async () => {
         await store().apply('A', [
           insert(ITEMS, item('1')),
           update(ITEMS, { _id: '1', rank: 0 }, { increment: { rank: 1 } }),
@@ -395,7 +395,7 @@ export function storeSuite(name: string, place: Place): void {
           ['3', 0],
         ]);
       });
-      it('pass over optional operations that find nothing', async () => {
+      it('skip optional operations that find no document', async () => {
         await store().apply('A', [
           update(ITEMS, { _id: '9' }, { set: { rank: 1 } }, { optional: true }),
           remove(ITEMS, { _id: '9' }, { optional: true }),
@@ -403,7 +403,7 @@ export function storeSuite(name: string, place: Place): void {
         ]);
         expect(await found({})).toEqual(['1']);
       });
-      it('change nothing when they only expect', async () => {
+      it('may only check an expectation and change nothing', async () => {
         await add(item('1'));
         await store().apply('A', [
           update(ITEMS, { _id: '1', rank: 0 }, {}),
@@ -411,8 +411,8 @@ export function storeSuite(name: string, place: Place): void {
         ]);
         expect(await store().find('A', ITEMS, {})).toEqual([{ ...item('1'), seen: 0 }]);
       });
-      it('of nothing do nothing', () => expect(store().apply('A', [])).resolves.toBeUndefined());
-      it('keep what was given when the caller changes it afterwards', async () => {
+      it('without operations do nothing', () => expect(store().apply('A', [])).resolves.toBeUndefined());
+      it('store what was passed although the caller changes it afterwards', async () => {
         const given = item('1');
         const changes = { set: { text: 'set', parts: [{ name: 'set' }] } };
         const done = store().apply('A', [insert(ITEMS, given), update(ITEMS, { _id: '1' }, changes)]);

@@ -1,8 +1,8 @@
 import { EventsTooLargeError, type EventBus, type Subscription, type Topic } from '../bus.ts';
-import { verifyRights } from './authority.ts';
 import { kafkaClient, type KafkaOptions } from './client.ts';
-import { openSender } from './producer.ts';
+import { checkPermissions } from './permissions.ts';
 import { replayDeadLetters } from './replay.ts';
+import { openSender } from './sender.ts';
 import { startMember } from './subscription.ts';
 import { deadLetterName, groupName, prepareTopics, topicName } from './topics.ts';
 
@@ -10,23 +10,24 @@ const SESSION_MS = 15_000;
 const CONTENT_TYPE = 'application/cloudevents+json';
 
 /**
- * The event bus on Kafka (any broker that kafkajs 2 speaks to). An organization's events are one partition's; each partition
- * of a topic is consumed by one member of a group at a time, and a member that dies is replaced after sessionTimeoutMs. The
- * topics are made or verified first.
- * @throws StartError when Kafka cannot be reached, refuses, or has a topic that is not as declared; `subscribe`, too
+ * The event bus on Kafka (any broker that kafkajs 2 supports). All events of an organization are in one partition;
+ * one member of a group at a time consumes a partition, and another replaces one that died after `sessionTimeoutMs`.
+ * Missing topics are made first, the others are checked.
+ * @throws StartError when Kafka cannot be reached, does not permit what is needed, or has a topic that is not as
+ *   declared; so does `subscribe`
  */
 export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
   const { prefix, partitions, publishes, timeoutMs, log, sessionTimeoutMs = SESSION_MS } = options;
   const kafka = kafkaClient(options);
   await prepareTopics(kafka.admin(), options);
-  await verifyRights(kafka, log, { writes: publishes.map((topic) => topicName(prefix, topic)) });
+  await checkPermissions(kafka, log, { writes: publishes.map((topic) => topicName(prefix, topic)) });
   const sender = openSender(kafka, timeoutMs);
   const members = new Set<Subscription>();
-  const placeOf = (topic: Topic, group: string) => ({
+  const sourceOf = (topic: Topic, group: string) => ({
     topic: topicName(prefix, topic),
     groupId: groupName(prefix, topic, group),
   });
-  const replayedOf = (topic: Topic, group: string) => ({
+  const deadLettersOf = (topic: Topic, group: string) => ({
     topic: deadLetterName(prefix, topic),
     groupId: `${groupName(prefix, topic, group)}.dlq`,
   });
@@ -45,17 +46,18 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
       if (tooLarge.length === 0) return;
       const bytes = Math.max(...tooLarge.map(({ value }) => Buffer.byteLength(value as string)));
       throw new EventsTooLargeError(
-        `An event of ${bytes} bytes is larger than Kafka takes on ${topicName(prefix, topic)} (its max.message.bytes)`,
+        `An event of ${bytes} bytes is larger than Kafka accepts on ${topicName(prefix, topic)} ` +
+          '(its max.message.bytes)',
         events.filter((_, i) => tooLarge.includes(messages[i]!)).map(({ id }) => id),
       );
     },
     async subscribe(topic, group, handler, settings) {
-      const [read, deadLetters] = [placeOf(topic, group), replayedOf(topic, group)];
-      await verifyRights(kafka, log, { reads: [read, deadLetters], writes: [deadLetters.topic] });
+      const [source, deadLetters] = [sourceOf(topic, group), deadLettersOf(topic, group)];
+      await checkPermissions(kafka, log, { reads: [source, deadLetters], writes: [deadLetters.topic] });
       const member = startMember({
         ...consumption,
         ...settings,
-        ...read,
+        ...source,
         log,
         sender,
         handler,
@@ -68,9 +70,9 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
     replay(topic, group, handler) {
       return replayDeadLetters({
         ...consumption,
-        ...replayedOf(topic, group),
+        ...deadLettersOf(topic, group),
         concurrency: 1,
-        group: placeOf(topic, group).groupId,
+        group: sourceOf(topic, group).groupId,
         handler,
       });
     },

@@ -5,28 +5,28 @@ import type { Topic } from '../bus.ts';
 import type { KafkaSecurity } from './security.ts';
 
 export interface KafkaOptions {
-  /** "host:port" each. */
+  /** Each as "host:port". */
   brokers: string[];
-  /** Beginning of the names of topics and groups. */
+  /** Put in front of the names of topics and groups. */
   prefix: string;
   clientId: string;
-  /** All that this process publishes. */
+  /** All topics that this process publishes on. */
   publishes: readonly Topic[];
-  /** Of every topic; its dead letters are one partition. */
+  /** Of every topic; a topic of dead letters has one. */
   partitions: number;
   replication: number;
-  /** Of one publish, and of one request of a consumer. */
+  /** For one publish, and for one request of a consumer. */
   timeoutMs: number;
   log: Log;
   /** Default: neither TLS nor credentials. */
   security?: KafkaSecurity;
-  /** A member of a group that is not heard of for so long is replaced. */
+  /** A member of a group that sends no heartbeat for this long is replaced. */
   sessionTimeoutMs?: number;
 }
 
 const CONNECT_MS = 2_000;
 
-/** kafkajs with bounded patience: its own would wait for minutes, or for ever. */
+/** A kafkajs client with time-outs: by default kafkajs waits for minutes, or forever. */
 export function kafkaClient({ brokers, clientId, timeoutMs, log, security }: KafkaOptions): Kafka {
   withoutNegativeTimeouts();
   return new Kafka({
@@ -38,19 +38,25 @@ export function kafkaClient({ brokers, clientId, timeoutMs, log, security }: Kaf
     requestTimeout: timeoutMs,
     retry: { retries: 3, initialRetryTime: 100, maxRetryTime: 1_000 },
     logLevel: logLevel.WARN,
-    logCreator: quiet(log),
+    logCreator: debugLog(log),
   });
 }
 
-// What kafkajs gives up on rejects or crashes, and is logged where that is met; what it logs as an error it is about to try again.
-const quiet =
+/**
+ * Logs messages of kafkajs at level debug: it logs errors that it is about to retry. Where it gives up it rejects or
+ * emits CRASH, and those are logged where they are handled.
+ */
+const debugLog =
   (log: Log): KafkaConfig['logCreator'] =>
   () =>
   ({ namespace, log: { message, error, broker, groupId } }) =>
     log.debug({ from: namespace, broker, groupId, error: error === undefined ? undefined : String(error) }, message);
 
 let filtered = false;
-/** kafkajs hands negative delays to setTimeout, which takes them for 1 ms; Node 24 warns of each, and nobody can do anything about it. */
+/**
+ * Suppresses a warning that nobody can act on: kafkajs passes negative delays to setTimeout, which takes them for 1
+ * ms, and Node 24 warns about each.
+ */
 export function withoutNegativeTimeouts(): void {
   if (filtered) return;
   filtered = true;
@@ -60,11 +66,11 @@ export function withoutNegativeTimeouts(): void {
   };
 }
 
-/** The error below those that kafkajs wraps around it. */
+/** The innermost cause of an error: kafkajs wraps errors several times. */
 export function rootOf(error: unknown): Error & { type?: string } {
   const { cause } = error as Error;
   return cause instanceof Error ? rootOf(cause) : (error as Error);
 }
 
 export const kafkaUnavailable = (cause: unknown): ServiceError =>
-  unavailable(`Kafka does not take events (${rootOf(cause).message})`, cause);
+  unavailable(`Kafka does not accept events (${rootOf(cause).message})`, cause);

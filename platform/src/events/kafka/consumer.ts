@@ -12,24 +12,28 @@ export interface Consumption {
   groupId: string;
   timeoutMs: number;
   sessionTimeoutMs: number;
-  /** Partitions at the same time; one partition's messages always come one by one. */
+  /** Partitions that are handled at the same time; the messages of one partition are always handled one by one. */
   concurrency: number;
-  /** Its abort ends the consumption after the messages that are being handled. */
+  /** Aborting it ends the consumption once the messages that are being handled are finished. */
   signal: AbortSignal;
   /** Called at every (re)join of the group. */
   joined?(partitions: readonly number[]): void;
-  /** True when the group is past the message. What it throws sends the consumer back to the last commit. `heartbeat` throws when another member is to have the partition. */
+  /**
+   * Resolves to true when the message is handled and its offset is to be committed. When it throws, the consumer
+   * starts again from the last commit. `heartbeat` throws when another member gets the partition.
+   */
   handle(message: Received, heartbeat: () => Promise<void>): Promise<boolean>;
 }
 
-/** Sessions without a sign of life after which a consumer is given up: more than a rebalance takes. */
-const SILENT_SESSIONS = 3;
+/** After this many session time-outs without any activity a consumer is given up: longer than a rebalance takes. */
+const MAX_SILENT_SESSIONS = 3;
 const REBALANCE_SESSIONS = 2;
 const FETCH_WAIT_MS = 500;
 
 /**
- * One consumer from its connection to its end: resolves when the signal aborts; rejects when it crashed or fell silent, as
- * kafkajs consumers do after rebalances and restarts of a broker. The caller then begins with a new one.
+ * Runs one consumer from its connection to its end. Resolves when the signal aborts. Rejects when the consumer
+ * crashed or stopped working, as kafkajs consumers do after a rebalance or a restart of a broker; the caller then
+ * starts a new one.
  */
 export async function consume({
   kafka,
@@ -51,29 +55,29 @@ export async function consume({
     allowAutoTopicCreation: false,
     retry: { restartOnFailure: async () => false },
   });
-  const over = Promise.withResolvers<void>();
-  over.promise.catch(() => undefined);
-  const stop = (): void => over.resolve();
+  const end = Promise.withResolvers<void>();
+  end.promise.catch(() => undefined);
+  const stop = (): void => end.resolve();
   signal.addEventListener('abort', stop);
   if (signal.aborted) stop();
 
   const { HEARTBEAT, FETCH, GROUP_JOIN, CRASH } = consumer.events;
-  let aliveAt = performance.now();
-  for (const sign of [HEARTBEAT, FETCH, GROUP_JOIN] as const)
-    consumer.on(sign as typeof FETCH, () => {
-      aliveAt = performance.now();
+  let lastActivityAt = performance.now();
+  for (const activity of [HEARTBEAT, FETCH, GROUP_JOIN] as const)
+    consumer.on(activity as typeof FETCH, () => {
+      lastActivityAt = performance.now();
     });
   consumer.on(GROUP_JOIN, ({ payload }) => joined?.(payload.memberAssignment[topic] ?? []));
-  consumer.on(CRASH, ({ payload }) => over.reject(payload.error));
+  consumer.on(CRASH, ({ payload }) => end.reject(payload.error));
   const watchdog = setInterval(() => {
-    const silentMs = performance.now() - aliveAt;
-    if (silentMs > SILENT_SESSIONS * sessionTimeoutMs)
-      over.reject(new Error(`no sign of life for ${Math.round(silentMs)} ms`));
+    const silentMs = performance.now() - lastActivityAt;
+    if (silentMs > MAX_SILENT_SESSIONS * sessionTimeoutMs)
+      end.reject(new Error(`no activity for ${Math.round(silentMs)} ms`));
   }, sessionTimeoutMs / 3);
 
   let ended = false;
   const running = new Set<Promise<boolean>>();
-  async function begin(): Promise<void> {
+  async function start(): Promise<void> {
     await consumer.connect();
     await consumer.subscribe({ topic, fromBeginning: true });
     await consumer.run({
@@ -88,10 +92,10 @@ export async function consume({
         isRunning,
         isStale,
       }) {
-        async function done(message: KafkaMessage): Promise<boolean> {
+        async function handleAndCommit(message: KafkaMessage): Promise<boolean> {
           const beat = setInterval(() => void heartbeat().catch(() => undefined), sessionTimeoutMs / 3);
           const handled = await handle({ ...message, topic, partition }, heartbeat).finally(() => clearInterval(beat));
-          // straight to the coordinator: consumer.commitOffsets does nothing once the consumer is stopping
+          // Not consumer.commitOffsets: that does nothing once the consumer is stopping.
           if (handled)
             await commitOffsetsIfNecessary({
               topics: [{ topic, partitions: [{ partition, offset: String(BigInt(message.offset) + 1n) }] }],
@@ -100,9 +104,9 @@ export async function consume({
         }
         for (const message of messages) {
           if (ended || signal.aborted || !isRunning() || isStale()) return;
-          const turn = done(message);
-          running.add(turn);
-          if (!(await turn.finally(() => running.delete(turn)))) return;
+          const handling = handleAndCommit(message);
+          running.add(handling);
+          if (!(await handling.finally(() => running.delete(handling)))) return;
           resolveOffset(message.offset);
           await heartbeat();
         }
@@ -110,17 +114,18 @@ export async function consume({
     });
   }
 
-  const beginning = begin();
+  const starting = start();
   try {
-    await Promise.race([beginning, over.promise]);
-    await over.promise;
+    await Promise.race([starting, end.promise]);
+    await end.promise;
   } finally {
     ended = true;
     clearInterval(watchdog);
     signal.removeEventListener('abort', stop);
     await Promise.allSettled(running);
-    // not before it has joined: kafkajs cannot stop a consumer that is still about to, which would come back and hold partitions
-    const left = beginning.catch(() => undefined).then(() => consumer.disconnect());
-    await withTimeout(left, timeoutMs).catch(() => undefined);
+    // Only after it has joined: kafkajs cannot stop a consumer that is still joining; it would join later and hold
+    // partitions.
+    const disconnected = starting.catch(() => undefined).then(() => consumer.disconnect());
+    await withTimeout(disconnected, timeoutMs).catch(() => undefined);
   }
 }

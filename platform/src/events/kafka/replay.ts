@@ -5,31 +5,35 @@ import { consume, type Consumption } from './consumer.ts';
 import { eventOf } from './subscription.ts';
 
 interface Replay extends Omit<Consumption, 'signal' | 'handle' | 'joined'> {
-  /** Whose dead letters: those of others in the topic are passed over. */
+  /** The group whose dead letters are replayed; those of other groups in the topic are skipped. */
   group: string;
   handler: EventHandler;
 }
 
-/** See EventBus.replay. `topic` is that of the dead letters, `groupId` the group that keeps how far they were replayed. */
+/**
+ * See EventBus.replay. `topic` is the topic of the dead letters; the committed offset of the consumer group `groupId`
+ * says how far they were replayed.
+ */
 export async function replayDeadLetters({ group, handler, ...consumption }: Replay): Promise<number> {
   const { kafka, topic, groupId } = consumption;
-  const { next, end } = await span(kafka, topic, groupId).catch((cause: unknown) => {
+  const { next, end } = await remainingOffsets(kafka, topic, groupId).catch((cause: unknown) => {
     throw kafkaUnavailable(cause);
   });
   if (next >= end) return 0;
 
   let count = 0;
   let failure: { error: unknown } | undefined;
-  const over = new AbortController();
+  const finished = new AbortController();
   const fail = (error: unknown): void => {
     failure ??= { error };
-    over.abort();
+    finished.abort();
   };
   await consume({
     ...consumption,
-    signal: over.signal,
+    signal: finished.signal,
     joined(partitions) {
-      if (partitions.length === 0) fail(new ServiceError('UNAVAILABLE', 'Another process replays these dead letters'));
+      if (partitions.length === 0)
+        fail(new ServiceError('UNAVAILABLE', 'Another process is replaying these dead letters'));
     },
     async handle(message) {
       if (String(message.headers?.group) === group) {
@@ -41,7 +45,7 @@ export async function replayDeadLetters({ group, handler, ...consumption }: Repl
         }
         count++;
       }
-      if (BigInt(message.offset) + 1n >= end) over.abort();
+      if (BigInt(message.offset) + 1n >= end) finished.abort();
       return true;
     },
   }).catch((error: unknown) => fail(kafkaUnavailable(error)));
@@ -49,8 +53,8 @@ export async function replayDeadLetters({ group, handler, ...consumption }: Repl
   return count;
 }
 
-/** Offsets: the next to be replayed, and the one after the last that is there now. */
-async function span(
+/** The offset to replay next, and the one after the last message that is there now. */
+async function remainingOffsets(
   kafka: Consumption['kafka'],
   topic: string,
   groupId: string,

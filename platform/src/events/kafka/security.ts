@@ -3,17 +3,18 @@ import type { KafkaConfig, SASLOptions } from 'kafkajs';
 import { choice, path, text, type ConfigOf } from '../../core/config.ts';
 import { StartError } from '../../core/start-error.ts';
 
-/** How connections to Kafka are kept private, and who the service is there. */
+/** TLS of the connections to Kafka, and the credentials of the service there. */
 export const kafkaSecurityConfig = {
-  KAFKA_TLS: choice({ default: 'off', values: ['off', 'on'], description: 'Whether connections to Kafka are TLS.' }),
+  KAFKA_TLS: choice({ default: 'off', values: ['off', 'on'], description: 'Whether connections to Kafka use TLS.' }),
   KAFKA_TLS_CA_FILE: path({
     default: '',
-    description: "Authorities (PEM) that the brokers' certificates are checked by; empty: those that Node knows.",
+    description:
+      "Certificate authorities (PEM) that the brokers' certificates must be signed by; empty: those that Node trusts.",
   }),
   KAFKA_SASL_MECHANISM: choice({
     default: 'none',
     values: ['none', 'plain', 'scram-sha-256', 'scram-sha-512'],
-    description: 'How the service proves to Kafka who it is.',
+    description: 'How the service authenticates to Kafka.',
   }),
   KAFKA_USERNAME: text({ default: '', description: 'User name for KAFKA_SASL_MECHANISM.' }),
   KAFKA_PASSWORD: text({
@@ -23,12 +24,15 @@ export const kafkaSecurityConfig = {
   }),
   KAFKA_PASSWORD_FILE: path({
     default: '',
-    description: 'File that holds the password of KAFKA_USERNAME; a line break at its end is not part of it.',
+    description: 'File that contains the password of KAFKA_USERNAME; a line break at its end is ignored.',
   }),
 };
 export type KafkaSecurity = Pick<KafkaConfig, 'ssl' | 'sasl'>;
 
-/** What the settings ask of the Kafka client. @throws StartError when they contradict each other or a file cannot be read */
+/**
+ * Options of the Kafka client from the settings.
+ * @throws StartError when they contradict each other or a file cannot be read
+ */
 export function kafkaSecurity(settings: ConfigOf<typeof kafkaSecurityConfig>): KafkaSecurity {
   return { ssl: tlsOf(settings), sasl: credentialsOf(settings) };
 }

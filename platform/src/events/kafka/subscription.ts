@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
 import type { CloudEvent, EventHandler, SubscribeOptions, Subscription } from '../bus.ts';
 import { consume, type Consumption, type Received } from './consumer.ts';
-import type { Sender } from './producer.ts';
+import type { Sender } from './sender.ts';
 
 const RESTART_MS = 1_000;
 const ERROR_LENGTH = 1_000;
@@ -16,7 +16,7 @@ export interface Member extends SubscribeOptions, Omit<Consumption, 'signal' | '
 
 export const eventOf = ({ value }: { value: Buffer | null }): CloudEvent => JSON.parse(String(value)) as CloudEvent;
 
-/** Consumes the topic as one member of its group, with one consumer after the other as long as it is wanted. */
+/** Consumes the topic as one member of its group until `stop`; starts a new consumer whenever one ends. */
 export function startMember(member: Member): Subscription {
   const { sender, handler, maxAttempts, retryDelayMs, deadLetters, topic, groupId } = member;
   const log = member.log.child({ topic, group: groupId });
@@ -26,7 +26,7 @@ export function startMember(member: Member): Subscription {
   async function run(): Promise<void> {
     while (!signal.aborted) {
       await consume({ ...member, signal, handle }).catch((error: unknown) =>
-        log.warn({ error }, 'the event consumer ended; a new one follows'),
+        log.warn({ error }, 'the event consumer ended; a new one starts'),
       );
       if (!signal.aborted) await delay(RESTART_MS, undefined, { signal }).catch(() => undefined);
     }
@@ -38,7 +38,7 @@ export function startMember(member: Member): Subscription {
         await handler(eventOf(message));
         return true;
       } catch (error) {
-        log.warn({ error, partition: message.partition, offset: message.offset, attempt }, 'event handler failed');
+        log.warn({ error, partition: message.partition, offset: message.offset, attempt }, 'an event handler failed');
         if (attempt >= maxAttempts) {
           await bury(message, error);
           return true;
@@ -59,7 +59,7 @@ export function startMember(member: Member): Subscription {
       offset,
     };
     const tooLarge = await sender.send(deadLetters, [{ key, value, headers }]);
-    if (tooLarge.length > 0) throw new Error(`${deadLetters} does not take a message of ${value?.length} bytes`);
+    if (tooLarge.length > 0) throw new Error(`${deadLetters} does not accept a message of ${value?.length} bytes`);
   }
 
   const ended = run();

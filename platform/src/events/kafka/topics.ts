@@ -7,15 +7,15 @@ import { rootOf, type KafkaOptions } from './client.ts';
 
 export const topicName = (prefix: string, topic: Topic): string => `${prefix}${topic}`;
 export const deadLetterName = (prefix: string, topic: Topic): string => `${prefix}${topic}.dlq`;
-/** A group's place in one topic. */
+/** A consumer group of Kafka for a group's offsets in one topic. */
 export const groupName = (prefix: string, topic: Topic, group: string): string => `${prefix}${group}.${topic}`;
 
-/** At the start, for all of it, at least. */
+/** For the whole preparation of topics at the start, unless a single request may take longer. */
 const START_MS = 10_000;
 const POLL_MS = 50;
-/** Kafka's own default, whatever the broker's is. */
+/** Kafka's default for max.message.bytes, set because a broker may be configured otherwise. */
 const MESSAGE_BYTES = 1_048_588;
-/** With what Kafka and a dead letter put around an event. */
+/** Leaves room for what Kafka and a dead letter add to an event. */
 const MIN_MESSAGE_BYTES = 2 * MAX_EVENT_BYTES;
 
 interface DeclaredTopic {
@@ -24,27 +24,30 @@ interface DeclaredTopic {
   retentionMs: number;
 }
 
-/** Makes the topics that are missing, and holds the others to what is declared. @throws StartError */
+/**
+ * Makes missing topics and checks the others.
+ * @throws StartError when one is not as declared, or Kafka cannot be used
+ */
 export async function prepareTopics(admin: Admin, options: KafkaOptions): Promise<void> {
   const { brokers, prefix, partitions } = options;
   const declared = TOPICS.flatMap((topic): DeclaredTopic[] => [
     { topic: topicName(prefix, topic), partitions, retentionMs: RETENTION_MS[topic] },
-    // one partition: they are few, and replayed in order
+    // One partition: dead letters are few, and are replayed in order.
     { topic: deadLetterName(prefix, topic), partitions: 1, retentionMs: DEAD_LETTER_RETENTION_MS },
   ]);
-  const prepared = makeAndVerify(admin, declared, options);
+  const prepared = makeAndCheck(admin, declared, options);
   try {
     await withTimeout(prepared, Math.max(START_MS, options.timeoutMs));
   } catch (cause) {
     prepared.catch(() => undefined);
     if (cause instanceof StartError) throw cause;
-    throw new StartError(`Kafka at ${brokers.join(',')} cannot be used: ${explain(cause)}`, { cause });
+    throw new StartError(`Kafka at ${brokers.join(',')} cannot be used: ${reasonOf(cause)}`, { cause });
   } finally {
     void admin.disconnect().catch(() => undefined);
   }
 }
 
-async function makeAndVerify(
+async function makeAndCheck(
   admin: Admin,
   declared: readonly DeclaredTopic[],
   { replication, timeoutMs }: KafkaOptions,
@@ -53,8 +56,8 @@ async function makeAndVerify(
   const present = new Set(await admin.listTopics());
   const missing = declared.filter(({ topic }) => !present.has(topic));
   if (missing.length > 0) {
-    // one that another process makes at this moment is no error
-    await permitted(
+    // It is no error when another process makes the same topic at this moment.
+    await withPermission(
       'CREATE',
       missing,
       admin.createTopics({
@@ -73,7 +76,7 @@ async function makeAndVerify(
       }),
     );
   }
-  const partitionsOf = await permitted(
+  const partitionsOf = await withPermission(
     'DESCRIBE',
     declared,
     partitionCounts(
@@ -81,7 +84,7 @@ async function makeAndVerify(
       declared.map(({ topic }) => topic),
     ),
   );
-  const { resources } = await permitted(
+  const { resources } = await withPermission(
     'DESCRIBE_CONFIGS of',
     declared,
     admin.describeConfigs({
@@ -111,17 +114,17 @@ async function makeAndVerify(
   }
 }
 
-/** @throws StartError for a right that is missing on one of the topics */
-const permitted = <T>(right: string, on: readonly DeclaredTopic[], work: Promise<T>): Promise<T> =>
+/** @throws StartError when Kafka does not permit the operation on one of the topics */
+const withPermission = <T>(operation: string, on: readonly DeclaredTopic[], work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     const { type, errors } = rootOf(error) as { type?: string; errors?: { type?: string }[] };
     if (!/_AUTHORIZATION_FAILED$/.test(type ?? errors?.[0]?.type ?? '')) throw error;
     throw new StartError(
-      `Kafka does not let this service ${right} its topics (${on.map(({ topic }) => topic).join(', ')})`,
+      `Kafka does not let this service ${operation} its topics (${on.map(({ topic }) => topic).join(', ')})`,
     );
   });
 
-/** Waits for topics that were made just now: the brokers hear of them one by one. */
+/** Waits for topics that were just made: each broker learns of them a little later. */
 async function partitionCounts(admin: Admin, topics: string[]): Promise<Map<string, number>> {
   const deadline = performance.now() + START_MS;
   for (;;) {
@@ -139,15 +142,17 @@ async function partitionCounts(admin: Admin, topics: string[]): Promise<Map<stri
   }
 }
 
-function explain(error: unknown): string {
+function reasonOf(error: unknown): string {
   const root = rootOf(error) as ReturnType<typeof rootOf> & { code?: string; errors?: Error[] };
   const message = (root.errors?.[0] ?? root).message.replace(/\s+/g, ' ');
   if (root.type === 'UNSUPPORTED_SASL_MECHANISM')
-    return 'it does not take the mechanism that KAFKA_SASL_MECHANISM names';
-  if (root.name === 'KafkaJSSASLAuthenticationError') return 'it refuses the user name or password (KAFKA_USERNAME)';
-  if (/CERT|UNABLE_TO/.test(root.code ?? ''))
-    return `its certificate is not trusted (${message.replace(/^Connection error: |; if the root CA.*/g, '')}); KAFKA_TLS_CA_FILE names the authority`;
+    return 'it does not support the mechanism that KAFKA_SASL_MECHANISM names';
+  if (root.name === 'KafkaJSSASLAuthenticationError') return 'it rejects the user name or password (KAFKA_USERNAME)';
+  if (/CERT|UNABLE_TO/.test(root.code ?? '')) {
+    const why = message.replace(/^Connection error: |; if the root CA.*/g, '');
+    return `its certificate is not trusted (${why}); set KAFKA_TLS_CA_FILE to the certificate of its authority`;
+  }
   if (/^Closed connection$|disconnected before secure TLS/.test(message))
-    return 'it closes the connection, as one does that asks for other KAFKA_TLS or KAFKA_SASL_MECHANISM';
+    return 'it closes the connection, as a broker does that expects another KAFKA_TLS or KAFKA_SASL_MECHANISM';
   return /not connected|timed out|no answer/i.test(message) ? 'it does not answer' : message;
 }

@@ -1,20 +1,21 @@
 import { makeLog } from '../../core/log.ts';
 import { Notifier } from '../../core/notifier.ts';
 import type { CloudEvent, EventBus, Subscription } from '../bus.ts';
-import { openShared } from './connection.ts';
-import { eventLog, SCHEMA } from './log.ts';
+import { openSharedFile } from './connection.ts';
+import { eventLog, SCHEMA } from './event-log.ts';
 import { startMember } from './subscription.ts';
 
 /**
- * The event bus in one SQLite file that the processes of one machine share. A topic is one partition: one member of a group
- * consumes it at a time; a member that dies is replaced after leaseMs. Events of other processes are seen within pollMs.
+ * The event bus in one SQLite file that the processes of one machine share. A topic has one partition, so one member of
+ * a group consumes it at a time; another member replaces one that died after `leaseMs`. Events that other processes
+ * publish are noticed within `pollMs`.
  * @throws StartError when the file cannot be opened
  */
 export async function openSqliteBus(
   file: string,
   { pollMs = 100, leaseMs = 10_000, log = makeLog('events', 'warn') } = {},
 ): Promise<EventBus> {
-  const connection = await openShared(file, SCHEMA);
+  const connection = await openSharedFile(file, SCHEMA);
   const events = eventLog(connection);
   const notifier = new Notifier();
   const members = new Set<Subscription>();

@@ -8,23 +8,23 @@ import { useWriteAheadLog } from '../../store/sqlite/database.ts';
 const GIVE_UP_MS = 10_000;
 
 /**
- * A connection to a file that other processes write, too. Nothing waits for their lock inside SQLite, which would stop the
- * event loop: it is tried again later, and rejects with SQLITE_BUSY after 10 s.
+ * A connection to a database that other processes write, too. While one of them holds the lock, work is retried outside
+ * SQLite, because waiting inside SQLite would block the event loop. It rejects with SQLITE_BUSY after 10 seconds.
  */
 export interface SharedConnection {
   readonly db: DatabaseSync;
   read<T>(work: () => T): Promise<T>;
-  /** `work` is one durable transaction; it is synchronous and may run several times. */
+  /** Runs `work` in one durable transaction. It must be synchronous and may run several times. */
   write<T>(work: () => T): Promise<T>;
 }
 
-/** Opens or makes the file and its folder. @throws StartError when it cannot be used */
-export async function openShared(file: string, schema: string): Promise<SharedConnection> {
+/** Opens the file; makes it and its folder when missing. @throws StartError when it cannot be used */
+export async function openSharedFile(file: string, schema: string): Promise<SharedConnection> {
   let db: DatabaseSync | undefined;
   try {
     makeFolder(dirname(file));
     const open = (db = new DatabaseSync(file, { timeout: 0 }));
-    await whenFree(() => useWriteAheadLog(open));
+    await whenUnlocked(() => useWriteAheadLog(open));
     const connection = connectionOf(open);
     await connection.write(() => open.exec(schema));
     return connection;
@@ -36,9 +36,9 @@ export async function openShared(file: string, schema: string): Promise<SharedCo
 
 const connectionOf = (db: DatabaseSync): SharedConnection => ({
   db,
-  read: whenFree,
+  read: whenUnlocked,
   write: (work) =>
-    whenFree(() => {
+    whenUnlocked(() => {
       db.exec('BEGIN IMMEDIATE');
       try {
         const result = work();
@@ -54,7 +54,7 @@ const connectionOf = (db: DatabaseSync): SharedConnection => ({
 const SQLITE_BUSY = 5;
 const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY;
 
-async function whenFree<T>(work: () => T): Promise<T> {
+async function whenUnlocked<T>(work: () => T): Promise<T> {
   const deadline = performance.now() + GIVE_UP_MS;
   for (;;) {
     try {

@@ -3,7 +3,7 @@ import { isoTime } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import type { Notifier } from '../../core/notifier.ts';
 import type { CloudEvent, EventHandler, SubscribeOptions, Subscription, Topic } from '../bus.ts';
-import type { EventLog, LoggedEvent, TopicLease } from './log.ts';
+import type { EventLog, LoggedEvent, TopicLease } from './event-log.ts';
 
 const BATCH = 50;
 
@@ -18,7 +18,7 @@ export interface Member extends SubscribeOptions {
   handler: EventHandler;
 }
 
-/** Consumes the topic as one member of its group: in order, whenever it holds the group's lease. */
+/** Consumes the topic as one member of its group: in order, while it holds the group's lease. */
 export function startMember(member: Member): Subscription {
   const { events, notifier, pollMs, leaseMs, topic, group } = member;
   const log = member.log.child({ topic, group });
@@ -29,21 +29,29 @@ export function startMember(member: Member): Subscription {
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       const seen = notifier.count;
-      const more = await round().catch((error: unknown) => log.error({ error }, 'events cannot be read'));
-      if (!more) await notifier.wait(seen, pollMs);
+      const mayHaveMore = await consumeBatch().catch((error: unknown) =>
+        log.error({ error }, 'the event file cannot be read'),
+      );
+      if (!mayHaveMore) await notifier.wait(seen, pollMs);
     }
-    if (held) await events.extend(held, 0).catch((error: unknown) => log.warn({ error }, 'lease not given back'));
+    if (held)
+      await events
+        .extend(held, 0)
+        .catch((error: unknown) => log.warn({ error }, 'the lease of an event consumer could not be released'));
   }
 
-  /** One batch; false when there is nothing to do for this member. */
-  async function round(): Promise<boolean> {
+  /** False when there was no event for this member. */
+  async function consumeBatch(): Promise<boolean> {
     const epoch = held?.epoch ?? 0;
     if (!(await events.waiting(topic, group, epoch, Date.now()))) return false;
     const lease = await events.take(topic, group, epoch, Date.now(), until());
     if (!lease) return false;
     held = lease;
     const renewal = setInterval(
-      () => void events.extend(lease, until()).catch((error: unknown) => log.warn({ error }, 'lease not renewed')),
+      () =>
+        void events
+          .extend(lease, until())
+          .catch((error: unknown) => log.warn({ error }, 'the lease of an event consumer could not be renewed')),
       leaseMs / 3,
     ).unref();
     try {
@@ -56,14 +64,14 @@ export function startMember(member: Member): Subscription {
     return true;
   }
 
-  /** True when the group is past the event, which this member then moved. */
+  /** True when the event is handled or a dead letter now; false when the lease was lost or this member is stopping. */
   async function consume(lease: TopicLease, logged: LoggedEvent): Promise<boolean> {
     const event = JSON.parse(logged.event) as CloudEvent;
     for (let attempt = 1; ; attempt++) {
       try {
         await member.handler(event);
       } catch (error) {
-        log.warn({ error, eventId: event.id, attempt }, 'event handler failed');
+        log.warn({ error, eventId: event.id, attempt }, 'an event handler failed');
         if (attempt >= member.maxAttempts)
           return events.bury(lease, logged, String(error), isoTime(Date.now()), until());
         await delay(member.retryDelayMs, undefined, { signal: stopping.signal }).catch(() => undefined);

@@ -1,29 +1,35 @@
 import { MongoServerError, type ClientSession, type MongoClient } from 'mongodb';
 
-/** Commands of a session that were begun, those that certainly wrote nothing, and those that left and that nobody answered. */
+/** How many commands of a session were started, and how they ended. */
 export interface Attempts {
   sent: number;
-  refused: number;
-  unheard: number;
+  /** Certainly wrote nothing: the server rejected them, or they never left this machine. */
+  withoutEffect: number;
+  /** Left this machine and got no answer. */
+  unanswered: number;
 }
 
 /** NotWritablePrimary, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary, Unauthorized, AuthenticationFailed. */
-const REFUSALS: readonly unknown[] = [10107, 13435, 13436, 13, 18];
+const REJECTIONS: readonly unknown[] = [10107, 13435, 13436, 13, 18];
 
-const refuses = (failure: Error): boolean =>
+const isRejection = (failure: Error): boolean =>
   failure instanceof MongoServerError &&
-  (REFUSALS.includes(failure.code) ||
+  (REJECTIONS.includes(failure.code) ||
     failure.hasErrorLabel('NoWritesPerformed') ||
     failure.hasErrorLabel('SystemOverloadedError'));
 
-/** Node's own answer on a socket that the other side has ended: nothing of the command left. The system's EPIPE names its call. */
-const neverLeft = (failure: Error): boolean => 'code' in failure && failure.code === 'EPIPE' && !('syscall' in failure);
+/**
+ * Node's own EPIPE for a socket that the other side had already ended: nothing was sent. The EPIPE of the operating
+ * system has a `syscall`, and part of the command may have been sent.
+ */
+const wasNeverSent = (failure: Error): boolean =>
+  'code' in failure && failure.code === 'EPIPE' && !('syscall' in failure);
 
 /**
- * Follows every attempt of a write: the driver repeats one by itself and shows only the last error,
- * which can be "no server found" though the first attempt was written.
+ * Counts the attempts of each write. The driver repeats a write by itself and shows the last error only, which can be
+ * "no server found" although the first attempt succeeded.
  */
-export function watchAttempts(client: MongoClient): (session: ClientSession) => Attempts {
+export function attemptWatcher(client: MongoClient): (session: ClientSession) => Attempts {
   const bySession = new WeakMap<object, Attempts>();
   const byRequest = new Map<number, Attempts>();
   client.on('commandStarted', ({ command, requestId }) => {
@@ -37,11 +43,11 @@ export function watchAttempts(client: MongoClient): (session: ClientSession) => 
     const attempts = byRequest.get(requestId);
     byRequest.delete(requestId);
     if (attempts === undefined) return;
-    if (refuses(failure) || neverLeft(failure)) attempts.refused++;
-    else if (!(failure instanceof MongoServerError)) attempts.unheard++;
+    if (isRejection(failure) || wasNeverSent(failure)) attempts.withoutEffect++;
+    else if (!(failure instanceof MongoServerError)) attempts.unanswered++;
   });
   return (session) => {
-    const attempts = { sent: 0, refused: 0, unheard: 0 };
+    const attempts = { sent: 0, withoutEffect: 0, unanswered: 0 };
     bySession.set(session.id!, attempts);
     return attempts;
   };

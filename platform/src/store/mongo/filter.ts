@@ -1,9 +1,14 @@
 import type { Document, Filter } from 'mongodb';
-import { checkFilter, orderOf, type FindOptions, type Scalar } from '../store.ts';
+import { checkFilter, completeSort } from '../checks.ts';
+import type { FindOptions, Scalar } from '../store.ts';
 
 export type Stored = Document & { _id: string };
 
-/** MongoDB's own rules are the port's: null matches absent, `$ne` too, text goes by its UTF-8 bytes. @throws TypeError see checkFilter */
+/**
+ * MongoDB compares values as the port demands: null equals an absent field, for `$ne` too, and text is ordered by its
+ * UTF-8 bytes.
+ * @throws TypeError see checkFilter
+ */
 export function mongoFilter(filter: Readonly<Record<string, unknown>>): Filter<Stored> {
   checkFilter(filter);
   const terms = Object.entries(filter).map(([field, condition]) => [
@@ -13,18 +18,19 @@ export function mongoFilter(filter: Readonly<Record<string, unknown>>): Filter<S
   return Object.fromEntries(terms) as Filter<Stored>;
 }
 
-/** Lists are copied: the driver reads a filter when it sends it, perhaps later. */
+/** Copies lists: the driver reads a filter when it sends it; the caller may have changed the list by then. */
 const operators = (condition: object): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(condition).map(([operator, value]) => [`$${operator}`, Array.isArray(value) ? [...value] : value]),
   );
 
-/** What a find sends. One document named by its `_id` needs no order. */
+/** The arguments of a find. A filter by one `_id` needs no sort order. */
 export function mongoFind(filter: Readonly<Record<string, unknown>>, options: FindOptions<never>) {
-  const order = orderOf(options);
+  const order = completeSort(options);
   const where = mongoFilter(filter);
   return {
-    where: options.after === undefined ? where : ({ $and: [where, ...beyond(order, options.after)] } as Filter<Stored>),
+    where:
+      options.after === undefined ? where : ({ $and: [where, ...afterLast(order, options.after)] } as Filter<Stored>),
     sort:
       typeof filter._id === 'string'
         ? undefined
@@ -34,13 +40,13 @@ export function mongoFind(filter: Readonly<Record<string, unknown>>, options: Fi
   };
 }
 
-/** Beyond the last document seen: later in the first key, or level in it and later in the second, and so on. */
-function beyond(order: ReturnType<typeof orderOf>, after: readonly Scalar[]): Document[] {
+/** After the last document seen: later in the first sort field, or equal in it and later in the second, and so on. */
+function afterLast(order: ReturnType<typeof completeSort>, after: readonly Scalar[]): Document[] {
   const later = (place: number): '$gt' | '$lt' => (order[place]![1] === 'asc' ? '$gt' : '$lt');
-  const level = (places: number): Document =>
+  const equal = (places: number): Document =>
     Object.fromEntries(order.slice(0, places).map(([field], place) => [field, after[place]]));
-  const steps = order.map(([field], place) => ({ ...level(place), [field]: { [later(place)]: after[place] } }));
-  // Implied by the steps; it tells the planner where in the index to begin.
+  const alternatives = order.map(([field], place) => ({ ...equal(place), [field]: { [later(place)]: after[place] } }));
+  // The alternatives imply this; it lets the query planner begin at the right place of the index.
   const begin = { [order[0]![0]]: { [`${later(0)}e`]: after[0] } };
-  return [begin, { $or: steps }];
+  return [begin, { $or: alternatives }];
 }

@@ -1,6 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 
-/** Makes a commit last: it is in the write-ahead log, on the disk, when it returns. @throws Error where the file system cannot */
+/**
+ * Turns on the write-ahead log with a sync to disk per commit: what is committed survives a power loss.
+ * @throws Error when the file system does not support a write-ahead log
+ */
 export function useWriteAheadLog(db: DatabaseSync): void {
   const mode = db.prepare('PRAGMA journal_mode = WAL').get();
   if (mode?.journal_mode !== 'wal')

@@ -4,15 +4,16 @@ import { makeFolder } from '../../core/folder.ts';
 import { StartError } from '../../core/start-error.ts';
 
 const SQLITE_BUSY = 5;
-/** Two that ask at the same instant can refuse each other; one that asks again gets it. */
-const ASK_AGAIN_MS = 300;
-/** A database that nobody refers to is collected, and its lock goes with it. */
+/** Two processes that try at the same instant can both fail, so SQLite tries again for this long. */
+const BUSY_TIMEOUT_MS = 300;
+/** The locks held by this process: the garbage collector would close a database without references, lock and all. */
 const held = new Set<DatabaseSync>();
 
 /**
- * Owns `path` until `release` or the end of this process, kill -9 included: SQLite holds an OS-level lock on
- * `<path>.lock`. Makes the folder of `path` when it is missing.
- * @throws StartError when another process owns it or the folder cannot be written
+ * Locks `path` for this process until `release` or the end of the process, kill -9 included: SQLite holds a lock of the
+ * operating system on `<path>.lock`. Makes the folder of `path` when it is missing.
+ * @param inUse message of the StartError when another process holds the lock
+ * @throws StartError when another process holds the lock or the folder cannot be written
  */
 export function lockFile(path: string, inUse = `${path} is in use by another process`): { release(): void } {
   const lock = openLock(path);
@@ -30,7 +31,7 @@ export function lockFile(path: string, inUse = `${path} is in use by another pro
 function openLock(path: string): DatabaseSync {
   makeFolder(dirname(path));
   try {
-    return new DatabaseSync(`${path}.lock`, { timeout: ASK_AGAIN_MS });
+    return new DatabaseSync(`${path}.lock`, { timeout: BUSY_TIMEOUT_MS });
   } catch (error) {
     throw unwritable(path, error);
   }

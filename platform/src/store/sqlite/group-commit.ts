@@ -2,27 +2,31 @@ import type { DatabaseSync } from 'node:sqlite';
 import { ServiceError } from '../../core/errors.ts';
 
 export interface GroupCommit {
-  /** Runs `work` on the connection; resolves to its result once it is durable. An error thrown by `work` undoes it alone. */
+  /**
+   * Runs `work` on the connection; resolves to its result once it is durable. When `work` throws, its own changes are
+   * rolled back and the promise rejects with the error; other work is not affected.
+   * @throws ServiceError UNAVAILABLE when SQLite fails: nothing was written
+   */
   write<R>(work: () => R): Promise<R>;
-  /** Commits now what waits for the end of the turn. */
+  /** Commits what is waiting now, not at the end of the event-loop turn. */
   flush(): void;
 }
 
-interface Entry {
+interface Write {
   work(): unknown;
   resolve(result: never): void;
   reject(error: unknown): void;
   outcome?: { result: unknown } | { error: unknown };
 }
 
-/** A fault of the engine (disk full, I/O): its transaction was rolled back, so nothing was done. */
-export const unavailable = (cause: unknown): ServiceError =>
+/** SQLite failed (disk full, I/O error) and rolled its transaction back: nothing was written. */
+export const storeUnavailable = (cause: unknown): ServiceError =>
   new ServiceError('UNAVAILABLE', 'The document store is not available', { cause });
-export const isEngineFault = (error: unknown): boolean => (error as { errcode?: number }).errcode !== undefined;
+export const isSqliteError = (error: unknown): boolean => (error as { errcode?: number }).errcode !== undefined;
 
-/** The writes of one event-loop turn in one transaction: one fsync for all of them, a savepoint for each. */
+/** Puts the writes of one event-loop turn into one transaction: one sync to disk for all, one savepoint for each. */
 export function groupCommit(db: DatabaseSync): GroupCommit {
-  let waiting: Entry[] = [];
+  let waiting: Write[] = [];
   const [begin, savepoint, undo, keep, commit] = [
     'BEGIN IMMEDIATE',
     'SAVEPOINT one',
@@ -31,12 +35,12 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
     'COMMIT',
   ].map((sql) => db.prepare(sql)) as StatementTuple;
 
-  function attempt(entry: Entry): void {
+  function attempt(entry: Write): void {
     savepoint.run();
     try {
       entry.outcome = { result: entry.work() };
     } catch (error) {
-      if (isEngineFault(error)) throw error;
+      if (isSqliteError(error)) throw error;
       entry.outcome = { error };
       undo.run();
     }
@@ -53,7 +57,7 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
       commit.run();
     } catch (cause) {
       if (db.isTransaction) db.exec('ROLLBACK');
-      for (const entry of group) entry.reject(unavailable(cause));
+      for (const entry of group) entry.reject(storeUnavailable(cause));
       return;
     }
     for (const { outcome, resolve, reject } of group) {

@@ -12,50 +12,60 @@ import {
 
 const UNIQUE_FAILED = 2067;
 
-/** Prepares a statement once. */
+/** Prepares a statement, or takes it from a cache. */
 export type Prepare = (sql: string) => StatementSync;
 
+const MAX_STATEMENTS = 500;
+
+/** Prepares each statement once. */
 export function statementCache(db: DatabaseSync): Prepare {
   const statements = new Map<string, StatementSync>();
   return (sql) => {
     let statement = statements.get(sql);
     if (statement === undefined) {
-      if (statements.size >= 500) statements.clear();
+      if (statements.size >= MAX_STATEMENTS) statements.clear();
       statements.set(sql, (statement = db.prepare(sql)));
     }
     return statement;
   };
 }
 
-/** Turns an operation into work for the write connection. @throws TypeError on a bad filter */
-export function compile(prepare: Prepare, op: Op, index: number): () => void {
+/**
+ * Turns an operation into a function that runs it on the write connection. Copies what it needs of `op`.
+ * @param index position of the operation in its batch
+ * @throws TypeError on a bad filter; the function throws DuplicateKeyError and ExpectationFailedError
+ */
+export function compileOp(prepare: Prepare, op: Op, index: number): () => void {
   const { name } = op.collection;
   if (op.kind === 'insert') {
     const { _id } = op.document;
     const text = JSON.stringify(op.document);
-    return () => unique(op.collection, () => prepare(`INSERT INTO "${name}" (id, doc) VALUES (?, ?)`).run(_id, text));
+    return () =>
+      withDuplicateKeyError(op.collection, () =>
+        prepare(`INSERT INTO "${name}" (id, doc) VALUES (?, ?)`).run(_id, text),
+      );
   }
   const where = whereSql(op.where);
-  const missed = (): void => {
+  const notFound = (): void => {
     if (!op.optional) throw new ExpectationFailedError(index, name);
   };
   if (op.kind === 'remove') {
     return () => {
-      if (Number(prepare(`DELETE FROM "${name}" WHERE ${where.text}`).run(...where.values).changes) === 0) missed();
+      if (Number(prepare(`DELETE FROM "${name}" WHERE ${where.text}`).run(...where.values).changes) === 0) notFound();
     };
   }
   const changes = structuredClone(op.changes);
   return () => {
     const found = prepare(`SELECT rowid, doc FROM "${name}" WHERE ${where.text}`).get(...where.values);
-    if (found === undefined) return missed();
-    const text = JSON.stringify(changed(JSON.parse(found.doc as string), changes));
-    unique(op.collection, () =>
+    if (found === undefined) return notFound();
+    const text = JSON.stringify(withChanges(JSON.parse(found.doc as string), changes));
+    withDuplicateKeyError(op.collection, () =>
       prepare(`UPDATE "${name}" SET doc = ? WHERE rowid = ?`).run(text, found.rowid as number),
     );
   };
 }
 
-function changed(
+function withChanges(
   document: Record<string, unknown>,
   { set, increment = {} }: Changes<Document>,
 ): Record<string, unknown> {
@@ -68,8 +78,8 @@ function changed(
   return result;
 }
 
-/** Runs a statement; what a unique index refuses becomes DuplicateKeyError. */
-function unique(collection: Collection<never>, run: () => unknown): void {
+/** Runs a statement; a violation of a unique index becomes a DuplicateKeyError. */
+function withDuplicateKeyError(collection: Collection<never>, run: () => unknown): void {
   try {
     run();
   } catch (error) {

@@ -1,7 +1,8 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { checkFilter, orderOf, type FindOptions, type Scalar } from '../store.ts';
+import { checkFilter, completeSort } from '../checks.ts';
+import type { FindOptions, Scalar } from '../store.ts';
 
-/** A piece of SQL with the values of its question marks. Names come from declarations or checked filters only. */
+/** A piece of SQL and the values of its placeholders. Names in it come from declarations or checked filters only. */
 export interface Sql {
   text: string;
   values: SQLInputValue[];
@@ -9,11 +10,11 @@ export interface Sql {
 
 const RANGES: Record<string, string> = { gt: '>', gte: '>=', lt: '<', lte: '<=' };
 
-/** The expression of a field; an index serves a query only when both spell it alike. */
+/** The SQL expression of a field. SQLite uses an index only when the query has the very same expression. */
 export const column = (field: string): string => (field === '_id' ? 'id' : `json_extract(doc,'$.${field}')`);
 
-/** json_extract gives booleans as 1 and 0, and so do we. */
-const bound = (value: Scalar): SQLInputValue => (typeof value === 'boolean' ? Number(value) : value);
+/** json_extract returns 1 and 0 for booleans, so they are compared as numbers. */
+const sqlValue = (value: Scalar): SQLInputValue => (typeof value === 'boolean' ? Number(value) : value);
 
 /** @throws TypeError see checkFilter */
 export function whereSql(filter: Readonly<Record<string, unknown>>): Sql {
@@ -29,15 +30,15 @@ export function whereSql(filter: Readonly<Record<string, unknown>>): Sql {
 const equals = (expression: string, value: Scalar): Sql =>
   value === null
     ? { text: `${expression} IS NULL`, values: [] }
-    : { text: `${expression} = ?`, values: [bound(value)] };
+    : { text: `${expression} = ?`, values: [sqlValue(value)] };
 
 function compare(expression: string, operator: string, value: unknown): Sql {
-  // One statement for lists of any length, so that the statement cache stays small.
+  // One statement text for lists of any length keeps the statement cache small.
   if (operator === 'in')
     return { text: `${expression} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(value)] };
   return {
     text: `${expression} ${operator === 'ne' ? 'IS NOT' : RANGES[operator]} ?`,
-    values: [bound(value as Scalar)],
+    values: [sqlValue(value as Scalar)],
   };
 }
 
@@ -48,7 +49,7 @@ const and = (terms: readonly Sql[]): Sql => ({
 
 /** `WHERE … ORDER BY … LIMIT … OFFSET …` */
 export function findSql<D>(filter: Readonly<Record<string, unknown>>, options: FindOptions<D>): Sql {
-  const order = orderOf(options);
+  const order = completeSort(options);
   const where =
     options.after === undefined ? whereSql(filter) : and([whereSql(filter), ...afterSql(order, options.after)]);
   const sorted = order.map(([field, direction]) => `${column(field)} ${direction}`).join(', ');
@@ -58,17 +59,20 @@ export function findSql<D>(filter: Readonly<Record<string, unknown>>, options: F
   };
 }
 
-/** Beyond the last document seen: later in the first key, or level in it and later in the second, and so on. */
-function afterSql(order: ReturnType<typeof orderOf>, after: readonly Scalar[]): Sql[] {
+/** After the last document seen: later in the first sort field, or equal in it and later in the second, and so on. */
+function afterSql(order: ReturnType<typeof completeSort>, after: readonly Scalar[]): Sql[] {
   const later = (place: number): string => `${column(order[place]![0])} ${order[place]![1] === 'asc' ? '>' : '<'}`;
-  const steps = order.map((_, place): Sql => ({
+  const alternatives = order.map((_, place): Sql => ({
     text: [...order.slice(0, place).map(([field]) => `${column(field)} = ?`), `${later(place)} ?`].join(' AND '),
-    values: after.slice(0, place + 1).map(bound),
+    values: after.slice(0, place + 1).map(sqlValue),
   }));
-  // Implied by the steps; it tells the planner where in the index to begin.
-  const begin: Sql = { text: `${later(0)}= ?`, values: [bound(after[0]!)] };
+  // The alternatives imply this; it lets the query planner begin at the right place of the index.
+  const begin: Sql = { text: `${later(0)}= ?`, values: [sqlValue(after[0]!)] };
   return [
     begin,
-    { text: steps.map((step) => `(${step.text})`).join(' OR '), values: steps.flatMap((step) => step.values) },
+    {
+      text: alternatives.map(({ text }) => `(${text})`).join(' OR '),
+      values: alternatives.flatMap(({ values }) => values),
+    },
   ];
 }

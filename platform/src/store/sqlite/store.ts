@@ -1,21 +1,22 @@
 import { DatabaseSync } from 'node:sqlite';
 import { StartError } from '../../core/start-error.ts';
 import { lockFile } from './file-lock.ts';
-import { groupCommit, isEngineFault, unavailable } from './group-commit.ts';
-import { checkNames, storeOver, type Engine } from '../open-store.ts';
+import { groupCommit, isSqliteError, storeUnavailable } from './group-commit.ts';
+import type { Engine } from '../engine.ts';
+import { checkCollectionNames, openStoreOn } from '../open-store.ts';
 import { openWriter } from './database.ts';
-import { compile, statementCache } from './ops.ts';
+import { compileOp, statementCache } from './ops.ts';
 import { createTables } from './tables.ts';
 import { findSql, whereSql, type Sql } from './sql.ts';
 import type { Collection, OpenStore } from '../store.ts';
 
 /**
- * The embedded engine of the document store: one SQLite file, owned by this process until `close`.
- * @param file path of the database; `-wal`, `-shm` and `.lock` stand beside it
- * @throws StartError when another process owns the file or it cannot be opened
+ * The embedded engine of the document store: one SQLite file, locked by this process until `close`.
+ * @param file path of the database; `<file>-wal`, `<file>-shm` and `<file>.lock` are in the same folder
+ * @throws StartError when another process has the file open or it cannot be opened
  */
 export async function openSqliteStore(file: string, collections: readonly Collection<never>[]): Promise<OpenStore> {
-  checkNames(collections);
+  checkCollectionNames(collections);
   const lock = lockFile(file);
   const connections: DatabaseSync[] = [];
   const closeFiles = (): void => {
@@ -26,27 +27,27 @@ export async function openSqliteStore(file: string, collections: readonly Collec
     const writer = openWriter(file);
     connections.push(writer);
     createTables(writer, collections);
-    // Apart from the writer, so that a read cannot see what is not committed.
+    // A connection of its own, so that a read never sees uncommitted data.
     const reader = new DatabaseSync(file, { readOnly: true });
     connections.push(reader);
     reader.exec('PRAGMA cache_size = -16384');
-    return storeOver(engineOn(writer, reader, closeFiles), collections);
+    return openStoreOn(makeEngine(writer, reader, closeFiles), collections);
   } catch (cause) {
     closeFiles();
     throw new StartError(`cannot open ${file}: ${(cause as Error).message}`, { cause });
   }
 }
 
-function engineOn(writer: DatabaseSync, reader: DatabaseSync, closeFiles: () => void): Engine {
+function makeEngine(writer: DatabaseSync, reader: DatabaseSync, closeFiles: () => void): Engine {
   const commits = groupCommit(writer);
-  const toWrite = statementCache(writer);
-  const toRead = statementCache(reader);
+  const prepareWrite = statementCache(writer);
+  const prepareRead = statementCache(reader);
 
   function rows({ name }: { readonly name: string }, select: string, { text, values }: Sql): Record<string, unknown>[] {
     try {
-      return toRead(`SELECT ${select} FROM "${name}" ${text}`).all(...values);
+      return prepareRead(`SELECT ${select} FROM "${name}" ${text}`).all(...values);
     } catch (error) {
-      throw isEngineFault(error) ? unavailable(error) : error;
+      throw isSqliteError(error) ? storeUnavailable(error) : error;
     }
   }
 
@@ -60,7 +61,7 @@ function engineOn(writer: DatabaseSync, reader: DatabaseSync, closeFiles: () => 
       return rows(collection, 'count(*) AS n', { ...where, text: `WHERE ${where.text}` })[0]!.n as number;
     },
     async apply(ops) {
-      const work = ops.map((op, index) => compile(toWrite, op, index));
+      const work = ops.map((op, index) => compileOp(prepareWrite, op, index));
       await commits.write(() => work.forEach((run) => run()));
     },
     now: async () => Date.now(),

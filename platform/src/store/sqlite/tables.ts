@@ -6,7 +6,7 @@ import type { Collection } from '../store.ts';
 const indexSql = (table: string, { name, columns, unique }: EngineIndex): string =>
   `CREATE ${unique ? 'UNIQUE ' : ''}INDEX IF NOT EXISTS "${name}" ON "${table}"(${columns.map(column).join(', ')})`;
 
-/** Makes the missing tables and indexes, and drops the indexes that are no longer declared, in one transaction. */
+/** Makes missing tables and indexes and drops indexes that are no longer declared, all in one transaction. */
 export function createTables(db: DatabaseSync, collections: readonly Collection<never>[]): void {
   const present = db.prepare(
     "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL",
@@ -14,7 +14,7 @@ export function createTables(db: DatabaseSync, collections: readonly Collection<
   db.exec('BEGIN IMMEDIATE');
   for (const collection of collections) {
     const declared = indexesOf(collection);
-    // A rowid table: three times faster to list and twenty times faster to count than WITHOUT ROWID.
+    // Not WITHOUT ROWID: measured, listing is three times faster and counting twenty times faster like this.
     db.exec(`CREATE TABLE IF NOT EXISTS "${collection.name}" (id TEXT NOT NULL UNIQUE, doc TEXT NOT NULL)`);
     for (const { name } of present.all(collection.name))
       if (!declared.some((index) => index.name === name)) db.exec(`DROP INDEX "${name}"`);

@@ -2,17 +2,22 @@ import { RETENTION_MS, type CloudEvent, type Topic } from '../bus.ts';
 import type { SharedConnection } from './connection.ts';
 
 export const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS event (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, topic TEXT NOT NULL, at INTEGER NOT NULL, event TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS event (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, topic TEXT NOT NULL,
+    at INTEGER NOT NULL, event TEXT NOT NULL) STRICT;
   CREATE INDEX IF NOT EXISTS event_of_topic ON event (topic, seq);
-  CREATE TABLE IF NOT EXISTS progress (topic TEXT NOT NULL, "group" TEXT NOT NULL, seq INTEGER NOT NULL DEFAULT 0, epoch INTEGER NOT NULL DEFAULT 0, until INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (topic, "group")) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS dead_letter (topic TEXT NOT NULL, "group" TEXT NOT NULL, event TEXT NOT NULL, error TEXT NOT NULL, at TEXT NOT NULL) STRICT`;
+  CREATE TABLE IF NOT EXISTS progress (
+    topic TEXT NOT NULL, "group" TEXT NOT NULL, seq INTEGER NOT NULL DEFAULT 0, epoch INTEGER NOT NULL DEFAULT 0,
+    until INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (topic, "group")) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS dead_letter (
+    topic TEXT NOT NULL, "group" TEXT NOT NULL, event TEXT NOT NULL, error TEXT NOT NULL, at TEXT NOT NULL) STRICT`;
 
-/** The right to consume a topic for a group. Every take raises the epoch, so the epoch names its holder. */
+/** The right to consume a topic for a group. Each take raises the epoch, so an epoch identifies one holder. */
 export interface TopicLease {
   readonly topic: Topic;
   readonly group: string;
   readonly epoch: number;
-  /** Place of the last event that the group is done with. */
+  /** Position of the last event that the group has handled. */
   readonly seq: number;
 }
 export interface LoggedEvent {
@@ -22,15 +27,18 @@ export interface LoggedEvent {
 
 export type EventLog = ReturnType<typeof eventLog>;
 
-/** The events of all topics in one file, and how far each group has come. Times are milliseconds since the epoch. */
+/** The events of all topics in one file, and the position of each group. Times are milliseconds since 1970. */
 export function eventLog({ db, read, write }: SharedConnection) {
   const insert = db.prepare('INSERT INTO event (id, topic, at, event) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING');
-  const forget = db.prepare(`DELETE FROM event WHERE seq IN (SELECT seq FROM (
-    SELECT seq, at FROM event WHERE topic = :topic AND seq <= (SELECT coalesce(min(seq), 9e18) FROM progress WHERE topic = :topic) ORDER BY seq LIMIT :limit) WHERE at < :before)`);
+  const removeExpired = db.prepare(`DELETE FROM event WHERE seq IN (SELECT seq FROM (
+    SELECT seq, at FROM event
+    WHERE topic = :topic AND seq <= (SELECT coalesce(min(seq), 9e18) FROM progress WHERE topic = :topic)
+    ORDER BY seq LIMIT :limit) WHERE at < :before)`);
   const join = db.prepare('INSERT INTO progress (topic, "group") VALUES (?, ?) ON CONFLICT DO NOTHING');
   const free = `topic = :topic AND "group" = :group AND (until <= :now OR epoch = :held)`;
   const waiting = db.prepare(
-    `SELECT 1 FROM progress WHERE ${free} AND EXISTS (SELECT 1 FROM event WHERE event.topic = progress.topic AND event.seq > progress.seq)`,
+    `SELECT 1 FROM progress WHERE ${free}
+    AND EXISTS (SELECT 1 FROM event WHERE event.topic = progress.topic AND event.seq > progress.seq)`,
   );
   const take = db.prepare(`UPDATE progress SET epoch = epoch + 1, until = :until WHERE ${free} RETURNING epoch, seq`);
   const after = db.prepare('SELECT seq, event FROM event WHERE topic = ? AND seq > ? ORDER BY seq LIMIT ?');
@@ -44,20 +52,23 @@ export function eventLog({ db, read, write }: SharedConnection) {
   const discard = db.prepare('DELETE FROM dead_letter WHERE rowid = ?');
 
   return {
-    /** Appends in this order; an id that is there already is not stored again. Forgets up to twice as many events that are past the topic's retention and that every group has passed. */
+    /**
+     * Appends in this order; skips an event whose id is there already. Also removes, up to twice the number appended,
+     * events that are older than the topic's retention and that every group has handled.
+     */
     append(topic: Topic, events: readonly CloudEvent[], now: number): Promise<void> {
       const rows = events.map((event) => [event.id, topic, now, JSON.stringify(event)] as const);
       return write(() => {
         for (const row of rows) insert.run(...row);
-        forget.run({ topic, limit: 2 * rows.length, before: now - RETENTION_MS[topic] });
+        removeExpired.run({ topic, limit: 2 * rows.length, before: now - RETENTION_MS[topic] });
       });
     },
-    /** Makes the group known: it starts with the oldest event kept. */
+    /** Registers the group, at the oldest event that is kept. */
     join: (topic: Topic, group: string): Promise<unknown> => write(() => join.run(topic, group)),
-    /** True when events wait and the lease is free or this holder's own. */
+    /** True when there are events for the group and its lease is free or has `heldEpoch`. */
     waiting: (topic: Topic, group: string, heldEpoch: number, now: number): Promise<boolean> =>
       read(() => waiting.get({ topic, group, held: heldEpoch, now }) !== undefined),
-    /** Undefined when another member holds the lease. */
+    /** Takes the lease until `until`; undefined when another member holds it. */
     async take(
       topic: Topic,
       group: string,
@@ -70,13 +81,15 @@ export function eventLog({ db, read, write }: SharedConnection) {
     },
     after: (topic: Topic, seq: number, limit: number): Promise<LoggedEvent[]> =>
       read(() => after.all(topic, seq, limit) as unknown as LoggedEvent[]),
-    /** False when the lease was lost; so with `commit` and `bury`. `until` 0 gives it back. */
+    /**
+     * Extends the lease, or releases it with `until` 0. False when it was lost; `commit` and `bury` return the same.
+     */
     extend: ({ topic, group, epoch }: TopicLease, until: number): Promise<boolean> =>
       write(() => extend.run(until, topic, group, epoch).changes === 1),
-    /** Moves the group past `seq`. */
+    /** Marks the event at `seq` as handled by the group. */
     commit: ({ topic, group, epoch }: TopicLease, seq: number, until: number): Promise<boolean> =>
       write(() => commit.run(seq, until, topic, group, epoch).changes === 1),
-    /** Moves the group past the event, which goes to the dead letters. `at` is ISO-8601 UTC. */
+    /** Makes the event a dead letter of the group and marks it as handled. `at` is ISO-8601 UTC. */
     bury: (
       { topic, group, epoch }: TopicLease,
       { seq, event }: LoggedEvent,
@@ -89,7 +102,7 @@ export function eventLog({ db, read, write }: SharedConnection) {
         if (kept) bury.run(topic, group, event, error, at);
         return kept;
       }),
-    /** The oldest dead letter of the group after place `seq`. */
+    /** The oldest dead letter of the group after position `seq`. */
     deadLetter: (topic: Topic, group: string, seq: number): Promise<LoggedEvent | undefined> =>
       read(() => letters.get(topic, group, seq) as unknown as LoggedEvent | undefined),
     discard: (seq: number): Promise<unknown> => write(() => discard.run(seq)),

@@ -4,45 +4,48 @@ import type { Log } from '../../core/log.ts';
 import { StartError } from '../../core/start-error.ts';
 import { rootOf } from './client.ts';
 
-/** No topic has one of this number, so what is sent there is refused: for its authority first, which is all that is asked. */
+/**
+ * No topic has so many partitions, so Kafka rejects any request for this one; it checks permissions (ACLs) before
+ * that.
+ */
 const NO_PARTITION = 2_147_483_647;
-const WITHIN_MS = 5_000;
+const CHECK_MS = 5_000;
 
-interface Rights {
-  /** Topics to write to, asked by messages that no partition takes. */
+interface Permissions {
+  /** Topics to write to; checked by producing no messages to NO_PARTITION. */
   writes: readonly string[];
-  /** Topics to read, and the groups whose places are kept there, asked by the commit of a partition that no topic has. */
+  /** Topics to read and the consumer groups that read them; checked by committing an offset of NO_PARTITION. */
   reads?: readonly { topic: string; groupId: string }[];
 }
 
 /**
- * Asks one broker, whichever, by single requests that change nothing.
- * @throws StartError for the first right that is missing
+ * Checks the permissions of this service with requests to one broker that change nothing.
+ * @throws StartError for the first permission that is missing
  */
-export async function verifyRights(kafka: Kafka, log: Log, rights: Rights): Promise<void> {
-  const cluster = connectionsOf(kafka);
-  const asked = ask(cluster, rights);
+export async function checkPermissions(kafka: Kafka, log: Log, permissions: Permissions): Promise<void> {
+  const cluster = clusterOf(kafka);
+  const checked = check(cluster, permissions);
   try {
-    await withTimeout(asked, WITHIN_MS);
+    await withTimeout(checked, CHECK_MS);
   } catch (error) {
-    asked.catch(() => undefined);
+    checked.catch(() => undefined);
     if (error instanceof StartError) throw error;
-    // what does not answer now says nothing of rights, and is waited for where it is used
+    // A broker that does not answer proves nothing about permissions; whoever uses it next waits for it.
     log.warn(
       { error },
-      'Kafka was not heard about the rights of this service: one that is missing shows when it is needed',
+      'The permissions of this service in Kafka could not be checked: a missing one will show when it is needed',
     );
   } finally {
     void cluster.disconnect().catch(() => undefined);
   }
 }
 
-async function ask(cluster: Cluster, { writes, reads = [] }: Rights): Promise<void> {
+async function check(cluster: Cluster, { writes, reads = [] }: Permissions): Promise<void> {
   await cluster.connect();
   await cluster.refreshMetadata();
   const broker = await cluster.findBroker({ nodeId: String(cluster.getNodeIds()[0]) });
   for (const { topic, groupId } of reads) {
-    const type = await refusalOf(
+    const type = await errorTypeOf(
       broker.offsetCommit({
         groupId,
         groupGenerationId: -1,
@@ -56,7 +59,7 @@ async function ask(cluster: Cluster, { writes, reads = [] }: Rights): Promise<vo
       throw new StartError(`Kafka does not let this service READ the topic ${topic}`);
   }
   for (const topic of writes) {
-    const type = await refusalOf(
+    const type = await errorTypeOf(
       broker.produce({
         topicData: [{ topic, partitions: [{ partition: NO_PARTITION, firstSequence: 0, messages: [] }] }],
       }),
@@ -66,23 +69,26 @@ async function ask(cluster: Cluster, { writes, reads = [] }: Rights): Promise<vo
   }
 }
 
-/** kafkajs hands its connections out to partition assigners alone. */
-function connectionsOf(kafka: Kafka): Cluster {
-  const handed: Cluster[] = [];
+/** The connections of a client. kafkajs passes them to partition assigners only. */
+function clusterOf(kafka: Kafka): Cluster {
+  const found: Cluster[] = [];
   kafka.consumer({
-    groupId: 'rights',
+    groupId: 'permissions',
     partitionAssigners: [
       ({ cluster }) => {
-        handed.push(cluster);
+        found.push(cluster);
         return undefined as never;
       },
     ],
   });
-  return handed[0]!;
+  return found[0]!;
 }
 
-/** @throws what is no answer of the broker */
-const refusalOf = (request: Promise<unknown>): Promise<string | undefined> =>
+/**
+ * The type of the error that the broker answers with; undefined for success.
+ * @throws an error that is no such answer
+ */
+const errorTypeOf = (request: Promise<unknown>): Promise<string | undefined> =>
   request.then(
     () => undefined,
     (error: unknown) => {

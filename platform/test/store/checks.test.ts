@@ -1,8 +1,8 @@
-import { checkFilter } from 'platform/store/store.ts';
+import { checkFilter } from 'platform/store/checks.ts';
 
-describe('the store port', () => {
+describe('a filter', () => {
   it.each([[{ a: undefined }], [{ a: { regex: 'x' } }], [{ 'a.b': 1 }], [{ a: {} }], [{ a: { in: [null] } }]])(
-    'refuses the filter %j',
+    'like %j is rejected',
     (filter) => {
       expect(() => checkFilter(filter)).toThrow(TypeError);
     },

@@ -4,23 +4,23 @@ import { rootOf, kafkaUnavailable } from './client.ts';
 
 export interface Sender {
   /**
-   * Resolves when every in-sync replica has the messages, to those that it does not have because the broker finds them too
-   * large; may store them twice.
+   * Resolves when every in-sync replica has the messages, to those that the broker rejected as too large. A message
+   * may be stored twice.
    * @throws ServiceError UNAVAILABLE within the time-out
    */
   send(topic: string, messages: Message[]): Promise<Message[]>;
   close(): Promise<void>;
 }
 
-/** A producer and what it still carries; one that failed is retired, and closed when its last send has settled. */
-interface Line {
+/** A producer and its pending sends. After an error it is retired, and closed when its last send has settled. */
+interface SharedProducer {
   producer: Promise<Producer>;
-  inFlight: number;
+  pending: number;
   retired: boolean;
 }
 
 export function openSender(kafka: Kafka, timeoutMs: number): Sender {
-  let line: Line | undefined;
+  let current: SharedProducer | undefined;
 
   async function connect(): Promise<Producer> {
     const producer = kafka.producer({
@@ -30,37 +30,37 @@ export function openSender(kafka: Kafka, timeoutMs: number): Sender {
     await producer.connect();
     return producer;
   }
-  const close = ({ producer }: Line): Promise<void> =>
+  const close = ({ producer }: SharedProducer): Promise<void> =>
     producer.then((open) => open.disconnect()).catch(() => undefined);
 
-  async function deliver(on: Line, topic: string, messages: Message[]): Promise<void> {
-    on.inFlight++;
+  async function deliver(shared: SharedProducer, topic: string, messages: Message[]): Promise<void> {
+    shared.pending++;
     try {
-      await (await on.producer).send({ topic, messages, acks: -1, timeout: timeoutMs });
+      await (await shared.producer).send({ topic, messages, acks: -1, timeout: timeoutMs });
     } finally {
-      // a send that was given up on may go on: kafkajs would connect again what was closed under it
-      if (--on.inFlight === 0 && on.retired) void close(on);
+      // Not closed earlier: a send that timed out may still run, and kafkajs would connect the closed producer again.
+      if (--shared.pending === 0 && shared.retired) void close(shared);
     }
   }
 
   async function send(topic: string, messages: Message[]): Promise<Message[]> {
-    const on = (line ??= { producer: connect(), inFlight: 0, retired: false });
-    const delivery = deliver(on, topic, messages);
+    const shared = (current ??= { producer: connect(), pending: 0, retired: false });
+    const delivery = deliver(shared, topic, messages);
     try {
       await withTimeout(delivery, timeoutMs);
       return [];
     } catch (error) {
       if (rootOf(error).type === 'MESSAGE_TOO_LARGE') return sendHalves(topic, messages);
       delivery.catch(() => undefined);
-      // whatever it says of itself: the next send takes new connections
-      on.retired = true;
-      if (on.inFlight === 0) void close(on);
-      if (line === on) line = undefined;
+      // The next send opens new connections, whatever state kafkajs reports for these.
+      shared.retired = true;
+      if (shared.pending === 0) void close(shared);
+      if (current === shared) current = undefined;
       throw kafkaUnavailable(error);
     }
   }
 
-  /** The broker's limit is that of a batch, so a batch is sent in parts before a message of it is blamed. */
+  /** The broker's limit is for a batch, so the batch is halved until the messages that are too large are single. */
   async function sendHalves(topic: string, messages: Message[]): Promise<Message[]> {
     if (messages.length === 1) return messages;
     const middle = Math.ceil(messages.length / 2);
@@ -70,7 +70,7 @@ export function openSender(kafka: Kafka, timeoutMs: number): Sender {
   return {
     send,
     async close() {
-      if (line) await withTimeout(close(line), timeoutMs).catch(() => undefined);
+      if (current) await withTimeout(close(current), timeoutMs).catch(() => undefined);
     },
   };
 }

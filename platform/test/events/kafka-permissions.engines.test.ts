@@ -4,14 +4,14 @@ import { StartError } from 'platform/core/start-error.ts';
 import { freePort } from '../../../dev-servers/src/ports.ts';
 import { startKafka, type PrivateServer } from '../../../dev-servers/src/private-server.ts';
 import { eventOf } from './event-of.ts';
-import { newPrefix, optionsFor, untilTaken, withAdmin } from './kafka-fixture.ts';
+import { newPrefix, optionsFor, publishWithRetries, withAdmin } from './kafka-fixture.ts';
 
 const { DESCRIBE, DESCRIBE_CONFIGS, CREATE, READ, WRITE } = AclOperationTypes;
 const { TOPIC, GROUP } = AclResourceTypes;
 
-interface Privilege {
+interface Permission {
   type: AclResourceTypes;
-  /** After the prefix. */
+  /** Without the prefix. */
   name: string;
   pattern: ResourcePatternTypes;
   operation: AclOperationTypes;
@@ -22,11 +22,14 @@ const of = (
   name: string,
   operation: AclOperationTypes,
   pattern = ResourcePatternTypes.LITERAL,
-): Privilege => ({ type, name, pattern, operation });
-const onAll = (operation: AclOperationTypes): Privilege => of(TOPIC, '', operation, ResourcePatternTypes.PREFIXED);
+): Permission => ({ type, name, pattern, operation });
+const onAll = (operation: AclOperationTypes): Permission => of(TOPIC, '', operation, ResourcePatternTypes.PREFIXED);
 
-/** What deploy/privileges.md lists, of a service that publishes on one topic and consumes another; each with what a start without it says. */
-const NEEDED: [string, Privilege, RegExp][] = [
+/**
+ * The permissions that deploy/privileges.md lists for a service that publishes on one topic and consumes another,
+ * each with the error of a start without it.
+ */
+const NEEDED: [string, Permission, RegExp][] = [
   [
     'CREATE of topics',
     onAll(CREATE),
@@ -74,7 +77,7 @@ const NEEDED: [string, Privilege, RegExp][] = [
   ],
 ];
 
-describe('on a Kafka that allows nothing but what is granted', () => {
+describe('on a Kafka that permits only what is granted', () => {
   let server: PrivateServer;
   let address: string;
   beforeAll(async () => {
@@ -101,10 +104,10 @@ describe('on a Kafka that allows nothing but what is granted', () => {
       publishes: ['memory.change.v1'],
       security: { sasl: { mechanism: 'plain', username: 'app', password: 'secret' } },
     });
-  const grant = (prefix: string, privileges: readonly Privilege[]) =>
+  const grant = (prefix: string, permissions: readonly Permission[]) =>
     withAdmin([server.url], async (admin) => {
       await admin.createAcls({
-        acl: privileges.map(({ type, name, pattern, operation }) => ({
+        acl: permissions.map(({ type, name, pattern, operation }) => ({
           resourceType: type,
           resourceName: `${prefix}${name}`,
           resourcePatternType: pattern,
@@ -114,10 +117,10 @@ describe('on a Kafka that allows nothing but what is granted', () => {
           permissionType: AclPermissionTypes.ALLOW,
         })),
       });
-      // the controller has them, the broker hears of them
-      while ((await rulesOf(admin, prefix)) < privileges.length);
+      // The controller has the ACLs; wait until the broker has them as well.
+      while ((await aclCount(admin, prefix)) < permissions.length);
     });
-  const rulesOf = async (admin: Admin, prefix: string): Promise<number> => {
+  const aclCount = async (admin: Admin, prefix: string): Promise<number> => {
     const { resources } = await admin.describeAcls({
       resourceType: AclResourceTypes.ANY,
       resourcePatternType: ResourcePatternTypes.ANY,
@@ -128,40 +131,40 @@ describe('on a Kafka that allows nothing but what is granted', () => {
       .filter(({ resourceName }) => resourceName.startsWith(prefix))
       .reduce((sum, { acls }) => sum + acls.length, 0);
   };
-  const never = { maxAttempts: 1, retryDelayMs: 1 };
+  const oneAttempt = { maxAttempts: 1, retryDelayMs: 1 };
 
-  it('those privileges are enough to make the topics, to publish, to consume, and to bury and replay', async () => {
+  it('these permissions are enough to make the topics, to publish, to consume, and to write and replay dead letters', async () => {
     const prefix = newPrefix();
-    await grant(prefix, [...NEEDED.map(([, privilege]) => privilege), of(TOPIC, 'audit.v1', WRITE)]);
+    await grant(prefix, [...NEEDED.map(([, permission]) => permission), of(TOPIC, 'audit.v1', WRITE)]);
     const bus = await open(prefix);
-    await untilTaken(bus, 'memory.change.v1', [eventOf('o', 1)]);
+    await publishWithRetries(bus, 'memory.change.v1', [eventOf('o', 1)]);
     const auditing = await openKafkaBus({ ...optionsFor([server.url], prefix), publishes: ['audit.v1'] });
-    const [event, refused] = [eventOf('o', 2), Promise.withResolvers<void>()];
-    await untilTaken(auditing, 'audit.v1', [event]);
+    const [event, failed] = [eventOf('o', 2), Promise.withResolvers<void>()];
+    await publishWithRetries(auditing, 'audit.v1', [event]);
     await bus.subscribe(
       'audit.v1',
       'g',
       async () => {
-        refused.resolve();
+        failed.resolve();
         throw new Error('never');
       },
-      never,
+      oneAttempt,
     );
-    await refused.promise;
+    await failed.promise;
     const replayed: unknown[] = [];
     while ((await bus.replay('audit.v1', 'g', async (one) => void replayed.push(one))) === 0);
     expect(replayed).toEqual([event]);
     await Promise.all([bus.close(), auditing.close()]);
   });
 
-  it.each(NEEDED)('a start without %s says so in one sentence', async (_, missing, sentence) => {
+  it.each(NEEDED)('a start without %s fails with one sentence that says so', async (_, missing, sentence) => {
     const prefix = newPrefix();
     await grant(
       prefix,
-      NEEDED.map(([, privilege]) => privilege).filter((privilege) => privilege !== missing),
+      NEEDED.map(([, permission]) => permission).filter((permission) => permission !== missing),
     );
     const error: unknown = await open(prefix)
-      .then((bus) => bus.subscribe('audit.v1', 'g', async () => undefined, never).finally(() => bus.close()))
+      .then((bus) => bus.subscribe('audit.v1', 'g', async () => undefined, oneAttempt).finally(() => bus.close()))
       .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StartError);
     expect((error as StartError).message).toMatch(sentence);

@@ -1,0 +1,18 @@
+import type { Collection, FindOptions, Op, OpenStore } from './store.ts';
+
+/**
+ * What SQLite and MongoDB implement. An engine knows nothing of organizations or document versions; the collections and
+ * operations that it gets are checked already (see openStoreOn).
+ */
+export interface Engine extends Pick<OpenStore, 'counterShards' | 'exclusive' | 'close'> {
+  find(
+    collection: Collection<never>,
+    filter: Readonly<Record<string, unknown>>,
+    options: FindOptions<never>,
+  ): Promise<unknown[]>;
+  count(collection: Collection<never>, filter: Readonly<Record<string, unknown>>): Promise<number>;
+  /** At least one operation. Copies what it needs of `ops` before its first await: the caller may change them then. */
+  apply(ops: readonly Op[]): Promise<void>;
+  /** Milliseconds since the epoch. */
+  now(): Promise<number>;
+}
