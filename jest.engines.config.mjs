@@ -50,6 +50,6 @@ export default {
   ...base,
   testMatch: ['**/*.engines.test.ts', '<rootDir>/test/**/*.test.ts', ...OF_SERVICES],
   testPathIgnorePatterns: ['/node_modules/', ...NO_SERVERS, ...untested.map(({ pattern }) => pattern)],
-  globalSetup: '<rootDir>/test/support/engines-reachable.ts',
+  globalSetup: '<rootDir>/test/support/require-reachable-engines.ts',
   testTimeout: 300_000,
 };

@@ -5,7 +5,7 @@ import { deadLetterName, groupName } from 'platform/events/kafka/topics.ts';
 import { newId } from 'platform/core/ids.ts';
 import { startRedis, type PrivateServer } from '../../dev-servers/src/private-server.ts';
 import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
-import { commandLine, json, printed, sentence, type CommandLine } from './command-line.ts';
+import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const LOST =
   'The credit ledger of this organization has lost or forked data and must be rebuilt: npm run admin -- credits rebuild';

@@ -1,8 +1,8 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/core/ids.ts';
-import { gatewayToFirstAgents, type Part } from '../support/single-process.ts';
-import { anId, expectRefusal } from '../support/refusal.ts';
+import { startGatewayToFirstAgents, type StackProcess } from '../support/stack-process.ts';
+import { anyId, expectError } from '../support/expect-error.ts';
 import {
   eventually,
   expressionAgent,
@@ -78,7 +78,7 @@ describe('POST /api/agent/run', () => {
     });
 
     it('tells what is needed and what is available', async () => {
-      expectRefusal(await run(poor, 'dear'), 402, 'insufficient_credits', { needed: 5, available: 4 });
+      expectError(await run(poor, 'dear'), 402, 'insufficient_credits', { needed: 5, available: 4 });
     });
 
     it('leaves no execution and no row in the ledger', async () => {
@@ -134,22 +134,22 @@ describe('POST /api/agent/run', () => {
 
     it('tells that the agent failed, with both ids and nothing of its inside', async () => {
       const reply = await run(tenant, 'broken');
-      expectRefusal(reply, 500, 'agent_failed', {
+      expectError(reply, 500, 'agent_failed', {
         success: false,
         sessionId: expect.stringMatching(/^api-/),
-        agentExecutionId: anId,
+        agentExecutionId: anyId,
       });
       expect(reply.text).not.toMatch(/node_modules|\.ts\b|\.js\b|\\n\s+at /);
     });
 
     it('tells that the output breaks its schema', async () => {
       const reply = await run(tenant, 'liar');
-      expectRefusal(reply, 500, 'output_invalid', ids(reply));
+      expectError(reply, 500, 'output_invalid', ids(reply));
     });
 
     it('tells that the agent failed when its output is over 512 KiB', async () => {
       const reply = await run(tenant, 'wide', 'x'.repeat(200_000));
-      expectRefusal(reply, 500, 'agent_failed', ids(reply));
+      expectError(reply, 500, 'agent_failed', ids(reply));
     });
 
     it('keeps the record and charges no base price', async () => {
@@ -164,10 +164,10 @@ describe('POST /api/agent/run', () => {
     it('ends an endless run at its limit, with both ids, and says so in its record', async () => {
       const tenant = await stack.tenant({ credits: 10, agents: AGENTS });
       const reply = await run(tenant, 'quick');
-      expectRefusal(reply, 504, 'run_timeout', {
+      expectError(reply, 504, 'run_timeout', {
         success: false,
         sessionId: expect.stringMatching(/^api-/),
-        agentExecutionId: anId,
+        agentExecutionId: anyId,
       });
       expect(await executionsOf(tenant)).toMatchObject([
         { id: reply.body.agentExecutionId, status: 'timed_out', charge: 0 },
@@ -217,7 +217,7 @@ describe('POST /api/agent/run', () => {
     ])('refuses %s under the same key: 422', async (_what, agent, args) => {
       const key = newId();
       await run(tenant, 'hello', { a: 1 }, key);
-      expectRefusal(await run(tenant, agent, args, key), 422, 'idempotency_key_reused');
+      expectError(await run(tenant, agent, args, key), 422, 'idempotency_key_reused');
     });
 
     it('runs two requests at once under one key once', async () => {
@@ -234,7 +234,7 @@ describe('POST /api/agent/run', () => {
       drop();
       const [running] = await executionsOf(tenant);
       const reply = await run(tenant, 'second', {}, key);
-      expectRefusal(reply, 409, 'run_in_progress', { agentExecutionId: running!.id });
+      expectError(reply, 409, 'run_in_progress', { agentExecutionId: running!.id });
       expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
       const ended = await eventually(async () => {
         const again = await run(tenant, 'second', {}, key);
@@ -262,10 +262,10 @@ describe('POST /api/agent/run', () => {
 
     it('takes 255 characters, not 256, and not none', async () => {
       expect((await run(tenant, 'hello', {}, 'k'.repeat(255))).status).toBe(200);
-      expectRefusal(await run(tenant, 'hello', {}, 'k'.repeat(256)), 400, 'invalid_request', {
+      expectError(await run(tenant, 'hello', {}, 'k'.repeat(256)), 400, 'invalid_request', {
         at: '/Idempotency-Key',
       });
-      expectRefusal(await run(tenant, 'hello', {}, ''), 400, 'invalid_request', { at: '/Idempotency-Key' });
+      expectError(await run(tenant, 'hello', {}, ''), 400, 'invalid_request', { at: '/Idempotency-Key' });
     });
   });
 });
@@ -273,11 +273,11 @@ describe('POST /api/agent/run', () => {
 // In this file a replica evaluates one run, and one waits; a third is too much.
 describe('too much at once', () => {
   let tenant: Tenant;
-  let beside: Part;
+  let beside: StackProcess;
   let drops: (() => void)[];
   beforeAll(async () => {
     tenant = await stack.tenant({ credits: 10, agents: AGENTS });
-    beside = await gatewayToFirstAgents(stack);
+    beside = await startGatewayToFirstAgents(stack);
     const start = () => startRun(tenant, 'slow', undefined, `http://${beside.address}`);
     drops = [(await start()).drop, (await start()).drop];
     // a run takes its place after its record and its reservation
@@ -290,7 +290,7 @@ describe('too much at once', () => {
 
   it('429: refuses one run more than an organization may have, and leaves no record of it', async () => {
     const reply = await run(tenant, 'hello');
-    expectRefusal(reply, 429, 'too_many_runs');
+    expectError(reply, 429, 'too_many_runs');
     expect([Number(reply.headers.get('retry-after')) > 0, (await executionsOf(tenant)).length]).toEqual([true, 2]);
   });
 
@@ -300,7 +300,7 @@ describe('too much at once', () => {
       token: other.token,
       body: { agentName: 'hello', args: {} },
     });
-    expectRefusal(reply, 503, 'queue_full');
+    expectError(reply, 503, 'queue_full');
     expect([Number(reply.headers.get('retry-after')) > 0, await executionsOf(other)]).toEqual([true, []]);
     await eventually(async () => (await availableTo(other)) === 10);
   });

@@ -1,6 +1,6 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { newId } from 'platform/core/ids.ts';
-import { anId, expectRefusal, pathsOf } from '../support/refusal.ts';
+import { anyId, expectError, detailPaths } from '../support/expect-error.ts';
 import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const order = {
@@ -88,13 +88,13 @@ describe('GET /api/agent/run', () => {
       ['an empty include', '?include=', '/include'],
       ['include twice', '?include=version&include=pricing', '/include'],
       ['an unknown parameter', '?page=1', '/page'],
-    ])('refuses %s', async (_what, query, at) => expectRefusal(await list(query), 400, 'invalid_request', { at }));
+    ])('refuses %s', async (_what, query, at) => expectError(await list(query), 400, 'invalid_request', { at }));
   });
 
   describe('403', () => {
     it('refuses a tier without the agent API', async () => {
       const starter = await stack.tenant({ tier: 'starter' });
-      expectRefusal(await starter.request('GET', '/api/agent/run'), 403, 'tier_required');
+      expectError(await starter.request('GET', '/api/agent/run'), 403, 'tier_required');
     });
   });
 });
@@ -112,13 +112,13 @@ describe('POST /api/agent/run', () => {
         {
           success: true,
           sessionId,
-          agentExecutionId: anId,
+          agentExecutionId: anyId,
           agent: 'quote',
           output: { line: 'tea!' },
           messages: reply.body.messages,
         },
       ]);
-      expect([sessionId.slice(0, 4), sessionId.slice(4)]).toEqual(['api-', anId]);
+      expect([sessionId.slice(0, 4), sessionId.slice(4)]).toEqual(['api-', anyId]);
     });
 
     it('gives each message a role and parts of type and text', async () => {
@@ -174,11 +174,11 @@ describe('POST /api/agent/run', () => {
       ['a body that is an array', [], ''],
       ['a body that is null', 'null', ''],
     ])('refuses %s', async (_what, body, at) =>
-      expectRefusal(await tenant.request('POST', '/api/agent/run', body), 400, 'invalid_request', { at }),
+      expectError(await tenant.request('POST', '/api/agent/run', body), 400, 'invalid_request', { at }),
     );
 
     it('refuses a query parameter', async () => {
-      expectRefusal(
+      expectError(
         await tenant.request('POST', '/api/agent/run?dryRun=true', { agentName: 'echo', args: {} }),
         400,
         'invalid_request',
@@ -187,7 +187,7 @@ describe('POST /api/agent/run', () => {
     });
 
     it('refuses an unknown member before it looks for the agent', async () => {
-      expectRefusal(
+      expectError(
         await tenant.request('POST', '/api/agent/run', { agentName: 'nobody', args: {}, extra: 1 }),
         400,
         'invalid_request',
@@ -197,8 +197,8 @@ describe('POST /api/agent/run', () => {
 
     it('names every violation of the argument schema', async () => {
       const reply = await run('quote', { colour: 'green', size: 7, weight: 1 });
-      expectRefusal(reply, 400, 'invalid_args');
-      expect(pathsOf(reply).sort()).toEqual(['/args/colour', '/args/item', '/args/size', '/args/weight']);
+      expectError(reply, 400, 'invalid_args');
+      expect(detailPaths(reply).sort()).toEqual(['/args/colour', '/args/item', '/args/size', '/args/weight']);
     });
 
     it('never tells a value of the schema', async () => {
@@ -207,7 +207,7 @@ describe('POST /api/agent/run', () => {
 
     it('names at most twenty violations', async () => {
       const args = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`extra${i}`, i]));
-      expect(pathsOf(await run('quote', args))).toHaveLength(20);
+      expect(detailPaths(await run('quote', args))).toHaveLength(20);
     });
 
     it.each([
@@ -216,14 +216,14 @@ describe('POST /api/agent/run', () => {
       ['a string', ''],
       ['zero', 0],
     ])('refuses %s for an agent without a schema', async (_what, args) => {
-      expectRefusal(await run('bare', args), 400, 'invalid_args', { at: '/args' });
+      expectError(await run('bare', args), 400, 'invalid_args', { at: '/args' });
     });
 
     it.each([
       ['is not functional', 'chat'],
       ['needs interactive tools', 'form'],
     ])('refuses an agent that %s', async (_what, name) => {
-      expectRefusal(await run(name, {}), 400, 'agent_not_runnable');
+      expectError(await run(name, {}), 400, 'agent_not_runnable');
     });
 
     it('leaves no execution and no charge behind', async () => {
@@ -237,7 +237,7 @@ describe('POST /api/agent/run', () => {
   describe('403', () => {
     it('refuses a tier without the agent API, before it looks at the body', async () => {
       const starter = await stack.tenant({ tier: 'starter', credits: 10, agents: [expressionAgent('echo', '{}')] });
-      expectRefusal(await starter.request('POST', '/api/agent/run', '{'), 403, 'tier_required');
+      expectError(await starter.request('POST', '/api/agent/run', '{'), 403, 'tier_required');
     });
 
     it('opens to the same token with the tier', async () => {
@@ -258,7 +258,7 @@ describe('POST /api/agent/run', () => {
       ['empty', ''],
       ['of another case', 'ECHO'],
     ])('answers an agent that is %s', async (_what, name) => {
-      expectRefusal(await run(name, {}), 404, 'not_found');
+      expectError(await run(name, {}), 404, 'not_found');
     });
 
     it('answers an unpublished agent like an unknown one, whatever its args', async () => {

@@ -1,7 +1,7 @@
 import { makeToken } from '../../services/auth/src/server-tokens/rules.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { exchange } from '../support/raw-http.ts';
-import { expectRefusal } from '../support/refusal.ts';
+import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
 import { eventually, request, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
@@ -60,7 +60,7 @@ describe('401', () => {
   it.each(ROUTES)('is one identical answer, whatever is wrong with the token: $name', async (route) => {
     const replies = await Promise.all(Object.values(refused).map((authorization) => ask(authorization, route)));
     for (const reply of replies) {
-      expectRefusal(reply, 401, 'unauthenticated');
+      expectError(reply, 401, 'unauthenticated');
       expect(reply.headers.get('www-authenticate')).toBe('Bearer');
     }
     expect(new Set(replies.map(({ text, body }) => text.replace(body.requestId, ''))).size).toBe(1);
@@ -69,7 +69,7 @@ describe('401', () => {
 
   it.each(ROUTES)('comes before any look at the body: $name', async ({ verb, path, takesBody }) => {
     const body = takesBody ? '{' : undefined;
-    expectRefusal(
+    expectError(
       await request(stack.baseUrl, verb, `${path}?unknown=1`, { body, headers: { 'Content-Type': 'text/plain' } }),
       401,
       'unauthenticated',
@@ -84,9 +84,9 @@ describe('401', () => {
 
 describe('before a token is asked for', () => {
   it('an unknown route is 404, a wrong verb 405', async () => {
-    expectRefusal(await ask(undefined, { verb: 'GET', path: '/api/nothing' }), 404, 'not_found');
+    expectError(await ask(undefined, { verb: 'GET', path: '/api/nothing' }), 404, 'not_found');
     const wrongVerb = await ask(undefined, { verb: 'PATCH', path: '/api/memory/types' });
-    expectRefusal(wrongVerb, 405, 'method_not_allowed', { allow: wrongVerb.headers.get('allow')?.split(', ') });
+    expectError(wrongVerb, 405, 'method_not_allowed', { allow: wrongVerb.headers.get('allow')?.split(', ') });
     expect(wrongVerb.body.allow).toEqual(expect.arrayContaining(['GET', 'POST', 'HEAD', 'OPTIONS']));
   });
 
@@ -100,7 +100,7 @@ describe('before a token is asked for', () => {
         `Authorization: Bearer ${tenant.token}`,
         `authorization: Bearer ${second}`,
       ];
-      expectRefusal(await exchange(stack.baseUrl, lines), 400, 'invalid_request');
+      expectError(await exchange(stack.baseUrl, lines), 400, 'invalid_request');
     }
   });
 
@@ -143,7 +143,7 @@ describe('403', () => {
   it('tier_required: every agent route for an organization whose tier has no agents, whatever the body', async () => {
     const starter = await stack.tenant({ tier: 'starter' });
     for (const { verb, path, takesBody } of ROUTES.filter(({ method }) => method.policy.capability === 'agents')) {
-      expectRefusal(await starter.request(verb, path, takesBody ? '{' : undefined), 403, 'tier_required');
+      expectError(await starter.request(verb, path, takesBody ? '{' : undefined), 403, 'tier_required');
     }
     expect((await starter.request('GET', '/api/memory/types')).status).toBe(200);
   });

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { expectRefusal } from '../support/refusal.ts';
+import { expectError } from '../support/expect-error.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const COUNTS = { Alpha: 25, Beta: 3 };
@@ -152,10 +152,10 @@ describe('GET /api/memory/objects', () => {
       ['?colour=red', '/colour'],
       ['?cursor=abc', '/cursor'],
       ['?__proto__=1', '/__proto__'],
-    ])('refuses %s', async (query, at) => expectRefusal(await list(query), 400, 'invalid_request', { at }));
+    ])('refuses %s', async (query, at) => expectError(await list(query), 400, 'invalid_request', { at }));
 
     it.each(['?key=%ZZ', '?key=%00', '?key=%ff', '?%E0%A4%A=1'])('refuses %s', async (query) =>
-      expectRefusal(await list(query), 400, 'invalid_request'),
+      expectError(await list(query), 400, 'invalid_request'),
     );
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { newId } from 'platform/core/ids.ts';
-import { anId, aTime, expectRefusal, pathsOf } from '../support/refusal.ts';
+import { anyId, anyTime, expectError, detailPaths } from '../support/expect-error.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const FIELDS = ['content', 'createdAt', 'id', 'key', 'revision', 'schemaVersion', 'type', 'typeId', 'updatedAt'];
@@ -37,14 +37,14 @@ describe('POST /api/memory/objects', () => {
       expect([status, body]).toEqual([
         201,
         {
-          id: anId,
+          id: anyId,
           typeId: strict.id,
           type: 'Product',
           key: 'a/b c',
           content: { price: 1.5 },
           schemaVersion: 1,
           revision: 1,
-          createdAt: aTime,
+          createdAt: anyTime,
           updatedAt: body.createdAt,
         },
       ]);
@@ -82,7 +82,7 @@ describe('POST /api/memory/objects', () => {
         createdAt: 'x',
         updatedAt: 'y',
       });
-      expect(body).toMatchObject({ schemaVersion: 1, revision: 1, createdAt: aTime });
+      expect(body).toMatchObject({ schemaVersion: 1, revision: 1, createdAt: anyTime });
     });
 
     it.each([
@@ -129,12 +129,12 @@ describe('POST /api/memory/objects', () => {
         '/content',
       ]),
       ['content over 256 KiB', () => ({ typeId: open.id, key: 'k', content: sized(262_145) }), '/content'],
-    ])('refuses %s', async (_what, body, at) => expectRefusal(await create(body()), 400, 'invalid_request', { at }));
+    ])('refuses %s', async (_what, body, at) => expectError(await create(body()), 400, 'invalid_request', { at }));
 
     it('names every violation of the schema, and no value of it', async () => {
       const reply = await create({ typeId: strict.id, key: 'k', content: { name: 7, tag: 'my-tag', other: 1 } });
-      expectRefusal(reply, 400, 'invalid_content');
-      expect([pathsOf(reply).sort(), /secret-tag|my-tag/.test(reply.text)]).toEqual([
+      expectError(reply, 400, 'invalid_content');
+      expect([detailPaths(reply).sort(), /secret-tag|my-tag/.test(reply.text)]).toEqual([
         ['/content/name', '/content/other', '/content/price', '/content/tag'],
         false,
       ]);
@@ -142,11 +142,11 @@ describe('POST /api/memory/objects', () => {
 
     it('names at most twenty violations', async () => {
       const content = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`x${i}`, i]));
-      expect(pathsOf(await create({ typeId: strict.id, key: 'k', content }))).toHaveLength(20);
+      expect(detailPaths(await create({ typeId: strict.id, key: 'k', content }))).toHaveLength(20);
     });
 
     it.each(['upsert', 'dryRun'])('refuses ?%s=true', async (name) => {
-      expectRefusal(await create({ typeId: open.id, key: 'k', content: {} }, `?${name}=true`), 400, 'invalid_request', {
+      expectError(await create({ typeId: open.id, key: 'k', content: {} }, `?${name}=true`), 400, 'invalid_request', {
         at: `/${name}`,
       });
     });
@@ -157,14 +157,14 @@ describe('POST /api/memory/objects', () => {
       ['id', () => ({ typeId: newId() })],
       ['name', () => ({ type: 'Nothing' })],
     ])('answers a type of unknown %s', async (_what, named) => {
-      expectRefusal(await create({ ...named(), key: 'k', content: { price: 'wrong' } }), 404, 'not_found');
+      expectError(await create({ ...named(), key: 'k', content: { price: 'wrong' } }), 404, 'not_found');
     });
   });
 
   describe('409', () => {
     it('tells the id of the object that has the key', async () => {
       const { id, key } = await newObject();
-      expectRefusal(await create({ typeId: strict.id, key, content: { price: 2 } }), 409, 'already_exists', { id });
+      expectError(await create({ typeId: strict.id, key, content: { price: 2 } }), 409, 'already_exists', { id });
       expect((await get(id)).body.content).toEqual({ price: 1 });
     });
 
@@ -234,14 +234,14 @@ describe('POST /api/memory/objects', () => {
 
 describe('GET /api/memory/objects/{id}', () => {
   it('400: refuses a query parameter', async () =>
-    expectRefusal(await get(newId(), '?include=x'), 400, 'invalid_request', { at: '/include' }));
+    expectError(await get(newId(), '?include=x'), 400, 'invalid_request', { at: '/include' }));
 
   it.each([
     ['an unknown id', newId()],
     ['a malformed id', 'k'],
     ['the id of a type', 'type'],
   ])('404: answers %s', async (_what, id) => {
-    expectRefusal(await get(id === 'type' ? strict.id : id), 404, 'not_found');
+    expectError(await get(id === 'type' ? strict.id : id), 404, 'not_found');
   });
 });
 
@@ -290,24 +290,24 @@ describe('PATCH /api/memory/objects/{id}', () => {
       ['content over 256 KiB', { content: sized(262_145) }, '/content'],
       ['an unknown member', { value: 1 }, '/value'],
     ])('refuses %s', async (_what, body, at) =>
-      expectRefusal(await patch((await newObject()).id, body), 400, 'invalid_request', { at }),
+      expectError(await patch((await newObject()).id, body), 400, 'invalid_request', { at }),
     );
 
     it('refuses content that breaks the schema, and keeps the old', async () => {
       const { id } = await newObject();
-      expectRefusal(await patch(id, { content: { price: '1' } }), 400, 'invalid_content', { at: '/content/price' });
+      expectError(await patch(id, { content: { price: '1' } }), 400, 'invalid_content', { at: '/content/price' });
       expect((await get(id)).body).toMatchObject({ content: { price: 1 }, revision: 1 });
     });
 
     it('refuses If-Match and query parameters', async () => {
       const { id } = await newObject();
-      expectRefusal(
+      expectError(
         await patch(id, { content: { price: 2 } }, { headers: { 'If-Match': '"1"' } }),
         400,
         'not_supported',
         { at: '/If-Match' },
       );
-      expectRefusal(await patch(id, { content: { price: 2 } }, { query: '?upsert=true' }), 400, 'invalid_request', {
+      expectError(await patch(id, { content: { price: 2 } }, { query: '?upsert=true' }), 400, 'invalid_request', {
         at: '/upsert',
       });
     });
@@ -316,9 +316,7 @@ describe('PATCH /api/memory/objects/{id}', () => {
   it.each([
     ['an unknown id', newId()],
     ['a malformed id', 'k'],
-  ])('404: answers %s', async (_what, id) =>
-    expectRefusal(await patch(id, { content: { price: 1 } }), 404, 'not_found'),
-  );
+  ])('404: answers %s', async (_what, id) => expectError(await patch(id, { content: { price: 1 } }), 404, 'not_found'));
 });
 
 describe('DELETE /api/memory/objects/{id}', () => {
@@ -336,14 +334,14 @@ describe('DELETE /api/memory/objects/{id}', () => {
 
   it('400: refuses If-Match and query parameters', async () => {
     const { id } = await newObject();
-    expectRefusal(await remove(id, '', { 'If-Match': '"1"' }), 400, 'not_supported', { at: '/If-Match' });
-    expectRefusal(await remove(id, '?cascade=true'), 400, 'invalid_request', { at: '/cascade' });
+    expectError(await remove(id, '', { 'If-Match': '"1"' }), 400, 'not_supported', { at: '/If-Match' });
+    expectError(await remove(id, '?cascade=true'), 400, 'invalid_request', { at: '/cascade' });
     expect((await get(id)).status).toBe(200);
   });
 
   it('404: answers the second time, an unknown and a malformed id', async () => {
     const { id } = await newObject();
     await remove(id);
-    for (const gone of [id, newId(), 'k']) expectRefusal(await remove(gone), 404, 'not_found');
+    for (const gone of [id, newId(), 'k']) expectError(await remove(gone), 404, 'not_found');
   });
 });

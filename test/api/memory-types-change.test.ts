@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { expectRefusal } from '../support/refusal.ts';
+import { expectError } from '../support/expect-error.ts';
 import { startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
 const jsonSchema = { type: 'object', properties: { price: { type: 'number' }, name: { type: 'string' } } };
@@ -91,7 +91,7 @@ describe('PUT /api/memory/types/{id}', () => {
     it('checks objects against the new schema from then on', async () => {
       const { id } = await newType();
       await put(id, { jsonSchema: { required: ['name'] } });
-      expectRefusal(await addObject(id), 400, 'invalid_content', { at: '/content/name' });
+      expectError(await addObject(id), 400, 'invalid_content', { at: '/content/name' });
       const { body } = await tenant.request('POST', '/api/memory/objects', {
         typeId: id,
         key: 'k',
@@ -126,10 +126,10 @@ describe('PUT /api/memory/types/{id}', () => {
       ['an unknown visibility', { visibility: 'all' }, '/visibility'],
       ['an empty displayName', { displayName: '' }, '/displayName'],
       ['a null schema', { jsonSchema: null }, '/jsonSchema'],
-    ])('refuses %s', async (_what, body, at) => expectRefusal(await put(id, body), 400, 'invalid_request', { at }));
+    ])('refuses %s', async (_what, body, at) => expectError(await put(id, body), 400, 'invalid_request', { at }));
 
     it('refuses an unsound schema', async () =>
-      expectRefusal(await put(id, { jsonSchema: { type: 'nothing' } }), 400, 'invalid_schema', {
+      expectError(await put(id, { jsonSchema: { type: 'nothing' } }), 400, 'invalid_schema', {
         at: '/jsonSchema/type',
       }));
 
@@ -140,20 +140,20 @@ describe('PUT /api/memory/types/{id}', () => {
       ['relations', [{ name: 'r' }]],
       ['visibility', 'group' as never],
     ])('says that %s is not there yet', async (member, value) =>
-      expectRefusal(await put(id, { [member]: value }), 400, 'not_supported', { at: `/${member}` }),
+      expectError(await put(id, { [member]: value }), 400, 'not_supported', { at: `/${member}` }),
     );
 
     it.each(['force', 'dryRun'])('refuses ?%s=true, also when it is false', async (name) => {
-      expectRefusal(await put(id, { description: 'x' }, { query: `?${name}=true` }), 400, 'invalid_request', {
+      expectError(await put(id, { description: 'x' }, { query: `?${name}=true` }), 400, 'invalid_request', {
         at: `/${name}`,
       });
-      expectRefusal(await put(id, { description: 'x' }, { query: `?${name}=false` }), 400, 'invalid_request', {
+      expectError(await put(id, { description: 'x' }, { query: `?${name}=false` }), 400, 'invalid_request', {
         at: `/${name}`,
       });
     });
 
     it('refuses If-Match: it would be ignored', async () => {
-      expectRefusal(await put(id, { description: 'x' }, { headers: { 'If-Match': '"1"' } }), 400, 'not_supported', {
+      expectError(await put(id, { description: 'x' }, { headers: { 'If-Match': '"1"' } }), 400, 'not_supported', {
         at: '/If-Match',
       });
     });
@@ -168,23 +168,23 @@ describe('PUT /api/memory/types/{id}', () => {
     it.each([
       ['an unknown id', newId()],
       ['a malformed id', 'nothing'],
-    ])('answers %s', async (_what, id) => expectRefusal(await put(id, { description: 'x' }), 404, 'not_found'));
+    ])('answers %s', async (_what, id) => expectError(await put(id, { description: 'x' }), 404, 'not_found'));
   });
 
   describe('409', () => {
     it('tells the id of the type that has the name', async () => {
       const [one, other] = [await newType(), await newType()];
-      expectRefusal(await put(one.id, { type: other.type.toLowerCase() }), 409, 'already_exists', { id: other.id });
+      expectError(await put(one.id, { type: other.type.toLowerCase() }), 409, 'already_exists', { id: other.id });
     });
 
     it('refuses another schema while objects exist, telling how many, until they are gone', async () => {
       const { id } = await newType();
       const { body: object } = await addObject(id, 'a');
       await addObject(id, 'b');
-      expectRefusal(await put(id, { jsonSchema: {} }), 409, 'schema_in_use', { count: 2 });
+      expectError(await put(id, { jsonSchema: {} }), 409, 'schema_in_use', { count: 2 });
       expect((await get(id)).version).toBe(1);
       await tenant.request('DELETE', `/api/memory/objects/${object.id}`);
-      expectRefusal(await put(id, { jsonSchema: {} }), 409, 'schema_in_use', { count: 1 });
+      expectError(await put(id, { jsonSchema: {} }), 409, 'schema_in_use', { count: 1 });
     });
   });
 });
@@ -197,7 +197,7 @@ describe('DELETE /api/memory/types/{id}', () => {
     const { id, type } = await newType();
     const reply = await remove(id);
     expect([reply.status, reply.body]).toEqual([200, { success: true, id }]);
-    expectRefusal(await tenant.request('GET', `/api/memory/types/${id}`), 404, 'not_found');
+    expectError(await tenant.request('GET', `/api/memory/types/${id}`), 404, 'not_found');
     expect((await tenant.request('POST', '/api/memory/types', { type, jsonSchema })).status).toBe(201);
   });
 
@@ -210,12 +210,12 @@ describe('DELETE /api/memory/types/{id}', () => {
 
   it.each(['cascade', 'force'])('400: refuses ?%s=true', async (name) => {
     const { id } = await newType();
-    expectRefusal(await remove(id, `?${name}=true`), 400, 'invalid_request', { at: `/${name}` });
+    expectError(await remove(id, `?${name}=true`), 400, 'invalid_request', { at: `/${name}` });
     expect((await get(id)).id).toBe(id);
   });
 
   it('400: refuses If-Match', async () => {
-    expectRefusal(await remove((await newType()).id, '', { 'If-Match': '*' }), 400, 'not_supported', {
+    expectError(await remove((await newType()).id, '', { 'If-Match': '*' }), 400, 'not_supported', {
       at: '/If-Match',
     });
   });
@@ -223,13 +223,13 @@ describe('DELETE /api/memory/types/{id}', () => {
   it('404: answers the second time, an unknown and a malformed id', async () => {
     const { id } = await newType();
     await remove(id);
-    for (const gone of [id, newId(), 'nothing']) expectRefusal(await remove(gone), 404, 'not_found');
+    for (const gone of [id, newId(), 'nothing']) expectError(await remove(gone), 404, 'not_found');
   });
 
   it('409: keeps a type with objects and tells how many', async () => {
     const { id } = await newType();
     for (const key of ['a', 'b', 'c']) await addObject(id, key);
-    expectRefusal(await remove(id), 409, 'type_in_use', { count: 3 });
+    expectError(await remove(id), 409, 'type_in_use', { count: 3 });
   });
 
   it('409 or 404: never leaves an object without its type, whoever comes first', async () => {

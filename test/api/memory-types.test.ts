@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { anId, aTime, expectRefusal } from '../support/refusal.ts';
+import { anyId, anyTime, expectError } from '../support/expect-error.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const jsonSchema = { type: 'object', properties: { price: { type: 'number' } } };
@@ -43,7 +43,7 @@ describe('POST /api/memory/types', () => {
       expect([status, body]).toEqual([
         201,
         {
-          id: anId,
+          id: anyId,
           type,
           displayName: type,
           description: '',
@@ -55,7 +55,7 @@ describe('POST /api/memory/types', () => {
           groupNames: [],
           relations: [],
           state: 'active',
-          createdAt: aTime,
+          createdAt: anyTime,
           updatedAt: body.createdAt,
         },
       ]);
@@ -147,7 +147,7 @@ describe('POST /api/memory/types', () => {
       ['a jsonSchema that is a string', { type: 'T', jsonSchema: '{}' }, '/jsonSchema'],
       ['a jsonSchema of true', { type: 'T', jsonSchema: true }, '/jsonSchema'],
       ['a jsonSchema over 64 KiB', { type: 'T', jsonSchema: sized(65_537) }, '/jsonSchema'],
-    ])('refuses %s', async (_what, body, at) => expectRefusal(await create(body), 400, 'invalid_request', { at }));
+    ])('refuses %s', async (_what, body, at) => expectError(await create(body), 400, 'invalid_request', { at }));
 
     it.each<[string, object, string]>([
       ['of an unknown type', { type: 'strnig' }, '/jsonSchema/type'],
@@ -158,7 +158,7 @@ describe('POST /api/memory/types', () => {
       ['with a pattern that needs backtracking', { pattern: '(a)\\1' }, '/jsonSchema/pattern'],
       ['of an old draft', { $schema: 'http://json-schema.org/draft-04/schema#' }, '/jsonSchema/$schema'],
     ])('refuses a schema %s', async (_what, schema, at) =>
-      expectRefusal(await create({ type: 'T', jsonSchema: schema }), 400, 'invalid_schema', { at }),
+      expectError(await create({ type: 'T', jsonSchema: schema }), 400, 'invalid_schema', { at }),
     );
 
     it.each<[string, object]>([
@@ -168,17 +168,17 @@ describe('POST /api/memory/types', () => {
       ['relations', { relations: [{ name: 'r', targetType: 'T', path: '/x', cardinality: 'one' }] }],
       ['visibility', { visibility: 'group' }],
     ])('says that %s is not there yet', async (member, given) =>
-      expectRefusal(await create({ type: 'T', jsonSchema, ...given }), 400, 'not_supported', { at: `/${member}` }),
+      expectError(await create({ type: 'T', jsonSchema, ...given }), 400, 'not_supported', { at: `/${member}` }),
     );
 
     it.each(['upsert', 'force', 'dryRun', 'page'])('refuses the query parameter %s', async (name) => {
-      expectRefusal(await create({ type: 'T', jsonSchema }, `?${name}=true`), 400, 'invalid_request', {
+      expectError(await create({ type: 'T', jsonSchema }, `?${name}=true`), 400, 'invalid_request', {
         at: `/${name}`,
       });
     });
 
     it('names every fault of the body that it finds at once', async () => {
-      expectRefusal(await create({ colour: 1, displayName: 2 }), 400, 'invalid_request', { at: '/jsonSchema' });
+      expectError(await create({ colour: 1, displayName: 2 }), 400, 'invalid_request', { at: '/jsonSchema' });
     });
 
     it('makes nothing', async () => {
@@ -200,7 +200,7 @@ describe('POST /api/memory/types', () => {
       );
       expect(replies.filter(({ status }) => status === 201)).toHaveLength(20);
       for (const reply of replies.filter(({ status }) => status !== 201))
-        expectRefusal(reply, 403, 'tier_limit', { limit: 'memory_types' });
+        expectError(reply, 403, 'tier_limit', { limit: 'memory_types' });
       await starter.request('DELETE', `/api/memory/types/${replies.find(({ status }) => status === 201)!.body.id}`);
       expect((await starter.request('POST', '/api/memory/types', { type: 'Again', jsonSchema })).status).toBe(201);
     });
@@ -214,7 +214,7 @@ describe('POST /api/memory/types', () => {
       const {
         body: { id, type },
       } = await create({ type: fresh(), jsonSchema });
-      expectRefusal(await create({ type: spelled(type), jsonSchema }), 409, 'already_exists', { id });
+      expectError(await create({ type: spelled(type), jsonSchema }), 409, 'already_exists', { id });
     });
 
     it('lets one of many at once have a name', async () => {
@@ -270,7 +270,7 @@ describe('GET /api/memory/types', () => {
       ['?page=1&page=2', '/page'],
       ['?type=T1', '/type'],
       ['?cursor=abc', '/cursor'],
-    ])('refuses %s', async (query, at) => expectRefusal(await list(query), 400, 'invalid_request', { at }));
+    ])('refuses %s', async (query, at) => expectError(await list(query), 400, 'invalid_request', { at }));
   });
 });
 
@@ -288,7 +288,7 @@ describe('GET /api/memory/types/{id}', () => {
   });
 
   it('400: refuses a query parameter', async () => {
-    expectRefusal(await tenant.request('GET', `/api/memory/types/${newId()}?include=objects`), 400, 'invalid_request', {
+    expectError(await tenant.request('GET', `/api/memory/types/${newId()}?include=objects`), 400, 'invalid_request', {
       at: '/include',
     });
   });
@@ -298,6 +298,6 @@ describe('GET /api/memory/types/{id}', () => {
     ['a malformed id', 'Type1'],
     ['a name of JavaScript', '__proto__'],
   ])('404: answers %s', async (_what, id) => {
-    expectRefusal(await tenant.request('GET', `/api/memory/types/${id}`), 404, 'not_found');
+    expectError(await tenant.request('GET', `/api/memory/types/${id}`), 404, 'not_found');
   });
 });

@@ -1,6 +1,6 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
-import { hammer } from '../support/revocation-probe.ts';
+import { startRevocationProbe } from '../support/revocation-probe.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const CONNECTIONS = 64;
@@ -19,7 +19,7 @@ describe(`while ${CONNECTIONS} connections hammer the gateway`, () => {
   it('a revoked token is refused on the next request, and its neighbours go on', async () => {
     const { as, tokens } = await tenantWithTokens();
     const auth = stack.operator.client(AuthServiceService, 'auth');
-    const { counts, change, stop } = hammer(stack.baseUrl, tokens, CONNECTIONS);
+    const { counts, change, stop } = startRevocationProbe(stack.baseUrl, tokens, CONNECTIONS);
     for (let round = 0; round < REVOKED; round++) {
       await change([tokens[round] as string], 401, () => auth.revokeServerToken({ idOrName: `token ${round}` }, as));
     }
@@ -36,7 +36,7 @@ describe(`while ${CONNECTIONS} connections hammer the gateway`, () => {
       },
     ] = await Promise.all([tenantWithTokens(), tenantWithTokens()]);
     const auth = stack.operator.client(AuthServiceService, 'auth');
-    const { counts, change, stop } = hammer(stack.baseUrl, [...neighbour.tokens, ...tokens], CONNECTIONS);
+    const { counts, change, stop } = startRevocationProbe(stack.baseUrl, [...neighbour.tokens, ...tokens], CONNECTIONS);
     for (let round = 0; round < ROUNDS; round++) {
       await change(tokens, 401, () => auth.deactivateOrganization({ id }, stack.operator.as()));
       await change(tokens, 200, () => auth.activateOrganization({ id }, stack.operator.as()));
@@ -85,11 +85,11 @@ async function asAdministrator({ organizationId, administrator }: Tenant): Promi
 /** A machine that stalls makes answers 503; a product that answers so for long is none that refuses and accepts. */
 function expectRight(
   what: string,
-  { accepted, refused, unavailable, wrong }: ReturnType<typeof hammer>['counts'],
+  { accepted, rejected, unavailable, wrong }: ReturnType<typeof startRevocationProbe>['counts'],
 ): void {
   process.stdout.write(
-    `${what}: ${accepted} accepted, ${refused} refused, ${unavailable} unavailable, ${wrong.length} wrong\n`,
+    `${what}: ${accepted} accepted, ${rejected} rejected, ${unavailable} unavailable, ${wrong.length} wrong\n`,
   );
   expect(wrong).toEqual([]);
-  expect(unavailable).toBeLessThanOrEqual(UNAVAILABLE_AT_MOST * (accepted + refused));
+  expect(unavailable).toBeLessThanOrEqual(UNAVAILABLE_AT_MOST * (accepted + rejected));
 }

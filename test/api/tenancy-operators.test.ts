@@ -6,11 +6,17 @@ import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { methodPolicies } from 'platform/rpc/method-options.ts';
 import type { ProcessName } from 'platform/core/processes.ts';
-import { administratorOf, furnish, masked, nobodys, type Belongings } from '../support/tenant-resources.ts';
+import {
+  asAdministrator,
+  createResources,
+  maskIdsAndTimes,
+  unusedNames,
+  type TenantResources,
+} from '../support/tenant-resources.ts';
 import { ROUTES } from '../support/routes.ts';
 import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
 
-type Requests = (theirs: Belongings, mine: Belongings) => object[];
+type Requests = (theirs: TenantResources, mine: TenantResources) => object[];
 
 /** How each RPC of operators and administrators can be asked for what is another's; the first request is another thing to its owner. */
 const CASES: Record<string, Requests> = {
@@ -67,11 +73,11 @@ const DEFINITIONS: Record<string, ServiceDefinition> = {
 let stack: Stack;
 let stranger: Tenant;
 let owner: Tenant;
-let mine: Belongings;
+let mine: TenantResources;
 beforeAll(async () => {
   stack = await startStack();
   [stranger, owner] = await Promise.all([stack.tenant({ credits: 100 }), stack.tenant({ credits: 100 })]);
-  mine = await furnish(stack, stranger);
+  mine = await createResources(stack, stranger);
 });
 afterAll(() => stack.stop());
 
@@ -83,7 +89,7 @@ async function outcome(rpc: string, tenant: Tenant, request: object): Promise<{ 
   const policy = [...methodPolicies()].find(([path]) => nameOf(path) === rpc)![1];
   const options: CallOptions = policy.principals.includes('OPERATOR')
     ? stack.operator.as(tenant.organizationId)
-    : await administratorOf(stack, tenant);
+    : await asAdministrator(stack, tenant);
   const client = stack.operator.client<ServiceDefinition>(DEFINITIONS[process]!, process);
   const method = `${name[0]!.toLowerCase()}${name.slice(1)}`;
   try {
@@ -100,7 +106,7 @@ async function outcome(rpc: string, tenant: Tenant, request: object): Promise<{ 
   }
 }
 // a token's value is made of chance alone
-const withoutToken = (text: string): string => masked(text).replace(/aks_\w+/g, '<token>');
+const withoutToken = (text: string): string => maskIdsAndTimes(text).replace(/aks_\w+/g, '<token>');
 
 it('has a case for every RPC without a route', () => {
   const routed = new Set(ROUTES.map(({ method }) => method.path));
@@ -111,7 +117,7 @@ it('has a case for every RPC without a route', () => {
 it.each(Object.entries(CASES))(
   "%s answers the same for another organization's name and for one that nobody has",
   async (rpc, requestsOf) => {
-    const [theirs, none] = [await furnish(stack, owner), nobodys()];
+    const [theirs, none] = [await createResources(stack, owner), unusedNames()];
     const [foreign, random] = [requestsOf(theirs, mine), requestsOf(none, mine)];
     for (const [index, request] of foreign.entries()) {
       const [there, nowhere] = [await outcome(rpc, stranger, request), await outcome(rpc, stranger, random[index]!)];
@@ -125,7 +131,7 @@ it.each(Object.entries(CASES))(
     // the names are real, and still there for their owner
     const [own, stranded] = [
       await outcome(rpc, owner, foreign[0]!),
-      await outcome(rpc, stranger, requestsOf(nobodys(), mine)[0]!),
+      await outcome(rpc, stranger, requestsOf(unusedNames(), mine)[0]!),
     ];
     expect(withoutToken(own.text)).not.toBe(withoutToken(stranded.text));
     expect((await owner.request('POST', '/api/agent/run', { agentName: theirs.agent, args: {} })).status).toBe(
@@ -135,7 +141,7 @@ it.each(Object.entries(CASES))(
 );
 
 it.each(Object.entries(LISTS))("%s shows the organization's own alone", async (rpc, request) => {
-  const theirs = await furnish(stack, owner);
+  const theirs = await createResources(stack, owner);
   const { text, refused } = await outcome(rpc, stranger, request);
   expect([
     refused,
@@ -153,7 +159,7 @@ it("credits.Grant: the id of another organization's grant is a new one here, wha
 });
 
 it('auth.CreateUser: a person of another organization joins with the roles and groups given here alone, and stays as they are there', async () => {
-  const { email } = await furnish(stack, owner);
+  const { email } = await createResources(stack, owner);
   const auth = stack.operator.client(AuthServiceService, 'auth');
   const { user } = await auth.createUser(
     { email, name: 'New', roles: [], groups: ['here'] },

@@ -1,4 +1,4 @@
-import { furnish, masked, nobodys, type Belongings } from '../support/tenant-resources.ts';
+import { createResources, maskIdsAndTimes, unusedNames, type TenantResources } from '../support/tenant-resources.ts';
 import { ROUTES } from '../support/routes.ts';
 import { startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
@@ -19,7 +19,7 @@ const OBJECTS = '/api/memory/objects';
 const EXECUTIONS = '/api/agent/executions';
 
 /** How each route can be asked for what is another's; `mine` belongs to who asks. The first probe is another thing to its owner. */
-const CASES: Record<string, (theirs: Belongings, mine: Belongings) => Probe[]> = {
+const CASES: Record<string, (theirs: TenantResources, mine: TenantResources) => Probe[]> = {
   'GET /api/agent/run': () => [],
   'POST /api/agent/run': ({ agent, idempotencyKey }, mine) => [
     run(agent),
@@ -77,11 +77,11 @@ const CASES: Record<string, (theirs: Belongings, mine: Belongings) => Probe[]> =
 let stack: Stack;
 let stranger: Tenant;
 let owner: Tenant;
-let mine: Belongings;
+let mine: TenantResources;
 beforeAll(async () => {
   stack = await startStack();
   [stranger, owner] = await Promise.all([stack.tenant({ credits: 100 }), stack.tenant({ credits: 100 })]);
-  mine = await furnish(stack, stranger);
+  mine = await createResources(stack, stranger);
 });
 afterAll(() => stack.stop());
 
@@ -93,8 +93,12 @@ const VARYING = /^(date|x-request-id|ratelimit.*)$/;
 function bytesOf({ origin, status, headers, text, body }: Reply) {
   const rest = [...headers]
     .filter(([name]) => !VARYING.test(name))
-    .map(([name, value]) => `${name}: ${masked(value).replaceAll(origin, '<gateway>')}`);
-  return { status, headers: rest, text: status < 400 ? masked(text) : text.replace(body.requestId, '<request id>') };
+    .map(([name, value]) => `${name}: ${maskIdsAndTimes(value).replaceAll(origin, '<gateway>')}`);
+  return {
+    status,
+    headers: rest,
+    text: status < 400 ? maskIdsAndTimes(text) : text.replace(body.requestId, '<request id>'),
+  };
 }
 
 describe('another organization', () => {
@@ -104,7 +108,7 @@ describe('another organization', () => {
 
   it.each(ROUTES)('gets the same answer for what is there and what is not: $name', async ({ name, verb }) => {
     const probesOf = CASES[name] ?? (() => []);
-    const [theirs, none] = [await furnish(stack, owner), nobodys()];
+    const [theirs, none] = [await createResources(stack, owner), unusedNames()];
     const [foreign, random] = [probesOf(theirs, mine), probesOf(none, mine)];
     for (const [index, probe] of foreign.entries()) {
       const replies = [await send(stranger, verb, probe), await send(stranger, verb, random[index]!)] as const;
@@ -116,11 +120,11 @@ describe('another organization', () => {
     // the names are real: to their owner the first probe is another thing
     if (foreign.length > 0)
       expect(bytesOf(await send(owner, verb, foreign[0]!))).not.toEqual(
-        bytesOf(await send(stranger, verb, probesOf(nobodys(), mine)[0]!)),
+        bytesOf(await send(stranger, verb, probesOf(unusedNames(), mine)[0]!)),
       );
   });
 
-  async function expectUntouched({ typeId, type, objectId, key, executionId, agent }: Belongings): Promise<void> {
+  async function expectUntouched({ typeId, type, objectId, key, executionId, agent }: TenantResources): Promise<void> {
     const replies = await Promise.all(
       [`${TYPES}/${typeId}`, `${OBJECTS}/${objectId}`, `${EXECUTIONS}/${executionId}`].map((path) =>
         owner.request('GET', path),
@@ -139,10 +143,10 @@ describe('lists', () => {
   it.each(ROUTES.filter(({ verb, template }) => verb === 'GET' && !template.includes('{')))(
     "show their own and never another organization's: $name",
     async ({ path }) => {
-      const theirs = await furnish(stack, owner);
+      const theirs = await createResources(stack, owner);
       const [own, strangers] = [await owner.request('GET', path), await stranger.request('GET', path)];
-      const shown = (text: string, belongings: Belongings) =>
-        Object.values(belongings).filter((value) => text.includes(value));
+      const shown = (text: string, resources: TenantResources) =>
+        Object.values(resources).filter((value) => text.includes(value));
       expect([shown(own.text, theirs).length > 0, shown(strangers.text, theirs)]).toEqual([true, []]);
       expect([shown(strangers.text, mine).length > 0, shown(own.text, mine)]).toEqual([true, []]);
     },
@@ -158,7 +162,7 @@ describe('lists', () => {
 
 describe('names', () => {
   it('are free for each organization, for types, keys and agents', async () => {
-    const theirs = await furnish(stack, owner);
+    const theirs = await createResources(stack, owner);
     const { body: type } = await stranger.request('POST', TYPES, { type: theirs.type, jsonSchema: {} });
     const { status } = await stranger.request('POST', OBJECTS, {
       type: theirs.type,
@@ -171,7 +175,7 @@ describe('names', () => {
   });
 
   it('an idempotency key of one organization means nothing in another', async () => {
-    const theirs = await furnish(stack, owner);
+    const theirs = await createResources(stack, owner);
     const ask = (tenant: Tenant, agent: string, args: unknown) =>
       tenant.request(
         'POST',

@@ -5,9 +5,9 @@ import {
   type PrivateServer,
   type RedisOptions,
 } from '../../dev-servers/src/private-server.ts';
-import { KILL_AGENTS, KILL_SETTINGS } from '../kills/settings.ts';
-import { expectNothingLost, say } from '../kills/afterwards.ts';
-import { QUICK, startLoad, type Load } from '../kills/load.ts';
+import { LOAD_AGENTS, QUICK, SHORT_LEASES } from '../support/load-settings.ts';
+import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
+import { startLoad, type Load } from '../support/load.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 /** A case: start of a load, outage, recovery and the count, on a machine that may be busy. */
@@ -41,7 +41,7 @@ describe('an engine that fails under load, with two replicas of every service', 
     redis = Redis;
     engines = { MongoDB, Redis, Kafka };
     stack = await startStack({
-      env: { ...KILL_SETTINGS, ...OUTLIVING, MONGODB_URL: MongoDB.url, REDIS_URL: Redis.url, KAFKA_BROKERS: Kafka.url },
+      env: { ...SHORT_LEASES, ...OUTLIVING, MONGODB_URL: MongoDB.url, REDIS_URL: Redis.url, KAFKA_BROKERS: Kafka.url },
     });
   });
   afterAll(async () => {
@@ -51,19 +51,19 @@ describe('an engine that fails under load, with two replicas of every service', 
 
   /** Load before, in and after a fault; then everything that its clients were told is held against what is there. */
   async function survives(what: string, fault: (load: Load, tenant: Tenant) => Promise<void>): Promise<void> {
-    const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+    const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
     const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
     await load.untilAcknowledged(ACKNOWLEDGED);
     await fault(load, tenant);
     await load.untilAcknowledged(ACKNOWLEDGED);
     await load.stop();
     const counts = await expectNothingLost(stack, tenant, load);
-    say(what, counts);
+    printCounts(what, counts);
     expect(load.sent.filter(({ status }) => ![200, 201, 503, 504].includes(status as number))).toEqual([]);
     expect(counts.slowestMs).toBeLessThan(ANSWERED_WITHIN_MS);
     expect(
       Math.max(
-        ...load.sent.filter(({ what: asked }) => asked === 'POST /api/memory/objects').map(({ tookMs }) => tookMs),
+        ...load.sent.filter(({ request: sent }) => sent === 'POST /api/memory/objects').map(({ tookMs }) => tookMs),
       ),
     ).toBeLessThan(CREATED_WITHIN_MS);
   }
@@ -103,13 +103,13 @@ describe('an engine that fails under load, with two replicas of every service', 
   ): Promise<void> =>
     survives(`${what} of ${name}`, async (load, tenant) => {
       const over = Promise.withResolvers<void>();
-      void load.during(over.promise);
+      void load.pauseDuring(over.promise);
       const until = performance.now() + lastingMs;
       const meanwhile = async (): Promise<void> => {
-        await (name === 'Kafka' ? load.untilAcknowledged(ACKNOWLEDGED) : load.untilAllWait());
-        void load.during(over.promise, 'all');
+        await (name === 'Kafka' ? load.untilAcknowledged(ACKNOWLEDGED) : load.untilAllClientsWait());
+        void load.pauseDuring(over.promise, 'all');
         await expectMeanwhile(name, tenant);
-        await load.askUntil(() => performance.now() >= until);
+        await load.requestUntil(() => performance.now() >= until);
         await expectMeanwhile(name, tenant);
       };
       await away(begin, meanwhile, end).finally(over.resolve);
@@ -145,11 +145,11 @@ describe('an engine that fails under load, with two replicas of every service', 
     'a disk that takes 200 ms for every sync of Redis: the load is served all the same',
     () =>
       survives('a disk that takes 200 ms under Redis', (load) => {
-        const slowed = async (): Promise<void> => load.during(redis.restart({ slowSyncMs: 200 }), 'all');
+        const slowed = async (): Promise<void> => load.pauseDuring(redis.restart({ slowSyncMs: 200 }), 'all');
         return away(
           slowed,
           () => load.untilAcknowledged(3 * ACKNOWLEDGED),
-          () => load.during(redis.restart(NO_DELAY), 'all'),
+          () => load.pauseDuring(redis.restart(NO_DELAY), 'all'),
         );
       }),
     CASE_MS,
@@ -160,10 +160,10 @@ describe('an engine that fails under load, with two replicas of every service', 
     () =>
       survives('a disk that takes 6 s under Redis', async (load) => {
         const over = Promise.withResolvers<void>();
-        void load.during(over.promise);
+        void load.pauseDuring(over.promise);
         await away(
           () => redis.restart({ slowSyncMs: 6_000 }),
-          () => load.untilAllWait(),
+          () => load.untilAllClientsWait(),
           () => redis.restart(NO_DELAY),
         ).finally(over.resolve);
       }),

@@ -1,27 +1,18 @@
 import { PROCESSES } from 'platform/core/processes.ts';
 import { isGone } from '../../dev-servers/src/process-state.ts';
-import { gatewayToFirstAgents, type Part } from '../support/single-process.ts';
-import {
-  childrenOf,
-  commandOf,
-  eventually,
-  request,
-  startStack,
-  untilAvailable,
-  type Stack,
-  type Tenant,
-} from '../support/stack.ts';
-import { descendantsOf } from '../support/process-tree.ts';
-import { ENDLESS, KILL_AGENTS, KILL_SETTINGS } from './settings.ts';
+import { startGatewayToFirstAgents, type StackProcess } from '../support/stack-process.ts';
+import { eventually, request, startStack, untilAvailable, type Stack, type Tenant } from '../support/stack.ts';
+import { childrenOf, commandOf, descendantsOf } from '../support/process-tree.ts';
+import { ENDLESS, LOAD_AGENTS, SHORT_LEASES } from '../support/load-settings.ts';
 
 describe('no child survives its parent', () => {
   let stack: Stack;
   let tenant: Tenant;
-  let beside: Part;
+  let beside: StackProcess;
   beforeAll(async () => {
-    stack = await startStack({ env: KILL_SETTINGS });
-    tenant = await stack.tenant({ credits: 10, agents: KILL_AGENTS });
-    beside = await gatewayToFirstAgents(stack);
+    stack = await startStack({ env: SHORT_LEASES });
+    tenant = await stack.tenant({ credits: 10, agents: LOAD_AGENTS });
+    beside = await startGatewayToFirstAgents(stack);
   });
   afterAll(async () => {
     beside.child.kill('SIGTERM');

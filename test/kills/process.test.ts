@@ -1,11 +1,11 @@
 import { newId } from 'platform/core/ids.ts';
 import type { ProcessName } from 'platform/core/processes.ts';
 import { auditTrailOf, executionsOf } from '../support/organization-records.ts';
-import { gatewayToFirstAgents, type Part } from '../support/single-process.ts';
+import { startGatewayToFirstAgents, type StackProcess } from '../support/stack-process.ts';
 import { eventually, startStack, type Stack, type Tenant } from '../support/stack.ts';
-import { expectNothingLost, say } from './afterwards.ts';
-import { KILL_AGENTS, KILL_SETTINGS, SLOW, SLOW_ARGS } from './settings.ts';
-import { startLoad } from './load.ts';
+import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
+import { LOAD_AGENTS, SHORT_LEASES, SLOW, SLOW_ARGS } from '../support/load-settings.ts';
+import { startLoad } from '../support/load.ts';
 
 const CLIENTS = 6;
 const ACKNOWLEDGED = 40;
@@ -29,10 +29,10 @@ const PARTS: {
 
 describe('kill -9 of one process, of the first replica, in mid-run, under load, started again by the launcher', () => {
   let stack: Stack;
-  let beside: Part;
+  let beside: StackProcess;
   beforeAll(async () => {
-    stack = await startStack({ env: KILL_SETTINGS });
-    beside = await gatewayToFirstAgents(stack);
+    stack = await startStack({ env: SHORT_LEASES });
+    beside = await startGatewayToFirstAgents(stack);
   });
   afterAll(async () => {
     beside.child.kill('SIGTERM');
@@ -42,7 +42,7 @@ describe('kill -9 of one process, of the first replica, in mid-run, under load, 
   it.each(PARTS)(
     '$part: nothing acknowledged is missing, nobody is charged twice, no reservation is left, every event is stored once',
     async ({ part, lasting = 1, ...expected }) => {
-      const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+      const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
       const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
       await load.untilAcknowledged(ACKNOWLEDGED);
       const at = part === 'gateway' ? stack.baseUrl : `http://${beside.address}`;
@@ -50,7 +50,7 @@ describe('kill -9 of one process, of the first replica, in mid-run, under load, 
       const slow = Promise.all([load.run(SLOW, args, undefined, at), load.run(SLOW, args, newId(), at)]);
       await eventually(async () => (await running(tenant)) === 2);
 
-      await load.during(stack.killAndAwait(part));
+      await load.pauseDuring(stack.killAndAwait(part));
       await load.untilAcknowledged(ACKNOWLEDGED);
       const [plain, keyed] = await slow;
       await load.stop();
@@ -60,7 +60,7 @@ describe('kill -9 of one process, of the first replica, in mid-run, under load, 
       expect({ plain: [plain.status, end(plain.requestId)], keyed: [keyed.status, end(keyed.requestId)] }).toEqual(
         expected,
       );
-      say(`kill -9 of ${part}`, counts);
+      printCounts(`kill -9 of ${part}`, counts);
     },
   );
 });

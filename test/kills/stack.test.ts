@@ -1,10 +1,10 @@
 import { newId } from 'platform/core/ids.ts';
 import { isGone } from '../../dev-servers/src/process-state.ts';
 import { eventually, startStack, type Stack, type Tenant } from '../support/stack.ts';
-import { expectNothingLost, say } from './afterwards.ts';
+import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { descendantsOf } from '../support/process-tree.ts';
-import { startLoad, type Load } from './load.ts';
-import { KILL_AGENTS, KILL_SETTINGS, SLOW, SLOW_ARGS } from './settings.ts';
+import { startLoad, type Load } from '../support/load.ts';
+import { LOAD_AGENTS, SHORT_LEASES, SLOW, SLOW_ARGS } from '../support/load-settings.ts';
 
 const CLIENTS = 8;
 const ACKNOWLEDGED = 250;
@@ -16,7 +16,7 @@ describe('kill -9 of the whole stack, of every replica, under load, started agai
   let stack: Stack;
   const survived: { tenant: Tenant; load: Load }[] = [];
   beforeAll(async () => {
-    first = stack = await startStack({ env: KILL_SETTINGS });
+    first = stack = await startStack({ env: SHORT_LEASES });
   });
   afterAll(async () => {
     await stack.stop();
@@ -29,7 +29,7 @@ describe('kill -9 of the whole stack, of every replica, under load, started agai
   ])(
     '$whom: nothing acknowledged is missing, nobody is charged twice, no reservation is left, every event is stored once',
     async ({ whom, doomed }) => {
-      const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+      const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
       const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
       await load.untilAcknowledged(ACKNOWLEDGED);
       const slow = Promise.all([load.run(SLOW, SLOW_ARGS), load.run(SLOW, SLOW_ARGS, newId())]);
@@ -43,10 +43,13 @@ describe('kill -9 of the whole stack, of every replica, under load, started agai
       await Promise.all([stopped, slow]);
 
       if (stack !== first) stack.operator.close();
-      stack = await startStack({ env: KILL_SETTINGS, folder: first.folder });
-      say(`kill -9 of ${whom}`, await expectNothingLost(stack, tenant, load));
+      stack = await startStack({ env: SHORT_LEASES, folder: first.folder });
+      printCounts(`kill -9 of ${whom}`, await expectNothingLost(stack, tenant, load));
       for (const each of survived)
-        say('the organization that survived a kill before', await expectNothingLost(stack, each.tenant, each.load));
+        printCounts(
+          'the organization that survived a kill before',
+          await expectNothingLost(stack, each.tenant, each.load),
+        );
       survived.push({ tenant, load });
     },
   );

@@ -6,9 +6,9 @@ import type { ServiceClient } from 'platform/rpc/call.ts';
 import { newId, timeOfId } from 'platform/core/ids.ts';
 import type { Operator } from 'platform/rpc/operator.ts';
 import { startMongo, type PrivateServer } from '../../dev-servers/src/private-server.ts';
-import { expectNothingLost, say } from '../kills/afterwards.ts';
-import { QUICK, startLoad, type Sent } from '../kills/load.ts';
-import { KILL_AGENTS, PATIENT, SLOW, SLOW_ARGS } from '../kills/settings.ts';
+import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
+import { startLoad, type SentRequest } from '../support/load.ts';
+import { LOAD_AGENTS, LONG_ENGINE_TIMEOUTS, QUICK, SLOW, SLOW_ARGS } from '../support/load-settings.ts';
 import { eventually, request, startStack, untilAvailable, type Stack, type Tenant } from '../support/stack.ts';
 
 const MINUTE_MS = 60_000;
@@ -17,7 +17,7 @@ const ACKNOWLEDGED = 60;
 const EACH = 6;
 /** Shorter than the skew, longer than any pause of the machine: only a wrong clock could end them. The jobs run all the time. */
 const SETTINGS = {
-  ...PATIENT,
+  ...LONG_ENGINE_TIMEOUTS,
   LEASE_MS: '120000',
   RUN_LEASE_MS: '120000',
   RESERVATION_TTL_MS: '150000',
@@ -30,7 +30,7 @@ const SETTINGS = {
 const STALL_MS = 2_500;
 const STALLED_AT_MOST = 0.05;
 const timeIn = (id: string): string => new Date(timeOfId(id)).toISOString();
-const isStalled = ({ outcome, tookMs }: Sent): boolean => outcome === 'refused' && tookMs > STALL_MS;
+const isStalled = ({ outcome, tookMs }: SentRequest): boolean => outcome === 'rejected' && tookMs > STALL_MS;
 const isNear = (time: string): boolean => Math.abs(Date.parse(time) - Date.now()) < 2 * MINUTE_MS;
 
 const LONG_MS = 600_000;
@@ -80,7 +80,7 @@ describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing
     async () => {
       const loads = await Promise.all(
         stack.baseUrls.map(async (baseUrl) => {
-          const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+          const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
           return { tenant, load: await startLoad({ baseUrl, token: tenant.token, clients: CLIENTS }) };
         }),
       );
@@ -94,11 +94,11 @@ describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing
       for (const { tenant, load } of loads) {
         const [stalled, wrong] = [
           load.sent.filter(isStalled),
-          load.sent.filter((sent) => sent.outcome !== 'done' && !isStalled(sent)),
+          load.sent.filter((sent) => sent.outcome !== 'acknowledged' && !isStalled(sent)),
         ];
         expect(wrong).toEqual([]);
         expect(stalled.length).toBeLessThanOrEqual(STALLED_AT_MOST * load.sent.length);
-        say(`${minutes} minutes apart`, await expectNothingLost(stack, tenant, load));
+        printCounts(`${minutes} minutes apart`, await expectNothingLost(stack, tenant, load));
       }
       expect((await leases()).filter(({ epoch }) => epoch !== 1)).toEqual([]);
     },
@@ -121,7 +121,7 @@ describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing
   it(
     'what is made says when it was made, by whichever replica: so the newest comes first',
     async () => {
-      const tenant = await stack.tenant({ credits: 100, agents: KILL_AGENTS });
+      const tenant = await stack.tenant({ credits: 100, agents: LOAD_AGENTS });
       const {
         body: { id: typeId },
       } = await tenant.request('POST', '/api/memory/types', { type: 'T', jsonSchema: {} });

@@ -7,7 +7,7 @@ import { FENCES } from '../../services/memory/src/types/fences.ts';
 import { OBJECTS } from '../../services/memory/src/objects/store.ts';
 import { createMemoryType } from '../../services/memory/src/types/create-memory-type.ts';
 import { USAGE } from '../../services/memory/src/usage/store.ts';
-import { contextOf, openMemory, type Memory, type Order, type Rows, type Written } from './fence-writer.ts';
+import { contextOf, openMemory, type Memory, type Order, type Rows, type Written } from './object-writer.ts';
 
 const WRITERS = 32;
 const OBJECTS_EACH = 4;
@@ -34,7 +34,7 @@ describe(`writers of one memory type, ${WRITERS} in a process`, () => {
   });
 
   async function startProcess(): Promise<ChildProcess> {
-    const child = fork(join(import.meta.dirname, 'fence-writer.ts'), [url, database], { execArgv: [] });
+    const child = fork(join(import.meta.dirname, 'object-writer.ts'), [url, database], { execArgv: [] });
     await answerOf(child);
     return child;
   }

@@ -11,12 +11,12 @@ import { program as agents } from '../../services/agents/src/service.ts';
 import { program as auth } from '../../services/auth/src/service.ts';
 import { program as credits } from '../../services/credits/src/service.ts';
 import { program as memory } from '../../services/memory/src/service.ts';
-import { expectNothingLost, say } from '../kills/afterwards.ts';
-import { startLoad } from '../kills/load.ts';
-import { KILL_AGENTS, KILL_SETTINGS, PATIENT, SLOW, SLOW_ARGS } from '../kills/settings.ts';
+import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
+import { startLoad } from '../support/load.ts';
+import { LOAD_AGENTS, SHORT_LEASES, LONG_ENGINE_TIMEOUTS, SLOW, SLOW_ARGS } from '../support/load-settings.ts';
 import { executionsOf, ledgerOf, type Execution } from '../support/organization-records.ts';
 import { eventually, startStack, type Stack } from '../support/stack.ts';
-import { openUnleased, type Unleased } from './unleased.ts';
+import { openJobsWithoutLease, type JobsWithoutLease } from './jobs-without-lease.ts';
 
 const CLIENTS = 4;
 const ACKNOWLEDGED = 40;
@@ -31,27 +31,27 @@ const LONG_MS = 600_000;
 describe('jobs at the same moment on four replicas, two of which no lease holds back', () => {
   let mongo: PrivateServer;
   let stack: Stack;
-  let unleased: Record<'agents' | 'auth' | 'credits' | 'memory', Unleased[]>;
+  let unleased: Record<'agents' | 'auth' | 'credits' | 'memory', JobsWithoutLease[]>;
   beforeAll(async () => {
     mongo = await startMongo();
     // the relays' own rounds are far apart: what is published is published by a round of the test, or a poke
     // and no lease of a run ends while one of them settles it, for another to take
     stack = await startStack({
       env: {
-        ...KILL_SETTINGS,
-        ...PATIENT,
+        ...SHORT_LEASES,
+        ...LONG_ENGINE_TIMEOUTS,
         RUN_LEASE_MS: '5000',
         RESERVATION_TTL_MS: '15000',
         RELAY_INTERVAL_MS: '60000',
         MONGODB_URL: mongo.url,
       },
     });
-    const two = async (open: () => Promise<Unleased>) => [await open(), await open()];
+    const two = async (open: () => Promise<JobsWithoutLease>) => [await open(), await open()];
     unleased = {
-      agents: await two(() => openUnleased(agents, stack)),
-      auth: await two(() => openUnleased(auth, stack)),
-      credits: await two(() => openUnleased(credits, stack)),
-      memory: await two(() => openUnleased(memory, stack)),
+      agents: await two(() => openJobsWithoutLease(agents, stack)),
+      auth: await two(() => openJobsWithoutLease(auth, stack)),
+      credits: await two(() => openJobsWithoutLease(credits, stack)),
+      memory: await two(() => openJobsWithoutLease(memory, stack)),
     };
   });
   afterAll(async () => {
@@ -94,7 +94,7 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
   it(
     'end each lost run once, expire each reservation once, and publish every event: none lost, none doubled',
     async () => {
-      const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+      const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
       const load = await startLoad({ baseUrl: stack.baseUrl, token: tenant.token, clients: CLIENTS });
       let [loading, relayed] = [true, 0];
       const relaying = (async () => {
@@ -146,7 +146,7 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
         `${reaped} runs reaped, ${expired} reservations expired, ${relayed} events relayed under load\n`,
       );
       for (const service of ['agents', 'memory', 'credits', 'auth'] as const) await everywhere(service, 'relay');
-      say('jobs at the same moment', await expectNothingLost(stack, tenant, load));
+      printCounts('jobs at the same moment', await expectNothingLost(stack, tenant, load));
     },
     LONG_MS,
   );

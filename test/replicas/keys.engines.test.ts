@@ -8,9 +8,9 @@ import { createKeys, keyFileOf, keyFolderOf, peersFileOf, type Peers } from 'pla
 import { servicePrincipal } from 'platform/core/principal.ts';
 import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
-import { expectNothingLost, say } from '../kills/afterwards.ts';
-import { startLoad, type Load } from '../kills/load.ts';
-import { KILL_AGENTS, KILL_SETTINGS } from '../kills/settings.ts';
+import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
+import { startLoad, type Load } from '../support/load.ts';
+import { LOAD_AGENTS, SHORT_LEASES } from '../support/load-settings.ts';
 import { eventually, startStack, type Stack } from '../support/stack.ts';
 
 const NAMES = Object.keys(PROCESSES) as ProcessName[];
@@ -22,7 +22,7 @@ describe('the keys of every process, rotated on two replicas at the same moment'
   let stack: Stack;
   let folders: string[];
   beforeAll(async () => {
-    stack = await startStack({ env: KILL_SETTINGS });
+    stack = await startStack({ env: SHORT_LEASES });
     folders = [stack.folder, join(stack.folder, 'replica')].map(keyFolderOf);
     cpSync(folders[0] as string, made.old.path, { recursive: true });
     createKeys(made.new.path, NAMES);
@@ -43,7 +43,7 @@ describe('the keys of every process, rotated on two replicas at the same moment'
   /** All at once; clients whose request fails wait for the end of it. */
   async function restartAll(load: Load): Promise<void> {
     const back = Promise.withResolvers<void>();
-    void load.during(back.promise);
+    void load.pauseDuring(back.promise);
     const printed = stack.outputs().map(({ length }) => length);
     for (const pid of NAMES.flatMap((name) => stack.pidsOf(name))) process.kill(pid, 'SIGTERM');
     await eventually(() =>
@@ -67,7 +67,7 @@ describe('the keys of every process, rotated on two replicas at the same moment'
 
   it('under load: no process takes another for a stranger, nothing is lost or done twice, and the old keys are worth nothing afterwards', async () => {
     const [before, after] = [peersOf(made.old.path), peersOf(made.new.path)];
-    const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+    const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
     // a stranger is answered with 500, which the load does not take
     const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
     await load.untilAcknowledged(ACKNOWLEDGED);
@@ -84,7 +84,7 @@ describe('the keys of every process, rotated on two replicas at the same moment'
     await load.untilAcknowledged(ACKNOWLEDGED);
     await load.stop();
 
-    say('keys rotated', await expectNothingLost(stack, tenant, load));
+    printCounts('keys rotated', await expectNothingLost(stack, tenant, load));
     await expect(askAuthWith(made.old.path)).rejects.toMatchObject({ reason: 'UNAUTHENTICATED' });
     await expect(askAuthWith(made.new.path)).resolves.toEqual({ decisions: [] });
   });

@@ -1,8 +1,8 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { startMongo, type PrivateServer } from '../../dev-servers/src/private-server.ts';
-import { PATIENT } from '../kills/settings.ts';
-import { expectToAddUp, ledgerOf } from '../support/organization-records.ts';
+import { LONG_ENGINE_TIMEOUTS } from '../support/load-settings.ts';
+import { expectLedgerConsistent, ledgerOf } from '../support/organization-records.ts';
 import { request, startStack, type Stack } from '../support/stack.ts';
 
 const TOKEN = /(?<=Server token, shown this once: +)\S+/g;
@@ -11,7 +11,7 @@ let mongo: PrivateServer;
 let stack: Stack;
 beforeAll(async () => {
   mongo = await startMongo();
-  stack = await startStack({ env: { ...PATIENT, MONGODB_URL: mongo.url } });
+  stack = await startStack({ env: { ...LONG_ENGINE_TIMEOUTS, MONGODB_URL: mongo.url } });
 });
 afterAll(async () => {
   await stack.stop();
@@ -45,7 +45,7 @@ describe('two launchers that start and seed at the same moment', () => {
     expect(serverTokens.map(({ name, revokedAt }) => [name, revokedAt])).toEqual([['first start', undefined]]);
 
     const ledger = await ledgerOf(stack, { organizationId, token: '' });
-    expectToAddUp(ledger);
+    expectLedgerConsistent(ledger);
     expect(ledger.rows.map(({ kind, grantedDeltaMicros }) => [kind, grantedDeltaMicros])).toEqual([
       ['GRANT', 1_000_000_000],
     ]);

@@ -12,7 +12,7 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
 import { descendantsOf } from '../support/process-tree.ts';
 import { eventually, expressionAgent, launch, REPOSITORY, request, untilPrinted } from '../support/stack.ts';
-import { begin, endOf, expectGone, type Begun } from './outcome.ts';
+import { spawnProcess, exitOf, expectAllEnded, type SpawnedProcess } from '../support/run-process.ts';
 
 const SLOW = expressionAgent(
   'slow',
@@ -28,7 +28,7 @@ describe('the first start, and the second', () => {
   let token: string;
   let operator: Operator;
   let first: ReturnType<typeof launch>;
-  let second: Begun | undefined;
+  let second: SpawnedProcess | undefined;
   beforeAll(async () => {
     env = { ...(await freeAddresses()), DATA_DIR: folder.path, LOG_LEVEL: 'debug', DRAIN_MS: '60000' };
     baseUrl = `http://${env.GATEWAY_LISTEN}`;
@@ -41,7 +41,7 @@ describe('the first start, and the second', () => {
     operator.close();
     for (const child of [first.launcher, ...(second ? [second.child] : [])]) {
       child.kill('SIGTERM');
-      await endOf(child);
+      await exitOf(child);
     }
     folder.remove();
   });
@@ -131,11 +131,11 @@ describe('the first start, and the second', () => {
     expect(await running).toMatchObject({ status: 200, body: { output: { left: 0 } } });
     expect(await printed).toEqual([0, null]);
     expect(first.output()).toMatch(/Stopped\.\n$/);
-    await expectGone(family);
+    await expectAllEnded(family);
   });
 
   it('keeps all data over a second start, which prints no secret, makes nothing again and stops when npm is told to', async () => {
-    const again = (second = begin('npm', ['start'], {
+    const again = (second = spawnProcess('npm', ['start'], {
       cwd: REPOSITORY,
       env: { ...process.env, NODE_OPTIONS: '', ...env },
     }));
@@ -161,7 +161,7 @@ describe('the first start, and the second', () => {
     const family = descendantsOf(again.child.pid as number);
     const printed = once(again.child, 'close');
     again.child.kill('SIGTERM');
-    await Promise.all([printed, expectGone(family)]);
+    await Promise.all([printed, expectAllEnded(family)]);
     expect(again.output()).toMatch(/Stopped\.\n$/);
   });
 
@@ -195,5 +195,5 @@ const inShell = (command: string) =>
   spawnSync('sh', ['-c', command], {
     encoding: 'utf8',
     cwd: REPOSITORY,
-    env: { ...process.env, NODE_OPTIONS: '', PATH: `${process.env.PATH}:${join(REPOSITORY, 'test/stand-ins')}` },
+    env: { ...process.env, NODE_OPTIONS: '', PATH: `${process.env.PATH}:${join(REPOSITORY, 'test/start/fakes')}` },
   });

@@ -9,9 +9,9 @@ import { keyFolderOf } from 'platform/rpc/keys.ts';
 import { openOperator } from 'platform/rpc/operator.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
-import { descendantsOf } from '../support/process-tree.ts';
-import { childrenOf, eventually, launch, request, untilPrinted } from '../support/stack.ts';
-import { endOf, expectGone, killWithFamily } from './outcome.ts';
+import { childrenOf, descendantsOf } from '../support/process-tree.ts';
+import { eventually, launch, request, untilPrinted } from '../support/stack.ts';
+import { exitOf, expectAllEnded, killAndListDescendants } from '../support/run-process.ts';
 
 type Start = ReturnType<typeof launch>;
 
@@ -61,7 +61,7 @@ describe('a start that is interrupted, again and again on the same folder', () =
     expect(signal === 'SIGINT' ? start.output() : code).toBe(signal === 'SIGINT' ? '' : 0);
     expect(start.output()).not.toMatch(/failed|Error/);
     look(start.output());
-    await expectGone(family);
+    await expectAllEnded(family);
   });
 
   it.each<[string, (start: Start) => boolean]>([
@@ -70,10 +70,10 @@ describe('a start that is interrupted, again and again on the same folder', () =
     ['at the end of the seed, when the token was made', seeded('auth', 'server_tokens')],
   ])('kill -9 %s: no child is left', async (_when, reached) => {
     const start = await startUntil(reached);
-    const family = await killWithFamily(start.launcher);
+    const family = await killAndListDescendants(start.launcher);
     expect(family.length).toBeGreaterThanOrEqual(5);
     look(start.output());
-    await expectGone(family);
+    await expectAllEnded(family);
   });
 
   it('of two starts at the same instant one is refused, and the other one ends the seed: everything once, one live token, the one shown last', async () => {
@@ -125,7 +125,7 @@ describe('a start that is interrupted, again and again on the same folder', () =
     ).toBe(200);
     operator.close();
     winner.launcher.kill('SIGINT');
-    expect(await endOf(winner.launcher)).toEqual([0, null]);
+    expect(await exitOf(winner.launcher)).toEqual([0, null]);
   });
 });
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { eventually, expressionAgent, request, startStack, type Stack } from '../support/stack.ts';
-import { commandLine, json, printed, sentence, type CommandLine } from './command-line.ts';
+import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const OPERATOR = userInfo().username;
 const ADA = 'ada@acme.example';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { exchange, openSocket, readReply } from '../support/raw-http.ts';
-import { expectRefusal } from '../support/refusal.ts';
+import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
 import { request, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
@@ -75,11 +75,11 @@ describe.each(bodyRoutes)('the body of $name', ({ path, verb }) => {
     ['an array', '[]', ''],
     ['null', 'null', ''],
     ['a string', '"{}"', ''],
-  ])('400: refuses %s', async (_what, body, at) => expectRefusal(await write(body), 400, 'invalid_request', { at }));
+  ])('400: refuses %s', async (_what, body, at) => expectError(await write(body), 400, 'invalid_request', { at }));
 
   it.each(['', '{', '{"a":1}x', "{'a':1}", '{"a":01}', '{"a":NaN}', '\ufeff{}', '{"a":"\n"}'])(
     '400: refuses what is not JSON: %j',
-    async (body) => expectRefusal(await write(body), 400, 'malformed_json'),
+    async (body) => expectError(await write(body), 400, 'malformed_json'),
   );
 
   it('400: refuses what is not UTF-8', async () => {
@@ -89,7 +89,7 @@ describe.each(bodyRoutes)('the body of $name', ({ path, verb }) => {
       `${verb} ${path} HTTP/1.1\r\n${host()}\r\n${bearer()}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n`,
     );
     socket.write(Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]));
-    expectRefusal(await reply, 400, 'malformed_json');
+    expectError(await reply, 400, 'malformed_json');
   });
 
   it.each<[string, Record<string, string>]>([
@@ -98,14 +98,14 @@ describe.each(bodyRoutes)('the body of $name', ({ path, verb }) => {
     ['another charset', { 'Content-Type': 'application/json; charset=latin1' }],
     ['an encoding', { 'Content-Encoding': 'gzip' }],
   ])('415: refuses %s', async (_what, headers) =>
-    expectRefusal(await write('{}', headers), 415, 'unsupported_media_type'),
+    expectError(await write('{}', headers), 415, 'unsupported_media_type'),
   );
 
   it('413: refuses more than 1 MiB, declared or not', async () => {
     const tooLarge = ' '.repeat(1_048_575) + '{}';
-    expectRefusal(await write(tooLarge), 413, 'body_too_large');
+    expectError(await write(tooLarge), 413, 'body_too_large');
     const chunk = `${(65_536).toString(16)}\r\n${' '.repeat(65_536)}\r\n`;
-    expectRefusal(
+    expectError(
       await send(
         `${verb} ${path} HTTP/1.1`,
         ['Content-Type: application/json', 'Transfer-Encoding: chunked'],
@@ -213,7 +213,7 @@ describe('what is no request of this service', () => {
     '/constructor',
   ])('404: %s, with a token or without', async (path) => {
     for (const headers of [[bearer()], []]) {
-      expectRefusal(
+      expectError(
         await exchange(stack.baseUrl, [`GET ${path} HTTP/1.1`, host(), 'Connection: close', ...headers]),
         404,
         'not_found',
@@ -224,13 +224,13 @@ describe('what is no request of this service', () => {
   it.each(['NONSENSE', 'GET /health HTTP/9.9', 'GET /hea lth HTTP/1.1', '\x00\x01\x02', 'FETCH /health HTTP/1.1'])(
     '400: the request line %j',
     async (line) => {
-      expectRefusal(await exchange(stack.baseUrl, [line, host(), 'Connection: close']), 400, 'invalid_request');
+      expectError(await exchange(stack.baseUrl, [line, host(), 'Connection: close']), 400, 'invalid_request');
     },
   );
 
   it('400: a request without Host, or with a malformed one', async () => {
     for (const lines of [[], ['Host: a b'], ['Host: a/b']])
-      expectRefusal(
+      expectError(
         await exchange(stack.baseUrl, ['GET /health HTTP/1.1', 'Connection: close', ...lines]),
         400,
         'invalid_request',
@@ -239,8 +239,8 @@ describe('what is no request of this service', () => {
 
   it.each(['%ZZ', '%ff', '%00'])('404: the id %s, but 401 without a token', async (id) => {
     for (const path of [`/api/memory/types/${id}`, `/api/memory/objects/${id}`, `/api/agent/executions/${id}`]) {
-      expectRefusal(await send(`GET ${path} HTTP/1.1`), 404, 'not_found');
-      expectRefusal(
+      expectError(await send(`GET ${path} HTTP/1.1`), 404, 'not_found');
+      expectError(
         await exchange(stack.baseUrl, [`GET ${path} HTTP/1.1`, host(), 'Connection: close']),
         401,
         'unauthenticated',
@@ -249,7 +249,7 @@ describe('what is no request of this service', () => {
   });
 
   it('400: both Content-Length and Transfer-Encoding', async () => {
-    expectRefusal(
+    expectError(
       await send(
         'POST /api/memory/types HTTP/1.1',
         ['Content-Type: application/json', 'Content-Length: 2', 'Transfer-Encoding: chunked'],
@@ -261,7 +261,7 @@ describe('what is no request of this service', () => {
   });
 
   it('431: headers over their limit', async () =>
-    expectRefusal(await send('GET /health HTTP/1.1', [`X-Large: ${'x'.repeat(40_000)}`]), 431, 'headers_too_large'));
+    expectError(await send('GET /health HTTP/1.1', [`X-Large: ${'x'.repeat(40_000)}`]), 431, 'headers_too_large'));
 
   it('405 with Allow: CONNECT; 204 with the same Allow: OPTIONS *', async () => {
     const refused = await exchange(stack.baseUrl, ['CONNECT example.com:443 HTTP/1.1', 'Host: example.com:443']);
@@ -277,7 +277,7 @@ describe('what is no request of this service', () => {
       `POST /api/memory/types HTTP/1.1\r\n${host()}\r\n${bearer()}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{`,
     );
     slowHeaders.write('GET /health HTTP/1.1\r\nHost:');
-    for (const reply of await Promise.all(replies)) expectRefusal(reply, 408, 'request_timeout');
+    for (const reply of await Promise.all(replies)) expectError(reply, 408, 'request_timeout');
   });
 
   it('leaves the service well: the next request on another connection is answered', async () => {

@@ -8,7 +8,14 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
 import { descendantsOf } from '../support/process-tree.ts';
 import { eventually, REPOSITORY, request } from '../support/stack.ts';
-import { begin, endOf, expectGone, outcomeOf, type Begun, type Outcome } from './outcome.ts';
+import {
+  spawnProcess,
+  exitOf,
+  expectAllEnded,
+  runToEnd,
+  type SpawnedProcess,
+  type ProcessResult,
+} from '../support/run-process.ts';
 
 const PARTS = Object.keys(PROCESSES) as ProcessName[];
 const mainOf = (part: ProcessName): string =>
@@ -26,11 +33,16 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
     folder.remove();
   });
 
-  const service = (file: string, args: readonly string[], cwd: string, given: Record<string, string> = {}): Begun =>
-    begin(file, args, { cwd, env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env, ...given } });
-  const alone = (part: ProcessName, args: readonly string[] = []): Promise<Outcome> =>
-    outcomeOf(process.execPath, [mainOf(part), ...args], { env, cwd: folder.path });
-  const untilReady = ({ child, output }: Begun): Promise<true> =>
+  const service = (
+    file: string,
+    args: readonly string[],
+    cwd: string,
+    given: Record<string, string> = {},
+  ): SpawnedProcess =>
+    spawnProcess(file, args, { cwd, env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env, ...given } });
+  const alone = (part: ProcessName, args: readonly string[] = []): Promise<ProcessResult> =>
+    runToEnd(process.execPath, [mainOf(part), ...args], { env, cwd: folder.path });
+  const untilReady = ({ child, output }: SpawnedProcess): Promise<true> =>
     eventually(() => {
       if (child.exitCode !== null) throw new Error(output());
       return output().includes('"msg":"ready"');
@@ -50,7 +62,7 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
   });
 
   it('with keys of "keys create", all five find each other, serve, and stop on SIGTERM with exit code 0', async () => {
-    const keys = await outcomeOf(process.execPath, [join(REPOSITORY, 'admin/src/main.ts'), 'keys', 'create'], { env });
+    const keys = await runToEnd(process.execPath, [join(REPOSITORY, 'admin/src/main.ts'), 'keys', 'create'], { env });
     expect(keys.code).toBe(0);
     operator = openOperator({ keyFolder: keyFolderOf(folder.path), addresses: env });
     const started = PARTS.map((part) => service(process.execPath, [mainOf(part)], '/'));
@@ -65,7 +77,7 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
       (await request(baseUrl, 'GET', '/api/memory/types')).status,
     ]).toEqual([200, 401]);
     for (const { child } of started) child.kill('SIGTERM');
-    expect(await Promise.all(started.map(({ child }) => endOf(child)))).toEqual(PARTS.map(() => [0, null]));
+    expect(await Promise.all(started.map(({ child }) => exitOf(child)))).toEqual(PARTS.map(() => [0, null]));
   });
 
   it('npm start -w services/memory does the same; a relative DATA_DIR begins where npm was called', async () => {
@@ -76,8 +88,8 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
     expect((await jobsOf('memory')).jobs).not.toEqual([]);
     const family = descendantsOf(memory.child.pid as number);
     memory.child.kill('SIGTERM');
-    await endOf(memory.child);
-    await expectGone(family);
+    await exitOf(memory.child);
+    await expectAllEnded(family);
   });
 
   it('refuses an unknown argument and a wrong setting in one sentence each', async () => {
@@ -86,7 +98,7 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
       stderr: 'memory: Unknown argument --port=1; --help lists what can be set\n',
     });
     expect(
-      await outcomeOf(process.execPath, [mainOf('credits')], { env: { ...env, LEASE_MS: '1', DRAIN_MS: 'x' } }),
+      await runToEnd(process.execPath, [mainOf('credits')], { env: { ...env, LEASE_MS: '1', DRAIN_MS: 'x' } }),
     ).toMatchObject({
       code: 1,
       stderr:

@@ -7,8 +7,8 @@ import { openOperator } from 'platform/rpc/operator.ts';
 import { settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { pause } from '../../dev-servers/src/pause.ts';
 import { freePorts } from '../support/addresses.ts';
-import { startPart } from '../support/single-process.ts';
-import { expectRefusal } from '../support/refusal.ts';
+import { startProcess } from '../support/stack-process.ts';
+import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
 import {
   eventually,
@@ -41,7 +41,7 @@ async function startWithout(
 ): Promise<string> {
   const [nowhere] = await freePorts(1);
   const lost = Object.fromEntries(missing.map((name) => [settingOf(name, 'ADDRESS'), `127.0.0.1:${nowhere}`]));
-  const { address, child } = await startPart(stack, part, { ...lost, ...given });
+  const { address, child } = await startProcess(stack, part, { ...lost, ...given });
   started.push(child);
   return address;
 }
@@ -69,7 +69,7 @@ const bodyOf = ({ verb, template }: { verb: string; template: string }) => {
       : pick('typeId', 'key', 'content');
 };
 const expectUnavailable = (reply: Reply) => {
-  expectRefusal(reply, 503, 'unavailable');
+  expectError(reply, 503, 'unavailable');
   expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
 };
 
@@ -86,7 +86,7 @@ describe('a service that is down', () => {
     const gateway = await startWithout('gateway', ['auth']);
     expectUnavailable(await askAt(gateway, 'GET', '/api/memory/types'));
     expect((await askAt(gateway, 'GET', '/health')).status).toBe(200);
-    expectRefusal(await askAt(gateway, 'GET', '/nowhere'), 404, 'not_found');
+    expectError(await askAt(gateway, 'GET', '/nowhere'), 404, 'not_found');
   });
 
   it('503 for a run when credits are down, and no record is left', async () => {
@@ -130,7 +130,7 @@ describe('a service that has stopped in mid-call', () => {
           )) as [Reply[], Reply[]];
           for (const reply of reads.filter(({ status }) => others === 0 || status !== 200)) expectUnavailable(reply);
           for (const reply of writes.filter(({ status }) => others === 0 || status !== 201))
-            expectRefusal(reply, 504, 'outcome_unknown');
+            expectError(reply, 504, 'outcome_unknown');
           for (const { status } of [...reads, ...writes]) met[status < 300 ? 'working' : 'stopped'] += 1;
           return met.stopped > 0 && (met.working > 0 || others === 0);
         });

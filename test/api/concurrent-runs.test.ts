@@ -1,7 +1,7 @@
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/core/ids.ts';
 import { eventsOf } from '../support/event-records.ts';
-import { auditTrailOf, executionsOf, expectToAddUp, ledgerOf } from '../support/organization-records.ts';
+import { auditTrailOf, executionsOf, expectLedgerConsistent, ledgerOf } from '../support/organization-records.ts';
 import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
 const CREDITS = 10;
@@ -39,7 +39,7 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
 
   it('the balance is 0, nothing is reserved, and the ledger adds up row by row', async () => {
     const ledger = await ledgerOf(stack, tenant);
-    expectToAddUp(ledger);
+    expectLedgerConsistent(ledger);
     expect(ledger.account).toMatchObject({
       availableMicros: 0,
       reservedMicros: 0,
@@ -66,7 +66,7 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
   it('the audit trail has the denials with their count', async () => {
     await stack.runJob('agents', 'denials');
     await stack.runJob('agents', 'relay');
-    await eventually(async () => (await eventsOf(stack, tenant)).audited);
+    await eventually(async () => (await eventsOf(stack, tenant)).auditCaughtUp);
     const denials = await auditTrailOf(stack, tenant, 'request.refused');
     // one entry a minute: two when the thirty ran across one
     expect(denials.reduce((sum, { count }) => sum + count, 0)).toBe(RUNS - CREDITS);
@@ -86,6 +86,6 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
       .grant({ id: newId(), amountMicros: 1e6, note: '' }, stack.operator.as(tenant.organizationId));
     const again = await run(tenant, refused);
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, null]);
-    expectToAddUp(await ledgerOf(stack, tenant));
+    expectLedgerConsistent(await ledgerOf(stack, tenant));
   });
 });

@@ -9,7 +9,7 @@ import { organizationOf } from 'platform/core/principal.ts';
 import { served, startServer } from 'platform/rpc/server.ts';
 import { pause } from '../../dev-servers/src/pause.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
-import { commandLine, json, printed, sentence } from './command-line.ts';
+import { commandLine, json, printed, sentence } from './admin-command.ts';
 
 describe('the admin command line, when credits does not say whether it was done', () => {
   let stack: Stack;

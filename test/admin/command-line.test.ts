@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { REPOSITORY, startStack, type Stack, type Tenant } from '../support/stack.ts';
-import { commandLine, json, printed, sentence, type CommandLine } from './command-line.ts';
+import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const NOUNS = {
   organization: ['create', 'list', 'deactivate', 'activate', 'tier'],

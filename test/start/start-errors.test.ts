@@ -7,11 +7,11 @@ import { lockFile } from 'platform/store/sqlite/file-lock.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses, freePorts } from '../support/addresses.ts';
 import { REPOSITORY } from '../support/stack.ts';
-import { outcomeOf, type Outcome } from './outcome.ts';
+import { runToEnd, type ProcessResult } from '../support/run-process.ts';
 
 const LAUNCHER = join(REPOSITORY, 'launcher/src/main.ts');
-const start = (env: Record<string, string>, args: readonly string[] = [], cwd?: string): Promise<Outcome> =>
-  outcomeOf(process.execPath, [LAUNCHER, ...args], { env, cwd });
+const start = (env: Record<string, string>, args: readonly string[] = [], cwd?: string): Promise<ProcessResult> =>
+  runToEnd(process.execPath, [LAUNCHER, ...args], { env, cwd });
 
 describe('a start that cannot be: one clear sentence, exit code 1', () => {
   const folder = temporaryFolder();

@@ -17,16 +17,16 @@ import type { Collection, OpenStore } from 'platform/store/store.ts';
 import type { Stack } from '../support/stack.ts';
 
 /** One more replica of a service on the data of a stack: its jobs alone, that no lease keeps apart. */
-export interface Unleased {
+export interface JobsWithoutLease {
   /** One round, whoever else has one; resolves to the number of things done. */
   run(job: string): Promise<number>;
   close(): Promise<void>;
 }
 
-export async function openUnleased<D extends Declaration, Deps>(
+export async function openJobsWithoutLease<D extends Declaration, Deps>(
   program: Program<D, Deps>,
   stack: Stack,
-): Promise<Unleased> {
+): Promise<JobsWithoutLease> {
   const { name } = program;
   const config = readConfig(declarationOf(program), stack.env) as unknown as ConfigOf<D> &
     EngineConfig & { LEASE_MS: number };
