@@ -16,9 +16,9 @@ import { declarationOf, type Program, type Start } from 'platform/service/run.ts
 import type { Collection, OpenStore } from 'platform/store/store.ts';
 import type { Stack } from '../support/stack.ts';
 
-/** One more replica of a service on the data of a stack: its jobs alone, that no lease keeps apart. */
+/** The jobs of one more replica of a service on the data of a stack, which run without a lease. */
 export interface JobsWithoutLease {
-  /** One round, whoever else has one; resolves to the number of things done. */
+  /** Runs a round, whatever other replicas do; resolves to the number of items done. */
   run(job: string): Promise<number>;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export async function openJobsWithoutLease<D extends Declaration, Deps>(
     storeFile: '',
     async openStore(collections: readonly Collection<never>[]) {
       store = await openStoreEngine(opening, '', [...collections, OUTBOX, LEASES]);
-      // no slot of counter rows is leased either
+      // without a lease of a slot there is only one counter shard
       return { ...store, counterShards: 1 };
     },
     openBus: async (publishes: readonly Topic[]) => (bus = await openBusEngine(opening, '', publishes)),

@@ -18,8 +18,8 @@ afterAll(async () => {
   await mongo.stop();
 });
 
-describe('two launchers that start and seed at the same moment', () => {
-  it('make one organization, one user, one token that works, one grant and one version of each agent', async () => {
+describe('two launchers that start and seed at the same time', () => {
+  it('create one organization, one user, one valid token, one grant and one version of each agent', async () => {
     const shown = stack.outputs().flatMap((output) => output.match(TOKEN) ?? []);
     expect({ launchers: stack.outputs().length, tokens: shown.length }).toEqual({ launchers: 2, tokens: 1 });
     const statuses = await Promise.all(
