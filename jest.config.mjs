@@ -1,4 +1,4 @@
-/** Types are checked by `tsc` (npm run check); swc only strips them. */
+/** `npm test`. Types are checked by `tsc` (npm run check); swc only strips them. */
 export default {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],

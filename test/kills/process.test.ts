@@ -41,7 +41,7 @@ describe('kill -9 of a process of the first replica during runs, under load; the
   });
 
   it.each(KILLS)(
-    '$name: nothing acknowledged is lost, nothing is charged twice, no reservation is left, no event is doubled',
+    '$name: nothing acknowledged is lost or charged twice, no reservation is left, each event is stored once',
     async ({ name, slowness = 1, ...expected }) => {
       const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
       const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });

@@ -27,7 +27,7 @@ describe('kill -9 of the whole stack under load, then a new start on the same fo
     { target: 'all six processes at once', pidsToKill: withDescendants },
     { target: 'the launcher, whose children end by themselves', pidsToKill: (launcher: number) => [launcher] },
   ])(
-    '$target: nothing acknowledged is lost, nothing is charged twice, no reservation is left, no event is doubled',
+    '$target: nothing acknowledged is lost or charged twice, no reservation is left, each event is stored once',
     async ({ target, pidsToKill }) => {
       const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
       const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });

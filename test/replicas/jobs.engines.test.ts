@@ -60,7 +60,7 @@ describe('jobs that run at once on four replicas, two of them without a lease', 
     await mongo.stop();
   });
 
-  /** Runs the job on all replicas at once. @returns numbers of items done: of the replicas with a lease, then of each other */
+  /** Runs the job on all replicas at once. @returns items done: by the replicas with a lease, then by each other one */
   const runEverywhere = (service: keyof typeof unleased, job: string): Promise<number[]> =>
     Promise.all([
       stack.runJob(service, job).then(({ count }) => count),

@@ -17,11 +17,11 @@ import {
   type ProcessResult,
 } from '../support/run-process.ts';
 
-const PARTS = Object.keys(PROCESSES) as ProcessName[];
-const mainOf = (part: ProcessName): string =>
-  join(REPOSITORY, part === 'gateway' ? 'gateway' : `services/${part}`, 'src/main.ts');
+const NAMES = Object.keys(PROCESSES) as ProcessName[];
+const mainOf = (name: ProcessName): string =>
+  join(REPOSITORY, name === 'gateway' ? 'gateway' : `services/${name}`, 'src/main.ts');
 
-describe('a process that is started alone, as Kubernetes starts it', () => {
+describe('a process that is started by itself, as Kubernetes starts it', () => {
   const folder = temporaryFolder();
   let env: Record<string, string>;
   let operator: Operator;
@@ -33,41 +33,41 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
     folder.remove();
   });
 
-  const service = (
+  const start = (
     file: string,
     args: readonly string[],
     cwd: string,
     given: Record<string, string> = {},
   ): SpawnedProcess =>
     spawnProcess(file, args, { cwd, env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env, ...given } });
-  const alone = (part: ProcessName, args: readonly string[] = []): Promise<ProcessResult> =>
-    runToEnd(process.execPath, [mainOf(part), ...args], { env, cwd: folder.path });
+  const runMain = (name: ProcessName, args: readonly string[] = []): Promise<ProcessResult> =>
+    runToEnd(process.execPath, [mainOf(name), ...args], { env, cwd: folder.path });
   const untilReady = ({ child, output }: SpawnedProcess): Promise<true> =>
     eventually(() => {
       if (child.exitCode !== null) throw new Error(output());
       return output().includes('"msg":"ready"');
     });
-  const jobsOf = (part: ProcessName) => operator.client(JobServiceService, part).listJobs({}, operator.as());
+  const jobsOf = (name: ProcessName) => operator.client(JobServiceService, name).listJobs({}, operator.as());
 
-  it('without a key, each says in one sentence how to make it, exit code 1', async () => {
-    const outcomes = await Promise.all(PARTS.map((part) => alone(part)));
+  it('without a key exits with 1 and one sentence that says how to create the key', async () => {
+    const outcomes = await Promise.all(NAMES.map((name) => runMain(name)));
     expect(outcomes).toEqual(
-      PARTS.map((part) => ({
+      NAMES.map((name) => ({
         code: 1,
         signal: null,
         stdout: '',
-        stderr: `${part}: The key of ${part} is missing: there is no ${folder.path}/keys/${part}.key; "npm run admin -- keys create" makes it\n`,
+        stderr: `${name}: The key of ${name} is missing: there is no ${folder.path}/keys/${name}.key; "npm run admin -- keys create" makes it\n`,
       })),
     );
   });
 
-  it('with keys of "keys create", all five find each other, serve, and stop on SIGTERM with exit code 0', async () => {
+  it('with the keys of "keys create" serves together with the others, and exits with 0 on SIGTERM', async () => {
     const keys = await runToEnd(process.execPath, [join(REPOSITORY, 'admin/src/main.ts'), 'keys', 'create'], { env });
     expect(keys.code).toBe(0);
     operator = openOperator({ keyFolder: keyFolderOf(folder.path), addresses: env });
-    const started = PARTS.map((part) => service(process.execPath, [mainOf(part)], '/'));
+    const started = NAMES.map((name) => start(process.execPath, [mainOf(name)], '/'));
     await Promise.all(started.map(untilReady));
-    for (const part of PARTS.filter((name) => name !== 'gateway')) expect((await jobsOf(part)).jobs).not.toEqual([]);
+    for (const name of NAMES.filter((each) => each !== 'gateway')) expect((await jobsOf(name)).jobs).not.toEqual([]);
     await operator
       .client(AuthServiceService, 'auth')
       .createOrganization({ name: 'acme', tier: 'starter' }, operator.as());
@@ -77,23 +77,23 @@ describe('a process that is started alone, as Kubernetes starts it', () => {
       (await request(baseUrl, 'GET', '/api/memory/types')).status,
     ]).toEqual([200, 401]);
     for (const { child } of started) child.kill('SIGTERM');
-    expect(await Promise.all(started.map(({ child }) => exitOf(child)))).toEqual(PARTS.map(() => [0, null]));
+    expect(await Promise.all(started.map(({ child }) => exitOf(child)))).toEqual(NAMES.map(() => [0, null]));
   });
 
-  it('npm start -w services/memory does the same; a relative DATA_DIR begins where npm was called', async () => {
-    const memory = service('npm', ['start', '-w', 'services/memory'], REPOSITORY, {
+  it('starts with npm start -w; a relative DATA_DIR is relative to the folder of the npm call', async () => {
+    const memory = start('npm', ['start', '-w', 'services/memory'], REPOSITORY, {
       DATA_DIR: relative(REPOSITORY, folder.path),
     });
     await untilReady(memory);
     expect((await jobsOf('memory')).jobs).not.toEqual([]);
-    const family = descendantsOf(memory.child.pid as number);
+    const descendants = descendantsOf(memory.child.pid as number);
     memory.child.kill('SIGTERM');
     await exitOf(memory.child);
-    await expectAllEnded(family);
+    await expectAllEnded(descendants);
   });
 
-  it('refuses an unknown argument and a wrong setting in one sentence each', async () => {
-    expect(await alone('memory', ['--port=1'])).toMatchObject({
+  it('rejects an unknown argument and each wrong setting with one sentence', async () => {
+    expect(await runMain('memory', ['--port=1'])).toMatchObject({
       code: 1,
       stderr: 'memory: Unknown argument --port=1; --help lists what can be set\n',
     });
