@@ -11,7 +11,7 @@ let tenant: Tenant;
 let invalid: Record<string, string | undefined>;
 const auth = () => stack.operator.client(AuthServiceService, 'auth');
 const bearer = (token: string): string => `Bearer ${token}`;
-const ask = (
+const sendWith = (
   authorization: string | undefined,
   { verb, path } = { verb: 'GET', path: '/api/memory/types' },
 ): Promise<Reply> =>
@@ -24,7 +24,7 @@ beforeAll(async () => {
     { name: 'revoked', expiresAt: undefined },
     await asAdministrator(stack, tenant),
   );
-  expect((await ask(bearer(revoked))).status).toBe(200);
+  expect((await sendWith(bearer(revoked))).status).toBe(200);
   await auth().revokeServerToken({ idOrName: 'revoked' }, await asAdministrator(stack, tenant));
   const administrator = await asAdministrator(stack, tenant);
   const { value: expired } = await auth().createServerToken(
@@ -32,9 +32,9 @@ beforeAll(async () => {
     administrator,
   );
   const gone = await stack.tenant();
-  expect((await ask(bearer(gone.token))).status).toBe(200);
+  expect((await sendWith(bearer(gone.token))).status).toBe(200);
   await auth().deactivateOrganization({ id: gone.organizationId }, stack.operator.as());
-  await eventually(async () => (await ask(bearer(expired))).status === 401);
+  await eventually(async () => (await sendWith(bearer(expired))).status === 401);
   invalid = {
     missing: undefined,
     'another scheme': `Basic ${Buffer.from('a:b').toString('base64')}`,
@@ -55,7 +55,7 @@ afterAll(() => stack.stop());
 
 describe('401', () => {
   it.each(ROUTES)('is the same reply for every kind of invalid token: $name', async (route) => {
-    const replies = await Promise.all(Object.values(invalid).map((authorization) => ask(authorization, route)));
+    const replies = await Promise.all(Object.values(invalid).map((authorization) => sendWith(authorization, route)));
     for (const reply of replies) {
       expectError(reply, 401, 'unauthenticated');
       expect(reply.headers.get('www-authenticate')).toBe('Bearer');
@@ -74,15 +74,15 @@ describe('401', () => {
   });
 
   it('is answered to HEAD, too', async () => {
-    const { status, text, headers } = await ask(undefined, { verb: 'HEAD', path: '/api/memory/types' });
+    const { status, text, headers } = await sendWith(undefined, { verb: 'HEAD', path: '/api/memory/types' });
     expect([status, text, headers.get('www-authenticate')]).toEqual([401, '', 'Bearer']);
   });
 });
 
 describe('before authentication', () => {
   it('an unknown route is 404, a wrong verb 405', async () => {
-    expectError(await ask(undefined, { verb: 'GET', path: '/api/nothing' }), 404, 'not_found');
-    const wrongVerb = await ask(undefined, { verb: 'PATCH', path: '/api/memory/types' });
+    expectError(await sendWith(undefined, { verb: 'GET', path: '/api/nothing' }), 404, 'not_found');
+    const wrongVerb = await sendWith(undefined, { verb: 'PATCH', path: '/api/memory/types' });
     expectError(wrongVerb, 405, 'method_not_allowed', { allow: wrongVerb.headers.get('allow')?.split(', ') });
     expect(wrongVerb.body.allow).toEqual(expect.arrayContaining(['GET', 'POST', 'HEAD', 'OPTIONS']));
   });
@@ -102,16 +102,16 @@ describe('before authentication', () => {
   });
 
   it('GET /health is answered', async () =>
-    expect((await ask(undefined, { verb: 'GET', path: '/health' })).status).toBe(200));
+    expect((await sendWith(undefined, { verb: 'GET', path: '/health' })).status).toBe(200));
 });
 
 describe('a valid token', () => {
   it.each(['Bearer', 'bearer', 'BEARER'])('is accepted after the scheme %s', async (scheme) =>
-    expect((await ask(`${scheme} ${tenant.token}`)).status).toBe(200),
+    expect((await sendWith(`${scheme} ${tenant.token}`)).status).toBe(200),
   );
 
   it('gives access to every route of its tier', async () => {
-    const replies = await Promise.all(ROUTES.map((route) => ask(bearer(tenant.token), route)));
+    const replies = await Promise.all(ROUTES.map((route) => sendWith(bearer(tenant.token), route)));
     expect(replies.map(({ status }) => status).filter((status) => [401, 403, 405].includes(status))).toEqual([]);
   });
 
@@ -168,7 +168,7 @@ describe('the audit trail', () => {
       await asAdministrator(stack, starter),
     );
     await auth().revokeServerToken({ idOrName: 'lost' }, await asAdministrator(stack, starter));
-    await Promise.all(Array.from({ length: 2 }, () => ask(bearer(token))));
+    await Promise.all(Array.from({ length: 2 }, () => sendWith(bearer(token))));
     await stack.runJob('auth', 'denials');
     const found = await eventually(async () => {
       const { entries } = await auth().listAuditEntries(

@@ -161,7 +161,7 @@ it("credits.Grant: the id of another organization's grant is free in this one, a
   expect([account?.availableMicros, account?.sequence]).toEqual([7, 1]);
 });
 
-it('auth.CreateUser: a user of another organization joins with only the given roles and keeps those there', async () => {
+it('auth.CreateUser: a user of another organization joins with only the given roles', async () => {
   const { email } = await createResources(stack, owner);
   const auth = stack.operator.client(AuthServiceService, 'auth');
   const { user } = await auth.createUser(

@@ -205,7 +205,7 @@ export async function startLoad({
         gateways
           .map((at) => ({ at, waits: false }))
           .flatMap((options) => [
-            repeat(() => create(`asked/${newId()}`, { text: 'asked' }, options)),
+            repeat(() => create(`extra/${newId()}`, { text: 'extra' }, options)),
             repeat(() => run(QUICK, { n: 1 }, newId(), options)),
           ]),
       );
