@@ -1,4 +1,4 @@
-/** Types are checked by `tsc` (npm run check); swc only strips them. */
+/** `npm test`. Types are checked by `tsc` (npm run check); swc only strips them. */
 export default {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
@@ -10,6 +10,6 @@ export default {
   },
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '\\.engines\\.test\\.ts$'],
-  globalSetup: '<rootDir>/test/support/embedded.ts',
+  globalSetup: '<rootDir>/test/support/unset-engine-urls.ts',
   testTimeout: 60_000,
 };

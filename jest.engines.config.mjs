@@ -1,26 +1,26 @@
 import base from './jest.config.mjs';
 
-/** Suites of one engine are in files named after it; the whole system runs on whatever is named. */
+/** A suite for one engine has its name in the file name. The whole-system tests use every server whose URL is set. */
 const SUITES = { MONGODB_URL: /mongo/, REDIS_URL: /redis/, KAFKA_BROKERS: /kafka/ };
 const missing = Object.keys(SUITES).filter((name) => !process.env[name]);
 if (missing.length === 3)
   throw new Error(`Set ${Object.keys(SUITES).join(', ')}: npm run engines -- up starts the servers and prints them.`);
 
-// the whole-system tests take these servers, and two replicas of every service
+// makes the whole-system tests use these servers and, when all three are set, two replicas of every service
 process.env.TEST_ENGINES = '1';
 
-/** The start of the embedded product, and what looks at files or at this command alone. */
+/** Tests of the start on embedded engines, and tests that only look at files or at this command. */
 const NO_SERVERS = ['/test/start/', '/test/(architecture|shard-plan|engines-reachable)\\.test\\.ts$'];
 
-/** They hold two replicas of every service against each other, and those share all three servers. */
-const OF_REPLICAS = [
+/** Tests that need two replicas of every service, which share all three servers. */
+const REPLICA_TESTS = [
   'test/admin/rebuild',
   'test/faults/outages',
   'test/replicas/(read-your-writes|clocks|jobs|keys|start)',
 ];
 
-/** Matrices and property tests of the services, with two replicas of the service or on the store itself. */
-const OF_SERVICES = [
+/** Tests of single services that also run on servers, with two replicas of the service or on the store itself. */
+const SERVICE_TESTS = [
   'agents/test/!(run-queue)',
   'memory/test/{tenancy,fences,create-memory-object}',
   'auth/test/{audit-consumer,token-races}',
@@ -34,8 +34,8 @@ const untested = missing.map((name) => ({
 if (missing.length > 0)
   untested.push({
     why: 'Without all three there is one replica of every service',
-    what: OF_REPLICAS.join(', '),
-    pattern: `<rootDir>/(${OF_REPLICAS.join('|')})\\.engines\\.test\\.ts$`,
+    what: REPLICA_TESTS.join(', '),
+    pattern: `<rootDir>/(${REPLICA_TESTS.join('|')})\\.engines\\.test\\.ts$`,
   });
 if (!process.env.MONGODB_URL && process.env.REDIS_URL)
   untested.push({
@@ -45,11 +45,11 @@ if (!process.env.MONGODB_URL && process.env.REDIS_URL)
   });
 for (const { why, what } of untested) process.stderr.write(`${why}: NOT tested: ${what}.\n`);
 
-/** npm run test:engines: the acceptance suites and the whole-system tests, on the servers that the URLs name. */
+/** `npm run test:engines`: the acceptance suites and the whole-system tests, on the servers whose URLs are set. */
 export default {
   ...base,
-  testMatch: ['**/*.engines.test.ts', '<rootDir>/test/**/*.test.ts', ...OF_SERVICES],
+  testMatch: ['**/*.engines.test.ts', '<rootDir>/test/**/*.test.ts', ...SERVICE_TESTS],
   testPathIgnorePatterns: ['/node_modules/', ...NO_SERVERS, ...untested.map(({ pattern }) => pattern)],
-  globalSetup: '<rootDir>/test/support/engines-reachable.ts',
+  globalSetup: '<rootDir>/test/support/require-reachable-engines.ts',
   testTimeout: 300_000,
 };

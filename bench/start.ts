@@ -1,5 +1,6 @@
 import { temporaryFolder } from 'platform/service/testing.ts';
-import { childrenOf, startStack, type Stack } from '../test/support/stack.ts';
+import { childrenOf } from '../test/support/process-tree.ts';
+import { startStack, type Stack } from '../test/support/stack.ts';
 import { pssOf } from './processes.ts';
 
 /**

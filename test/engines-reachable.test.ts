@@ -3,9 +3,9 @@ import { relative } from 'node:path';
 import { NO_ENGINES } from './support/shared-engines.ts';
 import { REPOSITORY } from './support/stack.ts';
 
-const NOBODY = '127.0.0.1:1';
+const UNUSED_ADDRESS = '127.0.0.1:1';
 
-/** `npm run test:engines`, of which a single file. */
+/** Runs `npm run test:engines` with only these engine URLs. */
 function testEngines(env: Record<string, string>, ...args: string[]) {
   const { stdout, stderr, status } = spawnSync('npm', ['run', '--silent', 'test:engines', '--', ...args], {
     cwd: REPOSITORY,
@@ -26,12 +26,12 @@ function listed(env: Record<string, string>): { files: string[]; untested: strin
 }
 
 describe('npm run test:engines', () => {
-  it('runs nothing when a server that is named does not answer, or none is named', () => {
-    const dead = testEngines({ REDIS_URL: `redis://${NOBODY}` }, 'redis-start');
-    expect(dead.stderr).toContain(
+  it('runs no test when a server does not answer, or when no URL is set', () => {
+    const unreachable = testEngines({ REDIS_URL: `redis://${UNUSED_ADDRESS}` }, 'redis-start');
+    expect(unreachable.stderr).toContain(
       'REDIS_URL names a server that does not answer; npm run engines -- status tells what runs',
     );
-    expect({ status: dead.status, ran: /Tests: /.test(dead.stderr) }).toEqual({ status: 1, ran: false });
+    expect({ status: unreachable.status, ran: /Tests: /.test(unreachable.stderr) }).toEqual({ status: 1, ran: false });
     const none = testEngines({}, 'redis-start');
     expect(none.stderr).toContain(
       'Set MONGODB_URL, REDIS_URL, KAFKA_BROKERS: npm run engines -- up starts the servers and prints them.',
@@ -39,10 +39,10 @@ describe('npm run test:engines', () => {
     expect(none.status).not.toBe(0);
   });
 
-  it('says what it does not test without one of them, and tests the rest', () => {
-    const all = listed({ MONGODB_URL: NOBODY, REDIS_URL: NOBODY, KAFKA_BROKERS: NOBODY });
+  it('lists what it does not test when a URL is not set, and tests the rest', () => {
+    const all = listed({ MONGODB_URL: UNUSED_ADDRESS, REDIS_URL: UNUSED_ADDRESS, KAFKA_BROKERS: UNUSED_ADDRESS });
     expect(all.untested).toEqual([]);
-    const [mongodb, redis] = [listed({ MONGODB_URL: NOBODY }), listed({ REDIS_URL: NOBODY })];
+    const [mongodb, redis] = [listed({ MONGODB_URL: UNUSED_ADDRESS }), listed({ REDIS_URL: UNUSED_ADDRESS })];
     const without = (name: string, rest: readonly string[]) =>
       all.files.filter((file) => !rest.includes(file) && file.includes(name));
     expect(

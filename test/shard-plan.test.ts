@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '..');
 const isCollection = (value: unknown): value is Collection<never> =>
   typeof value === 'object' && value !== null && 'platformIndexes' in value;
 
-/** What deploy/mongodb/shard.js asks mongosh for: shard keys by "<service>.<collection>". */
+/** The shard keys that deploy/mongodb/shard.js sets in mongosh, by "<service>.<collection>". */
 function shardKeys(): Map<string, string[]> {
   const keys = new Map<string, string[]>();
   const collection = { getIndexes: () => [], createIndex: () => undefined };
@@ -22,7 +22,8 @@ function shardKeys(): Map<string, string[]> {
   return keys;
 }
 
-async function declared(): Promise<Map<string, Collection<never>>> {
+/** The collections of organizations that the services declare, by "<service>.<collection>". */
+async function declaredCollections(): Promise<Map<string, Collection<never>>> {
   const files = globSync('services/{agents,memory,credits}/src/**/*.ts', { cwd: ROOT }).filter((file) =>
     readFileSync(join(ROOT, file), 'utf8').includes('= collection<'),
   );
@@ -35,13 +36,13 @@ async function declared(): Promise<Map<string, Collection<never>>> {
   return new Map(found.flat().filter(([, { scope }]) => scope === 'organization'));
 }
 
-describe('the sharding plan of MongoDB', () => {
-  it('names every collection of organizations outside auth, and no other', async () => {
-    expect([...shardKeys().keys()].sort()).toEqual([...(await declared()).keys()].sort());
+describe('the sharding plan for MongoDB', () => {
+  it('lists every collection of organizations outside auth, and no other', async () => {
+    expect([...shardKeys().keys()].sort()).toEqual([...(await declaredCollections()).keys()].sort());
   });
-  it('keeps every unique index possible: it begins with the whole shard key', async () => {
+  it('allows every unique index: each begins with the whole shard key', async () => {
     const keys = shardKeys();
-    for (const [name, { indexes, platformIndexes }] of await declared()) {
+    for (const [name, { indexes, platformIndexes }] of await declaredCollections()) {
       expect(platformIndexes.filter(({ unique }) => unique)).toEqual([]);
       for (const { fields } of indexes.filter(({ unique }) => unique))
         expect(['organizationId', ...fields].slice(0, keys.get(name)!.length)).toEqual(keys.get(name));

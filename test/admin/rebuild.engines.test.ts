@@ -5,13 +5,13 @@ import { deadLetterName, groupName } from 'platform/events/kafka/topics.ts';
 import { newId } from 'platform/core/ids.ts';
 import { startRedis, type PrivateServer } from '../../dev-servers/src/private-server.ts';
 import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
-import { commandLine, json, printed, sentence, type CommandLine } from './command-line.ts';
+import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const LOST =
   'The credit ledger of this organization has lost or forked data and must be rebuilt: npm run admin -- credits rebuild';
 const RUNS = 5;
 
-describe('the operator, after an engine lost something, with two replicas of every service', () => {
+describe('recovery by the operator after an engine lost data, with two replicas of every service', () => {
   let redis: PrivateServer;
   let stack: Stack;
   let admin: CommandLine;
@@ -35,15 +35,15 @@ describe('the operator, after an engine lost something, with two replicas of eve
   const run = (tenant: Tenant): Promise<Reply> => tenant.request(...PRICED);
   const runOnce = (tenant: Tenant): Promise<Reply> => tenant.requestOnce(...PRICED);
   const on = (tenant: Tenant, words: string) => admin(`--organization ${tenant.name} ${words}`);
-  const known = async (tenant: Tenant) => ({
+  const stateOf = async (tenant: Tenant) => ({
     account: await json(on(tenant, '--json credits balance')),
     rows: await json(on(tenant, '--json credits ledger --page-size 1000')),
   });
 
-  it('credits rebuild: Redis lost everything, customers are answered 503, the operator is told what to do; each organization has its exact balance and rows back with one command, and its runs go on', async () => {
+  it('credits rebuild: after Redis lost all data, runs get 503 until this command restores the ledger', async () => {
     const [tenant, other] = [await tenantWithRuns(), await tenantWithRuns()];
     await eventually(async () => (await stack.runJob('credits', 'mirror')).count === 0);
-    const before = await known(tenant);
+    const before = await stateOf(tenant);
     expect(before.account).toMatchObject({
       availableMicros: (100 - RUNS) * 1e6,
       reservedMicros: 0,
@@ -57,8 +57,8 @@ describe('the operator, after an engine lost something, with two replicas of eve
     await redis.restart();
 
     await eventually(async () => (await on(tenant, 'credits balance')).stderr === `${LOST}\n`);
-    for (const refused of await Promise.all([tenant, other, tenant, other].map(runOnce))) {
-      expect({ status: refused.status, body: refused.body, retryAfter: refused.headers.get('retry-after') }).toEqual({
+    for (const reply of await Promise.all([tenant, other, tenant, other].map(runOnce))) {
+      expect({ status: reply.status, body: reply.body, retryAfter: reply.headers.get('retry-after') }).toEqual({
         status: 503,
         body: { code: 'unavailable', error: 'Credits are not available', requestId: expect.any(String) },
         retryAfter: '1',
@@ -68,7 +68,7 @@ describe('the operator, after an engine lost something, with two replicas of eve
     expect(await printed(on(tenant, 'credits rebuild'))).toBe(
       `available         95\nreserved          0\nspent             5\ngranted           100\nopenReservations  0\nledgerRows        11\n`,
     );
-    expect(await known(tenant)).toEqual(before);
+    expect(await stateOf(tenant)).toEqual(before);
     for (const { status } of await Promise.all([run(tenant), run(tenant)])) expect(status).toBe(200);
     expect(await printed(on(tenant, 'credits balance'))).toMatch(/^available +93$/m);
 
@@ -77,7 +77,7 @@ describe('the operator, after an engine lost something, with two replicas of eve
     expect((await run(other)).status).toBe(200);
   });
 
-  it('events replay: an audit event that its consumer gave up on is in the trail; one that fails again is named, and stays', async () => {
+  it('events replay: dead audit events reach the trail; one that fails again is named and stays', async () => {
     const prefix = stack.env.KAFKA_TOPIC_PREFIX as string;
     const { organizationId, name } = await stack.tenant();
     const producer = new Kafka({
@@ -85,7 +85,7 @@ describe('the operator, after an engine lost something, with two replicas of eve
       logLevel: logLevel.NOTHING,
     }).producer();
     await producer.connect();
-    const bury = async (data: object): Promise<string> => {
+    const addDeadLetter = async (data: object): Promise<string> => {
       const id = newId();
       const event = {
         specversion: '1.0',
@@ -124,11 +124,11 @@ describe('the operator, after an engine lost something, with two replicas of eve
     const trail = async (): Promise<string[]> =>
       (await json(admin(`--organization ${name} --json audit list`))).map(({ action }: { action: string }) => action);
 
-    await bury(entry('lost.one'));
-    await bury(entry('lost.two'));
+    await addDeadLetter(entry('lost.one'));
+    await addDeadLetter(entry('lost.two'));
     expect(await printed(admin('events replay'))).toMatch(/^Job +Ran +Done\nauth\/dead-letters +yes +2\n$/);
     expect((await trail()).filter((action) => action.startsWith('lost.'))).toEqual(['lost.two', 'lost.one']);
-    const broken = await bury({ action: 'lost.three' });
+    const broken = await addDeadLetter({ action: 'lost.three' });
     for (let round = 0; round < 2; round++)
       expect(await sentence(admin('events replay'))).toMatch(
         new RegExp(`^The audit event ${broken} failed again \\(.*\\); it and the later ones stay dead letters$`),

@@ -1,8 +1,8 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/core/ids.ts';
-import { gatewayToFirstAgents, type Part } from '../support/single-process.ts';
-import { anId, expectRefusal } from '../support/refusal.ts';
+import { startGatewayToFirstAgents, type StackProcess } from '../support/stack-process.ts';
+import { anyId, expectError } from '../support/expect-error.ts';
 import {
   eventually,
   expressionAgent,
@@ -46,7 +46,7 @@ const availableTo = async (tenant: Tenant) =>
   (await credits().getBalance({}, stack.operator.as(tenant.organizationId))).account!.availableMicros / 1e6;
 const withoutRequestId = ({ body }: Reply) => ({ ...body, requestId: undefined });
 
-/** Starts a run and waits for its record. It ends when its connection is dropped, unless it carries a key. */
+/** Starts a run and waits for its record. It is cancelled when its connection is dropped, unless it has a key. */
 async function startRun(
   tenant: Tenant,
   agentName: string,
@@ -77,11 +77,11 @@ describe('POST /api/agent/run', () => {
       poor = await stack.tenant({ credits: 4, agents: AGENTS });
     });
 
-    it('tells what is needed and what is available', async () => {
-      expectRefusal(await run(poor, 'dear'), 402, 'insufficient_credits', { needed: 5, available: 4 });
+    it('names the needed and the available credits', async () => {
+      expectError(await run(poor, 'dear'), 402, 'insufficient_credits', { needed: 5, available: 4 });
     });
 
-    it('leaves no execution and no row in the ledger', async () => {
+    it('leaves no execution and no ledger row', async () => {
       await run(poor, 'dear');
       expect([
         await executionsOf(poor),
@@ -90,7 +90,7 @@ describe('POST /api/agent/run', () => {
       ]).toEqual([[], ['GRANT'], 4]);
     });
 
-    it('is in the audit trail', async () => {
+    it('is recorded in the audit trail', async () => {
       await run(poor, 'dear');
       await stack.runJob('agents', 'denials');
       const auth = stack.operator.client(AuthServiceService, 'auth');
@@ -104,7 +104,7 @@ describe('POST /api/agent/run', () => {
       expect(codes).toMatchObject({ outcome: 'denied', actorKind: 'server_token', actorName: 'tests' });
     });
 
-    it('leaves the idempotency key free, for any body', async () => {
+    it('leaves the idempotency key free for any body', async () => {
       const [first, second] = [newId(), newId()];
       expect([(await run(poor, 'dear', {}, first)).status, (await run(poor, 'dear', {}, second)).status]).toEqual([
         402, 402,
@@ -132,27 +132,27 @@ describe('POST /api/agent/run', () => {
       agentExecutionId: reply.body.agentExecutionId,
     });
 
-    it('tells that the agent failed, with both ids and nothing of its inside', async () => {
+    it('says that the agent failed, with both ids and no internals', async () => {
       const reply = await run(tenant, 'broken');
-      expectRefusal(reply, 500, 'agent_failed', {
+      expectError(reply, 500, 'agent_failed', {
         success: false,
         sessionId: expect.stringMatching(/^api-/),
-        agentExecutionId: anId,
+        agentExecutionId: anyId,
       });
       expect(reply.text).not.toMatch(/node_modules|\.ts\b|\.js\b|\\n\s+at /);
     });
 
-    it('tells that the output breaks its schema', async () => {
+    it('says that the output violates its schema', async () => {
       const reply = await run(tenant, 'liar');
-      expectRefusal(reply, 500, 'output_invalid', ids(reply));
+      expectError(reply, 500, 'output_invalid', ids(reply));
     });
 
-    it('tells that the agent failed when its output is over 512 KiB', async () => {
+    it('says that the agent failed when its output is over 512 KiB', async () => {
       const reply = await run(tenant, 'wide', 'x'.repeat(200_000));
-      expectRefusal(reply, 500, 'agent_failed', ids(reply));
+      expectError(reply, 500, 'agent_failed', ids(reply));
     });
 
-    it('keeps the record and charges no base price', async () => {
+    it('keeps the execution and charges no base price', async () => {
       const { body } = await run(tenant, 'broken');
       const { body: kept } = await tenant.request('GET', `/api/agent/executions/${body.agentExecutionId}`);
       expect(kept).toMatchObject({ status: 'failed', charge: 0, error: { code: 'agent_failed' }, output: null });
@@ -161,13 +161,13 @@ describe('POST /api/agent/run', () => {
   });
 
   describe('504', () => {
-    it('ends an endless run at its limit, with both ids, and says so in its record', async () => {
+    it('ends an endless run at its time limit, with both ids, and records the execution as timed out', async () => {
       const tenant = await stack.tenant({ credits: 10, agents: AGENTS });
       const reply = await run(tenant, 'quick');
-      expectRefusal(reply, 504, 'run_timeout', {
+      expectError(reply, 504, 'run_timeout', {
         success: false,
         sessionId: expect.stringMatching(/^api-/),
-        agentExecutionId: anId,
+        agentExecutionId: anyId,
       });
       expect(await executionsOf(tenant)).toMatchObject([
         { id: reply.body.agentExecutionId, status: 'timed_out', charge: 0 },
@@ -181,7 +181,7 @@ describe('POST /api/agent/run', () => {
       tenant = await stack.tenant({ credits: 10, agents: AGENTS });
     });
 
-    it('answers a repeat as before, says so, and charges once', async () => {
+    it('answers a repeat with the first reply and Idempotency-Replayed, and charges once', async () => {
       const key = newId();
       const before = await availableTo(tenant);
       const first = await run(tenant, 'hello', { a: 1, b: [2, 3] }, key);
@@ -201,7 +201,7 @@ describe('POST /api/agent/run', () => {
     it.each([
       ['a failure', 'broken'],
       ['a time-out', 'quick'],
-    ])('answers %s again, too', async (_what, agent) => {
+    ])('answers a repeat after %s with the first reply, too', async (_what, agent) => {
       const key = newId();
       const [first, again] = [await run(tenant, agent, {}, key), await run(tenant, agent, {}, key)];
       expect([again.status, withoutRequestId(again), again.headers.get('idempotency-replayed')]).toEqual([
@@ -214,13 +214,13 @@ describe('POST /api/agent/run', () => {
     it.each<[string, string, unknown]>([
       ['other args', 'hello', { a: 2 }],
       ['another agent', 'dear', { a: 1 }],
-    ])('refuses %s under the same key: 422', async (_what, agent, args) => {
+    ])('rejects %s under the same key with 422', async (_what, agent, args) => {
       const key = newId();
       await run(tenant, 'hello', { a: 1 }, key);
-      expectRefusal(await run(tenant, agent, args, key), 422, 'idempotency_key_reused');
+      expectError(await run(tenant, agent, args, key), 422, 'idempotency_key_reused');
     });
 
-    it('runs two requests at once under one key once', async () => {
+    it('runs two concurrent requests with the same key once', async () => {
       const key = newId();
       const before = (await executionsOf(tenant)).length;
       const replies = await Promise.all([run(tenant, 'hello', {}, key), run(tenant, 'hello', {}, key)]);
@@ -228,13 +228,13 @@ describe('POST /api/agent/run', () => {
       expect((await executionsOf(tenant)).length).toBe(before + 1);
     });
 
-    it('tells a repeat of a running run its execution: 409, and to come back; the run goes on without its client', async () => {
+    it('answers a repeat during the run with 409 and its execution; the run outlives its client', async () => {
       const key = newId();
       const { drop } = await startRun(tenant, 'second', key);
       drop();
       const [running] = await executionsOf(tenant);
       const reply = await run(tenant, 'second', {}, key);
-      expectRefusal(reply, 409, 'run_in_progress', { agentExecutionId: running!.id });
+      expectError(reply, 409, 'run_in_progress', { agentExecutionId: running!.id });
       expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
       const ended = await eventually(async () => {
         const again = await run(tenant, 'second', {}, key);
@@ -248,9 +248,9 @@ describe('POST /api/agent/run', () => {
     });
 
     it.each([
-      ['an invalid request', 'hello', 'no-object'],
+      ['invalid args', 'hello', 'no-object'],
       ['an unknown agent', 'nobody', {}],
-    ])('stays free after %s', async (_what, agent, args) => {
+    ])('stays free after a request with %s', async (_what, agent, args) => {
       const strict = await stack.tenant({
         credits: 1,
         agents: [expressionAgent('hello', '{}', { argumentsSchema: { type: 'object' } })],
@@ -260,52 +260,52 @@ describe('POST /api/agent/run', () => {
       expect((await run(strict, 'hello', {}, key)).status).toBe(200);
     });
 
-    it('takes 255 characters, not 256, and not none', async () => {
+    it('must have 1 to 255 characters', async () => {
       expect((await run(tenant, 'hello', {}, 'k'.repeat(255))).status).toBe(200);
-      expectRefusal(await run(tenant, 'hello', {}, 'k'.repeat(256)), 400, 'invalid_request', {
+      expectError(await run(tenant, 'hello', {}, 'k'.repeat(256)), 400, 'invalid_request', {
         at: '/Idempotency-Key',
       });
-      expectRefusal(await run(tenant, 'hello', {}, ''), 400, 'invalid_request', { at: '/Idempotency-Key' });
+      expectError(await run(tenant, 'hello', {}, ''), 400, 'invalid_request', { at: '/Idempotency-Key' });
     });
   });
 });
 
-// In this file a replica evaluates one run, and one waits; a third is too much.
-describe('too much at once', () => {
+// The settings above let a replica evaluate one run while one waits; there is no room for a third.
+describe('more runs than there is room for', () => {
   let tenant: Tenant;
-  let beside: Part;
+  let gateway: StackProcess;
   let drops: (() => void)[];
   beforeAll(async () => {
     tenant = await stack.tenant({ credits: 10, agents: AGENTS });
-    beside = await gatewayToFirstAgents(stack);
-    const start = () => startRun(tenant, 'slow', undefined, `http://${beside.address}`);
+    gateway = await startGatewayToFirstAgents(stack);
+    const start = () => startRun(tenant, 'slow', undefined, `http://${gateway.address}`);
     drops = [(await start()).drop, (await start()).drop];
-    // a run takes its place after its record and its reservation
+    // a run enters the queue after its record and its reservation are written
     await eventually(
       async () =>
         (await credits().getBalance({}, stack.operator.as(tenant.organizationId))).account?.openReservations === 2,
     );
   });
-  afterAll(() => void beside.child.kill('SIGTERM'));
+  afterAll(() => void gateway.child.kill('SIGTERM'));
 
-  it('429: refuses one run more than an organization may have, and leaves no record of it', async () => {
+  it('429: one run more than an organization may have is rejected and leaves no execution', async () => {
     const reply = await run(tenant, 'hello');
-    expectRefusal(reply, 429, 'too_many_runs');
+    expectError(reply, 429, 'too_many_runs');
     expect([Number(reply.headers.get('retry-after')) > 0, (await executionsOf(tenant)).length]).toEqual([true, 2]);
   });
 
-  it('503: refuses a run when the queue is full, and leaves neither record nor reservation', async () => {
+  it('503: a run is rejected when the queue is full, and leaves neither execution nor reservation', async () => {
     const other = await stack.tenant({ credits: 10, agents: AGENTS });
-    const reply = await request(`http://${beside.address}`, 'POST', '/api/agent/run', {
+    const reply = await request(`http://${gateway.address}`, 'POST', '/api/agent/run', {
       token: other.token,
       body: { agentName: 'hello', args: {} },
     });
-    expectRefusal(reply, 503, 'queue_full');
+    expectError(reply, 503, 'queue_full');
     expect([Number(reply.headers.get('retry-after')) > 0, await executionsOf(other)]).toEqual([true, []]);
     await eventually(async () => (await availableTo(other)) === 10);
   });
 
-  it('cancels a run when its client goes away, and charges no base price', async () => {
+  it('a run is cancelled when its client disconnects, and no base price is charged', async () => {
     for (const drop of drops) drop();
     await allEnded(tenant);
     expect((await executionsOf(tenant)).map(({ status, charge }) => [status, charge])).toEqual([

@@ -1,6 +1,6 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { newId } from 'platform/core/ids.ts';
-import { anId, expectRefusal, pathsOf } from '../support/refusal.ts';
+import { anyId, expectError, detailPaths } from '../support/expect-error.ts';
 import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const order = {
@@ -49,7 +49,7 @@ describe('GET /api/agent/run', () => {
   const list = (query = '') => tenant.request('GET', `/api/agent/run${query}`);
 
   describe('200', () => {
-    it('names the runnable agents alone, by name, and nothing else of them', async () => {
+    it('lists the names of the runnable agents only, in alphabetical order', async () => {
       const reply = await list();
       expect([reply.status, reply.body]).toEqual([
         200,
@@ -57,7 +57,7 @@ describe('GET /api/agent/run', () => {
       ]);
     });
 
-    it('adds what include names', async () => {
+    it('adds the fields that include names', async () => {
       const { body } = await list('?include=description,argumentsSchema,outputSchema,pricing,version');
       const names = ['argumentsSchema', 'description', 'name', 'outputSchema', 'pricing', 'version'];
       expect(body.agents.map((agent: object) => Object.keys(agent).sort())).toEqual([names, names, names]);
@@ -72,11 +72,11 @@ describe('GET /api/agent/run', () => {
       expect(body.agents[0]).toMatchObject({ name: 'bare', argumentsSchema: null, outputSchema: null });
     });
 
-    it('adds nothing that include does not name', async () => {
+    it('adds no field that include does not name', async () => {
       expect((await list('?include=version')).body.agents[0]).toEqual({ name: 'bare', version: 1 });
     });
 
-    it('answers an organization without agents with an empty list', async () => {
+    it('answers an empty list to an organization without agents', async () => {
       const reply = await (await stack.tenant()).request('GET', '/api/agent/run');
       expect([reply.status, reply.body]).toEqual([200, { agents: [] }]);
     });
@@ -88,13 +88,13 @@ describe('GET /api/agent/run', () => {
       ['an empty include', '?include=', '/include'],
       ['include twice', '?include=version&include=pricing', '/include'],
       ['an unknown parameter', '?page=1', '/page'],
-    ])('refuses %s', async (_what, query, at) => expectRefusal(await list(query), 400, 'invalid_request', { at }));
+    ])('rejects %s', async (_what, query, at) => expectError(await list(query), 400, 'invalid_request', { at }));
   });
 
   describe('403', () => {
     it('refuses a tier without the agent API', async () => {
       const starter = await stack.tenant({ tier: 'starter' });
-      expectRefusal(await starter.request('GET', '/api/agent/run'), 403, 'tier_required');
+      expectError(await starter.request('GET', '/api/agent/run'), 403, 'tier_required');
     });
   });
 });
@@ -112,16 +112,16 @@ describe('POST /api/agent/run', () => {
         {
           success: true,
           sessionId,
-          agentExecutionId: anId,
+          agentExecutionId: anyId,
           agent: 'quote',
           output: { line: 'tea!' },
           messages: reply.body.messages,
         },
       ]);
-      expect([sessionId.slice(0, 4), sessionId.slice(4)]).toEqual(['api-', anId]);
+      expect([sessionId.slice(0, 4), sessionId.slice(4)]).toEqual(['api-', anyId]);
     });
 
-    it('gives each message a role and parts of type and text', async () => {
+    it('gives each message a role, and parts with type and text', async () => {
       const {
         body: { messages },
       } = await run('quote', { item: 'tea' });
@@ -139,7 +139,7 @@ describe('POST /api/agent/run', () => {
       ['false', false],
       ['an object of objects', { a: { b: [1, 'two', null] } }],
       ['unicode', 'žluťoučký 🐎'],
-    ])('gives %s to an agent whose schema takes any value', async (_what, args) => {
+    ])('passes %s to an agent whose schema accepts any value', async (_what, args) => {
       const reply = await run('echo', args);
       expect([reply.status, reply.body.output]).toEqual([200, { echo: args }]);
     });
@@ -147,16 +147,16 @@ describe('POST /api/agent/run', () => {
     it.each([
       ['{}', {}],
       ['null', null],
-    ])('runs an agent without a schema with %s', async (_what, args) => {
+    ])('accepts %s for an agent without a schema', async (_what, args) => {
       expect((await run('bare', args)).body).toMatchObject({ success: true, output: { ran: true } });
     });
 
-    it('takes args of the largest size', async () => {
+    it('accepts args of the maximum size', async () => {
       const reply = await run('echo', 'x'.repeat(262_144 - 2));
       expect([reply.status, reply.body.output.echo.length]).toEqual([200, 262_142]);
     });
 
-    it('gives every run ids of its own', async () => {
+    it('gives every run its own ids', async () => {
       const replies = await Promise.all(Array.from({ length: 5 }, () => run('bare', {})));
       expect(new Set(replies.flatMap(({ body }) => [body.sessionId.slice(4), body.agentExecutionId])).size).toBe(10);
     });
@@ -169,16 +169,16 @@ describe('POST /api/agent/run', () => {
       ['an agentName that is no string', { agentName: 7, args: {} }, '/agentName'],
       ['an agentName of null', { agentName: null, args: {} }, '/agentName'],
       ['an unknown member', { agentName: 'echo', args: {}, transcript: [] }, '/transcript'],
-      ['a member that only a header sets', { agentName: 'echo', args: {}, idempotencyKey: 'k' }, '/idempotencyKey'],
+      ['a member that is set by a header', { agentName: 'echo', args: {}, idempotencyKey: 'k' }, '/idempotencyKey'],
       ['args over 256 KiB', { agentName: 'echo', args: 'x'.repeat(262_144 - 1) }, '/args'],
       ['a body that is an array', [], ''],
       ['a body that is null', 'null', ''],
-    ])('refuses %s', async (_what, body, at) =>
-      expectRefusal(await tenant.request('POST', '/api/agent/run', body), 400, 'invalid_request', { at }),
+    ])('rejects %s', async (_what, body, at) =>
+      expectError(await tenant.request('POST', '/api/agent/run', body), 400, 'invalid_request', { at }),
     );
 
-    it('refuses a query parameter', async () => {
-      expectRefusal(
+    it('rejects a query parameter', async () => {
+      expectError(
         await tenant.request('POST', '/api/agent/run?dryRun=true', { agentName: 'echo', args: {} }),
         400,
         'invalid_request',
@@ -186,8 +186,8 @@ describe('POST /api/agent/run', () => {
       );
     });
 
-    it('refuses an unknown member before it looks for the agent', async () => {
-      expectRefusal(
+    it('rejects an unknown member before it looks up the agent', async () => {
+      expectError(
         await tenant.request('POST', '/api/agent/run', { agentName: 'nobody', args: {}, extra: 1 }),
         400,
         'invalid_request',
@@ -197,17 +197,17 @@ describe('POST /api/agent/run', () => {
 
     it('names every violation of the argument schema', async () => {
       const reply = await run('quote', { colour: 'green', size: 7, weight: 1 });
-      expectRefusal(reply, 400, 'invalid_args');
-      expect(pathsOf(reply).sort()).toEqual(['/args/colour', '/args/item', '/args/size', '/args/weight']);
+      expectError(reply, 400, 'invalid_args');
+      expect(detailPaths(reply).sort()).toEqual(['/args/colour', '/args/item', '/args/size', '/args/weight']);
     });
 
-    it('never tells a value of the schema', async () => {
+    it('never reveals a value of the schema or of the args', async () => {
       expect((await run('quote', { item: 'tea', colour: 'green', size: 7 })).text).not.toMatch(/secret|green/);
     });
 
     it('names at most twenty violations', async () => {
       const args = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`extra${i}`, i]));
-      expect(pathsOf(await run('quote', args))).toHaveLength(20);
+      expect(detailPaths(await run('quote', args))).toHaveLength(20);
     });
 
     it.each([
@@ -215,18 +215,18 @@ describe('POST /api/agent/run', () => {
       ['an array', []],
       ['a string', ''],
       ['zero', 0],
-    ])('refuses %s for an agent without a schema', async (_what, args) => {
-      expectRefusal(await run('bare', args), 400, 'invalid_args', { at: '/args' });
+    ])('rejects %s for an agent without a schema', async (_what, args) => {
+      expectError(await run('bare', args), 400, 'invalid_args', { at: '/args' });
     });
 
     it.each([
       ['is not functional', 'chat'],
       ['needs interactive tools', 'form'],
-    ])('refuses an agent that %s', async (_what, name) => {
-      expectRefusal(await run(name, {}), 400, 'agent_not_runnable');
+    ])('rejects an agent that %s', async (_what, name) => {
+      expectError(await run(name, {}), 400, 'agent_not_runnable');
     });
 
-    it('leaves no execution and no charge behind', async () => {
+    it('leaves no execution behind', async () => {
       const fresh = await stack.tenant({ credits: 1, agents: AGENTS });
       await fresh.request('POST', '/api/agent/run', { agentName: 'quote', args: {} });
       await fresh.request('POST', '/api/agent/run', { agentName: 'chat', args: {} });
@@ -237,10 +237,10 @@ describe('POST /api/agent/run', () => {
   describe('403', () => {
     it('refuses a tier without the agent API, before it looks at the body', async () => {
       const starter = await stack.tenant({ tier: 'starter', credits: 10, agents: [expressionAgent('echo', '{}')] });
-      expectRefusal(await starter.request('POST', '/api/agent/run', '{'), 403, 'tier_required');
+      expectError(await starter.request('POST', '/api/agent/run', '{'), 403, 'tier_required');
     });
 
-    it('opens to the same token with the tier', async () => {
+    it('runs an agent in a tier with the agent API', async () => {
       const professional = await stack.tenant({
         tier: 'professional',
         credits: 10,
@@ -255,10 +255,10 @@ describe('POST /api/agent/run', () => {
       ['unknown', `agent-${newId()}`],
       ['not published yet', 'draft'],
       ['retired', 'retired'],
-      ['empty', ''],
-      ['of another case', 'ECHO'],
+      ['named by an empty string', ''],
+      ['named in another case', 'ECHO'],
     ])('answers an agent that is %s', async (_what, name) => {
-      expectRefusal(await run(name, {}), 404, 'not_found');
+      expectError(await run(name, {}), 404, 'not_found');
     });
 
     it('answers an unpublished agent like an unknown one, whatever its args', async () => {

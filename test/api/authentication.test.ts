@@ -1,20 +1,17 @@
 import { makeToken } from '../../services/auth/src/server-tokens/rules.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { exchange } from '../support/raw-http.ts';
-import { expectRefusal } from '../support/refusal.ts';
+import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
+import { asAdministrator } from '../support/tenant-resources.ts';
 import { eventually, request, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
 let stack: Stack;
 let tenant: Tenant;
-let refused: Record<string, string | undefined>;
+let invalid: Record<string, string | undefined>;
 const auth = () => stack.operator.client(AuthServiceService, 'auth');
-const asUser = async ({ administrator, organizationId }: Tenant) => {
-  const { principal } = await auth().assumeUser({ email: administrator }, stack.operator.as(organizationId));
-  return stack.operator.asPrincipal(principal!);
-};
-const bearing = (token: string): string => `Bearer ${token}`;
-const ask = (
+const bearer = (token: string): string => `Bearer ${token}`;
+const sendWith = (
   authorization: string | undefined,
   { verb, path } = { verb: 'GET', path: '/api/memory/types' },
 ): Promise<Reply> =>
@@ -25,72 +22,72 @@ beforeAll(async () => {
   tenant = await stack.tenant();
   const { value: revoked } = await auth().createServerToken(
     { name: 'revoked', expiresAt: undefined },
-    await asUser(tenant),
+    await asAdministrator(stack, tenant),
   );
-  expect((await ask(bearing(revoked))).status).toBe(200);
-  await auth().revokeServerToken({ idOrName: 'revoked' }, await asUser(tenant));
-  const user = await asUser(tenant);
+  expect((await sendWith(bearer(revoked))).status).toBe(200);
+  await auth().revokeServerToken({ idOrName: 'revoked' }, await asAdministrator(stack, tenant));
+  const administrator = await asAdministrator(stack, tenant);
   const { value: expired } = await auth().createServerToken(
     { name: 'short', expiresAt: new Date(Date.now() + 10_000).toISOString() },
-    user,
+    administrator,
   );
   const gone = await stack.tenant();
-  expect((await ask(bearing(gone.token))).status).toBe(200);
+  expect((await sendWith(bearer(gone.token))).status).toBe(200);
   await auth().deactivateOrganization({ id: gone.organizationId }, stack.operator.as());
-  await eventually(async () => (await ask(bearing(expired))).status === 401);
-  refused = {
+  await eventually(async () => (await sendWith(bearer(expired))).status === 401);
+  invalid = {
     missing: undefined,
     'another scheme': `Basic ${Buffer.from('a:b').toString('base64')}`,
     'a scheme alone': 'Bearer',
     'a token alone': tenant.token,
     'two tokens': `Bearer ${tenant.token} ${tenant.token}`,
     malformed: 'Bearer nonsense',
-    'a wrong checksum': bearing(tenant.token.slice(0, -1) + (tenant.token.endsWith('0') ? '1' : '0')),
-    unknown: bearing(makeToken()),
-    'cut short': bearing(tenant.token.slice(0, -1)),
-    'in another case': bearing(tenant.token.toUpperCase()),
-    revoked: bearing(revoked),
-    expired: bearing(expired),
-    'of a deactivated organization': bearing(gone.token),
+    'a wrong checksum': bearer(tenant.token.slice(0, -1) + (tenant.token.endsWith('0') ? '1' : '0')),
+    unknown: bearer(makeToken()),
+    'cut short': bearer(tenant.token.slice(0, -1)),
+    'in another case': bearer(tenant.token.toUpperCase()),
+    revoked: bearer(revoked),
+    expired: bearer(expired),
+    'of a deactivated organization': bearer(gone.token),
   };
 });
 afterAll(() => stack.stop());
 
 describe('401', () => {
-  it.each(ROUTES)('is one identical answer, whatever is wrong with the token: $name', async (route) => {
-    const replies = await Promise.all(Object.values(refused).map((authorization) => ask(authorization, route)));
+  it.each(ROUTES)('is the same reply for every kind of invalid token: $name', async (route) => {
+    const replies = await Promise.all(Object.values(invalid).map((authorization) => sendWith(authorization, route)));
     for (const reply of replies) {
-      expectRefusal(reply, 401, 'unauthenticated');
+      expectError(reply, 401, 'unauthenticated');
       expect(reply.headers.get('www-authenticate')).toBe('Bearer');
     }
     expect(new Set(replies.map(({ text, body }) => text.replace(body.requestId, ''))).size).toBe(1);
     expect(new Set(replies.map(({ headers }) => [...headers.keys()].join())).size).toBe(1);
   });
 
-  it.each(ROUTES)('comes before any look at the body: $name', async ({ verb, path, takesBody }) => {
+  it.each(ROUTES)('is decided before query and body are looked at: $name', async ({ verb, path, takesBody }) => {
     const body = takesBody ? '{' : undefined;
-    expectRefusal(
+    expectError(
       await request(stack.baseUrl, verb, `${path}?unknown=1`, { body, headers: { 'Content-Type': 'text/plain' } }),
       401,
       'unauthenticated',
     );
   });
 
-  it('comes with HEAD, too', async () => {
-    const { status, text, headers } = await ask(undefined, { verb: 'HEAD', path: '/api/memory/types' });
+  it('is answered to HEAD, too', async () => {
+    const { status, text, headers } = await sendWith(undefined, { verb: 'HEAD', path: '/api/memory/types' });
     expect([status, text, headers.get('www-authenticate')]).toEqual([401, '', 'Bearer']);
   });
 });
 
-describe('before a token is asked for', () => {
+describe('before authentication', () => {
   it('an unknown route is 404, a wrong verb 405', async () => {
-    expectRefusal(await ask(undefined, { verb: 'GET', path: '/api/nothing' }), 404, 'not_found');
-    const wrongVerb = await ask(undefined, { verb: 'PATCH', path: '/api/memory/types' });
-    expectRefusal(wrongVerb, 405, 'method_not_allowed', { allow: wrongVerb.headers.get('allow')?.split(', ') });
+    expectError(await sendWith(undefined, { verb: 'GET', path: '/api/nothing' }), 404, 'not_found');
+    const wrongVerb = await sendWith(undefined, { verb: 'PATCH', path: '/api/memory/types' });
+    expectError(wrongVerb, 405, 'method_not_allowed', { allow: wrongVerb.headers.get('allow')?.split(', ') });
     expect(wrongVerb.body.allow).toEqual(expect.arrayContaining(['GET', 'POST', 'HEAD', 'OPTIONS']));
   });
 
-  it('two Authorization headers are 400, be they valid or not', async () => {
+  it('two Authorization headers are 400, valid or not', async () => {
     const { host } = new URL(stack.baseUrl);
     for (const second of [tenant.token, 'nonsense']) {
       const lines = [
@@ -100,25 +97,25 @@ describe('before a token is asked for', () => {
         `Authorization: Bearer ${tenant.token}`,
         `authorization: Bearer ${second}`,
       ];
-      expectRefusal(await exchange(stack.baseUrl, lines), 400, 'invalid_request');
+      expectError(await exchange(stack.baseUrl, lines), 400, 'invalid_request');
     }
   });
 
-  it('health is answered', async () =>
-    expect((await ask(undefined, { verb: 'GET', path: '/health' })).status).toBe(200));
+  it('GET /health is answered', async () =>
+    expect((await sendWith(undefined, { verb: 'GET', path: '/health' })).status).toBe(200));
 });
 
 describe('a valid token', () => {
-  it.each(['Bearer', 'bearer', 'BEARER'])('is taken after the scheme %s', async (scheme) =>
-    expect((await ask(`${scheme} ${tenant.token}`)).status).toBe(200),
+  it.each(['Bearer', 'bearer', 'BEARER'])('is accepted after the scheme %s', async (scheme) =>
+    expect((await sendWith(`${scheme} ${tenant.token}`)).status).toBe(200),
   );
 
-  it('opens every route of its tier', async () => {
-    const replies = await Promise.all(ROUTES.map((route) => ask(bearing(tenant.token), route)));
+  it('gives access to every route of its tier', async () => {
+    const replies = await Promise.all(ROUTES.map((route) => sendWith(bearer(tenant.token), route)));
     expect(replies.map(({ status }) => status).filter((status) => [401, 403, 405].includes(status))).toEqual([]);
   });
 
-  it('is refused with the first request after its organization was deactivated, and taken again after it was activated', async () => {
+  it('is refused on the next request after its organization is deactivated, and works after activation', async () => {
     const other = await stack.tenant();
     const statuses: number[] = [];
     for (const change of ['deactivateOrganization', 'activateOrganization', 'deactivateOrganization'] as const) {
@@ -128,8 +125,11 @@ describe('a valid token', () => {
     expect(statuses).toEqual([401, 200, 401]);
   });
 
-  it('is listed with the time of its use, never with its value', async () => {
-    const { serverTokens } = await auth().listServerTokens({ pageSize: 100, afterId: '' }, await asUser(tenant));
+  it('is listed with its last use, never with its value', async () => {
+    const { serverTokens } = await auth().listServerTokens(
+      { pageSize: 100, afterId: '' },
+      await asAdministrator(stack, tenant),
+    );
     const used = serverTokens.find(({ name }) => name === 'tests')!;
     expect([
       used.hint,
@@ -140,15 +140,15 @@ describe('a valid token', () => {
 });
 
 describe('403', () => {
-  it('tier_required: every agent route for an organization whose tier has no agents, whatever the body', async () => {
+  it('tier_required: every agent route, whatever the body, when the tier has no agents', async () => {
     const starter = await stack.tenant({ tier: 'starter' });
     for (const { verb, path, takesBody } of ROUTES.filter(({ method }) => method.options.capability === 'agents')) {
-      expectRefusal(await starter.request(verb, path, takesBody ? '{' : undefined), 403, 'tier_required');
+      expectError(await starter.request(verb, path, takesBody ? '{' : undefined), 403, 'tier_required');
     }
     expect((await starter.request('GET', '/api/memory/types')).status).toBe(200);
   });
 
-  it('follows the tier with the next request', async () => {
+  it('follows a change of the tier on the next request', async () => {
     const climber = await stack.tenant({ tier: 'starter' });
     const statuses: number[] = [];
     for (const tier of ['professional', 'starter', 'enterprise']) {
@@ -160,15 +160,15 @@ describe('403', () => {
 });
 
 describe('the audit trail', () => {
-  it('has the denials of a known token, counted', async () => {
+  it('counts the denials of a known token', async () => {
     const starter = await stack.tenant({ tier: 'starter' });
     await Promise.all(Array.from({ length: 3 }, () => starter.request('GET', '/api/agent/run')));
     const { value: token } = await auth().createServerToken(
       { name: 'lost', expiresAt: undefined },
-      await asUser(starter),
+      await asAdministrator(stack, starter),
     );
-    await auth().revokeServerToken({ idOrName: 'lost' }, await asUser(starter));
-    await Promise.all(Array.from({ length: 2 }, () => ask(bearing(token))));
+    await auth().revokeServerToken({ idOrName: 'lost' }, await asAdministrator(stack, starter));
+    await Promise.all(Array.from({ length: 2 }, () => sendWith(bearer(token))));
     await stack.runJob('auth', 'denials');
     const found = await eventually(async () => {
       const { entries } = await auth().listAuditEntries(
@@ -176,7 +176,7 @@ describe('the audit trail', () => {
         stack.operator.as(starter.organizationId),
       );
       const denied = entries.filter(({ outcome }) => outcome === 'denied');
-      // one entry per minute, so there are more when the minute ends now
+      // denials are counted per minute: there are more entries when a minute ends during the test
       const counted = (code: string, name: string) =>
         denied
           .filter((entry) => entry.code === code && entry.actorName === name)

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { expectRefusal } from '../support/refusal.ts';
+import { expectError } from '../support/expect-error.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const COUNTS = { Alpha: 25, Beta: 3 };
@@ -22,7 +22,7 @@ const list = (query = '') => tenant.request('GET', `/api/memory/objects${query}`
 
 describe('GET /api/memory/objects', () => {
   describe('200', () => {
-    it('answers with total and whole items, newest first, twenty of them', async () => {
+    it('answers with total and twenty whole objects, newest first', async () => {
       const { status, body } = await list();
       expect([status, Object.keys(body), body.total, body.items.length]).toEqual([200, ['total', 'items'], 28, 20]);
       expect(Object.keys(body.items[0]).sort()).toEqual([
@@ -63,7 +63,7 @@ describe('GET /api/memory/objects', () => {
       ['a page past the end', () => '?page=9', 28, 0],
       ['a page far past the end', () => '?page=1001&pageSize=100', 28, 0],
       ['the largest page', () => '?pageSize=100', 28, 28],
-    ])('filters and pages with a true total: %s', async (_what, query, total, count) => {
+    ])('filters and pages with an exact total: %s', async (_what, query, total, count) => {
       const { status, body } = await list(query());
       expect([status, body.total, body.items.length]).toEqual([200, total, count]);
     });
@@ -73,7 +73,7 @@ describe('GET /api/memory/objects', () => {
       expect(new Set(pages.flatMap(({ body }) => body.items.map(({ id }: { id: string }) => id))).size).toBe(28);
     });
 
-    it('counts what is created and deleted at once', async () => {
+    it('counts created and deleted objects on the next request', async () => {
       const { body } = await tenant.request('POST', '/api/memory/objects', { type: 'Beta', key: 'brief', content: {} });
       const during = [
         (await list()).body.total,
@@ -89,7 +89,7 @@ describe('GET /api/memory/objects', () => {
       ]).toEqual([[29, 4, 1], 28, 3, 0]);
     });
 
-    it('counts right when many write at once', async () => {
+    it('counts exactly under concurrent writes', async () => {
       const writer = await stack.tenant();
       const {
         body: { id: typeId },
@@ -108,10 +108,10 @@ describe('GET /api/memory/objects', () => {
       ]).toEqual([true, 25]);
     });
 
-    it('carries a page of the largest objects', async () => {
+    it('returns a page of the largest objects', async () => {
       const heavy = await stack.tenant();
       await heavy.request('POST', '/api/memory/types', { type: 'Heavy', jsonSchema: {} });
-      // quotes are escaped on every hop
+      // quotes are escaped again in every JSON text that contains this text
       const text = '"'.repeat((262_144 - 20) / 2);
       for (let i = 0; i < 100; i += 10) {
         const replies = await Promise.all(
@@ -152,10 +152,10 @@ describe('GET /api/memory/objects', () => {
       ['?colour=red', '/colour'],
       ['?cursor=abc', '/cursor'],
       ['?__proto__=1', '/__proto__'],
-    ])('refuses %s', async (query, at) => expectRefusal(await list(query), 400, 'invalid_request', { at }));
+    ])('rejects %s', async (query, at) => expectError(await list(query), 400, 'invalid_request', { at }));
 
-    it.each(['?key=%ZZ', '?key=%00', '?key=%ff', '?%E0%A4%A=1'])('refuses %s', async (query) =>
-      expectRefusal(await list(query), 400, 'invalid_request'),
+    it.each(['?key=%ZZ', '?key=%00', '?key=%ff', '?%E0%A4%A=1'])('rejects %s', async (query) =>
+      expectError(await list(query), 400, 'invalid_request'),
     );
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { newId } from 'platform/core/ids.ts';
-import { anId, aTime, expectRefusal, pathsOf } from '../support/refusal.ts';
+import { anyId, anyTime, expectError, detailPaths } from '../support/expect-error.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const FIELDS = ['content', 'createdAt', 'id', 'key', 'revision', 'schemaVersion', 'type', 'typeId', 'updatedAt'];
@@ -10,7 +10,7 @@ const jsonSchema = {
   additionalProperties: false,
   properties: { price: { type: 'number' }, name: { type: 'string' }, tag: { enum: ['secret-tag'] } },
 };
-/** Content whose JSON text has exactly so many bytes. */
+/** Content whose JSON text has exactly this number of bytes. */
 const sized = (bytes: number): object => ({ text: 'x'.repeat(bytes - '{"text":""}'.length) });
 
 let stack: Stack;
@@ -37,21 +37,21 @@ describe('POST /api/memory/objects', () => {
       expect([status, body]).toEqual([
         201,
         {
-          id: anId,
+          id: anyId,
           typeId: strict.id,
           type: 'Product',
           key: 'a/b c',
           content: { price: 1.5 },
           schemaVersion: 1,
           revision: 1,
-          createdAt: aTime,
+          createdAt: anyTime,
           updatedAt: body.createdAt,
         },
       ]);
       expect(Object.keys(body).sort()).toEqual(FIELDS);
     });
 
-    it('tells its place, where the same object is read', async () => {
+    it('names in Location where the same object can be read', async () => {
       const { headers, body } = await create({ typeId: strict.id, key: newId(), content: { price: 1 } });
       expect(stack.baseUrls.map((baseUrl) => `${baseUrl}/api/memory/objects/${body.id}`)).toContain(
         headers.get('location'),
@@ -65,14 +65,14 @@ describe('POST /api/memory/objects', () => {
       ['its name in another case', () => ({ type: 'pRODUCT' })],
       ['name and id', () => ({ type: 'product', typeId: strict.id })],
       ['the id in upper case', () => ({ typeId: strict.id.toUpperCase() })],
-    ])('takes %s', async (_what, named) =>
+    ])('accepts %s', async (_what, named) =>
       expect((await create({ ...named(), key: newId(), content: { price: 1 } })).body).toMatchObject({
         typeId: strict.id,
         type: 'Product',
       }),
     );
 
-    it('ignores what only the service sets', async () => {
+    it('ignores fields that only the service sets', async () => {
       const { body } = await create({
         typeId: strict.id,
         key: newId(),
@@ -82,22 +82,22 @@ describe('POST /api/memory/objects', () => {
         createdAt: 'x',
         updatedAt: 'y',
       });
-      expect(body).toMatchObject({ schemaVersion: 1, revision: 1, createdAt: aTime });
+      expect(body).toMatchObject({ schemaVersion: 1, revision: 1, createdAt: anyTime });
     });
 
     it.each([
       ['512 characters', '🐎'.repeat(512)],
       ['one character', '-'],
       ['spaces', ' a '],
-      ['a name of JavaScript', 'constructor'],
-    ])('takes a key of %s', async (_what, key) => {
+      ['the name of an object property in JavaScript', 'constructor'],
+    ])('accepts a key of %s', async (_what, key) => {
       expect((await create({ typeId: open.id, key, content: {} })).body.key).toBe(key);
     });
 
-    it('takes content of 256 KiB', async () =>
+    it('accepts content of 256 KiB', async () =>
       expect((await create({ typeId: open.id, key: newId(), content: sized(262_144) })).status).toBe(201));
 
-    it('takes the same key under another type', async () => {
+    it('accepts the same key under another type', async () => {
       const key = newId();
       expect([
         (await create({ typeId: strict.id, key, content: { price: 1 } })).status,
@@ -115,7 +115,7 @@ describe('POST /api/memory/objects', () => {
       ['an id', () => ({ typeId: open.id, key: 'k', content: {}, id: newId() }), '/id'],
       ['an unknown member', () => ({ typeId: open.id, key: 'k', content: {}, ttl: 1 }), '/ttl'],
       [
-        'a type that is not that of typeId',
+        'a type and a typeId that contradict each other',
         () => ({ typeId: open.id, type: 'Product', key: 'k', content: {} }),
         '/type',
       ],
@@ -129,12 +129,12 @@ describe('POST /api/memory/objects', () => {
         '/content',
       ]),
       ['content over 256 KiB', () => ({ typeId: open.id, key: 'k', content: sized(262_145) }), '/content'],
-    ])('refuses %s', async (_what, body, at) => expectRefusal(await create(body()), 400, 'invalid_request', { at }));
+    ])('rejects %s', async (_what, body, at) => expectError(await create(body()), 400, 'invalid_request', { at }));
 
-    it('names every violation of the schema, and no value of it', async () => {
+    it('names every violation of the schema, and no value of schema or content', async () => {
       const reply = await create({ typeId: strict.id, key: 'k', content: { name: 7, tag: 'my-tag', other: 1 } });
-      expectRefusal(reply, 400, 'invalid_content');
-      expect([pathsOf(reply).sort(), /secret-tag|my-tag/.test(reply.text)]).toEqual([
+      expectError(reply, 400, 'invalid_content');
+      expect([detailPaths(reply).sort(), /secret-tag|my-tag/.test(reply.text)]).toEqual([
         ['/content/name', '/content/other', '/content/price', '/content/tag'],
         false,
       ]);
@@ -142,11 +142,11 @@ describe('POST /api/memory/objects', () => {
 
     it('names at most twenty violations', async () => {
       const content = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`x${i}`, i]));
-      expect(pathsOf(await create({ typeId: strict.id, key: 'k', content }))).toHaveLength(20);
+      expect(detailPaths(await create({ typeId: strict.id, key: 'k', content }))).toHaveLength(20);
     });
 
-    it.each(['upsert', 'dryRun'])('refuses ?%s=true', async (name) => {
-      expectRefusal(await create({ typeId: open.id, key: 'k', content: {} }, `?${name}=true`), 400, 'invalid_request', {
+    it.each(['upsert', 'dryRun'])('rejects ?%s=true', async (name) => {
+      expectError(await create({ typeId: open.id, key: 'k', content: {} }, `?${name}=true`), 400, 'invalid_request', {
         at: `/${name}`,
       });
     });
@@ -157,18 +157,18 @@ describe('POST /api/memory/objects', () => {
       ['id', () => ({ typeId: newId() })],
       ['name', () => ({ type: 'Nothing' })],
     ])('answers a type of unknown %s', async (_what, named) => {
-      expectRefusal(await create({ ...named(), key: 'k', content: { price: 'wrong' } }), 404, 'not_found');
+      expectError(await create({ ...named(), key: 'k', content: { price: 'wrong' } }), 404, 'not_found');
     });
   });
 
   describe('409', () => {
-    it('tells the id of the object that has the key', async () => {
+    it('names the object that has the key', async () => {
       const { id, key } = await newObject();
-      expectRefusal(await create({ typeId: strict.id, key, content: { price: 2 } }), 409, 'already_exists', { id });
+      expectError(await create({ typeId: strict.id, key, content: { price: 2 } }), 409, 'already_exists', { id });
       expect((await get(id)).body.content).toEqual({ price: 1 });
     });
 
-    it('lets one of many at once have a key, and counts one', async () => {
+    it('of several concurrent requests with one key exactly one creates an object', async () => {
       const { body: type } = await tenant.request('POST', '/api/memory/types', { type: 'Raced', jsonSchema: {} });
       const statuses = (
         await Promise.all(Array.from({ length: 8 }, () => create({ typeId: type.id, key: 'k', content: {} })))
@@ -180,7 +180,7 @@ describe('POST /api/memory/objects', () => {
     });
   });
 
-  it('gives content back as the same JSON value, in its order', async () => {
+  it('returns content as the same JSON value, with members in the same order', async () => {
     const character = fc
       .integer({ min: 1, max: 0x10ffff })
       .filter((code) => code < 0xd800 || code > 0xdfff)
@@ -233,15 +233,15 @@ describe('POST /api/memory/objects', () => {
 });
 
 describe('GET /api/memory/objects/{id}', () => {
-  it('400: refuses a query parameter', async () =>
-    expectRefusal(await get(newId(), '?include=x'), 400, 'invalid_request', { at: '/include' }));
+  it('400: rejects a query parameter', async () =>
+    expectError(await get(newId(), '?include=x'), 400, 'invalid_request', { at: '/include' }));
 
   it.each([
     ['an unknown id', newId()],
     ['a malformed id', 'k'],
     ['the id of a type', 'type'],
   ])('404: answers %s', async (_what, id) => {
-    expectRefusal(await get(id === 'type' ? strict.id : id), 404, 'not_found');
+    expectError(await get(id === 'type' ? strict.id : id), 404, 'not_found');
   });
 });
 
@@ -260,7 +260,7 @@ describe('PATCH /api/memory/objects/{id}', () => {
       expect([body.updatedAt >= before.updatedAt, (await get(before.id)).body]).toEqual([true, body]);
     });
 
-    it('takes an object back as it was got, stale or not', async () => {
+    it('accepts a whole object as it was read, also a stale copy', async () => {
       const before = await newObject();
       const { status, body } = await patch(before.id, {
         ...before,
@@ -280,7 +280,7 @@ describe('PATCH /api/memory/objects/{id}', () => {
   describe('400', () => {
     it.each<[string, object, string]>([
       ['nothing to change', {}, ''],
-      ['nothing but what is ignored', { revision: 1, schemaVersion: 1, createdAt: '', updatedAt: '' }, ''],
+      ['only members that are ignored', { revision: 1, schemaVersion: 1, createdAt: '', updatedAt: '' }, ''],
       ['another id', { id: newId(), content: { price: 1 } }, '/id'],
       ['another typeId', { typeId: newId(), content: { price: 1 } }, '/typeId'],
       ['another type', { type: 'Anything', content: { price: 1 } }, '/type'],
@@ -289,25 +289,25 @@ describe('PATCH /api/memory/objects/{id}', () => {
       ['content of null', { content: null }, '/content'],
       ['content over 256 KiB', { content: sized(262_145) }, '/content'],
       ['an unknown member', { value: 1 }, '/value'],
-    ])('refuses %s', async (_what, body, at) =>
-      expectRefusal(await patch((await newObject()).id, body), 400, 'invalid_request', { at }),
+    ])('rejects %s', async (_what, body, at) =>
+      expectError(await patch((await newObject()).id, body), 400, 'invalid_request', { at }),
     );
 
-    it('refuses content that breaks the schema, and keeps the old', async () => {
+    it('rejects content that violates the schema, and keeps the old content', async () => {
       const { id } = await newObject();
-      expectRefusal(await patch(id, { content: { price: '1' } }), 400, 'invalid_content', { at: '/content/price' });
+      expectError(await patch(id, { content: { price: '1' } }), 400, 'invalid_content', { at: '/content/price' });
       expect((await get(id)).body).toMatchObject({ content: { price: 1 }, revision: 1 });
     });
 
-    it('refuses If-Match and query parameters', async () => {
+    it('rejects If-Match and query parameters', async () => {
       const { id } = await newObject();
-      expectRefusal(
+      expectError(
         await patch(id, { content: { price: 2 } }, { headers: { 'If-Match': '"1"' } }),
         400,
         'not_supported',
         { at: '/If-Match' },
       );
-      expectRefusal(await patch(id, { content: { price: 2 } }, { query: '?upsert=true' }), 400, 'invalid_request', {
+      expectError(await patch(id, { content: { price: 2 } }, { query: '?upsert=true' }), 400, 'invalid_request', {
         at: '/upsert',
       });
     });
@@ -316,16 +316,14 @@ describe('PATCH /api/memory/objects/{id}', () => {
   it.each([
     ['an unknown id', newId()],
     ['a malformed id', 'k'],
-  ])('404: answers %s', async (_what, id) =>
-    expectRefusal(await patch(id, { content: { price: 1 } }), 404, 'not_found'),
-  );
+  ])('404: answers %s', async (_what, id) => expectError(await patch(id, { content: { price: 1 } }), 404, 'not_found'));
 });
 
 describe('DELETE /api/memory/objects/{id}', () => {
   const remove = (id: string, query = '', headers = {}) =>
     tenant.request('DELETE', `/api/memory/objects/${id}${query}`, undefined, headers);
 
-  it('200: says what is gone, it is, and its key is free', async () => {
+  it('200: deletes the object, answers with its id, and frees its key', async () => {
     const { id, key } = await newObject();
     const reply = await remove(id);
     expect([reply.status, reply.body]).toEqual([200, { success: true, id }]);
@@ -334,16 +332,16 @@ describe('DELETE /api/memory/objects/{id}', () => {
     ]);
   });
 
-  it('400: refuses If-Match and query parameters', async () => {
+  it('400: rejects If-Match and query parameters', async () => {
     const { id } = await newObject();
-    expectRefusal(await remove(id, '', { 'If-Match': '"1"' }), 400, 'not_supported', { at: '/If-Match' });
-    expectRefusal(await remove(id, '?cascade=true'), 400, 'invalid_request', { at: '/cascade' });
+    expectError(await remove(id, '', { 'If-Match': '"1"' }), 400, 'not_supported', { at: '/If-Match' });
+    expectError(await remove(id, '?cascade=true'), 400, 'invalid_request', { at: '/cascade' });
     expect((await get(id)).status).toBe(200);
   });
 
-  it('404: answers the second time, an unknown and a malformed id', async () => {
+  it('404: answers a deleted, an unknown and a malformed id', async () => {
     const { id } = await newObject();
     await remove(id);
-    for (const gone of [id, newId(), 'k']) expectRefusal(await remove(gone), 404, 'not_found');
+    for (const gone of [id, newId(), 'k']) expectError(await remove(gone), 404, 'not_found');
   });
 });

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { expectRefusal } from '../support/refusal.ts';
+import { expectError } from '../support/expect-error.ts';
 import { startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
 const jsonSchema = { type: 'object', properties: { price: { type: 'number' }, name: { type: 'string' } } };
@@ -12,9 +12,9 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-let made = 0;
+let names = 0;
 const newType = async (given: object = {}) =>
-  (await tenant.request('POST', '/api/memory/types', { type: `Type${++made}`, jsonSchema, ...given })).body;
+  (await tenant.request('POST', '/api/memory/types', { type: `Type${++names}`, jsonSchema, ...given })).body;
 const addObject = (typeId: string, key = 'k') =>
   tenant.request('POST', '/api/memory/objects', { typeId, key, content: { price: 1 } });
 const get = async (id: string) => (await tenant.request('GET', `/api/memory/types/${id}`)).body;
@@ -24,7 +24,7 @@ describe('PUT /api/memory/types/{id}', () => {
     tenant.request('PUT', `/api/memory/types/${id}${query}`, body, headers);
 
   describe('200', () => {
-    it('changes what the body names and answers with the whole type', async () => {
+    it('changes the fields that the body names and answers with the whole type', async () => {
       const before = await newType({ description: 'old' });
       const { status, body } = await put(before.id, { displayName: 'New', visibility: 'private' });
       expect([status, body]).toEqual([
@@ -34,7 +34,7 @@ describe('PUT /api/memory/types/{id}', () => {
       expect([body.updatedAt >= before.updatedAt, await get(before.id)]).toEqual([true, body]);
     });
 
-    it('takes a type back as it was got, and changes nothing', async () => {
+    it('accepts a whole type as it was read, and changes nothing', async () => {
       const before = await newType();
       const { status, body } = await put(before.id, before);
       expect([status, body]).toEqual([200, { ...before, updatedAt: body.updatedAt }]);
@@ -53,10 +53,10 @@ describe('PUT /api/memory/types/{id}', () => {
       expect(body).toEqual({ ...before, description: 'd', updatedAt: body.updatedAt });
     });
 
-    it('renames, for objects and look-ups, too, and frees the old name', async () => {
+    it('renames the type, also in its objects and filters, and frees the old name', async () => {
       const before = await newType();
       const { body: object } = await addObject(before.id);
-      const renamed = `Renamed${++made}`;
+      const renamed = `Renamed${++names}`;
       expect((await put(before.id, { type: renamed })).body).toMatchObject({
         id: before.id,
         type: renamed,
@@ -67,12 +67,12 @@ describe('PUT /api/memory/types/{id}', () => {
       expect((await tenant.request('POST', '/api/memory/types', { type: before.type, jsonSchema })).status).toBe(201);
     });
 
-    it('renames in nothing but case', async () => {
+    it('accepts a new name that differs only in case', async () => {
       const before = await newType();
       expect((await put(before.id, { type: before.type.toUpperCase() })).body.type).toBe(before.type.toUpperCase());
     });
 
-    it('raises the version by one when the schema really changes, and only then', async () => {
+    it('raises the version by one when the schema changes as a JSON value, and only then', async () => {
       const { id } = await newType();
       const versions = [];
       for (const body of [
@@ -88,10 +88,10 @@ describe('PUT /api/memory/types/{id}', () => {
       expect(versions).toEqual([1, 1, 2, 2, 2, 3]);
     });
 
-    it('checks objects against the new schema from then on', async () => {
+    it('validates new objects against the new schema', async () => {
       const { id } = await newType();
       await put(id, { jsonSchema: { required: ['name'] } });
-      expectRefusal(await addObject(id), 400, 'invalid_content', { at: '/content/name' });
+      expectError(await addObject(id), 400, 'invalid_content', { at: '/content/name' });
       const { body } = await tenant.request('POST', '/api/memory/objects', {
         typeId: id,
         key: 'k',
@@ -100,7 +100,7 @@ describe('PUT /api/memory/types/{id}', () => {
       expect(body.schemaVersion).toBe(2);
     });
 
-    it('changes anything but the schema while objects exist', async () => {
+    it('changes other fields than the schema while objects exist', async () => {
       const { id } = await newType();
       await addObject(id);
       expect((await put(id, { description: 'x', jsonSchema: { ...jsonSchema } })).status).toBe(200);
@@ -114,22 +114,22 @@ describe('PUT /api/memory/types/{id}', () => {
     });
     it.each<[string, object, string]>([
       ['nothing to change', {}, ''],
-      ['nothing but what is ignored', { version: 1, state: 'active', createdAt: '', updatedAt: '' }, ''],
+      ['only members that are ignored', { version: 1, state: 'active', createdAt: '', updatedAt: '' }, ''],
       ['another id', { id: newId(), description: 'x' }, '/id'],
       ['another id alone', { id: newId() }, '/id'],
       ['an unknown member', { colour: 1 }, '/colour'],
-      ['a member that the path sets', { pathId: newId() }, '/pathId'],
-      ['a member that the gateway sets', { updateMask: { paths: [] } }, '/updateMask'],
+      ['a member that is set by the path', { pathId: newId() }, '/pathId'],
+      ['a member that is set by the gateway', { updateMask: { paths: [] } }, '/updateMask'],
       ['a malformed name', { type: 'a b' }, '/type'],
       ['a null name', { type: null }, '/type'],
       ['a null description', { description: null }, '/description'],
       ['an unknown visibility', { visibility: 'all' }, '/visibility'],
       ['an empty displayName', { displayName: '' }, '/displayName'],
       ['a null schema', { jsonSchema: null }, '/jsonSchema'],
-    ])('refuses %s', async (_what, body, at) => expectRefusal(await put(id, body), 400, 'invalid_request', { at }));
+    ])('rejects %s', async (_what, body, at) => expectError(await put(id, body), 400, 'invalid_request', { at }));
 
-    it('refuses an unsound schema', async () =>
-      expectRefusal(await put(id, { jsonSchema: { type: 'nothing' } }), 400, 'invalid_schema', {
+    it('rejects an invalid schema', async () =>
+      expectError(await put(id, { jsonSchema: { type: 'nothing' } }), 400, 'invalid_schema', {
         at: '/jsonSchema/type',
       }));
 
@@ -139,26 +139,26 @@ describe('PUT /api/memory/types/{id}', () => {
       ['groupNames', ['a']],
       ['relations', [{ name: 'r' }]],
       ['visibility', 'group' as never],
-    ])('says that %s is not there yet', async (member, value) =>
-      expectRefusal(await put(id, { [member]: value }), 400, 'not_supported', { at: `/${member}` }),
+    ])('says that %s is not supported yet', async (member, value) =>
+      expectError(await put(id, { [member]: value }), 400, 'not_supported', { at: `/${member}` }),
     );
 
-    it.each(['force', 'dryRun'])('refuses ?%s=true, also when it is false', async (name) => {
-      expectRefusal(await put(id, { description: 'x' }, { query: `?${name}=true` }), 400, 'invalid_request', {
+    it.each(['force', 'dryRun'])('rejects ?%s=true, also when it is false', async (name) => {
+      expectError(await put(id, { description: 'x' }, { query: `?${name}=true` }), 400, 'invalid_request', {
         at: `/${name}`,
       });
-      expectRefusal(await put(id, { description: 'x' }, { query: `?${name}=false` }), 400, 'invalid_request', {
+      expectError(await put(id, { description: 'x' }, { query: `?${name}=false` }), 400, 'invalid_request', {
         at: `/${name}`,
       });
     });
 
-    it('refuses If-Match: it would be ignored', async () => {
-      expectRefusal(await put(id, { description: 'x' }, { headers: { 'If-Match': '"1"' } }), 400, 'not_supported', {
+    it('rejects If-Match, which would be ignored', async () => {
+      expectError(await put(id, { description: 'x' }, { headers: { 'If-Match': '"1"' } }), 400, 'not_supported', {
         at: '/If-Match',
       });
     });
 
-    it('has changed nothing', async () => {
+    it('leaves the type as it was', async () => {
       const type = await get(id);
       expect([type.version, type.description, type.createdAt]).toEqual([1, '', type.updatedAt]);
     });
@@ -168,23 +168,23 @@ describe('PUT /api/memory/types/{id}', () => {
     it.each([
       ['an unknown id', newId()],
       ['a malformed id', 'nothing'],
-    ])('answers %s', async (_what, id) => expectRefusal(await put(id, { description: 'x' }), 404, 'not_found'));
+    ])('answers %s', async (_what, id) => expectError(await put(id, { description: 'x' }), 404, 'not_found'));
   });
 
   describe('409', () => {
-    it('tells the id of the type that has the name', async () => {
+    it('names the type that has the name', async () => {
       const [one, other] = [await newType(), await newType()];
-      expectRefusal(await put(one.id, { type: other.type.toLowerCase() }), 409, 'already_exists', { id: other.id });
+      expectError(await put(one.id, { type: other.type.toLowerCase() }), 409, 'already_exists', { id: other.id });
     });
 
-    it('refuses another schema while objects exist, telling how many, until they are gone', async () => {
+    it('rejects another schema while objects exist, and says how many', async () => {
       const { id } = await newType();
       const { body: object } = await addObject(id, 'a');
       await addObject(id, 'b');
-      expectRefusal(await put(id, { jsonSchema: {} }), 409, 'schema_in_use', { count: 2 });
+      expectError(await put(id, { jsonSchema: {} }), 409, 'schema_in_use', { count: 2 });
       expect((await get(id)).version).toBe(1);
       await tenant.request('DELETE', `/api/memory/objects/${object.id}`);
-      expectRefusal(await put(id, { jsonSchema: {} }), 409, 'schema_in_use', { count: 1 });
+      expectError(await put(id, { jsonSchema: {} }), 409, 'schema_in_use', { count: 1 });
     });
   });
 });
@@ -193,46 +193,46 @@ describe('DELETE /api/memory/types/{id}', () => {
   const remove = (id: string, query = '', headers = {}) =>
     tenant.request('DELETE', `/api/memory/types/${id}${query}`, undefined, headers);
 
-  it('200: says what is gone, and it is', async () => {
+  it('200: deletes the type, answers with its id, and frees its name', async () => {
     const { id, type } = await newType();
     const reply = await remove(id);
     expect([reply.status, reply.body]).toEqual([200, { success: true, id }]);
-    expectRefusal(await tenant.request('GET', `/api/memory/types/${id}`), 404, 'not_found');
+    expectError(await tenant.request('GET', `/api/memory/types/${id}`), 404, 'not_found');
     expect((await tenant.request('POST', '/api/memory/types', { type, jsonSchema })).status).toBe(201);
   });
 
-  it('200: takes a type whose objects are gone', async () => {
+  it('200: deletes a type whose objects are deleted', async () => {
     const { id } = await newType();
     const { body } = await addObject(id);
     await tenant.request('DELETE', `/api/memory/objects/${body.id}`);
     expect((await remove(id)).status).toBe(200);
   });
 
-  it.each(['cascade', 'force'])('400: refuses ?%s=true', async (name) => {
+  it.each(['cascade', 'force'])('400: rejects ?%s=true', async (name) => {
     const { id } = await newType();
-    expectRefusal(await remove(id, `?${name}=true`), 400, 'invalid_request', { at: `/${name}` });
+    expectError(await remove(id, `?${name}=true`), 400, 'invalid_request', { at: `/${name}` });
     expect((await get(id)).id).toBe(id);
   });
 
-  it('400: refuses If-Match', async () => {
-    expectRefusal(await remove((await newType()).id, '', { 'If-Match': '*' }), 400, 'not_supported', {
+  it('400: rejects If-Match', async () => {
+    expectError(await remove((await newType()).id, '', { 'If-Match': '*' }), 400, 'not_supported', {
       at: '/If-Match',
     });
   });
 
-  it('404: answers the second time, an unknown and a malformed id', async () => {
+  it('404: answers a deleted, an unknown and a malformed id', async () => {
     const { id } = await newType();
     await remove(id);
-    for (const gone of [id, newId(), 'nothing']) expectRefusal(await remove(gone), 404, 'not_found');
+    for (const gone of [id, newId(), 'nothing']) expectError(await remove(gone), 404, 'not_found');
   });
 
-  it('409: keeps a type with objects and tells how many', async () => {
+  it('409: keeps a type that has objects, and says how many', async () => {
     const { id } = await newType();
     for (const key of ['a', 'b', 'c']) await addObject(id, key);
-    expectRefusal(await remove(id), 409, 'type_in_use', { count: 3 });
+    expectError(await remove(id), 409, 'type_in_use', { count: 3 });
   });
 
-  it('409 or 404: never leaves an object without its type, whoever comes first', async () => {
+  it('409 or 404: creating an object while its type is deleted never leaves it without a type', async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await newType();
       const [created, removed] = await Promise.all([addObject(id), remove(id)]);

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { anId, aTime, expectRefusal } from '../support/refusal.ts';
+import { anyId, anyTime, expectError } from '../support/expect-error.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const jsonSchema = { type: 'object', properties: { price: { type: 'number' } } };
@@ -20,7 +20,7 @@ const FIELDS = [
   'visibility',
 ];
 const nested = (levels: number): object => (levels === 1 ? {} : { not: nested(levels - 1) });
-/** A jsonSchema of exactly so many bytes. */
+/** A jsonSchema whose JSON text has exactly this number of bytes. */
 const sized = (bytes: number): object => ({ description: 'x'.repeat(bytes - '{"description":""}'.length) });
 
 let stack: Stack;
@@ -31,19 +31,19 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-let made = 0;
-const fresh = () => `Type${++made}`;
+let names = 0;
+const unusedName = () => `Type${++names}`;
 const create = (body: unknown, query = '') => tenant.request('POST', `/api/memory/types${query}`, body);
 
 describe('POST /api/memory/types', () => {
   describe('201', () => {
-    it('makes the whole type out of a name and a schema', async () => {
-      const type = fresh();
+    it('creates a type from a name and a schema, with defaults for the rest', async () => {
+      const type = unusedName();
       const { status, body } = await create({ type, jsonSchema });
       expect([status, body]).toEqual([
         201,
         {
-          id: anId,
+          id: anyId,
           type,
           displayName: type,
           description: '',
@@ -55,16 +55,16 @@ describe('POST /api/memory/types', () => {
           groupNames: [],
           relations: [],
           state: 'active',
-          createdAt: aTime,
+          createdAt: anyTime,
           updatedAt: body.createdAt,
         },
       ]);
       expect(Object.keys(body).sort()).toEqual(FIELDS);
     });
 
-    it('takes every field of the contract', async () => {
+    it('accepts every field of the contract', async () => {
       const given = {
-        type: fresh(),
+        type: unusedName(),
         displayName: 'Cenník č. 1',
         description: 'What things cost',
         visibility: 'private',
@@ -77,15 +77,15 @@ describe('POST /api/memory/types', () => {
       expect((await create(given)).body).toMatchObject(given);
     });
 
-    it('tells its place, where the same type is read', async () => {
-      const { headers, body } = await create({ type: fresh(), jsonSchema });
+    it('names in Location where the same type can be read', async () => {
+      const { headers, body } = await create({ type: unusedName(), jsonSchema });
       expect(headers.get('location')).toBe(`${stack.baseUrl}/api/memory/types/${body.id}`);
       expect((await tenant.request('GET', `/api/memory/types/${body.id}`)).body).toEqual(body);
     });
 
-    it('ignores what only the service sets', async () => {
+    it('ignores fields that only the service sets', async () => {
       const { status, body } = await create({
-        type: fresh(),
+        type: unusedName(),
         jsonSchema,
         version: 7,
         state: 'deleting',
@@ -95,14 +95,14 @@ describe('POST /api/memory/types', () => {
       expect([status, body.version, body.state, body.createdAt > '2020']).toEqual([201, 1, 'active', true]);
     });
 
-    it('keeps the schema as it came', async () => {
+    it('keeps the JSON text of the schema', async () => {
       const schema = {
         $schema: 'http://json-schema.org/draft-07/schema#',
         title: '',
         properties: { z: {}, a: { default: null, examples: [1.5, 'é'] } },
         'x-note': { b: [], a: {} },
       };
-      expect(JSON.stringify((await create({ type: fresh(), jsonSchema: schema })).body.jsonSchema)).toBe(
+      expect(JSON.stringify((await create({ type: unusedName(), jsonSchema: schema })).body.jsonSchema)).toBe(
         JSON.stringify(schema),
       );
     });
@@ -112,13 +112,13 @@ describe('POST /api/memory/types', () => {
       ['a schema of 32 levels', { jsonSchema: nested(32) }],
       ['an empty schema', { jsonSchema: {} }],
       ['a displayName of 100 characters', { jsonSchema, displayName: '🐎'.repeat(100) }],
-    ])('takes %s', async (_what, given) => expect((await create({ type: fresh(), ...given })).status).toBe(201));
+    ])('accepts %s', async (_what, given) => expect((await create({ type: unusedName(), ...given })).status).toBe(201));
 
     it.each([
       ['one letter', 'a'],
       ['64 characters', `a${'b'.repeat(63)}`],
       ['dots, dashes and underscores', 'A.b-c_9'],
-    ])('takes a name of %s', async (_what, type) => {
+    ])('accepts a name of %s', async (_what, type) => {
       expect((await create({ type, jsonSchema })).body.type).toBe(type);
     });
   });
@@ -147,7 +147,7 @@ describe('POST /api/memory/types', () => {
       ['a jsonSchema that is a string', { type: 'T', jsonSchema: '{}' }, '/jsonSchema'],
       ['a jsonSchema of true', { type: 'T', jsonSchema: true }, '/jsonSchema'],
       ['a jsonSchema over 64 KiB', { type: 'T', jsonSchema: sized(65_537) }, '/jsonSchema'],
-    ])('refuses %s', async (_what, body, at) => expectRefusal(await create(body), 400, 'invalid_request', { at }));
+    ])('rejects %s', async (_what, body, at) => expectError(await create(body), 400, 'invalid_request', { at }));
 
     it.each<[string, object, string]>([
       ['of an unknown type', { type: 'strnig' }, '/jsonSchema/type'],
@@ -157,8 +157,8 @@ describe('POST /api/memory/types', () => {
       ['that refers to itself', { $ref: '#' }, '/jsonSchema'],
       ['with a pattern that needs backtracking', { pattern: '(a)\\1' }, '/jsonSchema/pattern'],
       ['of an old draft', { $schema: 'http://json-schema.org/draft-04/schema#' }, '/jsonSchema/$schema'],
-    ])('refuses a schema %s', async (_what, schema, at) =>
-      expectRefusal(await create({ type: 'T', jsonSchema: schema }), 400, 'invalid_schema', { at }),
+    ])('rejects a schema %s', async (_what, schema, at) =>
+      expectError(await create({ type: 'T', jsonSchema: schema }), 400, 'invalid_schema', { at }),
     );
 
     it.each<[string, object]>([
@@ -167,21 +167,21 @@ describe('POST /api/memory/types', () => {
       ['groupNames', { groupNames: ['sales'] }],
       ['relations', { relations: [{ name: 'r', targetType: 'T', path: '/x', cardinality: 'one' }] }],
       ['visibility', { visibility: 'group' }],
-    ])('says that %s is not there yet', async (member, given) =>
-      expectRefusal(await create({ type: 'T', jsonSchema, ...given }), 400, 'not_supported', { at: `/${member}` }),
+    ])('says that %s is not supported yet', async (member, given) =>
+      expectError(await create({ type: 'T', jsonSchema, ...given }), 400, 'not_supported', { at: `/${member}` }),
     );
 
-    it.each(['upsert', 'force', 'dryRun', 'page'])('refuses the query parameter %s', async (name) => {
-      expectRefusal(await create({ type: 'T', jsonSchema }, `?${name}=true`), 400, 'invalid_request', {
+    it.each(['upsert', 'force', 'dryRun', 'page'])('rejects the query parameter %s', async (name) => {
+      expectError(await create({ type: 'T', jsonSchema }, `?${name}=true`), 400, 'invalid_request', {
         at: `/${name}`,
       });
     });
 
-    it('names every fault of the body that it finds at once', async () => {
-      expectRefusal(await create({ colour: 1, displayName: 2 }), 400, 'invalid_request', { at: '/jsonSchema' });
+    it('names a missing field also when other fields are wrong', async () => {
+      expectError(await create({ colour: 1, displayName: 2 }), 400, 'invalid_request', { at: '/jsonSchema' });
     });
 
-    it('makes nothing', async () => {
+    it('leaves no type behind', async () => {
       expect(
         (await tenant.request('GET', '/api/memory/types')).body.items.filter(
           ({ type }: { type: string }) => type === 'T',
@@ -191,7 +191,7 @@ describe('POST /api/memory/types', () => {
   });
 
   describe('403', () => {
-    it('refuses the type that is one over the cap of the tier, naming it, until one is deleted', async () => {
+    it('refuses more types than the tier allows, naming the limit, until one is deleted', async () => {
       const starter = await stack.tenant({ tier: 'starter' });
       const replies = await Promise.all(
         Array.from({ length: 24 }, (_, i) =>
@@ -200,7 +200,7 @@ describe('POST /api/memory/types', () => {
       );
       expect(replies.filter(({ status }) => status === 201)).toHaveLength(20);
       for (const reply of replies.filter(({ status }) => status !== 201))
-        expectRefusal(reply, 403, 'tier_limit', { limit: 'memory_types' });
+        expectError(reply, 403, 'tier_limit', { limit: 'memory_types' });
       await starter.request('DELETE', `/api/memory/types/${replies.find(({ status }) => status === 201)!.body.id}`);
       expect((await starter.request('POST', '/api/memory/types', { type: 'Again', jsonSchema })).status).toBe(201);
     });
@@ -210,15 +210,15 @@ describe('POST /api/memory/types', () => {
     it.each([
       ['same', (name: string) => name],
       ['same but for its case', (name: string) => name.toUpperCase()],
-    ])('tells the id of the type that has the %s name', async (_what, spelled) => {
+    ])('names the type that has the %s name', async (_what, spelled) => {
       const {
         body: { id, type },
-      } = await create({ type: fresh(), jsonSchema });
-      expectRefusal(await create({ type: spelled(type), jsonSchema }), 409, 'already_exists', { id });
+      } = await create({ type: unusedName(), jsonSchema });
+      expectError(await create({ type: spelled(type), jsonSchema }), 409, 'already_exists', { id });
     });
 
-    it('lets one of many at once have a name', async () => {
-      const type = fresh();
+    it('of several concurrent requests with one name exactly one creates a type', async () => {
+      const type = unusedName();
       const statuses = (await Promise.all(Array.from({ length: 8 }, () => create({ type, jsonSchema })))).map(
         ({ status }) => status,
       );
@@ -237,7 +237,7 @@ describe('GET /api/memory/types', () => {
   });
 
   describe('200', () => {
-    it('lists all of them without parameters, whole, newest first', async () => {
+    it('lists all whole types when there are no parameters, newest first', async () => {
       const reply = await list();
       expect([reply.status, Object.keys(reply.body), namesOf(reply)]).toEqual([
         200,
@@ -254,7 +254,7 @@ describe('GET /api/memory/types', () => {
       ['?pageSize=100', 25, 'T25'],
       ['?page=4&pageSize=10', 0, undefined],
       ['?page=1000&pageSize=100', 0, undefined],
-    ])('pages: %s', async (query, count, first) => {
+    ])('returns the page %s', async (query, count, first) => {
       const reply = await list(query);
       expect([reply.status, reply.body.items.length, namesOf(reply)[0]]).toEqual([200, count, first]);
     });
@@ -270,13 +270,13 @@ describe('GET /api/memory/types', () => {
       ['?page=1&page=2', '/page'],
       ['?type=T1', '/type'],
       ['?cursor=abc', '/cursor'],
-    ])('refuses %s', async (query, at) => expectRefusal(await list(query), 400, 'invalid_request', { at }));
+    ])('rejects %s', async (query, at) => expectError(await list(query), 400, 'invalid_request', { at }));
   });
 });
 
 describe('GET /api/memory/types/{id}', () => {
-  it('200: shows the whole type, whatever the case of the id', async () => {
-    const { body } = await create({ type: fresh(), jsonSchema });
+  it('200: shows the whole type, for an id in lower or upper case', async () => {
+    const { body } = await create({ type: unusedName(), jsonSchema });
     const replies = [
       await tenant.request('GET', `/api/memory/types/${body.id}`),
       await tenant.request('GET', `/api/memory/types/${body.id.toUpperCase()}`),
@@ -287,8 +287,8 @@ describe('GET /api/memory/types/{id}', () => {
     ]);
   });
 
-  it('400: refuses a query parameter', async () => {
-    expectRefusal(await tenant.request('GET', `/api/memory/types/${newId()}?include=objects`), 400, 'invalid_request', {
+  it('400: rejects a query parameter', async () => {
+    expectError(await tenant.request('GET', `/api/memory/types/${newId()}?include=objects`), 400, 'invalid_request', {
       at: '/include',
     });
   });
@@ -296,8 +296,8 @@ describe('GET /api/memory/types/{id}', () => {
   it.each([
     ['an unknown id', newId()],
     ['a malformed id', 'Type1'],
-    ['a name of JavaScript', '__proto__'],
+    ['the name of an object property in JavaScript', '__proto__'],
   ])('404: answers %s', async (_what, id) => {
-    expectRefusal(await tenant.request('GET', `/api/memory/types/${id}`), 404, 'not_found');
+    expectError(await tenant.request('GET', `/api/memory/types/${id}`), 404, 'not_found');
   });
 });

@@ -1,6 +1,7 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
-import { hammer } from '../support/revocation-probe.ts';
+import { startRevocationProbe } from '../support/revocation-probe.ts';
+import { asAdministrator } from '../support/tenant-resources.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const CONNECTIONS = 64;
@@ -15,19 +16,19 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-describe(`while ${CONNECTIONS} connections hammer the gateway`, () => {
-  it('a revoked token is refused on the next request, and its neighbours go on', async () => {
+describe(`while requests arrive on ${CONNECTIONS} connections`, () => {
+  it('a revoked token is refused on the next request, and other tokens stay valid', async () => {
     const { as, tokens } = await tenantWithTokens();
     const auth = stack.operator.client(AuthServiceService, 'auth');
-    const { counts, change, stop } = hammer(stack.baseUrl, tokens, CONNECTIONS);
+    const { counts, change, stop } = startRevocationProbe(stack.baseUrl, tokens, CONNECTIONS);
     for (let round = 0; round < REVOKED; round++) {
       await change([tokens[round] as string], 401, () => auth.revokeServerToken({ idOrName: `token ${round}` }, as));
     }
     await stop();
-    expectRight('revoked tokens', counts);
+    expectNoWrongReply('revoked tokens', counts);
   });
 
-  it('a deactivated organization is refused on the next request, a reactivated one is let in again, and its neighbour goes on', async () => {
+  it('a deactivated organization is refused on the next request, and accepted after its activation', async () => {
     const [
       neighbour,
       {
@@ -36,19 +37,19 @@ describe(`while ${CONNECTIONS} connections hammer the gateway`, () => {
       },
     ] = await Promise.all([tenantWithTokens(), tenantWithTokens()]);
     const auth = stack.operator.client(AuthServiceService, 'auth');
-    const { counts, change, stop } = hammer(stack.baseUrl, [...neighbour.tokens, ...tokens], CONNECTIONS);
+    const { counts, change, stop } = startRevocationProbe(stack.baseUrl, [...neighbour.tokens, ...tokens], CONNECTIONS);
     for (let round = 0; round < ROUNDS; round++) {
       await change(tokens, 401, () => auth.deactivateOrganization({ id }, stack.operator.as()));
       await change(tokens, 200, () => auth.activateOrganization({ id }, stack.operator.as()));
     }
     await stop();
-    expectRight('deactivated organizations', counts);
+    expectNoWrongReply('deactivated organizations', counts);
   });
 
-  it('the refusal of a revoked token and of a deactivated organization are the same but for the request id', async () => {
+  it('the replies for a revoked token and for a deactivated organization differ only in the request id', async () => {
     const [revoked, deactivated] = await Promise.all([stack.tenant(), stack.tenant()]);
     const auth = stack.operator.client(AuthServiceService, 'auth');
-    await auth.revokeServerToken({ idOrName: 'tests' }, await asAdministrator(revoked));
+    await auth.revokeServerToken({ idOrName: 'tests' }, await asAdministrator(stack, revoked));
     await auth.deactivateOrganization({ id: deactivated.organizationId }, stack.operator.as());
     const [one, other] = await Promise.all([
       revoked.request('GET', '/api/memory/types'),
@@ -63,10 +64,10 @@ describe(`while ${CONNECTIONS} connections hammer the gateway`, () => {
   });
 });
 
-/** An organization whose security administrator has made "token 0", "token 1" ... */
+/** Creates an organization and its server tokens "token 0", "token 1", … */
 async function tenantWithTokens(): Promise<{ tenant: Tenant; as: CallOptions; tokens: string[] }> {
   const tenant = await stack.tenant();
-  const as = await asAdministrator(tenant);
+  const as = await asAdministrator(stack, tenant);
   const auth = stack.operator.client(AuthServiceService, 'auth');
   const tokens: string[] = [];
   for (let index = 0; index < TOKENS; index++)
@@ -74,22 +75,14 @@ async function tenantWithTokens(): Promise<{ tenant: Tenant; as: CallOptions; to
   return { tenant, as, tokens };
 }
 
-async function asAdministrator({ organizationId, administrator }: Tenant): Promise<CallOptions> {
-  const { principal } = await stack.operator
-    .client(AuthServiceService, 'auth')
-    .assumeUser({ email: administrator }, stack.operator.as(organizationId));
-  if (!principal) throw new Error('auth made no principal');
-  return stack.operator.asPrincipal(principal);
-}
-
-/** A machine that stalls makes answers 503; a product that answers so for long is none that refuses and accepts. */
-function expectRight(
+/** A stalling machine causes some replies of 503. With many of them, too few tokens were really checked. */
+function expectNoWrongReply(
   what: string,
-  { accepted, refused, unavailable, wrong }: ReturnType<typeof hammer>['counts'],
+  { accepted, rejected, unavailable, wrong }: ReturnType<typeof startRevocationProbe>['counts'],
 ): void {
   process.stdout.write(
-    `${what}: ${accepted} accepted, ${refused} refused, ${unavailable} unavailable, ${wrong.length} wrong\n`,
+    `${what}: ${accepted} accepted, ${rejected} rejected, ${unavailable} unavailable, ${wrong.length} wrong\n`,
   );
   expect(wrong).toEqual([]);
-  expect(unavailable).toBeLessThanOrEqual(UNAVAILABLE_AT_MOST * (accepted + refused));
+  expect(unavailable).toBeLessThanOrEqual(UNAVAILABLE_AT_MOST * (accepted + rejected));
 }

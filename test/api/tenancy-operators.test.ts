@@ -6,13 +6,22 @@ import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { allMethodOptions } from 'platform/rpc/method-options.ts';
 import type { ProcessName } from 'platform/core/processes.ts';
-import { administratorOf, furnish, masked, nobodys, type Belongings } from '../support/tenant-resources.ts';
+import {
+  asAdministrator,
+  createResources,
+  maskIdsAndTimes,
+  unusedNames,
+  type TenantResources,
+} from '../support/tenant-resources.ts';
 import { ROUTES } from '../support/routes.ts';
 import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
 
-type Requests = (theirs: Belongings, mine: Belongings) => object[];
+type Requests = (theirs: TenantResources, mine: TenantResources) => object[];
 
-/** How each RPC of operators and administrators can be asked for what is another's; the first request is another thing to its owner. */
+/**
+ * Requests of operators and administrators that name resources of another organization, by RPC. The first request must
+ * get another reply on behalf of the owner.
+ */
 const CASES: Record<string, Requests> = {
   'agents.ApplyAgent': ({ agent }) => [{ definition: JSON.stringify(expressionAgent(agent, '{ "ran": $ }')) }],
   'agents.PublishAgent': ({ agent }) => [{ name: agent }, { name: agent, version: 1 }],
@@ -28,7 +37,7 @@ const CASES: Record<string, Requests> = {
     { idOrName: serverTokenName },
   ],
 };
-/** They list what the organization has and name nothing of it but a place to go on from. */
+/** RPCs that list what the organization has; their requests name no resource except where a page begins. */
 const LISTS: Record<string, object> = {
   'agents.ListAgents': {},
   'auth.ListUsers': { pageSize: 100, afterEmail: '' },
@@ -37,7 +46,7 @@ const LISTS: Record<string, object> = {
   'credits.ListLedgerRows': { pageSize: 100, beforeSequence: 0 },
   'credits.GetBalance': {},
 };
-/** Of the platform, or about organizations themselves; or called by services alone. */
+/** RPCs of the platform, about organizations themselves, or that only services call. */
 const ELSEWHERE = [
   'auth.CreateOrganization',
   'auth.ListOrganizations',
@@ -52,9 +61,9 @@ const ELSEWHERE = [
   'credits.Extend',
   'credits.Settle',
   'credits.Release',
-  // its request names nothing, and the embedded ledger refuses it
+  // its request names no resource, and the embedded ledger rejects it
   'credits.RebuildLedger',
-  // tested by themselves below
+  // have tests of their own below
   'auth.CreateUser',
   'credits.Grant',
 ];
@@ -67,23 +76,23 @@ const DEFINITIONS: Record<string, ServiceDefinition> = {
 let stack: Stack;
 let stranger: Tenant;
 let owner: Tenant;
-let mine: Belongings;
+let mine: TenantResources;
 beforeAll(async () => {
   stack = await startStack();
   [stranger, owner] = await Promise.all([stack.tenant({ credits: 100 }), stack.tenant({ credits: 100 })]);
-  mine = await furnish(stack, stranger);
+  mine = await createResources(stack, stranger);
 });
 afterAll(() => stack.stop());
 
 const nameOf = (path: string): string => path.replace(/^\/(\w+)\.v1\.\w+\/(\w+)$/, '$1.$2');
 
-/** The answer, or the whole of a refusal, as text. */
-async function outcome(rpc: string, tenant: Tenant, request: object): Promise<{ text: string; refused: boolean }> {
+/** Calls the RPC on behalf of the tenant. @returns the reply or the whole error, as text */
+async function call(rpc: string, tenant: Tenant, request: object): Promise<{ text: string; failed: boolean }> {
   const [process, name] = rpc.split('.') as [ProcessName, string];
   const policy = [...allMethodOptions()].find(([path]) => nameOf(path) === rpc)![1];
   const options: CallOptions = policy.principals.includes('OPERATOR')
     ? stack.operator.as(tenant.organizationId)
-    : await administratorOf(stack, tenant);
+    : await asAdministrator(stack, tenant);
   const client = stack.operator.client<ServiceDefinition>(DEFINITIONS[process]!, process);
   const method = `${name[0]!.toLowerCase()}${name.slice(1)}`;
   try {
@@ -91,16 +100,16 @@ async function outcome(rpc: string, tenant: Tenant, request: object): Promise<{ 
       text: JSON.stringify(
         await (client[method] as (request: object, options: CallOptions) => Promise<object>)(request, options),
       ),
-      refused: false,
+      failed: false,
     };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     const { reason, message, details, facts, headers } = error;
-    return { text: JSON.stringify({ reason, message, details, facts, headers }), refused: true };
+    return { text: JSON.stringify({ reason, message, details, facts, headers }), failed: true };
   }
 }
-// a token's value is made of chance alone
-const withoutToken = (text: string): string => masked(text).replace(/aks_\w+/g, '<token>');
+// the value of a token is random
+const withoutToken = (text: string): string => maskIdsAndTimes(text).replace(/aks_\w+/g, '<token>');
 
 it('has a case for every RPC without a route', () => {
   const routed = new Set(ROUTES.map(({ method }) => method.path));
@@ -109,41 +118,41 @@ it('has a case for every RPC without a route', () => {
 });
 
 it.each(Object.entries(CASES))(
-  "%s answers the same for another organization's name and for one that nobody has",
+  "%s gives the same reply for another organization's resource as for one that does not exist",
   async (rpc, requestsOf) => {
-    const [theirs, none] = [await furnish(stack, owner), nobodys()];
+    const [theirs, none] = [await createResources(stack, owner), unusedNames()];
     const [foreign, random] = [requestsOf(theirs, mine), requestsOf(none, mine)];
     for (const [index, request] of foreign.entries()) {
-      const [there, nowhere] = [await outcome(rpc, stranger, request), await outcome(rpc, stranger, random[index]!)];
-      if (there.refused)
-        expect([there.text, Object.values(theirs).filter((value) => there.text.includes(value))]).toEqual([
-          nowhere.text,
+      const [existing, unknown] = [await call(rpc, stranger, request), await call(rpc, stranger, random[index]!)];
+      if (existing.failed)
+        expect([existing.text, Object.values(theirs).filter((value) => existing.text.includes(value))]).toEqual([
+          unknown.text,
           [],
         ]);
-      else expect(withoutToken(there.text)).toBe(withoutToken(nowhere.text));
+      else expect(withoutToken(existing.text)).toBe(withoutToken(unknown.text));
     }
-    // the names are real, and still there for their owner
-    const [own, stranded] = [
-      await outcome(rpc, owner, foreign[0]!),
-      await outcome(rpc, stranger, requestsOf(nobodys(), mine)[0]!),
+    // the requests name real resources, which the owner still has
+    const [owners, strangers] = [
+      await call(rpc, owner, foreign[0]!),
+      await call(rpc, stranger, requestsOf(unusedNames(), mine)[0]!),
     ];
-    expect(withoutToken(own.text)).not.toBe(withoutToken(stranded.text));
+    expect(withoutToken(owners.text)).not.toBe(withoutToken(strangers.text));
     expect((await owner.request('POST', '/api/agent/run', { agentName: theirs.agent, args: {} })).status).toBe(
       rpc === 'agents.RetireAgent' ? 404 : 200,
     );
   },
 );
 
-it.each(Object.entries(LISTS))("%s shows the organization's own alone", async (rpc, request) => {
-  const theirs = await furnish(stack, owner);
-  const { text, refused } = await outcome(rpc, stranger, request);
+it.each(Object.entries(LISTS))("%s shows only the organization's own data", async (rpc, request) => {
+  const theirs = await createResources(stack, owner);
+  const { text, failed } = await call(rpc, stranger, request);
   expect([
-    refused,
+    failed,
     [...Object.values(theirs), owner.organizationId, owner.administrator].filter((value) => text.includes(value)),
   ]).toEqual([false, []]);
 });
 
-it("credits.Grant: the id of another organization's grant is a new one here, whatever its amount", async () => {
+it("credits.Grant: the id of another organization's grant is free in this one, also with another amount", async () => {
   const [here, there] = await Promise.all([stack.tenant(), stack.tenant()]);
   const id = newId();
   const credits = stack.operator.client(CreditsServiceService, 'credits');
@@ -152,8 +161,8 @@ it("credits.Grant: the id of another organization's grant is a new one here, wha
   expect([account?.availableMicros, account?.sequence]).toEqual([7, 1]);
 });
 
-it('auth.CreateUser: a person of another organization joins with the roles and groups given here alone, and stays as they are there', async () => {
-  const { email } = await furnish(stack, owner);
+it('auth.CreateUser: a user of another organization joins with only the given roles', async () => {
+  const { email } = await createResources(stack, owner);
   const auth = stack.operator.client(AuthServiceService, 'auth');
   const { user } = await auth.createUser(
     { email, name: 'New', roles: [], groups: ['here'] },

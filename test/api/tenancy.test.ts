@@ -1,4 +1,4 @@
-import { furnish, masked, nobodys, type Belongings } from '../support/tenant-resources.ts';
+import { createResources, maskIdsAndTimes, unusedNames, type TenantResources } from '../support/tenant-resources.ts';
 import { ROUTES } from '../support/routes.ts';
 import { startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
@@ -18,8 +18,11 @@ const TYPES = '/api/memory/types';
 const OBJECTS = '/api/memory/objects';
 const EXECUTIONS = '/api/agent/executions';
 
-/** How each route can be asked for what is another's; `mine` belongs to who asks. The first probe is another thing to its owner. */
-const CASES: Record<string, (theirs: Belongings, mine: Belongings) => Probe[]> = {
+/**
+ * Requests that name resources of another organization, by route; `mine` are the resources of the requesting one.
+ * The first probe must get another reply when the owner sends it.
+ */
+const PROBES: Record<string, (theirs: TenantResources, mine: TenantResources) => Probe[]> = {
   'GET /api/agent/run': () => [],
   'POST /api/agent/run': ({ agent, idempotencyKey }, mine) => [
     run(agent),
@@ -77,11 +80,11 @@ const CASES: Record<string, (theirs: Belongings, mine: Belongings) => Probe[]> =
 let stack: Stack;
 let stranger: Tenant;
 let owner: Tenant;
-let mine: Belongings;
+let mine: TenantResources;
 beforeAll(async () => {
   stack = await startStack();
   [stranger, owner] = await Promise.all([stack.tenant({ credits: 100 }), stack.tenant({ credits: 100 })]);
-  mine = await furnish(stack, stranger);
+  mine = await createResources(stack, stranger);
 });
 afterAll(() => stack.stop());
 
@@ -89,38 +92,48 @@ const send = (tenant: Tenant, verb: string, { path, body, headers }: Probe) =>
   tenant.request(verb, path, body, headers);
 
 const VARYING = /^(date|x-request-id|ratelimit.*)$/;
-/** All of a reply but request id, Date, rate headers and which gateway it was; what succeeded also without the ids that were made and the names that were sent. */
-function bytesOf({ origin, status, headers, text, body }: Reply) {
+/**
+ * A reply without what differs between equal ones: request id, Date, rate headers, the gateway's address, and in a
+ * successful reply also ids, times and names.
+ */
+function comparable({ origin, status, headers, text, body }: Reply) {
   const rest = [...headers]
     .filter(([name]) => !VARYING.test(name))
-    .map(([name, value]) => `${name}: ${masked(value).replaceAll(origin, '<gateway>')}`);
-  return { status, headers: rest, text: status < 400 ? masked(text) : text.replace(body.requestId, '<request id>') };
+    .map(([name, value]) => `${name}: ${maskIdsAndTimes(value).replaceAll(origin, '<gateway>')}`);
+  return {
+    status,
+    headers: rest,
+    text: status < 400 ? maskIdsAndTimes(text) : text.replace(body.requestId, '<request id>'),
+  };
 }
 
 describe('another organization', () => {
-  it('has a case for every route of the contract', () => {
-    expect(Object.keys(CASES).sort()).toEqual(ROUTES.map(({ name }) => name).sort());
+  it('has probes for every route of the contract', () => {
+    expect(Object.keys(PROBES).sort()).toEqual(ROUTES.map(({ name }) => name).sort());
   });
 
-  it.each(ROUTES)('gets the same answer for what is there and what is not: $name', async ({ name, verb }) => {
-    const probesOf = CASES[name] ?? (() => []);
-    const [theirs, none] = [await furnish(stack, owner), nobodys()];
-    const [foreign, random] = [probesOf(theirs, mine), probesOf(none, mine)];
-    for (const [index, probe] of foreign.entries()) {
-      const replies = [await send(stranger, verb, probe), await send(stranger, verb, random[index]!)] as const;
-      expect({ probe: index, ...bytesOf(replies[0]) }).toEqual({ probe: index, ...bytesOf(replies[1]) });
-      const [{ status, text }] = replies;
-      if (status >= 400) expect(Object.values(theirs).filter((value) => text.includes(value))).toEqual([]);
-    }
-    await expectUntouched(theirs);
-    // the names are real: to their owner the first probe is another thing
-    if (foreign.length > 0)
-      expect(bytesOf(await send(owner, verb, foreign[0]!))).not.toEqual(
-        bytesOf(await send(stranger, verb, probesOf(nobodys(), mine)[0]!)),
-      );
-  });
+  it.each(ROUTES)(
+    'gets the same reply for an existing resource as for one that does not exist: $name',
+    async ({ name, verb }) => {
+      const probesOf = PROBES[name] ?? (() => []);
+      const [theirs, none] = [await createResources(stack, owner), unusedNames()];
+      const [foreign, random] = [probesOf(theirs, mine), probesOf(none, mine)];
+      for (const [index, probe] of foreign.entries()) {
+        const replies = [await send(stranger, verb, probe), await send(stranger, verb, random[index]!)] as const;
+        expect({ probe: index, ...comparable(replies[0]) }).toEqual({ probe: index, ...comparable(replies[1]) });
+        const [{ status, text }] = replies;
+        if (status >= 400) expect(Object.values(theirs).filter((value) => text.includes(value))).toEqual([]);
+      }
+      await expectUntouched(theirs);
+      // the probes name real resources: the owner gets another reply
+      if (foreign.length > 0)
+        expect(comparable(await send(owner, verb, foreign[0]!))).not.toEqual(
+          comparable(await send(stranger, verb, probesOf(unusedNames(), mine)[0]!)),
+        );
+    },
+  );
 
-  async function expectUntouched({ typeId, type, objectId, key, executionId, agent }: Belongings): Promise<void> {
+  async function expectUntouched({ typeId, type, objectId, key, executionId, agent }: TenantResources): Promise<void> {
     const replies = await Promise.all(
       [`${TYPES}/${typeId}`, `${OBJECTS}/${objectId}`, `${EXECUTIONS}/${executionId}`].map((path) =>
         owner.request('GET', path),
@@ -137,18 +150,18 @@ describe('another organization', () => {
 
 describe('lists', () => {
   it.each(ROUTES.filter(({ verb, template }) => verb === 'GET' && !template.includes('{')))(
-    "show their own and never another organization's: $name",
+    "show the organization's own resources and never another's: $name",
     async ({ path }) => {
-      const theirs = await furnish(stack, owner);
-      const [own, strangers] = [await owner.request('GET', path), await stranger.request('GET', path)];
-      const shown = (text: string, belongings: Belongings) =>
-        Object.values(belongings).filter((value) => text.includes(value));
-      expect([shown(own.text, theirs).length > 0, shown(strangers.text, theirs)]).toEqual([true, []]);
-      expect([shown(strangers.text, mine).length > 0, shown(own.text, mine)]).toEqual([true, []]);
+      const theirs = await createResources(stack, owner);
+      const [ownersReply, strangersReply] = [await owner.request('GET', path), await stranger.request('GET', path)];
+      const shown = ({ text }: Reply, resources: TenantResources) =>
+        Object.values(resources).filter((value) => text.includes(value));
+      expect([shown(ownersReply, theirs).length > 0, shown(strangersReply, theirs)]).toEqual([true, []]);
+      expect([shown(strangersReply, mine).length > 0, shown(ownersReply, mine)]).toEqual([true, []]);
     },
   );
 
-  it('count their own alone', async () => {
+  it('count only the resources of the organization', async () => {
     const fresh = await stack.tenant();
     await fresh.request('POST', TYPES, { type: 'T', jsonSchema: {} });
     await fresh.request('POST', OBJECTS, { type: 'T', key: 'k', content: {} });
@@ -157,8 +170,8 @@ describe('lists', () => {
 });
 
 describe('names', () => {
-  it('are free for each organization, for types, keys and agents', async () => {
-    const theirs = await furnish(stack, owner);
+  it('of types, keys and agents can be the same in several organizations', async () => {
+    const theirs = await createResources(stack, owner);
     const { body: type } = await stranger.request('POST', TYPES, { type: theirs.type, jsonSchema: {} });
     const { status } = await stranger.request('POST', OBJECTS, {
       type: theirs.type,
@@ -171,16 +184,19 @@ describe('names', () => {
   });
 
   it('an idempotency key of one organization means nothing in another', async () => {
-    const theirs = await furnish(stack, owner);
-    const ask = (tenant: Tenant, agent: string, args: unknown) =>
+    const theirs = await createResources(stack, owner);
+    const runAgent = (tenant: Tenant, agent: string, args: unknown) =>
       tenant.request(
         'POST',
         '/api/agent/run',
         { agentName: agent, args },
         { 'Idempotency-Key': theirs.idempotencyKey },
       );
-    const first = await ask(stranger, mine.agent, { other: 1 });
-    const [repeat, original] = [await ask(stranger, mine.agent, { other: 1 }), await ask(owner, theirs.agent, {})];
+    const first = await runAgent(stranger, mine.agent, { other: 1 });
+    const [repeat, original] = [
+      await runAgent(stranger, mine.agent, { other: 1 }),
+      await runAgent(owner, theirs.agent, {}),
+    ];
     expect([first.status, first.headers.get('idempotency-replayed'), first.body.output]).toEqual([
       200,
       null,

@@ -5,28 +5,28 @@ import {
   type PrivateServer,
   type RedisOptions,
 } from '../../dev-servers/src/private-server.ts';
-import { KILL_AGENTS, KILL_SETTINGS } from '../kills/settings.ts';
-import { expectNothingLost, say } from '../kills/afterwards.ts';
-import { QUICK, startLoad, type Load } from '../kills/load.ts';
+import { LOAD_AGENTS, QUICK, SHORT_LEASES } from '../support/load-settings.ts';
+import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
+import { startLoad, type Load } from '../support/load.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 
-/** A case: start of a load, outage, recovery and the count, on a machine that may be busy. */
-const CASE_MS = 300_000;
+/** Time-out of a test: load, outage, recovery and the comparison, on a machine that may be busy. */
+const TEST_MS = 300_000;
 const CLIENTS = 6;
 const ACKNOWLEDGED = 30;
-/** Nobody waits longer for an answer: what a request needs of an engine one after the other, each with its time-out of 5 s, on a busy machine. */
+/** The longest that any request may take: its calls to an engine in sequence, each with a time-out of 5 s. */
 const ANSWERED_WITHIN_MS = 25_000;
-/** Of which it may wait 3 s to be authenticated. */
+/** The longest that the creation of an object may take, 3 s of it for authentication. */
 const CREATED_WITHIN_MS = 16_000;
 
 type EngineName = 'MongoDB' | 'Redis' | 'Kafka';
 const ENGINES: EngineName[] = ['MongoDB', 'Redis', 'Kafka'];
-/** How long a pause lasts: every time-out is over then, and so is the session of a consumer of Kafka. */
+/** Longer than every time-out, and than the session of a Kafka consumer. */
 const PAUSE_MS = 30_000;
-/** Reservations that no case could wait for: none is left because it expired. */
-const OUTLIVING = { RESERVATION_TTL_MS: '3600000' };
-/** What answers while the engine does not. */
-const MEANWHILE: Record<EngineName, { types: number; agents: number; run: number }> = {
+/** Reservations outlive the tests: none may disappear by expiry. */
+const LONG_RESERVATIONS = { RESERVATION_TTL_MS: '3600000' };
+/** Status of each request while the engine is down: list types, list agents, run an agent. */
+const STATUS_DURING: Record<EngineName, { types: number; agents: number; run: number }> = {
   MongoDB: { types: 503, agents: 503, run: 503 },
   Redis: { types: 200, agents: 200, run: 503 },
   Kafka: { types: 200, agents: 200, run: 200 },
@@ -41,7 +41,13 @@ describe('an engine that fails under load, with two replicas of every service', 
     redis = Redis;
     engines = { MongoDB, Redis, Kafka };
     stack = await startStack({
-      env: { ...KILL_SETTINGS, ...OUTLIVING, MONGODB_URL: MongoDB.url, REDIS_URL: Redis.url, KAFKA_BROKERS: Kafka.url },
+      env: {
+        ...SHORT_LEASES,
+        ...LONG_RESERVATIONS,
+        MONGODB_URL: MongoDB.url,
+        REDIS_URL: Redis.url,
+        KAFKA_BROKERS: Kafka.url,
+      },
     });
   });
   afterAll(async () => {
@@ -49,51 +55,54 @@ describe('an engine that fails under load, with two replicas of every service', 
     for (const engine of Object.values(engines)) await engine.stop();
   });
 
-  /** Load before, in and after a fault; then everything that its clients were told is held against what is there. */
-  async function survives(what: string, fault: (load: Load, tenant: Tenant) => Promise<void>): Promise<void> {
-    const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+  /** Runs a load before, during and after a fault, and compares all replies with the stored records. */
+  async function expectSurvival(what: string, fault: (load: Load, tenant: Tenant) => Promise<void>): Promise<void> {
+    const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
     const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
     await load.untilAcknowledged(ACKNOWLEDGED);
     await fault(load, tenant);
     await load.untilAcknowledged(ACKNOWLEDGED);
     await load.stop();
     const counts = await expectNothingLost(stack, tenant, load);
-    say(what, counts);
+    printCounts(what, counts);
     expect(load.sent.filter(({ status }) => ![200, 201, 503, 504].includes(status as number))).toEqual([]);
     expect(counts.slowestMs).toBeLessThan(ANSWERED_WITHIN_MS);
     expect(
       Math.max(
-        ...load.sent.filter(({ what: asked }) => asked === 'POST /api/memory/objects').map(({ tookMs }) => tookMs),
+        ...load.sent.filter(({ request: sent }) => sent === 'POST /api/memory/objects').map(({ tookMs }) => tookMs),
       ),
     ).toBeLessThan(CREATED_WITHIN_MS);
   }
 
-  async function expectMeanwhile(name: EngineName, tenant: Tenant): Promise<void> {
+  async function expectRepliesDuring(name: EngineName, tenant: Tenant): Promise<void> {
     const replies = await Promise.all([
       tenant.requestOnce('GET', '/api/memory/types'),
       tenant.requestOnce('GET', '/api/agent/run'),
       tenant.requestOnce('POST', '/api/agent/run', { agentName: QUICK, args: { n: 0 } }),
     ]);
     const [types, agents, run] = replies.map(({ status }) => status);
-    expect({ types, agents, run }).toEqual(MEANWHILE[name]);
+    expect({ types, agents, run }).toEqual(STATUS_DURING[name]);
     for (const { status, headers } of replies) expect(headers.get('retry-after')).toBe(status === 503 ? '1' : null);
   }
 
-  /** `meanwhile` while the engine is away; a case that fails leaves it well, too. */
-  async function away(
+  /** Runs `during` while the engine is down; restores the engine also when that fails. */
+  async function whileDown(
     begin: () => Promise<void> | void,
-    meanwhile: () => Promise<unknown>,
+    during: () => Promise<unknown>,
     end: () => Promise<void> | void,
   ): Promise<void> {
     try {
       await begin();
-      await meanwhile();
+      await during();
     } finally {
       await end();
     }
   }
 
-  /** Away until everybody who needs it has been answered, and for so long; of Kafka nobody needs anything. */
+  /**
+   * Takes the engine down until a request of every client has failed, and for at least `lastingMs`. No request needs
+   * Kafka: there, until further changes have been acknowledged.
+   */
   const outage = (
     what: string,
     name: EngineName,
@@ -101,22 +110,22 @@ describe('an engine that fails under load, with two replicas of every service', 
     end: () => Promise<void> | void,
     lastingMs = 0,
   ): Promise<void> =>
-    survives(`${what} of ${name}`, async (load, tenant) => {
+    expectSurvival(`${what} of ${name}`, async (load, tenant) => {
       const over = Promise.withResolvers<void>();
-      void load.during(over.promise);
+      void load.pauseDuring(over.promise);
       const until = performance.now() + lastingMs;
-      const meanwhile = async (): Promise<void> => {
-        await (name === 'Kafka' ? load.untilAcknowledged(ACKNOWLEDGED) : load.untilAllWait());
-        void load.during(over.promise, 'all');
-        await expectMeanwhile(name, tenant);
-        await load.askUntil(() => performance.now() >= until);
-        await expectMeanwhile(name, tenant);
+      const during = async (): Promise<void> => {
+        await (name === 'Kafka' ? load.untilAcknowledged(ACKNOWLEDGED) : load.untilAllClientsWait());
+        void load.pauseDuring(over.promise, 'all');
+        await expectRepliesDuring(name, tenant);
+        await load.requestUntil(() => performance.now() >= until);
+        await expectRepliesDuring(name, tenant);
       };
-      await away(begin, meanwhile, end).finally(over.resolve);
+      await whileDown(begin, during, end).finally(over.resolve);
     });
 
   it.each(ENGINES)(
-    'kill -9 of %s: what needs it is refused or unknown, the rest goes on, and afterwards nothing acknowledged is missing and nobody is charged twice',
+    'kill -9 of %s: only requests that need it fail, nothing acknowledged is lost, nothing is charged twice',
     (name) =>
       outage(
         'kill -9',
@@ -124,11 +133,11 @@ describe('an engine that fails under load, with two replicas of every service', 
         () => engines[name].kill(),
         () => engines[name].restart(),
       ),
-    CASE_MS,
+    TEST_MS,
   );
 
   it.each(ENGINES)(
-    '%s paused, accepting connections and answering nobody: what needs it is refused or unknown, the rest goes on, and afterwards nothing acknowledged is missing and nobody is charged twice',
+    '%s accepts connections but does not reply: only requests that need it fail, nothing is lost or charged twice',
     (name) =>
       outage(
         'a pause',
@@ -137,36 +146,36 @@ describe('an engine that fails under load, with two replicas of every service', 
         () => engines[name].resume(),
         PAUSE_MS,
       ),
-    CASE_MS,
+    TEST_MS,
   );
 
   const NO_DELAY = { slowSyncMs: 0 };
   it(
-    'a disk that takes 200 ms for every sync of Redis: the load is served all the same',
+    'every sync of the Redis disk takes 200 ms: all requests are still served',
     () =>
-      survives('a disk that takes 200 ms under Redis', (load) => {
-        const slowed = async (): Promise<void> => load.during(redis.restart({ slowSyncMs: 200 }), 'all');
-        return away(
-          slowed,
+      expectSurvival('a sync of the Redis disk takes 200 ms', (load) => {
+        const slowDown = async (): Promise<void> => load.pauseDuring(redis.restart({ slowSyncMs: 200 }), 'all');
+        return whileDown(
+          slowDown,
           () => load.untilAcknowledged(3 * ACKNOWLEDGED),
-          () => load.during(redis.restart(NO_DELAY), 'all'),
+          () => load.pauseDuring(redis.restart(NO_DELAY), 'all'),
         );
       }),
-    CASE_MS,
+    TEST_MS,
   );
 
   it(
-    'a disk that takes longer for a sync of Redis than anybody waits: runs are refused or unknown in time, and what was done late is neither lost nor charged twice',
+    'a sync of the Redis disk takes longer than any time-out: runs fail in time, late effects are not charged twice',
     () =>
-      survives('a disk that takes 6 s under Redis', async (load) => {
+      expectSurvival('a sync of the Redis disk takes 6 s', async (load) => {
         const over = Promise.withResolvers<void>();
-        void load.during(over.promise);
-        await away(
+        void load.pauseDuring(over.promise);
+        await whileDown(
           () => redis.restart({ slowSyncMs: 6_000 }),
-          () => load.untilAllWait(),
+          () => load.untilAllClientsWait(),
           () => redis.restart(NO_DELAY),
         ).finally(over.resolve);
       }),
-    CASE_MS,
+    TEST_MS,
   );
 });

@@ -1,22 +1,22 @@
 import { newId } from 'platform/core/ids.ts';
 import { isGone } from '../../dev-servers/src/process-state.ts';
 import { eventually, startStack, type Stack, type Tenant } from '../support/stack.ts';
-import { expectNothingLost, say } from './afterwards.ts';
+import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { descendantsOf } from '../support/process-tree.ts';
-import { startLoad, type Load } from './load.ts';
-import { KILL_AGENTS, KILL_SETTINGS, SLOW, SLOW_ARGS } from './settings.ts';
+import { startLoad, type Load } from '../support/load.ts';
+import { LOAD_AGENTS, SHORT_LEASES, SLOW, SLOW_ARGS } from '../support/load-settings.ts';
 
 const CLIENTS = 8;
 const ACKNOWLEDGED = 250;
 
-const familyOf = (launcher: number): number[] => [launcher, ...descendantsOf(launcher)];
+const withDescendants = (launcher: number): number[] => [launcher, ...descendantsOf(launcher)];
 
-describe('kill -9 of the whole stack, of every replica, under load, started again on the same folder', () => {
+describe('kill -9 of the whole stack under load, then a new start on the same folder', () => {
   let first: Stack;
   let stack: Stack;
-  const survived: { tenant: Tenant; load: Load }[] = [];
+  const earlier: { tenant: Tenant; load: Load }[] = [];
   beforeAll(async () => {
-    first = stack = await startStack({ env: KILL_SETTINGS });
+    first = stack = await startStack({ env: SHORT_LEASES });
   });
   afterAll(async () => {
     await stack.stop();
@@ -24,30 +24,30 @@ describe('kill -9 of the whole stack, of every replica, under load, started agai
   });
 
   it.each([
-    { whom: 'all six processes at once', doomed: familyOf },
-    { whom: 'the launcher, whose children follow by themselves', doomed: (launcher: number) => [launcher] },
+    { target: 'all six processes at once', pidsToKill: withDescendants },
+    { target: 'the launcher, whose children end by themselves', pidsToKill: (launcher: number) => [launcher] },
   ])(
-    '$whom: nothing acknowledged is missing, nobody is charged twice, no reservation is left, every event is stored once',
-    async ({ whom, doomed }) => {
-      const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+    '$target: nothing acknowledged is lost or charged twice, no reservation is left, each event is stored once',
+    async ({ target, pidsToKill }) => {
+      const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
       const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
       await load.untilAcknowledged(ACKNOWLEDGED);
       const slow = Promise.all([load.run(SLOW, SLOW_ARGS), load.run(SLOW, SLOW_ARGS, newId())]);
       await load.untilAcknowledged(CLIENTS);
 
       const launchers = stack.launchers.map(({ pid }) => pid as number);
-      const family = launchers.flatMap(familyOf);
-      for (const pid of launchers.flatMap(doomed)) process.kill(pid, 'SIGKILL');
+      const pids = launchers.flatMap(withDescendants);
+      for (const pid of launchers.flatMap(pidsToKill)) process.kill(pid, 'SIGKILL');
       const stopped = load.stop();
-      await eventually(() => family.every(isGone));
+      await eventually(() => pids.every(isGone));
       await Promise.all([stopped, slow]);
 
       if (stack !== first) stack.operator.close();
-      stack = await startStack({ env: KILL_SETTINGS, folder: first.folder });
-      say(`kill -9 of ${whom}`, await expectNothingLost(stack, tenant, load));
-      for (const each of survived)
-        say('the organization that survived a kill before', await expectNothingLost(stack, each.tenant, each.load));
-      survived.push({ tenant, load });
+      stack = await startStack({ env: SHORT_LEASES, folder: first.folder });
+      printCounts(`kill -9 of ${target}`, await expectNothingLost(stack, tenant, load));
+      for (const each of earlier)
+        printCounts('an organization of an earlier kill', await expectNothingLost(stack, each.tenant, each.load));
+      earlier.push({ tenant, load });
     },
   );
 });

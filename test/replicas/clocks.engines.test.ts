@@ -6,18 +6,18 @@ import type { ServiceClient } from 'platform/rpc/call.ts';
 import { newId, timeOfId } from 'platform/core/ids.ts';
 import type { Operator } from 'platform/rpc/operator.ts';
 import { startMongo, type PrivateServer } from '../../dev-servers/src/private-server.ts';
-import { expectNothingLost, say } from '../kills/afterwards.ts';
-import { QUICK, startLoad, type Sent } from '../kills/load.ts';
-import { KILL_AGENTS, PATIENT, SLOW, SLOW_ARGS } from '../kills/settings.ts';
+import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
+import { startLoad, type SentRequest } from '../support/load.ts';
+import { LOAD_AGENTS, LONG_ENGINE_TIMEOUTS, QUICK, SLOW, SLOW_ARGS } from '../support/load-settings.ts';
 import { eventually, request, startStack, untilAvailable, type Stack, type Tenant } from '../support/stack.ts';
 
 const MINUTE_MS = 60_000;
 const CLIENTS = 3;
 const ACKNOWLEDGED = 60;
 const EACH = 6;
-/** Shorter than the skew, longer than any pause of the machine: only a wrong clock could end them. The jobs run all the time. */
+/** Leases shorter than the skew and longer than any stall: only a wrong clock could end them. Jobs run all the time. */
 const SETTINGS = {
-  ...PATIENT,
+  ...LONG_ENGINE_TIMEOUTS,
   LEASE_MS: '120000',
   RUN_LEASE_MS: '120000',
   RESERVATION_TTL_MS: '150000',
@@ -26,16 +26,19 @@ const SETTINGS = {
   RETENTION_INTERVAL_MS: '500',
   AUDIT_RETENTION_INTERVAL_MS: '1000',
 };
-/** Authenticate has 3 s, and is asked no more in the last 200 ms: a refusal that took longer than this is a machine's that stalled. A wrong clock refuses at once. */
+/**
+ * Authentication may take 3 s and is not retried in the last 200 ms: a rejection after a longer time than this comes
+ * from a stalled machine. A wrong clock would cause a rejection at once.
+ */
 const STALL_MS = 2_500;
-const STALLED_AT_MOST = 0.05;
+const MAX_STALLED_SHARE = 0.05;
 const timeIn = (id: string): string => new Date(timeOfId(id)).toISOString();
-const isStalled = ({ outcome, tookMs }: Sent): boolean => outcome === 'refused' && tookMs > STALL_MS;
-const isNear = (time: string): boolean => Math.abs(Date.parse(time) - Date.now()) < 2 * MINUTE_MS;
+const isStalled = ({ outcome, tookMs }: SentRequest): boolean => outcome === 'rejected' && tookMs > STALL_MS;
+const isCloseToNow = (time: string): boolean => Math.abs(Date.parse(time) - Date.now()) < 2 * MINUTE_MS;
 
 const LONG_MS = 600_000;
 
-describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing', (minutes) => {
+describe.each([5, -5])('two replicas whose clocks are %i minutes apart', (minutes) => {
   let mongo: PrivateServer;
   let stack: Stack;
   beforeAll(async () => {
@@ -51,21 +54,24 @@ describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing
     await mongo.stop();
   });
 
-  /** Statuses by every gateway; one request after the other, as a gateway asks auth once for all that come together, and its replicas in turn. */
-  async function everywhere(token: string): Promise<ReadonlySet<number>> {
+  /**
+   * The statuses of requests with the token at every gateway. They are sent one after the other: a gateway
+   * authenticates concurrent requests with one call, and its calls go to the replicas of auth in turn.
+   */
+  async function statusesAtAllGateways(token: string): Promise<ReadonlySet<number>> {
     const statuses = await Promise.all(
       stack.baseUrls.map(async (baseUrl) => {
-        const told: number[] = [];
+        const found: number[] = [];
         for (let turn = 0; turn < EACH; turn++)
-          told.push((await untilAvailable(() => request(baseUrl, 'GET', '/api/memory/types', { token }))).status);
-        return told;
+          found.push((await untilAvailable(() => request(baseUrl, 'GET', '/api/memory/types', { token }))).status);
+        return found;
       }),
     );
     return new Set(statuses.flat());
   }
 
-  it('they are apart', async () => {
-    // a launcher writes it after its last words
+  it('really have different clocks', async () => {
+    // the launcher writes this file after its last line of output
     const markers = [join(stack.folder, 'replica', 'seeded'), join(stack.folder, 'seeded')];
     await eventually(() => markers.every((marker) => existsSync(marker) && statSync(marker).size > 0));
     const [replica, first] = markers.map((marker) => Date.parse(readFileSync(marker, 'utf8').trim())) as [
@@ -76,11 +82,11 @@ describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing
   });
 
   it(
-    'under load no request is refused, no run and no lease is taken from the living, and nothing is charged twice',
+    'reject no request under load, take no run or lease from a living process, and charge nothing twice',
     async () => {
       const loads = await Promise.all(
         stack.baseUrls.map(async (baseUrl) => {
-          const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+          const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
           return { tenant, load: await startLoad({ baseUrl, token: tenant.token, clients: CLIENTS }) };
         }),
       );
@@ -94,11 +100,11 @@ describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing
       for (const { tenant, load } of loads) {
         const [stalled, wrong] = [
           load.sent.filter(isStalled),
-          load.sent.filter((sent) => sent.outcome !== 'done' && !isStalled(sent)),
+          load.sent.filter((sent) => sent.outcome !== 'acknowledged' && !isStalled(sent)),
         ];
         expect(wrong).toEqual([]);
-        expect(stalled.length).toBeLessThanOrEqual(STALLED_AT_MOST * load.sent.length);
-        say(`${minutes} minutes apart`, await expectNothingLost(stack, tenant, load));
+        expect(stalled.length).toBeLessThanOrEqual(MAX_STALLED_SHARE * load.sent.length);
+        printCounts(`${minutes} minutes apart`, await expectNothingLost(stack, tenant, load));
       }
       expect((await leases()).filter(({ epoch }) => epoch !== 1)).toEqual([]);
     },
@@ -106,48 +112,50 @@ describe.each([5, -5])('clocks of two replicas, %i minutes apart, change nothing
   );
 
   it(
-    'a token that lives for two minutes more is accepted everywhere, and one that has expired is refused everywhere',
+    'both accept a token that is valid for two more minutes, and both refuse an expired one',
     async () => {
       const tenant = await stack.tenant();
       for (const auth of stack.operator.clients(AuthServiceService, 'auth')) {
-        expect(await everywhere(await tokenFor(auth, stack.operator, tenant, 2 * MINUTE_MS))).toEqual(new Set([200]));
+        expect(await statusesAtAllGateways(await tokenFor(auth, stack.operator, tenant, 2 * MINUTE_MS))).toEqual(
+          new Set([200]),
+        );
         const brief = await tokenFor(auth, stack.operator, tenant, 10_000);
-        await eventually(async () => [...(await everywhere(brief))].join() === '401');
+        await eventually(async () => [...(await statusesAtAllGateways(brief))].join() === '401');
       }
     },
     LONG_MS,
   );
 
   it(
-    'what is made says when it was made, by whichever replica: so the newest comes first',
+    'write correct times into records and ids, so that lists have the newest first',
     async () => {
-      const tenant = await stack.tenant({ credits: 100, agents: KILL_AGENTS });
+      const tenant = await stack.tenant({ credits: 100, agents: LOAD_AGENTS });
       const {
         body: { id: typeId },
       } = await tenant.request('POST', '/api/memory/types', { type: 'T', jsonSchema: {} });
       const times: string[] = [];
       for (let turn = 0; turn < 2 * EACH; turn++) {
-        const { body: made } = await tenant.request('POST', '/api/memory/objects', {
+        const { body: created } = await tenant.request('POST', '/api/memory/objects', {
           typeId,
           key: `${turn}`,
           content: {},
         });
-        const { body: changed } = await tenant.request('PATCH', `/api/memory/objects/${made.id}`, {
+        const { body: changed } = await tenant.request('PATCH', `/api/memory/objects/${created.id}`, {
           content: { turn },
         });
         const run = await tenant.request('POST', '/api/agent/run', { agentName: QUICK, args: { n: 1 } });
         const { body: execution } = await tenant.request('GET', `/api/agent/executions/${run.body.agentExecutionId}`);
         times.push(
-          made.createdAt,
+          created.createdAt,
           changed.updatedAt,
           execution.createdAt,
           execution.startedAt,
           execution.finishedAt,
-          timeIn(made.id),
+          timeIn(created.id),
           timeIn(execution.id),
         );
       }
-      expect(times.filter((time) => !isNear(time))).toEqual([]);
+      expect(times.filter((time) => !isCloseToNow(time))).toEqual([]);
     },
     LONG_MS,
   );

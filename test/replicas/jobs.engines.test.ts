@@ -11,47 +11,47 @@ import { program as agents } from '../../services/agents/src/service.ts';
 import { program as auth } from '../../services/auth/src/service.ts';
 import { program as credits } from '../../services/credits/src/service.ts';
 import { program as memory } from '../../services/memory/src/service.ts';
-import { expectNothingLost, say } from '../kills/afterwards.ts';
-import { startLoad } from '../kills/load.ts';
-import { KILL_AGENTS, KILL_SETTINGS, PATIENT, SLOW, SLOW_ARGS } from '../kills/settings.ts';
+import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
+import { startLoad } from '../support/load.ts';
+import { LOAD_AGENTS, SHORT_LEASES, LONG_ENGINE_TIMEOUTS, SLOW, SLOW_ARGS } from '../support/load-settings.ts';
 import { executionsOf, ledgerOf, type Execution } from '../support/organization-records.ts';
 import { eventually, startStack, type Stack } from '../support/stack.ts';
-import { openUnleased, type Unleased } from './unleased.ts';
+import { openJobsWithoutLease, type JobsWithoutLease } from './jobs-without-lease.ts';
 
 const CLIENTS = 4;
 const ACKNOWLEDGED = 40;
 const SLOW_RUNS = 6;
-/** None of them ends before the last is seen to run, and before all are stopped. */
+/** Long runs: none ends before all of them run and the processes are paused. */
 const ARGS = { n: 4 * SLOW_ARGS.n };
 const isActive = ({ status }: Execution): boolean => status === 'queued' || status === 'running';
 const ABANDONED = 20;
 
 const LONG_MS = 600_000;
 
-describe('jobs at the same moment on four replicas, two of which no lease holds back', () => {
+describe('jobs that run at once on four replicas, two of them without a lease', () => {
   let mongo: PrivateServer;
   let stack: Stack;
-  let unleased: Record<'agents' | 'auth' | 'credits' | 'memory', Unleased[]>;
+  let unleased: Record<'agents' | 'auth' | 'credits' | 'memory', JobsWithoutLease[]>;
   beforeAll(async () => {
     mongo = await startMongo();
-    // the relays' own rounds are far apart: what is published is published by a round of the test, or a poke
-    // and no lease of a run ends while one of them settles it, for another to take
+    // relays run rarely by themselves: events are published by rounds of this test, or when a service wakes its relay.
+    // The lease of a run is long enough that no other process takes the run over while one settles it.
     stack = await startStack({
       env: {
-        ...KILL_SETTINGS,
-        ...PATIENT,
+        ...SHORT_LEASES,
+        ...LONG_ENGINE_TIMEOUTS,
         RUN_LEASE_MS: '5000',
         RESERVATION_TTL_MS: '15000',
         RELAY_INTERVAL_MS: '60000',
         MONGODB_URL: mongo.url,
       },
     });
-    const two = async (open: () => Promise<Unleased>) => [await open(), await open()];
+    const two = async (open: () => Promise<JobsWithoutLease>) => [await open(), await open()];
     unleased = {
-      agents: await two(() => openUnleased(agents, stack)),
-      auth: await two(() => openUnleased(auth, stack)),
-      credits: await two(() => openUnleased(credits, stack)),
-      memory: await two(() => openUnleased(memory, stack)),
+      agents: await two(() => openJobsWithoutLease(agents, stack)),
+      auth: await two(() => openJobsWithoutLease(auth, stack)),
+      credits: await two(() => openJobsWithoutLease(credits, stack)),
+      memory: await two(() => openJobsWithoutLease(memory, stack)),
     };
   });
   afterAll(async () => {
@@ -60,16 +60,16 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
     await mongo.stop();
   });
 
-  /** A round of the job on every replica at once; what each of them says to have done, those with a lease together. */
-  const everywhere = (service: keyof typeof unleased, job: string): Promise<number[]> =>
+  /** Runs the job on all replicas at once. @returns items done: by the replicas with a lease, then by each other one */
+  const runEverywhere = (service: keyof typeof unleased, job: string): Promise<number[]> =>
     Promise.all([
       stack.runJob(service, job).then(({ count }) => count),
       ...unleased[service].map((one) => one.run(job)),
     ]);
   const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
 
-  /** Reservations that nobody settles, after the last request of the load: only the sweepers can expire them. */
-  async function reserveAsAgents(organizationId: string): Promise<void> {
+  /** Makes reservations that nobody settles, so that only the sweepers can end them. */
+  async function makeAbandonedReservations(organizationId: string): Promise<void> {
     const keys = keyFolderOf(stack.folder);
     const identity = openIdentity({
       name: 'agents',
@@ -92,15 +92,15 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
   }
 
   it(
-    'end each lost run once, expire each reservation once, and publish every event: none lost, none doubled',
+    'end each lost run once, expire each reservation once, and publish each event once',
     async () => {
-      const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
+      const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
       const load = await startLoad({ baseUrl: stack.baseUrl, token: tenant.token, clients: CLIENTS });
       let [loading, relayed] = [true, 0];
       const relaying = (async () => {
         while (loading)
           for (const service of ['agents', 'memory', 'credits', 'auth'] as const)
-            relayed += sum(await everywhere(service, 'relay'));
+            relayed += sum(await runEverywhere(service, 'relay'));
       })();
       relaying.catch(() => undefined);
       await load.untilAcknowledged(ACKNOWLEDGED);
@@ -120,21 +120,21 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
       } finally {
         for (const pid of agentPids) process.kill(pid, 'SIGCONT');
       }
-      // they come back as losers: what they write now is refused
+      // the resumed processes have lost their leases: their writes fail
       await Promise.all(slow);
-      // a reaper that stalls between taking a run over and its end is overtaken: both count it, one ends it
+      // when a reaper stalls between taking a run over and ending it, another one ends the run; both count it
       expect(reaped).toBeGreaterThanOrEqual(SLOW_RUNS);
       expect((await executionsOf(stack, tenant)).filter(({ status }) => status === 'interrupted')).toHaveLength(
         SLOW_RUNS,
       );
 
-      await reserveAsAgents(tenant.organizationId);
+      await makeAbandonedReservations(tenant.organizationId);
       const expiries = async () =>
         (await ledgerOf(stack, tenant)).rows.filter(({ kind }) => kind === 'EXPIRE').map(({ id }) => id);
       const before = await expiries();
       let expired = 0;
       await eventually(async () => {
-        expired += sum(await everywhere('credits', 'sweeper'));
+        expired += sum(await runEverywhere('credits', 'sweeper'));
         return (await ledgerOf(stack, tenant)).account.openReservations === 0;
       });
       const after = await expiries();
@@ -145,8 +145,8 @@ describe('jobs at the same moment on four replicas, two of which no lease holds 
       process.stdout.write(
         `${reaped} runs reaped, ${expired} reservations expired, ${relayed} events relayed under load\n`,
       );
-      for (const service of ['agents', 'memory', 'credits', 'auth'] as const) await everywhere(service, 'relay');
-      say('jobs at the same moment', await expectNothingLost(stack, tenant, load));
+      for (const service of ['agents', 'memory', 'credits', 'auth'] as const) await runEverywhere(service, 'relay');
+      printCounts('jobs without leases', await expectNothingLost(stack, tenant, load));
     },
     LONG_MS,
   );

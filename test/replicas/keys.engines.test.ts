@@ -8,42 +8,42 @@ import { createKeys, keyFileOf, keyFolderOf, peersFileOf, type Peers } from 'pla
 import { servicePrincipal } from 'platform/core/principal.ts';
 import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
-import { expectNothingLost, say } from '../kills/afterwards.ts';
-import { startLoad, type Load } from '../kills/load.ts';
-import { KILL_AGENTS, KILL_SETTINGS } from '../kills/settings.ts';
+import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
+import { startLoad, type Load } from '../support/load.ts';
+import { LOAD_AGENTS, SHORT_LEASES } from '../support/load-settings.ts';
 import { eventually, startStack, type Stack } from '../support/stack.ts';
 
 const NAMES = Object.keys(PROCESSES) as ProcessName[];
 const CLIENTS = 4;
 const ACKNOWLEDGED = 20;
 
-describe('the keys of every process, rotated on two replicas at the same moment', () => {
-  const made = { old: temporaryFolder(), new: temporaryFolder() };
+describe('rotation of the keys of every process on two replicas at once', () => {
+  const keys = { old: temporaryFolder(), new: temporaryFolder() };
   let stack: Stack;
   let folders: string[];
   beforeAll(async () => {
-    stack = await startStack({ env: KILL_SETTINGS });
+    stack = await startStack({ env: SHORT_LEASES });
     folders = [stack.folder, join(stack.folder, 'replica')].map(keyFolderOf);
-    cpSync(folders[0] as string, made.old.path, { recursive: true });
-    createKeys(made.new.path, NAMES);
+    cpSync(folders[0] as string, keys.old.path, { recursive: true });
+    createKeys(keys.new.path, NAMES);
   });
   afterAll(async () => {
     await stack.stop();
-    for (const { remove } of Object.values(made)) remove();
+    for (const { remove } of Object.values(keys)) remove();
   });
 
   const peersOf = (folder: string): Peers => JSON.parse(readFileSync(peersFileOf(folder), 'utf8')) as Peers;
 
-  /** What every process reads at its next start. */
-  function publish(keysOf: (name: ProcessName) => string[]): void {
-    const peers = { ...peersOf(made.old.path), ...Object.fromEntries(NAMES.map((name) => [name, keysOf(name)])) };
+  /** Writes the peers file, which every process reads at its next start. */
+  function publishPeers(keysOf: (name: ProcessName) => string[]): void {
+    const peers = { ...peersOf(keys.old.path), ...Object.fromEntries(NAMES.map((name) => [name, keysOf(name)])) };
     for (const folder of folders) writeFileSync(peersFileOf(folder), JSON.stringify(peers));
   }
 
-  /** All at once; clients whose request fails wait for the end of it. */
+  /** Restarts all processes at once; clients whose request fails wait until all are back. */
   async function restartAll(load: Load): Promise<void> {
     const back = Promise.withResolvers<void>();
-    void load.during(back.promise);
+    void load.pauseDuring(back.promise);
     const printed = stack.outputs().map(({ length }) => length);
     for (const pid of NAMES.flatMap((name) => stack.pidsOf(name))) process.kill(pid, 'SIGTERM');
     await eventually(() =>
@@ -53,7 +53,7 @@ describe('the keys of every process, rotated on two replicas at the same moment'
     ).finally(back.resolve);
   }
 
-  async function askAuthWith(folder: string): Promise<unknown> {
+  async function authenticateWith(folder: string): Promise<unknown> {
     const identity = openIdentity({
       name: 'gateway',
       keyFile: keyFileOf(folder, 'gateway'),
@@ -65,27 +65,27 @@ describe('the keys of every process, rotated on two replicas at the same moment'
       .finally(close);
   }
 
-  it('under load: no process takes another for a stranger, nothing is lost or done twice, and the old keys are worth nothing afterwards', async () => {
-    const [before, after] = [peersOf(made.old.path), peersOf(made.new.path)];
-    const tenant = await stack.tenant({ credits: 10_000, agents: KILL_AGENTS });
-    // a stranger is answered with 500, which the load does not take
+  it('under load, loses nothing, does nothing twice, and leaves the old keys without any effect', async () => {
+    const [before, after] = [peersOf(keys.old.path), peersOf(keys.new.path)];
+    const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
+    // a call of an unknown process leads to 500, which fails the load
     const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
     await load.untilAcknowledged(ACKNOWLEDGED);
 
-    publish((name) => [...(after[name] as string[]), ...(before[name] as string[])]);
+    publishPeers((name) => [...(after[name] as string[]), ...(before[name] as string[])]);
     await restartAll(load);
     await load.untilAcknowledged(ACKNOWLEDGED);
     for (const folder of folders)
-      for (const name of NAMES) copyFileSync(keyFileOf(made.new.path, name), keyFileOf(folder, name));
+      for (const name of NAMES) copyFileSync(keyFileOf(keys.new.path, name), keyFileOf(folder, name));
     await restartAll(load);
     await load.untilAcknowledged(ACKNOWLEDGED);
-    publish((name) => after[name] as string[]);
+    publishPeers((name) => after[name] as string[]);
     await restartAll(load);
     await load.untilAcknowledged(ACKNOWLEDGED);
     await load.stop();
 
-    say('keys rotated', await expectNothingLost(stack, tenant, load));
-    await expect(askAuthWith(made.old.path)).rejects.toMatchObject({ reason: 'UNAUTHENTICATED' });
-    await expect(askAuthWith(made.new.path)).resolves.toEqual({ decisions: [] });
+    printCounts('keys rotated', await expectNothingLost(stack, tenant, load));
+    await expect(authenticateWith(keys.old.path)).rejects.toMatchObject({ reason: 'UNAUTHENTICATED' });
+    await expect(authenticateWith(keys.new.path)).resolves.toEqual({ decisions: [] });
   });
 });

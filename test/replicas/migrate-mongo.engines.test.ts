@@ -25,7 +25,7 @@ const REPLICAS = 4;
 const INITIALS = 3;
 const never = new AbortController().signal;
 
-describe('replicas that migrate at the same moment, and no lease keeps them apart', () => {
+describe('replicas that migrate at the same moment, without a lease', () => {
   let older: OpenStore;
   let newer: OpenStore[];
   beforeAll(async () => {
@@ -57,13 +57,13 @@ describe('replicas that migrate at the same moment, and no lease keeps them apar
     (await Promise.all(newer.map(({ migrate }) => migrate(never)))).reduce((sum, count) => sum + count, 0);
   const inDatabase = () => newer[0]!.store.count('A', NEW, { upper: { gt: '' } });
 
-  it('migrate each document once between them', async () => {
+  it('migrate each document exactly once', async () => {
     expect(await together()).toBe(PEOPLE);
     expect(await inDatabase()).toBe(PEOPLE);
     expect(await together()).toBe(0);
   }, 300_000);
 
-  it('lose nothing that an older replica writes meanwhile', async () => {
+  it('lose no write of an older replica during the migration', async () => {
     const renaming = (async () => {
       for (let n = 0; n < PEOPLE; n += 3)
         await older.store.apply('A', [update(OLD, { _id: `p${n}` }, { set: { name: `new${n}` } })]);
@@ -104,15 +104,15 @@ describe('replicas that migrate at the same moment, and no lease keeps them apar
   }, 300_000);
 });
 
-describe('a service of which two replicas of the next release start beside one of the present', () => {
+describe('two replicas of a new release that start beside one of the old release', () => {
   const env = { MONGODB_URL: process.env.MONGODB_URL as string, MONGODB_DATABASE: `t${newId().slice(-12)}` };
   const running: RunningProgram[] = [];
   afterAll(async () => {
     for (const program of running) await program.stop();
   });
 
-  /** @returns the store of one of its replicas */
-  async function release(people: unknown, replicas: number): Promise<ServiceStore> {
+  /** Starts replicas whose store declares this collection. @returns the store of one replica */
+  async function startRelease(people: unknown, replicas: number): Promise<ServiceStore> {
     let opened: ServiceStore;
     const program: Program<Record<string, never>, ServiceStore> = {
       name: 'memory',
@@ -127,14 +127,14 @@ describe('a service of which two replicas of the next release start beside one o
     return opened!;
   }
 
-  it('migrates at the start, under a lease, and again what the older one writes afterwards', async () => {
-    const older = await release(OLD, 1);
+  it('migrate at the start, under a lease, and later migrate what the old release writes', async () => {
+    const older = await startRelease(OLD, 1);
     const person = (n: number) => insert(OLD, { _id: `p${n}`, organizationId: 'A', name: `p${n}`, initials: ['p'] });
     await older.store.apply(
       'A',
       Array.from({ length: PEOPLE }, (_, n) => person(n)),
     );
-    const newer = await release(NEW, 2);
+    const newer = await startRelease(NEW, 2);
     const inDatabase = () => newer.store.count('A', NEW, { short: 'p' });
     await eventually(async () => (await inDatabase()) === PEOPLE);
 

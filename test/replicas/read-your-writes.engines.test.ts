@@ -4,7 +4,7 @@ import { expressionAgent, request, startStack, type Reply, type Stack, type Tena
 
 const AGENT = 'changing';
 const ROUNDS = 3;
-/** Through each gateway; these call the replicas of a service in turn, so every replica is asked, and has in memory what it keeps there. */
+/** Requests at each gateway. Gateways call the replicas in turn, so every replica gets some and fills its caches. */
 const EACH = 8;
 
 let stack: Stack;
@@ -15,22 +15,23 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-/** The same request through every gateway, often, at once. */
-const everywhere = (method: string, path: string, body?: () => unknown): Promise<Reply[]> =>
+/** Sends the same request EACH times at every gateway, concurrently. */
+const requestEverywhere = (method: string, path: string, body?: () => unknown): Promise<Reply[]> =>
   Promise.all(
     stack.baseUrls.flatMap((baseUrl) =>
       Array.from({ length: EACH }, () => request(baseUrl, method, path, { token: tenant.token, body: body?.() })),
     ),
   );
-const told = (replies: readonly Reply[], of: (reply: Reply) => unknown): unknown[] =>
-  [...new Set(replies.map((reply) => JSON.stringify([reply.status, of(reply)])))].map((text) => JSON.parse(text));
+/** The different [status, property] of the replies. */
+const distinct = (replies: readonly Reply[], property: (reply: Reply) => unknown): unknown[] =>
+  [...new Set(replies.map((reply) => JSON.stringify([reply.status, property(reply)])))].map((text) => JSON.parse(text));
 
-describe('what changes at one replica holds at the other on the next request', () => {
+describe('a change at one replica takes effect at the other on the next request', () => {
   it('has two replicas', () => expect(stack.operator.clients(AgentsServiceService, 'agents')).toHaveLength(2));
 
-  it('a definition that one publishes is what both run, and one that it retires is refused by both', async () => {
-    const run = () => everywhere('POST', '/api/agent/run', () => ({ agentName: AGENT, args: {} }));
-    const names = async () => told(await everywhere('GET', '/api/agent/run'), ({ body }) => body.agents);
+  it('both run the definition that one publishes, and neither runs an agent that one retires', async () => {
+    const run = () => requestEverywhere('POST', '/api/agent/run', () => ({ agentName: AGENT, args: {} }));
+    const names = async () => distinct(await requestEverywhere('GET', '/api/agent/run'), ({ body }) => body.agents);
     for (let round = 0; round < ROUNDS; round++) {
       for (const agents of stack.operator.clients(AgentsServiceService, 'agents')) {
         const as = () => stack.operator.as(tenant.organizationId);
@@ -44,16 +45,16 @@ describe('what changes at one replica holds at the other on the next request', (
           as(),
         );
         await agents.publishAgent({ name: AGENT, version: undefined }, as());
-        expect(told(await run(), ({ body }) => body.output ?? body)).toEqual([[200, output]]);
+        expect(distinct(await run(), ({ body }) => body.output ?? body)).toEqual([[200, output]]);
         expect(await names()).toEqual([[200, [{ name: AGENT }]]]);
         await agents.retireAgent({ name: AGENT }, as());
-        expect(told(await run(), ({ body }) => body.code)).toEqual([[404, 'not_found']]);
+        expect(distinct(await run(), ({ body }) => body.code)).toEqual([[404, 'not_found']]);
         expect(await names()).toEqual([[200, []]]);
       }
     }
   });
 
-  it('a schema that one changes is what both check by, and a type that it deletes is gone for both', async () => {
+  it('both validate against the schema that one changes, and neither finds a type that one deletes', async () => {
     const at = (turn: number) => (method: string, path: string, body?: unknown) =>
       request(stack.baseUrls[turn % 2] as string, method, path, { token: tenant.token, body });
     for (let round = 0; round < ROUNDS; round++) {
@@ -62,13 +63,17 @@ describe('what changes at one replica holds at the other on the next request', (
         await one('POST', '/api/memory/types', { type: `T${newId()}`, jsonSchema: { required: ['before'] } })
       ).body;
       const create = (member: string) =>
-        everywhere('POST', '/api/memory/objects', () => ({ typeId: type.id, key: newId(), content: { [member]: 1 } }));
+        requestEverywhere('POST', '/api/memory/objects', () => ({
+          typeId: type.id,
+          key: newId(),
+          content: { [member]: 1 },
+        }));
       const created = await create('before');
-      expect(told(created, () => undefined)).toEqual([[201, null]]);
-      expect(told(await create('after'), ({ body }) => body.details[0].path)).toEqual([[400, '/content/before']]);
+      expect(distinct(created, () => undefined)).toEqual([[201, null]]);
+      expect(distinct(await create('after'), ({ body }) => body.details[0].path)).toEqual([[400, '/content/before']]);
 
       expect(
-        told(
+        distinct(
           await Promise.all(created.map(({ body }, turn) => at(turn)('DELETE', `/api/memory/objects/${body.id}`))),
           () => undefined,
         ),
@@ -76,16 +81,16 @@ describe('what changes at one replica holds at the other on the next request', (
       expect((await other('PUT', `/api/memory/types/${type.id}`, { jsonSchema: { required: ['after'] } })).status).toBe(
         200,
       );
-      expect(told(await create('before'), ({ body }) => body.details[0].path)).toEqual([[400, '/content/after']]);
+      expect(distinct(await create('before'), ({ body }) => body.details[0].path)).toEqual([[400, '/content/after']]);
       const objects = await create('after');
-      expect(told(objects, () => undefined)).toEqual([[201, null]]);
+      expect(distinct(objects, () => undefined)).toEqual([[201, null]]);
 
       await Promise.all(objects.map(({ body }, turn) => at(turn)('DELETE', `/api/memory/objects/${body.id}`)));
       expect((await one('DELETE', `/api/memory/types/${type.id}`)).status).toBe(200);
-      expect(told(await create('after'), ({ body }) => body.code)).toEqual([[404, 'not_found']]);
-      expect(told(await everywhere('GET', `/api/memory/types/${type.id}`), ({ body }) => body.code)).toEqual([
-        [404, 'not_found'],
-      ]);
+      expect(distinct(await create('after'), ({ body }) => body.code)).toEqual([[404, 'not_found']]);
+      expect(distinct(await requestEverywhere('GET', `/api/memory/types/${type.id}`), ({ body }) => body.code)).toEqual(
+        [[404, 'not_found']],
+      );
     }
   });
 });

@@ -1,4 +1,4 @@
-// Preloaded by a process (`NODE_OPTIONS=--import`): its clock is wrong by CLOCK_SKEW_MS, everything else of it is as it was.
+// Preloaded by a process (`NODE_OPTIONS=--import`): shifts its clock by CLOCK_SKEW_MS milliseconds.
 const skewMs = Number(process.env.CLOCK_SKEW_MS);
 const rightNow = Date.now;
 Date.now = () => rightNow() + skewMs;

@@ -1,8 +1,8 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { startMongo, type PrivateServer } from '../../dev-servers/src/private-server.ts';
-import { PATIENT } from '../kills/settings.ts';
-import { expectToAddUp, ledgerOf } from '../support/organization-records.ts';
+import { LONG_ENGINE_TIMEOUTS } from '../support/load-settings.ts';
+import { expectLedgerConsistent, ledgerOf } from '../support/organization-records.ts';
 import { request, startStack, type Stack } from '../support/stack.ts';
 
 const TOKEN = /(?<=Server token, shown this once: +)\S+/g;
@@ -11,15 +11,15 @@ let mongo: PrivateServer;
 let stack: Stack;
 beforeAll(async () => {
   mongo = await startMongo();
-  stack = await startStack({ env: { ...PATIENT, MONGODB_URL: mongo.url } });
+  stack = await startStack({ env: { ...LONG_ENGINE_TIMEOUTS, MONGODB_URL: mongo.url } });
 });
 afterAll(async () => {
   await stack.stop();
   await mongo.stop();
 });
 
-describe('two launchers that start and seed at the same moment', () => {
-  it('make one organization, one user, one token that works, one grant and one version of each agent', async () => {
+describe('two launchers that start and seed at the same time', () => {
+  it('create one organization, one user, one valid token, one grant and one version of each agent', async () => {
     const shown = stack.outputs().flatMap((output) => output.match(TOKEN) ?? []);
     expect({ launchers: stack.outputs().length, tokens: shown.length }).toEqual({ launchers: 2, tokens: 1 });
     const statuses = await Promise.all(
@@ -45,7 +45,7 @@ describe('two launchers that start and seed at the same moment', () => {
     expect(serverTokens.map(({ name, revokedAt }) => [name, revokedAt])).toEqual([['first start', undefined]]);
 
     const ledger = await ledgerOf(stack, { organizationId, token: '' });
-    expectToAddUp(ledger);
+    expectLedgerConsistent(ledger);
     expect(ledger.rows.map(({ kind, grantedDeltaMicros }) => [kind, grantedDeltaMicros])).toEqual([
       ['GRANT', 1_000_000_000],
     ]);

@@ -12,7 +12,7 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
 import { descendantsOf } from '../support/process-tree.ts';
 import { eventually, expressionAgent, launch, REPOSITORY, request, untilPrinted } from '../support/stack.ts';
-import { begin, endOf, expectGone, type Begun } from './outcome.ts';
+import { spawnProcess, exitOf, expectAllEnded, type SpawnedProcess } from '../support/run-process.ts';
 
 const SLOW = expressionAgent(
   'slow',
@@ -21,14 +21,14 @@ const SLOW = expressionAgent(
 );
 const READY = 'Ctrl-C stops it';
 
-describe('the first start, and the second', () => {
+describe('the first start and the second start', () => {
   const folder = temporaryFolder();
   let env: Record<string, string>;
   let baseUrl: string;
   let token: string;
   let operator: Operator;
   let first: ReturnType<typeof launch>;
-  let second: Begun | undefined;
+  let second: SpawnedProcess | undefined;
   beforeAll(async () => {
     env = { ...(await freeAddresses()), DATA_DIR: folder.path, LOG_LEVEL: 'debug', DRAIN_MS: '60000' };
     baseUrl = `http://${env.GATEWAY_LISTEN}`;
@@ -41,7 +41,7 @@ describe('the first start, and the second', () => {
     operator.close();
     for (const child of [first.launcher, ...(second ? [second.child] : [])]) {
       child.kill('SIGTERM');
-      await endOf(child);
+      await exitOf(child);
     }
     folder.remove();
   });
@@ -51,12 +51,12 @@ describe('the first start, and the second', () => {
       .organization as { id: string; tier: string };
   const executions = async () => (await request(baseUrl, 'GET', '/api/agent/executions', { token })).body.items;
 
-  it('prints a progress line per part with its address, then the base URL and the token, once beside the curl', () => {
+  it('prints a progress line for each process, then the base URL and the token, also in a curl command', () => {
     const lines = first.output().split('\n');
-    for (const part of Object.keys(PROCESSES)) {
+    for (const name of Object.keys(PROCESSES)) {
       expect(
         lines.filter((line) =>
-          new RegExp(`^  ${part} +${env[`${part.toUpperCase()}_LISTEN`]} +\\d+\\.\\d s$`).test(line),
+          new RegExp(`^  ${name} +${env[`${name.toUpperCase()}_LISTEN`]} +\\d+\\.\\d s$`).test(line),
         ),
       ).toHaveLength(1);
     }
@@ -64,7 +64,7 @@ describe('the first start, and the second', () => {
     expect(first.output().split(token)).toHaveLength(3);
   });
 
-  it('seeds an organization of tier enterprise, an administrator, 1,000 credits, three published agents and one server token', async () => {
+  it('seeds an enterprise organization, an administrator, 1,000 credits, three agents and a server token', async () => {
     const { id, tier } = await demo();
     const auth = operator.client(AuthServiceService, 'auth');
     const { users } = await auth.listUsers({ pageSize: 10, afterEmail: '' }, operator.as(id));
@@ -94,7 +94,7 @@ describe('the first start, and the second', () => {
     });
   });
 
-  it('prints a curl that runs an agent when a shell executes it', () => {
+  it('prints a curl command that runs an agent in a shell', () => {
     const command = /^ {2}curl .*\\\n.*$/m.exec(first.output())?.[0] as string;
     const shell = inShell(command);
     expect({ status: shell.status, reply: JSON.parse(shell.stdout) }).toMatchObject({
@@ -103,7 +103,7 @@ describe('the first start, and the second', () => {
     });
   });
 
-  it('drains on SIGINT, also when it comes twice: the run in flight is answered, all processes are gone, exit code 0', async () => {
+  it('drains on SIGINT, also on two: the run in flight is answered, all processes end, exit code 0', async () => {
     const { id } = await demo();
     await operator
       .client(AgentsServiceService, 'agents')
@@ -116,10 +116,10 @@ describe('the first start, and the second', () => {
       body: { agentName: 'slow', args: { n: 300_000 } },
     });
     await eventually(async () => (await executions()).some(({ status }: { status: string }) => status === 'running'));
-    const family = descendantsOf(first.launcher.pid as number);
-    expect(family.length).toBeGreaterThan(Object.keys(PROCESSES).length);
+    const descendants = descendantsOf(first.launcher.pid as number);
+    expect(descendants.length).toBeGreaterThan(Object.keys(PROCESSES).length);
 
-    const printed = once(first.launcher, 'close');
+    const closed = once(first.launcher, 'close');
     first.launcher.kill('SIGINT');
     await eventually(() =>
       request(baseUrl, 'GET', '/health').then(
@@ -129,13 +129,13 @@ describe('the first start, and the second', () => {
     );
     first.launcher.kill('SIGINT');
     expect(await running).toMatchObject({ status: 200, body: { output: { left: 0 } } });
-    expect(await printed).toEqual([0, null]);
+    expect(await closed).toEqual([0, null]);
     expect(first.output()).toMatch(/Stopped\.\n$/);
-    await expectGone(family);
+    await expectAllEnded(descendants);
   });
 
-  it('keeps all data over a second start, which prints no secret, makes nothing again and stops when npm is told to', async () => {
-    const again = (second = begin('npm', ['start'], {
+  it('the second start keeps all data, prints no secret, creates nothing twice, stops on SIGTERM to npm', async () => {
+    const again = (second = spawnProcess('npm', ['start'], {
       cwd: REPOSITORY,
       env: { ...process.env, NODE_OPTIONS: '', ...env },
     }));
@@ -158,10 +158,10 @@ describe('the first start, and the second', () => {
       stdout: expect.stringMatching(/^name +another one$[^]*^value +aks_\w+$/m),
     });
 
-    const family = descendantsOf(again.child.pid as number);
-    const printed = once(again.child, 'close');
+    const descendants = descendantsOf(again.child.pid as number);
+    const closed = once(again.child, 'close');
     again.child.kill('SIGTERM');
-    await Promise.all([printed, expectGone(family)]);
+    await Promise.all([closed, expectAllEnded(descendants)]);
     expect(again.output()).toMatch(/Stopped\.\n$/);
   });
 
@@ -171,7 +171,7 @@ describe('the first start, and the second', () => {
       .map((name) => join(folder.path, name))
       .filter((file) => statSync(file).isFile());
     expect(files.length).toBeGreaterThan(10);
-    // its random part alone would be as good as the whole
+    // the random part of the token alone would be enough to forge it
     const secret = token.slice('aks_'.length, -6);
     expect(files.filter((file) => readFileSync(file).includes(secret))).toEqual([]);
     expect(
@@ -190,10 +190,10 @@ describe('the first start, and the second', () => {
   });
 });
 
-/** What a person gets who pastes a command. */
+/** Runs a printed command as a person does who pastes it into a shell. */
 const inShell = (command: string) =>
   spawnSync('sh', ['-c', command], {
     encoding: 'utf8',
     cwd: REPOSITORY,
-    env: { ...process.env, NODE_OPTIONS: '', PATH: `${process.env.PATH}:${join(REPOSITORY, 'test/stand-ins')}` },
+    env: { ...process.env, NODE_OPTIONS: '', PATH: `${process.env.PATH}:${join(REPOSITORY, 'test/start/fakes')}` },
   });

@@ -9,17 +9,17 @@ import { keyFolderOf } from 'platform/rpc/keys.ts';
 import { openOperator } from 'platform/rpc/operator.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
-import { descendantsOf } from '../support/process-tree.ts';
-import { childrenOf, eventually, launch, request, untilPrinted } from '../support/stack.ts';
-import { endOf, expectGone, killWithFamily } from './outcome.ts';
+import { childrenOf, descendantsOf } from '../support/process-tree.ts';
+import { eventually, launch, request, untilPrinted } from '../support/stack.ts';
+import { exitOf, expectAllEnded, killAndListDescendants } from '../support/run-process.ts';
 
 type Start = ReturnType<typeof launch>;
 
-describe('a start that is interrupted, again and again on the same folder', () => {
+describe('starts on one folder that are interrupted again and again', () => {
   const folder = temporaryFolder();
-  /** What was shown, in order; the seed may be over by the time that a signal arrives. */
-  const shown: string[] = [];
-  const look = (output: string): void => void shown.push(...(/aks_\w+/.exec(output) ?? []));
+  /** The tokens that starts have printed, in order; the seed may be complete when a signal arrives. */
+  const printedTokens: string[] = [];
+  const collectToken = (output: string): void => void printedTokens.push(...(/aks_\w+/.exec(output) ?? []));
   afterAll(() => folder.remove());
 
   const environment = async (): Promise<Record<string, string>> => ({
@@ -29,59 +29,62 @@ describe('a start that is interrupted, again and again on the same folder', () =
   const startUntil = async (reached: (start: Start) => boolean): Promise<Start> => {
     const start = launch(await environment());
     await eventually(() => {
-      if (start.launcher.exitCode !== null) throw new Error(`ended too early:\n${start.output()}`);
+      if (start.launcher.exitCode !== null) throw new Error(`The launcher ended too early:\n${start.output()}`);
       return reached(start);
     });
     return start;
   };
-  const childrenAre =
+  const hasChildren =
     (count: number) =>
     ({ launcher }: Start) =>
       childrenOf(launcher.pid as number).length >= count;
-  const partsAreReady =
+  const hasReadyProcesses =
     (count: number) =>
     ({ output }: Start) =>
       output().split(' s\n').length > count;
-  /** True when a service's table has rows: how far the seed has come, at least. A service that starts wants its file for itself; the seed begins later. */
-  const seeded = (service: string, table: string) => (start: Start) =>
-    partsAreReady(5)(start) && rowsIn(join(folder.path, `${service}.db`), table) > 0;
+  /**
+   * True when the seed has written rows of this table. The file is read only after all processes are ready, because a
+   * service that starts needs its file for itself.
+   */
+  const hasSeeded = (service: string, table: string) => (start: Start) =>
+    hasReadyProcesses(5)(start) && rowsIn(join(folder.path, `${service}.db`), table) > 0;
 
   it.each<[string, (start: Start) => boolean]>([
-    ['when its process has begun', () => true],
-    ['when the first part is a process', childrenAre(1)],
-    ['when a part is ready', partsAreReady(1)],
-    ['in the middle of the seed', seeded('auth', 'memberships')],
-  ])('SIGINT %s: nothing is left of it, and it does not fail', async (_when, reached) => {
+    ['when the launcher has just been spawned', () => true],
+    ['when the first child process exists', hasChildren(1)],
+    ['when one process is ready', hasReadyProcesses(1)],
+    ['in the middle of the seed', hasSeeded('auth', 'memberships')],
+  ])('SIGINT %s: no process is left, and no error is reported', async (_when, reached) => {
     const start = await startUntil(reached);
-    const family = descendantsOf(start.launcher.pid as number);
-    const printed = once(start.launcher, 'close');
+    const descendants = descendantsOf(start.launcher.pid as number);
+    const closed = once(start.launcher, 'close');
     start.launcher.kill('SIGINT');
-    const [code, signal] = await printed;
-    // before it listens for signals there is nothing to stop either: the signal ends it
+    const [code, signal] = await closed;
+    // before the launcher handles signals it has started nothing, and the signal ends it
     expect(signal === 'SIGINT' ? start.output() : code).toBe(signal === 'SIGINT' ? '' : 0);
     expect(start.output()).not.toMatch(/failed|Error/);
-    look(start.output());
-    await expectGone(family);
+    collectToken(start.output());
+    await expectAllEnded(descendants);
   });
 
   it.each<[string, (start: Start) => boolean]>([
-    ['when the parts are processes that have only begun', childrenAre(5)],
-    ['in the middle of the seed, when the first agent was made', seeded('agents', 'agents')],
-    ['at the end of the seed, when the token was made', seeded('auth', 'server_tokens')],
+    ['when all child processes exist but are not ready', hasChildren(5)],
+    ['in the middle of the seed, when the first agent exists', hasSeeded('agents', 'agents')],
+    ['at the end of the seed, when the token exists', hasSeeded('auth', 'server_tokens')],
   ])('kill -9 %s: no child is left', async (_when, reached) => {
     const start = await startUntil(reached);
-    const family = await killWithFamily(start.launcher);
-    expect(family.length).toBeGreaterThanOrEqual(5);
-    look(start.output());
-    await expectGone(family);
+    const descendants = await killAndListDescendants(start.launcher);
+    expect(descendants.length).toBeGreaterThanOrEqual(5);
+    collectToken(start.output());
+    await expectAllEnded(descendants);
   });
 
-  it('of two starts at the same instant one is refused, and the other one ends the seed: everything once, one live token, the one shown last', async () => {
+  it('of two simultaneous starts one fails; the other completes the seed: all once, one valid token', async () => {
     const environments = [await environment(), await environment()];
     const starts = environments.map((env) => ({ env, ...launch(env) }));
-    const refused = await Promise.race(starts.map(async (start) => (await once(start.launcher, 'close'), start)));
-    const winner = starts.find((start) => start !== refused) as (typeof starts)[number];
-    expect([refused.launcher.exitCode, refused.output()]).toEqual([
+    const loser = await Promise.race(starts.map(async (start) => (await once(start.launcher, 'close'), start)));
+    const winner = starts.find((start) => start !== loser) as (typeof starts)[number];
+    expect([loser.launcher.exitCode, loser.output()]).toEqual([
       1,
       `The start failed: The data folder ${folder.path} is in use by another start\n`,
     ]);
@@ -118,14 +121,17 @@ describe('a start that is interrupted, again and again on the same folder', () =
     const live = serverTokens.filter(({ revokedAt }) => revokedAt === undefined);
     expect(live.map(({ name }) => name)).toEqual(['first start']);
 
-    look(winner.output());
+    collectToken(winner.output());
     expect(
-      (await request(`http://${winner.env.GATEWAY_LISTEN}`, 'GET', '/api/agent/run', { token: shown.at(-1) as string }))
-        .status,
+      (
+        await request(`http://${winner.env.GATEWAY_LISTEN}`, 'GET', '/api/agent/run', {
+          token: printedTokens.at(-1) as string,
+        })
+      ).status,
     ).toBe(200);
     operator.close();
     winner.launcher.kill('SIGINT');
-    expect(await endOf(winner.launcher)).toEqual([0, null]);
+    expect(await exitOf(winner.launcher)).toEqual([0, null]);
   });
 });
 
@@ -135,7 +141,7 @@ function rowsIn(file: string, table: string): number {
   try {
     return (database.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n;
   } catch (error) {
-    // the service has not made its tables yet
+    // the service has not created its tables yet
     if (/no such table/.test((error as Error).message)) return 0;
     throw error;
   } finally {

@@ -11,7 +11,7 @@ import { REPOSITORY, startStack, type Stack } from '../support/stack.ts';
 
 const SUCCESSOR = 'second@demo.example';
 
-describe('a replica that starts on engines which others have used for long, with an empty folder of its own', () => {
+describe('a replica that starts with an empty folder on engines which are in use for long', () => {
   let stack: Stack;
   const folder = temporaryFolder();
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe('a replica that starts on engines which others have used for long, with
 
   const after = (ms: number): Clock => ({ now: () => systemClock.now() + ms });
 
-  /** All that the first start has made, as it is now. */
+  /** The present state of everything that the first start creates. */
   async function state() {
     const { operator } = stack;
     const auth = operator.client(AuthServiceService, 'auth');
@@ -40,7 +40,7 @@ describe('a replica that starts on engines which others have used for long, with
     return { organizations, users, serverTokens, rows, agents };
   }
 
-  it('shows nothing and brings nothing back that was revoked, removed, retired or updated meanwhile', async () => {
+  it('prints no token and restores nothing that was revoked, removed, retired or updated', async () => {
     const { operator } = stack;
     const {
       organizations: [demo],
@@ -79,7 +79,7 @@ describe('a replica that starts on engines which others have used for long, with
     expect(await state()).toEqual(before);
   });
 
-  it('within the hour ends what an interrupted first start began', async () => {
+  it('within an hour completes what an interrupted first start began', async () => {
     expect(await seed(stack.operator, folder.path, true, after(HOUR_MS / 2))).toMatchObject({
       organization: 'demo',
       agents: ['echo', 'invoice-total', 'word-count'],

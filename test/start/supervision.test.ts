@@ -4,7 +4,7 @@ import { eventually, expressionAgent, startStack, type Stack, type Tenant } from
 
 const ADD = expressionAgent('add-one', '{"n": n + 1}');
 
-describe('a part that dies', () => {
+describe('a process that dies', () => {
   let stack: Stack;
   let tenant: Tenant;
   beforeAll(async () => {
@@ -18,7 +18,7 @@ describe('a part that dies', () => {
     return [status, body.output];
   };
 
-  it('is started again, and again when it dies a second time, each time after a longer wait', async () => {
+  it('is restarted each time, after a longer wait the second time', async () => {
     await stack.killAndAwait('credits');
     expect(await run(1)).toEqual([200, { n: 2 }]);
     await stack.killAndAwait('credits');
@@ -26,11 +26,11 @@ describe('a part that dies', () => {
     expect(waits(stack, 'credits')).toEqual([0.2, 0.4]);
   });
 
-  it('is tried again ever more slowly while its port is taken, says why each time, and is back when the port is free', async () => {
+  it('is restarted ever more slowly while its port is in use, reports why, and then recovers', async () => {
     const pid = stack.pidOf('memory');
     const [host, port] = (stack.env.MEMORY_LISTEN as string).split(':') as [string, string];
     process.kill(pid, 'SIGKILL');
-    const intruder = await eventually(async () => {
+    const otherServer = await eventually(async () => {
       const server = createServer().listen(Number(port), host);
       return Promise.race([
         once(server, 'listening').then(() => server),
@@ -39,7 +39,7 @@ describe('a part that dies', () => {
     });
     const fault = `memory: The address ${host}:${port} is in use by another program; MEMORY_LISTEN sets another\n`;
     await eventually(() => stack.output().split(fault).length > 2);
-    intruder.close();
+    otherServer.close();
     await eventually(() => stack.output().includes('memory is back\n'));
     expect(waits(stack, 'memory').slice(0, 3)).toEqual([0.2, 0.4, 0.8]);
     expect((await tenant.request('GET', '/api/memory/types')).status).toBe(200);
@@ -47,8 +47,8 @@ describe('a part that dies', () => {
   });
 });
 
-/** Seconds that the launcher said it would wait before each new start of a part. */
-const waits = (stack: Stack, part: string): number[] =>
-  [...stack.output().matchAll(new RegExp(`^${part} ended .* starting it again in ([\\d.]+) s$`, 'gm'))].map(
+/** Seconds that the launcher announced to wait before each restart of a process. */
+const waits = (stack: Stack, name: string): number[] =>
+  [...stack.output().matchAll(new RegExp(`^${name} ended .* starting it again in ([\\d.]+) s$`, 'gm'))].map(
     ([, seconds]) => Number(seconds),
   );

@@ -4,7 +4,7 @@ import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.
 
 const NAMES = Object.keys(PROCESSES) as ProcessName[];
 
-/** `<NAME>_LISTEN` and `<NAME>_ADDRESS` of every process, on free ports. */
+/** Settings `<NAME>_LISTEN` and `<NAME>_ADDRESS` of every process, on free ports. */
 export async function freeAddresses(): Promise<Record<string, string>> {
   const ports = await freePorts(NAMES.length);
   return Object.fromEntries(
@@ -14,7 +14,7 @@ export async function freeAddresses(): Promise<Record<string, string>> {
   );
 }
 
-/** For two replicas: each listens on its own ports and calls both. */
+/** The same for two replicas: each listens on its own ports and calls the processes of both. */
 export async function replicaAddresses(): Promise<[Record<string, string>, Record<string, string>]> {
   const ports = await freePorts(2 * NAMES.length);
   const place = (replica: number, i: number): string => `127.0.0.1:${ports[replica * NAMES.length + i]}`;

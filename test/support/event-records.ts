@@ -5,33 +5,33 @@ import { newId } from 'platform/core/ids.ts';
 import { TOPICS, type CloudEvent, type Topic } from 'platform/events/bus.ts';
 import { deadLetterName, groupName, topicName } from 'platform/events/kafka/topics.ts';
 import { plainKafka, withAdmin } from '../../platform/test/events/kafka-fixture.ts';
-import type { Of } from './organization-records.ts';
+import type { TenantRef } from './organization-records.ts';
 import type { Stack } from './stack.ts';
 
 const AUDIT_GROUP = 'auth-audit';
 
 export interface EventRecords {
-  /** Each event once: the port delivers at least once, and consumers go by the id. */
+  /** Each event once: the bus delivers at least once, and consumers drop repeats by the event's id. */
   events: Record<Topic, CloudEvent[]>;
-  /** The audit consumer has passed all of its topic. */
-  audited: boolean;
-  /** Dead letters. */
-  buried: number;
+  /** True when the audit consumer has read its whole topic. */
+  auditCaughtUp: boolean;
+  /** Number of dead letters of all topics and organizations. */
+  deadLetters: number;
 }
 
-/** What the event bus holds of the organization, by topic. */
-export const eventsOf = (stack: Stack, of: Of): Promise<EventRecords> =>
-  stack.env.KAFKA_BROKERS ? eventsInKafka(stack, of) : Promise.resolve(eventsInFile(stack, of));
+/** The events of the organization on the bus, by topic. */
+export const eventsOf = (stack: Stack, tenant: TenantRef): Promise<EventRecords> =>
+  stack.env.KAFKA_BROKERS ? eventsInKafka(stack, tenant) : Promise.resolve(eventsInFile(stack, tenant));
 
-/** The audit consumer has passed all of its topic. */
-export async function isAudited(stack: Stack): Promise<boolean> {
-  if (!stack.env.KAFKA_BROKERS) return eventsInFile(stack, { organizationId: '', token: '' }).audited;
-  return withAdmin(brokersOf(stack), (admin) => auditedIn(admin, stack));
+/** True when the audit consumer has read its whole topic. */
+export async function isAuditConsumerCaughtUp(stack: Stack): Promise<boolean> {
+  if (!stack.env.KAFKA_BROKERS) return eventsInFile(stack, { organizationId: '', token: '' }).auditCaughtUp;
+  return withAdmin(brokersOf(stack), (admin) => isCaughtUpInKafka(admin, stack));
 }
 
 const brokersOf = ({ env }: Stack): string[] => (env.KAFKA_BROKERS as string).split(',');
 
-async function auditedIn(admin: Admin, { env }: Stack): Promise<boolean> {
+async function isCaughtUpInKafka(admin: Admin, { env }: Stack): Promise<boolean> {
   const prefix = env.KAFKA_TOPIC_PREFIX ?? '';
   const topic = topicName(prefix, 'audit.v1');
   const ends = await admin.fetchTopicOffsets(topic);
@@ -46,29 +46,30 @@ async function auditedIn(admin: Admin, { env }: Stack): Promise<boolean> {
   );
 }
 
-function eventsInFile({ folder }: Stack, { organizationId }: Of): EventRecords {
+function eventsInFile({ folder }: Stack, { organizationId }: TenantRef): EventRecords {
   const db = new DatabaseSync(join(folder, 'events.db'), { readOnly: true, timeout: 5_000 });
   try {
     const rows = db
       .prepare(`SELECT topic, event FROM event WHERE event ->> 'organizationid' = ? ORDER BY seq`)
       .all(organizationId) as { topic: Topic; event: string }[];
-    const left = db
+    const unread = db
       .prepare(
-        `SELECT count(*) AS n FROM event WHERE topic = 'audit.v1' AND seq > (SELECT seq FROM progress WHERE topic = 'audit.v1' AND "group" = '${AUDIT_GROUP}')`,
+        `SELECT count(*) AS n FROM event WHERE topic = 'audit.v1'
+          AND seq > (SELECT seq FROM progress WHERE topic = 'audit.v1' AND "group" = '${AUDIT_GROUP}')`,
       )
       .get();
-    const buried = db.prepare('SELECT count(*) AS n FROM dead_letter').get();
+    const deadLetters = db.prepare('SELECT count(*) AS n FROM dead_letter').get();
     return {
       events: byTopic(rows.map(({ topic, event }) => [topic, event])),
-      audited: left?.n === 0,
-      buried: Number(buried?.n),
+      auditCaughtUp: unread?.n === 0,
+      deadLetters: Number(deadLetters?.n),
     };
   } finally {
     db.close();
   }
 }
 
-const eventsInKafka = (stack: Stack, { organizationId }: Of): Promise<EventRecords> =>
+const eventsInKafka = (stack: Stack, { organizationId }: TenantRef): Promise<EventRecords> =>
   withAdmin(brokersOf(stack), async (admin) => {
     const prefix = stack.env.KAFKA_TOPIC_PREFIX ?? '';
     const ends = new Map(
@@ -76,10 +77,11 @@ const eventsInKafka = (stack: Stack, { organizationId }: Of): Promise<EventRecor
         TOPICS.map(async (topic) => [topic, await admin.fetchTopicOffsets(topicName(prefix, topic))] as const),
       ),
     );
-    const audited = await auditedIn(admin, stack);
+    const auditCaughtUp = await isCaughtUpInKafka(admin, stack);
     const letters = await Promise.all(TOPICS.map((topic) => admin.fetchTopicOffsets(deadLetterName(prefix, topic))));
     const found: [Topic, string][] = [];
-    const left = new Map(
+    /** End offsets of the partitions that are not read to their end yet. */
+    const unread = new Map(
       [...ends].flatMap(([topic, partitions]) =>
         partitions
           .filter(({ low, high }) => Number(high) > Number(low))
@@ -97,15 +99,19 @@ const eventsInKafka = (stack: Stack, { organizationId }: Of): Promise<EventRecor
         const event = String(message.value);
         if ((JSON.parse(event) as CloudEvent).organizationid === organizationId)
           found.push([topic.slice(prefix.length) as Topic, event]);
-        if (Number(message.offset) + 1 >= (left.get(`${topic}/${partition}`) ?? Infinity))
-          left.delete(`${topic}/${partition}`);
-        if (left.size === 0) read.resolve();
+        if (Number(message.offset) + 1 >= (unread.get(`${topic}/${partition}`) ?? Infinity))
+          unread.delete(`${topic}/${partition}`);
+        if (unread.size === 0) read.resolve();
       },
     });
-    if (left.size > 0) await read.promise;
+    if (unread.size > 0) await read.promise;
     await consumer.disconnect();
     await admin.deleteGroups([groupId]);
-    return { events: byTopic(found), audited, buried: letters.flat().reduce((sum, { high }) => sum + Number(high), 0) };
+    return {
+      events: byTopic(found),
+      auditCaughtUp,
+      deadLetters: letters.flat().reduce((sum, { high }) => sum + Number(high), 0),
+    };
   });
 
 function byTopic(found: readonly [Topic, string][]): Record<Topic, CloudEvent[]> {

@@ -3,28 +3,28 @@ import { CreditsServiceService, type Account, type LedgerRow } from 'proto/credi
 import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import { request, type Reply, type Stack, type Tenant } from './stack.ts';
 
-/** A tenant may outlive the stack that made it: where it is asked for and by which token. */
-export type Of = Pick<Tenant, 'organizationId' | 'token'>;
+/** What reads of an organization's records need; its data may outlive the stack on which it was created. */
+export type TenantRef = Pick<Tenant, 'organizationId' | 'token'>;
 
-const PAGE = 1_000;
-const PATIENCE_MS = 60_000;
+const PAGE_SIZE = 1_000;
+const GIVE_UP_MS = 60_000;
 
-/** Asks again while the answer is that nothing was done: an engine may be busy yet with what killed processes had begun. */
+/** Calls again after errors that pass: an engine may still be busy with work that killed processes began. */
 export async function retryWhileUnavailable<T>(
-  ask: () => Promise<T>,
-  passing: readonly KnownReason[] = ['UNAVAILABLE'],
+  call: () => Promise<T>,
+  transient: readonly KnownReason[] = ['UNAVAILABLE'],
 ): Promise<T> {
-  for (const giveUpAt = Date.now() + PATIENCE_MS; ;) {
+  for (const giveUpAt = Date.now() + GIVE_UP_MS; ;) {
     try {
-      return await ask();
+      return await call();
     } catch (error) {
-      if (!(error instanceof ServiceError && passing.includes(error.reason)) || Date.now() > giveUpAt) throw error;
+      if (!(error instanceof ServiceError && transient.includes(error.reason)) || Date.now() > giveUpAt) throw error;
     }
   }
 }
 
-/** A page that must be there. */
-const pageAt = (url: string, token: string): Promise<Reply> =>
+/** Reads a page of a list. */
+const readPage = (url: string, token: string): Promise<Reply> =>
   retryWhileUnavailable(async () => {
     const reply = await request('', 'GET', url, { token });
     if (reply.status === 503) throw new ServiceError('UNAVAILABLE', reply.text);
@@ -32,30 +32,30 @@ const pageAt = (url: string, token: string): Promise<Reply> =>
     return reply;
   });
 
-/** The account, and the whole ledger, oldest row first. */
+/** The credits account, and its whole ledger, oldest row first. */
 export async function ledgerOf(
   { operator }: Stack,
-  { organizationId }: Of,
+  { organizationId }: TenantRef,
 ): Promise<{ account: Account; rows: LedgerRow[] }> {
   const credits = operator.client(CreditsServiceService, 'credits');
   const { account } = await retryWhileUnavailable(() => credits.getBalance({}, operator.as(organizationId)));
-  if (!account) throw new Error('credits answered without an account');
+  if (!account) throw new Error('The reply of credits has no account');
   const rows: LedgerRow[] = [];
   for (let left = true; left;) {
     const page = await retryWhileUnavailable(() =>
       credits.listLedgerRows(
-        { pageSize: PAGE, beforeSequence: rows.at(-1)?.sequence ?? 0 },
+        { pageSize: PAGE_SIZE, beforeSequence: rows.at(-1)?.sequence ?? 0 },
         operator.as(organizationId),
       ),
     );
     rows.push(...page.rows);
-    left = page.rows.length === PAGE;
+    left = page.rows.length === PAGE_SIZE;
   }
   return { account, rows: rows.reverse() };
 }
 
-/** Every row follows from the one before, nothing is ever below zero, and the last one is the account. */
-export function expectToAddUp({ account, rows }: { account: Account; rows: readonly LedgerRow[] }): void {
+/** Expects that each row follows from the one before, no amount is ever negative, and the sums are the account. */
+export function expectLedgerConsistent({ account, rows }: { account: Account; rows: readonly LedgerRow[] }): void {
   const sum = { available: 0, reserved: 0, spent: 0, granted: 0 };
   rows.forEach((row, index) => {
     sum.available += row.availableDeltaMicros;
@@ -80,18 +80,22 @@ export function expectToAddUp({ account, rows }: { account: Account; rows: reado
 }
 
 /** The whole audit trail, newest first. */
-export async function auditTrailOf({ operator }: Stack, { organizationId }: Of, action = ''): Promise<AuditEntry[]> {
+export async function auditTrailOf(
+  { operator }: Stack,
+  { organizationId }: TenantRef,
+  action = '',
+): Promise<AuditEntry[]> {
   const auth = operator.client(AuthServiceService, 'auth');
   const entries: AuditEntry[] = [];
   for (let left = true; left;) {
     const page = await retryWhileUnavailable(() =>
       auth.listAuditEntries(
-        { pageSize: PAGE, beforeId: entries.at(-1)?.id ?? '', action },
+        { pageSize: PAGE_SIZE, beforeId: entries.at(-1)?.id ?? '', action },
         operator.as(organizationId),
       ),
     );
     entries.push(...page.entries);
-    left = page.entries.length === PAGE;
+    left = page.entries.length === PAGE_SIZE;
   }
   return entries;
 }
@@ -102,11 +106,11 @@ export interface Execution {
   charge: number | null;
 }
 
-/** Every agent execution, by following Link: next. */
-export async function executionsOf({ baseUrl }: Stack, { token }: Of): Promise<Execution[]> {
+/** Every agent execution, read by following `Link: <…>; rel="next"`. */
+export async function executionsOf({ baseUrl }: Stack, { token }: TenantRef): Promise<Execution[]> {
   const executions: Execution[] = [];
   for (let url: string | undefined = `${baseUrl}/api/agent/executions?pageSize=100`; url !== undefined;) {
-    const { body, headers }: Reply = await pageAt(url, token);
+    const { body, headers }: Reply = await readPage(url, token);
     executions.push(...body.items);
     url = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
   }
@@ -119,15 +123,15 @@ export interface ListedObject {
   content: unknown;
 }
 
-/** Every object of a type by its pages, and the total that each of them tells. */
+/** Every memory object of a type, and the `total` of each page that was read. */
 export async function objectsOf(
   { baseUrl }: Stack,
-  { token }: Of,
+  { token }: TenantRef,
   typeId: string,
 ): Promise<{ totals: number[]; items: ListedObject[] }> {
   const [totals, items]: [number[], ListedObject[]] = [[], []];
   for (let page = 1; page === 1 || items.length === (page - 1) * 100; page++) {
-    const { body } = await pageAt(`${baseUrl}/api/memory/objects?typeId=${typeId}&page=${page}&pageSize=100`, token);
+    const { body } = await readPage(`${baseUrl}/api/memory/objects?typeId=${typeId}&page=${page}&pageSize=100`, token);
     totals.push(body.total);
     items.push(...body.items);
   }

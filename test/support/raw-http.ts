@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Reply } from './stack.ts';
 
-/** A connection on which a test writes its own bytes. */
+/** Opens a connection on which a test writes its own bytes. */
 export async function openSocket(baseUrl: string): Promise<Socket> {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname);
-  // a server that has answered may close before it has read everything
+  // the server may answer and close the connection before it has read everything
   socket.on('error', () => undefined);
   await once(socket, 'connect');
   return socket;
 }
 
-/** Reads until the other side ends the connection. */
+/** Reads one reply, up to the end of the connection. */
 export async function readReply(socket: Socket): Promise<Reply> {
   const origin = `http://${socket.remoteAddress}:${socket.remotePort}`;
   const chunks: Buffer[] = [];

@@ -6,13 +6,13 @@ export interface RouteUnderTest {
   name: string;
   verb: string;
   template: string;
-  /** A path of this route that leads to nothing. */
+  /** A path of this route whose ids do not exist. */
   path: string;
   takesBody: boolean;
   method: RestMethod;
 }
 
-/** Every route of the contract, so that a test of all routes meets the next one by itself. */
+/** Every route of the contract, so that a test of all routes covers a new one without an edit. */
 export const ROUTES: readonly RouteUnderTest[] = restMethods().flatMap((method) =>
   method.bindings.map(({ verb, template, body }) => ({
     name: `${verb} ${template}`,

@@ -7,20 +7,23 @@ import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
 import { removeTopics } from '../../platform/test/events/kafka-fixture.ts';
 
-/** Servers that a run of `npm run test:engines` names; none of them in `npm test`. */
+/** The servers whose URLs are set for `npm run test:engines`; none of them in `npm test`. */
 export interface SharedEngines {
-  /** What a stack is told: the URLs, and names that no other stack has. */
+  /** Settings for a stack: the URLs, and names for its data that no other stack uses. */
   env: Record<string, string>;
-  /** Removes what the stack left there; its databases stay: the stand-in for mongod may hang when one is dropped beside other work. */
+  /**
+   * Removes the keys and topics of the stack. Its databases stay: the stand-in for mongod may hang when a database is
+   * dropped beside other work.
+   */
   remove(): Promise<void>;
 }
 
 const NAMES = ['MONGODB_URL', 'REDIS_URL', 'KAFKA_BROKERS'] as const;
 
-/** For a process that is started by a test: what the shell names is not meant for it. */
+/** Hides the URLs that are set in the shell from a process that a test starts. */
 export const NO_ENGINES: Record<string, string> = Object.fromEntries(NAMES.map((name) => [name, '']));
 
-/** @param folder names the stack: a second one on this folder meets the data of the first */
+/** @param folder identifies the stack: a second stack on this folder finds the data of the first */
 export function sharedEngines(folder: string, given: NodeJS.ProcessEnv = process.env): SharedEngines {
   const [mongodb, redis, kafka] = NAMES.map((name) => (given.TEST_ENGINES ? given[name] : undefined));
   const name = `t${createHash('sha256').update(folder).digest('hex').slice(0, 10)}`;
@@ -43,7 +46,10 @@ export interface ProgramEngines {
   remove(): Promise<void>;
 }
 
-/** For a program in the test's own process: two replicas on the servers of its store, a file for its events; one on files in `npm test`. */
+/**
+ * Settings for a service that runs in the test's own process. In test:engines: two replicas on the servers of its
+ * store, with its events in a file. In `npm test`: one replica on files.
+ */
 export function programEngines(name = newId()): ProgramEngines {
   const {
     env: { MONGODB_URL, MONGODB_DATABASE, REDIS_URL, REDIS_KEY_PREFIX },
@@ -62,7 +68,7 @@ export function programEngines(name = newId()): ProgramEngines {
   };
 }
 
-/** The document store of a test: on MongoDB when it is shared, in a file otherwise. */
+/** Opens the document store of a test: on MongoDB in test:engines, in a file otherwise. */
 export async function openTestStore(
   file: string,
   collections: readonly Collection<never>[],
@@ -81,7 +87,7 @@ async function removeKeys(url: string, match: string): Promise<void> {
   redis.disconnect();
 }
 
-/** Deletes what matches; resolves to the number of keys. */
+/** Deletes the keys that match the pattern; resolves to their number. */
 export async function deleteKeys(redis: Redis, match: string): Promise<number> {
   let count = 0;
   for await (const keys of redis.scanStream({ match, count: 1000 }))

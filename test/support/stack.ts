@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, readFileSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
@@ -13,6 +13,7 @@ import { openOperator, operatorName, type Operator } from 'platform/rpc/operator
 import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses, replicaAddresses } from './addresses.ts';
+import { childrenOf, commandOf } from './process-tree.ts';
 import { NO_ENGINES, sharedEngines } from './shared-engines.ts';
 
 export const REPOSITORY = join(import.meta.dirname, '../..');
@@ -23,63 +24,67 @@ export interface Reply {
   status: number;
   headers: Headers;
   text: string;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into bodies of every shape
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests read bodies of every structure
   body: any;
 }
 
-/** An organization with a token of its own, made through the operator's gRPC. */
+/** An organization that a test creates through the operator's gRPC calls, and its server token. */
 export interface Tenant {
   organizationId: string;
   name: string;
+  /** E-mail address of the user who created the token. */
   administrator: string;
   token: string;
-  /** As a good client asks: again, when the answer is that the service is not available and when it may be asked again. */
-  request: Ask;
-  requestOnce: Ask;
+  /** Sends the request; after 503 `unavailable` it waits for Retry-After and sends it again, as a client should. */
+  request: Send;
+  requestOnce: Send;
 }
-type Ask = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>;
+type Send = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>;
 
 export interface Stack {
+  /** URL of the first gateway. */
   baseUrl: string;
-  /** Everything that the launcher has printed. */
+  /** URLs of all gateways: one, or two on shared engines. */
+  baseUrls: readonly string[];
+  /** Everything that the first launcher has printed. */
   output(): string;
-  /** The same of every launcher: one, or two on shared engines. */
+  /** The same for every launcher: one, or two on shared engines. */
   outputs(): readonly string[];
   launcher: ChildProcess;
-  /** The launcher of every replica: one, or two on shared engines. */
+  /** The launcher of each replica: one, or two on shared engines. */
   launchers: readonly ChildProcess[];
   folder: string;
   env: Record<string, string>;
   operator: Operator;
+  /** Creates an organization with these credits and these agent definitions, published. */
   tenant(given?: { tier?: string; credits?: number; agents?: readonly object[] }): Promise<Tenant>;
+  /** Runs one round of the job on every replica and adds up the results. */
   runJob(service: ProcessName, name: string): Promise<{ ran: boolean; count: number }>;
-  /** Where the gateways answer: one, or two on shared engines. */
-  baseUrls: readonly string[];
-  /** Process id of a part, as the operating system tells it. */
-  pidOf(part: ProcessName): number;
-  /** The same of every replica. */
-  pidsOf(part: ProcessName): number[];
-  /** kill -9 of one part; resolves when the launcher has it back. */
-  killAndAwait(part: ProcessName): Promise<void>;
+  /** Process id of a process of the first replica, from the operating system. */
+  pidOf(name: ProcessName): number;
+  /** The same for every replica. */
+  pidsOf(name: ProcessName): number[];
+  /** kill -9 of one process of the first replica; resolves when the launcher has restarted it. */
+  killAndAwait(name: ProcessName): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface StackOptions {
   env?: Record<string, string>;
-  /** A folder of an earlier stack, to start again on its data. */
+  /** The data folder of an earlier stack, to start again on its data. */
   folder?: string;
-  /** What the processes of the second replica alone are told. */
+  /** Further settings of the second replica only. */
   replicaEnv?: Record<string, string>;
-  /** 1: no second replica, whatever the engines. */
+  /** 1: start no second replica, even on shared engines. */
   replicas?: 1;
 }
 
-/** A replica that keeps one of these in a file of its own is no replica. */
+/** Two replicas need all of these: what they kept in a file each, they would not share. */
 const SHARED_BY_REPLICAS = ['MONGODB_URL', 'REDIS_URL', 'KAFKA_BROKERS'];
 
 /**
- * The real product: `npm start`'s launcher with its five processes, on free ports and a folder of its own. On shared engines
- * (npm run test:engines) a second launcher runs a second replica of each; both start, seed and work at the same time.
+ * Starts the real product: the launcher of `npm start` and its five processes, on free ports and a temporary folder.
+ * On shared engines (npm run test:engines) a second launcher runs a second replica of each process at the same time.
  */
 export async function startStack({ env: given = {}, folder, replicaEnv, replicas }: StackOptions = {}): Promise<Stack> {
   const temporary = folder === undefined ? temporaryFolder() : { path: folder, remove: () => undefined };
@@ -98,15 +103,15 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
       second && untilPrinted(second.launcher, second.output, 'Ctrl-C stops it'),
     ]);
   } catch (error) {
-    await Promise.all([launcher, second?.launcher].map(endOf));
+    await Promise.all([launcher, second?.launcher].map(stopLauncher));
     throw error;
   }
   const operator = openOperator({ keyFolder: keyFolderOf(temporary.path), addresses: env });
   const baseUrls = [own, other].flatMap((addresses) => (addresses ? [`http://${addresses.GATEWAY_LISTEN}`] : []));
   const baseUrl = baseUrls[0] as string;
   const launchers = second ? [launcher, second.launcher] : [launcher];
-  const pidsOf = (part: ProcessName): number[] => launchers.map(({ pid }) => partOf(pid as number, part));
-  const pidOf = (part: ProcessName): number => partOf(launcher.pid as number, part);
+  const pidsOf = (name: ProcessName): number[] => launchers.map(({ pid }) => childNamed(pid as number, name));
+  const pidOf = (name: ProcessName): number => childNamed(launcher.pid as number, name);
   return {
     baseUrl,
     baseUrls,
@@ -121,28 +126,28 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
     outputs: () => [output(), ...(second ? [second.output()] : [])],
     tenant: (options = {}) => makeTenant(operator, baseUrls, options),
     async runJob(service, name) {
-      // of a job under a lease it is the replica that holds it
+      // a job under a lease runs on the replica that holds the lease; the others report that it did not run
       return sumOfRounds(
         await Promise.all(
           operator.clients(JobServiceService, service).map((replica) => replica.runJob({ name }, operator.as())),
         ),
       );
     },
-    async killAndAwait(part) {
+    async killAndAwait(name) {
       const seen = output().length;
-      process.kill(pidOf(part), 'SIGKILL');
-      await untilPrinted(launcher, () => output().slice(seen), `${part} is back`);
+      process.kill(pidOf(name), 'SIGKILL');
+      await untilPrinted(launcher, () => output().slice(seen), `${name} is back`);
     },
     async stop() {
       operator.close();
-      await Promise.all(launchers.map(endOf));
+      await Promise.all(launchers.map(stopLauncher));
       if (folder === undefined) await engines.remove();
       temporary.remove();
     },
   };
 }
 
-/** The launcher alone, for tests of the start itself. */
+/** Starts a launcher without waiting for anything, for tests of the start itself. */
 export function launch(
   env: Record<string, string>,
   args: readonly string[] = [],
@@ -157,28 +162,28 @@ export function launch(
   return { launcher, output: () => printed };
 }
 
-/** Resolves when the text is in the output; rejects when the process ends without it. */
+/** Resolves when the output contains the text; rejects when the process ends before that. */
 export function untilPrinted(child: ChildProcess, output: () => string, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const look = (): void => {
+    const check = (): void => {
       if (!output().includes(text)) return;
-      child.stdout?.off('data', look);
+      child.stdout?.off('data', check);
       child.off('exit', ended);
       resolve();
     };
     const ended = (): void => reject(new Error(`ended without "${text}":\n${output()}`));
-    child.stdout?.on('data', look);
+    child.stdout?.on('data', check);
     child.on('exit', ended);
-    look();
+    check();
   });
 }
 
-/** Asks until it holds: for states that another process reaches in its own time. */
-export async function eventually<T>(ask: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
+/** Polls until the answer is neither undefined nor false: for a state that another process reaches by itself. */
+export async function eventually<T>(poll: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
   for (;;) {
-    const answer = await ask();
+    const answer = await poll();
     if (answer !== undefined && answer !== false) return answer;
-    // the processes that it waits for need the processor
+    // leave the processor to the processes that it waits for
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
@@ -214,14 +219,15 @@ export async function request(
   };
 }
 
-async function endOf(launcher: ChildProcess | undefined): Promise<void> {
+/** Stops it as Ctrl-C does; resolves when it has exited. */
+async function stopLauncher(launcher: ChildProcess | undefined): Promise<void> {
   if (!launcher || launcher.exitCode !== null || launcher.signalCode !== null) return;
   const ended = once(launcher, 'exit');
   launcher.kill('SIGINT');
   await ended;
 }
 
-/** Requests go to the gateways in turn. */
+/** The tenant's requests go to the gateways in turn. */
 async function makeTenant(
   operator: Operator,
   baseUrls: readonly string[],
@@ -254,7 +260,7 @@ async function makeTenant(
       .publishAgent({ name: agent?.name as string, version: undefined }, operator.as(organizationId));
   }
   let turn = 0;
-  const requestOnce: Ask = (method, path, body, headers) =>
+  const requestOnce: Send = (method, path, body, headers) =>
     request(baseUrls[turn++ % baseUrls.length] as string, method, path, { token, body, headers });
   return {
     organizationId,
@@ -262,25 +268,28 @@ async function makeTenant(
     administrator,
     token,
     requestOnce,
-    request: (...asked) => untilAvailable(() => requestOnce(...asked)),
+    request: (...args) => untilAvailable(() => requestOnce(...args)),
   };
 }
 
-const ASKED_AT_MOST = 5;
+const MAX_ATTEMPTS = 5;
 
-/** Asks again after 503 `unavailable`, of which nothing was done: the machine may have stalled for longer than the 3 s that a token is looked at. */
-export async function untilAvailable(ask: () => Promise<Reply>): Promise<Reply> {
-  for (let asked = 1; ; asked++) {
-    const reply = await ask();
+/**
+ * Sends a request again after 503 `unavailable`, which means that nothing was done. A busy machine causes it when it
+ * stalls for longer than the 3 s that authentication may take.
+ */
+export async function untilAvailable(send: () => Promise<Reply>): Promise<Reply> {
+  for (let attempt = 1; ; attempt++) {
+    const reply = await send();
     const retryAfterS = Number(reply.headers.get('retry-after'));
-    if (reply.status !== 503 || reply.body.code !== 'unavailable' || !(retryAfterS > 0) || asked === ASKED_AT_MOST)
+    if (reply.status !== 503 || reply.body.code !== 'unavailable' || !(retryAfterS > 0) || attempt === MAX_ATTEMPTS)
       return reply;
-    process.stdout.write(`503, asked again: ${reply.text}\n`);
+    process.stdout.write(`503, sent again: ${reply.text}\n`);
     await new Promise((resolve) => setTimeout(resolve, retryAfterS * 1000));
   }
 }
 
-/** An agent of the expression runtime for tests; price in credits. */
+/** The definition of an agent on the expression runtime; it costs one credit a run. */
 export const expressionAgent = (name: string, source: string, given: object = {}): object => ({
   apiVersion: 'agents/v1',
   kind: 'FunctionalAgent',
@@ -291,24 +300,14 @@ export const expressionAgent = (name: string, source: string, given: object = {}
   ...given,
 });
 
-function partOf(launcher: number, part: ProcessName): number {
-  const folder = part === 'gateway' ? '/gateway/src/main.ts' : `/services/${part}/src/main.ts`;
-  const pid = childrenOf(launcher).find((candidate) => commandOf(candidate).includes(folder));
-  if (pid === undefined) throw new Error(`${part} is not running`);
+function childNamed(launcher: number, name: ProcessName): number {
+  const main = name === 'gateway' ? '/gateway/src/main.ts' : `/services/${name}/src/main.ts`;
+  const pid = childrenOf(launcher).find((candidate) => commandOf(candidate).includes(main));
+  if (pid === undefined) throw new Error(`${name} is not running`);
   return pid;
 }
 
-export const childrenOf = (pid: number): number[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
-export const commandOf = (pid: number): string => {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-  } catch {
-    return '';
-  }
-};
-
-/** A second start with the same keys, as a cluster mounts one secret into every replica; its folder holds nothing else. */
+/** A second launcher with a folder that holds nothing but the same keys, as a cluster mounts one secret everywhere. */
 function launchReplica(folder: string, env: Record<string, string>): ReturnType<typeof launch> {
   const replica = join(folder, 'replica');
   cpSync(keyFolderOf(folder), keyFolderOf(replica), { recursive: true });

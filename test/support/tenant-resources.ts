@@ -3,8 +3,8 @@ import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { newId } from 'platform/core/ids.ts';
 import { expressionAgent, type Stack, type Tenant } from './stack.ts';
 
-/** Everything under whose id, name or key an organization's resources can be asked for. */
-export interface Belongings {
+/** Ids, names and keys by which requests can name the resources of an organization. */
+export interface TenantResources {
   typeId: string;
   type: string;
   objectId: string;
@@ -17,8 +17,8 @@ export interface Belongings {
   serverTokenName: string;
 }
 
-/** Names of the same form that nobody has. */
-export const nobodys = (): Belongings => ({
+/** Ids, names and keys of the same form that exist in no organization. */
+export const unusedNames = (): TenantResources => ({
   typeId: newId(),
   type: `Type-${newId()}`,
   objectId: newId(),
@@ -31,10 +31,10 @@ export const nobodys = (): Belongings => ({
   serverTokenName: `token-${newId()}`,
 });
 
-/** Gives the organization one of each, under names of its own. */
-export async function furnish(stack: Stack, tenant: Tenant): Promise<Belongings> {
+/** Creates one resource of each kind in the organization, under unused names. */
+export async function createResources(stack: Stack, tenant: Tenant): Promise<TenantResources> {
   const { operator } = stack;
-  const names = nobodys();
+  const names = unusedNames();
   const { type, key, agent, idempotencyKey, email, serverTokenName } = names;
   const asOperator = () => operator.as(tenant.organizationId);
   const [agents, auth] = [operator.client(AgentsServiceService, 'agents'), operator.client(AuthServiceService, 'auth')];
@@ -43,7 +43,7 @@ export async function furnish(stack: Stack, tenant: Tenant): Promise<Belongings>
   await auth.createUser({ email, name: 'Member', roles: ['admin'], groups: [] }, asOperator());
   const { serverToken } = await auth.createServerToken(
     { name: serverTokenName, expiresAt: undefined },
-    await administratorOf(stack, tenant),
+    await asAdministrator(stack, tenant),
   );
   const {
     body: { id: typeId },
@@ -62,8 +62,8 @@ export async function furnish(stack: Stack, tenant: Tenant): Promise<Belongings>
   return { ...names, typeId, objectId, executionId, serverTokenId: serverToken!.id };
 }
 
-/** Options of a call as the organization's security administrator. */
-export async function administratorOf({ operator }: Stack, { administrator, organizationId }: Tenant) {
+/** gRPC call options that act as the organization's security administrator. */
+export async function asAdministrator({ operator }: Stack, { administrator, organizationId }: Tenant) {
   const { principal } = await operator
     .client(AuthServiceService, 'auth')
     .assumeUser({ email: administrator }, operator.as(organizationId));
@@ -72,5 +72,5 @@ export async function administratorOf({ operator }: Stack, { administrator, orga
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
-/** Text in which ids and times are alike, names of belongings included as they are made of ids. */
-export const masked = (text: string): string => text.replace(UUID, '<id>').replace(TIME, '<time>');
+/** Replaces ids and times by placeholders, also the ids within the names of resources. */
+export const maskIdsAndTimes = (text: string): string => text.replace(UUID, '<id>').replace(TIME, '<time>');

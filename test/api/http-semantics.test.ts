@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { exchange, openSocket, readReply } from '../support/raw-http.ts';
-import { expectRefusal } from '../support/refusal.ts';
+import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
 import { request, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
@@ -23,7 +23,7 @@ const send = (line: string, lines: readonly string[] = [], body = '') =>
   exchange(stack.baseUrl, [line, host(), bearer(), 'Connection: close', ...lines], body);
 
 describe('every route', () => {
-  it.each(ROUTES)('answers OPTIONS without a token, with its verbs: $name', async ({ path, verb }) => {
+  it.each(ROUTES)('answers OPTIONS without a token and lists its verbs in Allow: $name', async ({ path, verb }) => {
     const { status, headers, text } = await request(stack.baseUrl, 'OPTIONS', path);
     expect([status, text, headers.get('content-type'), headers.get('allow')?.split(', ')]).toEqual([
       204,
@@ -34,20 +34,20 @@ describe('every route', () => {
   });
 
   it.each(ROUTES.filter(({ verb }) => verb === 'GET'))(
-    'answers HEAD as GET, without the body: $name',
+    'answers HEAD like GET, without the body: $name',
     async ({ path }) => {
       const [head, get] = [await tenant.request('HEAD', path), await tenant.request('GET', path)];
       expect([head.status, head.text, headersOf(head)]).toEqual([get.status, '', headersOf(get)]);
     },
   );
 
-  it.each(ROUTES)('answers in UTF-8 JSON that nobody may keep or sniff: $name', async ({ path, verb }) => {
+  it.each(ROUTES)('answers in UTF-8 JSON that must not be cached or sniffed: $name', async ({ path, verb }) => {
     const { headers } = await request(stack.baseUrl, verb, path);
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect([headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual(['no-store', 'nosniff']);
   });
 
-  it.each(ROUTES)('refuses another verb with those it has: $name', async ({ path }) => {
+  it.each(ROUTES)('answers another verb with 405 and the verbs that it allows: $name', async ({ path }) => {
     const {
       headers: { get: _ },
       ...reply
@@ -61,51 +61,52 @@ describe.each(bodyRoutes)('the body of $name', ({ path, verb }) => {
   const write = (body: string, headers?: Record<string, string>) => tenant.request(verb, path, body, headers);
 
   it.each<[string, string, string]>([
-    ['a name twice', '{"a":{"b":1,"b":1}}', '/a/b'],
-    ['a name twice, once escaped', '{"b":1,"\\u0062":2}', '/b'],
-    ['__proto__', '{"a":[{"__proto__":{}}]}', '/a/0/__proto__'],
-    ['NUL', '{"a":"\\u0000"}', '/a'],
+    ['the same name twice', '{"a":{"b":1,"b":1}}', '/a/b'],
+    ['the same name twice, once escaped', '{"b":1,"\\u0062":2}', '/b'],
+    ['a member named __proto__', '{"a":[{"__proto__":{}}]}', '/a/0/__proto__'],
+    ['NUL in a string', '{"a":"\\u0000"}', '/a'],
     ['NUL in a name', '{"a\\u0000":1}', '/a\u0000'],
     ['a lone surrogate', '{"a":"\\ud800"}', '/a'],
-    ['65 levels', '{"a":'.repeat(65) + '1' + '}'.repeat(65), '/a'.repeat(64)],
+    ['65 levels of nesting', '{"a":'.repeat(65) + '1' + '}'.repeat(65), '/a'.repeat(64)],
     ['an integer beyond 2^53', '{"a":9007199254740992}', '/a'],
-    ['1e16', '{"a":[0,1e16]}', '/a/1'],
+    ['the integer 1e16', '{"a":[0,1e16]}', '/a/1'],
     ['an integer of a hundred digits', `{"a":-1${'0'.repeat(99)}}`, '/a'],
     ['a number that overflows', '{"a":1e400}', '/a'],
     ['an array', '[]', ''],
     ['null', 'null', ''],
     ['a string', '"{}"', ''],
-  ])('400: refuses %s', async (_what, body, at) => expectRefusal(await write(body), 400, 'invalid_request', { at }));
+  ])('400: rejects %s', async (_what, body, at) => expectError(await write(body), 400, 'invalid_request', { at }));
 
   it.each(['', '{', '{"a":1}x', "{'a':1}", '{"a":01}', '{"a":NaN}', '\ufeff{}', '{"a":"\n"}'])(
-    '400: refuses what is not JSON: %j',
-    async (body) => expectRefusal(await write(body), 400, 'malformed_json'),
+    '400: rejects what is not JSON: %j',
+    async (body) => expectError(await write(body), 400, 'malformed_json'),
   );
 
-  it('400: refuses what is not UTF-8', async () => {
+  it('400: rejects what is not UTF-8', async () => {
     const socket = await openSocket(stack.baseUrl);
     const reply = readReply(socket);
     socket.write(
-      `${verb} ${path} HTTP/1.1\r\n${host()}\r\n${bearer()}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n`,
+      `${verb} ${path} HTTP/1.1\r\n${host()}\r\n${bearer()}\r\nConnection: close\r\n` +
+        `Content-Type: application/json\r\nContent-Length: 9\r\n\r\n`,
     );
     socket.write(Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]));
-    expectRefusal(await reply, 400, 'malformed_json');
+    expectError(await reply, 400, 'malformed_json');
   });
 
   it.each<[string, Record<string, string>]>([
-    ['text', { 'Content-Type': 'text/plain' }],
+    ['plain text', { 'Content-Type': 'text/plain' }],
     ['a form', { 'Content-Type': 'application/x-www-form-urlencoded' }],
     ['another charset', { 'Content-Type': 'application/json; charset=latin1' }],
-    ['an encoding', { 'Content-Encoding': 'gzip' }],
-  ])('415: refuses %s', async (_what, headers) =>
-    expectRefusal(await write('{}', headers), 415, 'unsupported_media_type'),
+    ['a content encoding', { 'Content-Encoding': 'gzip' }],
+  ])('415: rejects %s', async (_what, headers) =>
+    expectError(await write('{}', headers), 415, 'unsupported_media_type'),
   );
 
-  it('413: refuses more than 1 MiB, declared or not', async () => {
+  it('413: rejects more than 1 MiB, with Content-Length or chunked', async () => {
     const tooLarge = ' '.repeat(1_048_575) + '{}';
-    expectRefusal(await write(tooLarge), 413, 'body_too_large');
+    expectError(await write(tooLarge), 413, 'body_too_large');
     const chunk = `${(65_536).toString(16)}\r\n${' '.repeat(65_536)}\r\n`;
-    expectRefusal(
+    expectError(
       await send(
         `${verb} ${path} HTTP/1.1`,
         ['Content-Type: application/json', 'Transfer-Encoding: chunked'],
@@ -116,12 +117,12 @@ describe.each(bodyRoutes)('the body of $name', ({ path, verb }) => {
     );
   });
 
-  it('takes 1 MiB', async () =>
+  it('accepts exactly 1 MiB', async () =>
     expect((await write(' '.repeat(1_048_574) + '{}')).body.code).not.toBe('body_too_large'));
 });
 
 describe('content coding', () => {
-  it('compresses a large reply when asked, and only then', async () => {
+  it('compresses a large reply when Accept-Encoding allows it, and only then', async () => {
     await tenant.request('POST', '/api/memory/types', {
       type: 'Large',
       jsonSchema: { description: 'x'.repeat(5_000) },
@@ -141,7 +142,7 @@ describe('content coding', () => {
     ]);
   });
 
-  it.each(['gzip;q=0', 'br', '*;q=0'])('does not compress for %s', async (accepted) => {
+  it.each(['gzip;q=0', 'br', '*;q=0'])('does not compress for Accept-Encoding: %s', async (accepted) => {
     expect(
       (await tenant.request('GET', '/api/memory/types', undefined, { 'Accept-Encoding': accepted })).headers.get(
         'content-encoding',
@@ -151,7 +152,7 @@ describe('content coding', () => {
 });
 
 describe('X-Request-Id', () => {
-  it.each(['a', 'trace_7.B-9', 'x'.repeat(64)])('comes back: %s', async (id) => {
+  it.each(['a', 'trace_7.B-9', 'x'.repeat(64)])('is returned as it was sent: %s', async (id) => {
     const reply = await request(stack.baseUrl, 'GET', '/nowhere', { headers: { 'X-Request-Id': id } });
     expect([reply.headers.get('x-request-id'), reply.body.requestId]).toEqual([id, id]);
     expect(
@@ -159,7 +160,7 @@ describe('X-Request-Id', () => {
     ).toBe(id);
   });
 
-  it.each(['a b', 'é', 'x'.repeat(65), '', 'a/b'])('is made anew when it is malformed: %j', async (id) => {
+  it.each(['a b', 'é', 'x'.repeat(65), '', 'a/b'])('is replaced by a new one when it is malformed: %j', async (id) => {
     expect(
       (await request(stack.baseUrl, 'GET', '/health', { headers: { 'X-Request-Id': id } })).headers.get('x-request-id'),
     ).toMatch(/^[\w.-]{1,64}$/);
@@ -176,7 +177,7 @@ describe('CORS', () => {
       },
     });
 
-  it('lets a configured origin ask and read', async () => {
+  it('allows a configured origin to send requests and read replies', async () => {
     const { status, headers } = await preflight(ORIGIN);
     expect([status, headers.get('access-control-allow-origin'), headers.get('access-control-allow-methods')]).toEqual([
       204,
@@ -191,14 +192,14 @@ describe('CORS', () => {
     ).toBe(ORIGIN);
   });
 
-  it.each(['https://evil.example', 'null', `${ORIGIN}.evil.example`])('tells nothing to %s', async (origin) => {
+  it.each(['https://evil.example', 'null', `${ORIGIN}.evil.example`])('sends no CORS headers to %s', async (origin) => {
     expect([...(await preflight(origin)).headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual(
       [],
     );
   });
 });
 
-describe('what is no request of this service', () => {
+describe('malformed and unknown requests', () => {
   it.each([
     '/',
     '/api',
@@ -213,7 +214,7 @@ describe('what is no request of this service', () => {
     '/constructor',
   ])('404: %s, with a token or without', async (path) => {
     for (const headers of [[bearer()], []]) {
-      expectRefusal(
+      expectError(
         await exchange(stack.baseUrl, [`GET ${path} HTTP/1.1`, host(), 'Connection: close', ...headers]),
         404,
         'not_found',
@@ -224,13 +225,13 @@ describe('what is no request of this service', () => {
   it.each(['NONSENSE', 'GET /health HTTP/9.9', 'GET /hea lth HTTP/1.1', '\x00\x01\x02', 'FETCH /health HTTP/1.1'])(
     '400: the request line %j',
     async (line) => {
-      expectRefusal(await exchange(stack.baseUrl, [line, host(), 'Connection: close']), 400, 'invalid_request');
+      expectError(await exchange(stack.baseUrl, [line, host(), 'Connection: close']), 400, 'invalid_request');
     },
   );
 
-  it('400: a request without Host, or with a malformed one', async () => {
+  it('400: a request without Host, or with a malformed Host', async () => {
     for (const lines of [[], ['Host: a b'], ['Host: a/b']])
-      expectRefusal(
+      expectError(
         await exchange(stack.baseUrl, ['GET /health HTTP/1.1', 'Connection: close', ...lines]),
         400,
         'invalid_request',
@@ -239,8 +240,8 @@ describe('what is no request of this service', () => {
 
   it.each(['%ZZ', '%ff', '%00'])('404: the id %s, but 401 without a token', async (id) => {
     for (const path of [`/api/memory/types/${id}`, `/api/memory/objects/${id}`, `/api/agent/executions/${id}`]) {
-      expectRefusal(await send(`GET ${path} HTTP/1.1`), 404, 'not_found');
-      expectRefusal(
+      expectError(await send(`GET ${path} HTTP/1.1`), 404, 'not_found');
+      expectError(
         await exchange(stack.baseUrl, [`GET ${path} HTTP/1.1`, host(), 'Connection: close']),
         401,
         'unauthenticated',
@@ -249,7 +250,7 @@ describe('what is no request of this service', () => {
   });
 
   it('400: both Content-Length and Transfer-Encoding', async () => {
-    expectRefusal(
+    expectError(
       await send(
         'POST /api/memory/types HTTP/1.1',
         ['Content-Type: application/json', 'Content-Length: 2', 'Transfer-Encoding: chunked'],
@@ -261,26 +262,27 @@ describe('what is no request of this service', () => {
   });
 
   it('431: headers over their limit', async () =>
-    expectRefusal(await send('GET /health HTTP/1.1', [`X-Large: ${'x'.repeat(40_000)}`]), 431, 'headers_too_large'));
+    expectError(await send('GET /health HTTP/1.1', [`X-Large: ${'x'.repeat(40_000)}`]), 431, 'headers_too_large'));
 
-  it('405 with Allow: CONNECT; 204 with the same Allow: OPTIONS *', async () => {
-    const refused = await exchange(stack.baseUrl, ['CONNECT example.com:443 HTTP/1.1', 'Host: example.com:443']);
-    expect([refused.status, refused.headers.get('allow')]).toEqual([405, expect.stringContaining('PATCH')]);
-    const asked = await exchange(stack.baseUrl, ['OPTIONS * HTTP/1.1', host(), 'Connection: close']);
-    expect([asked.status, asked.headers.get('allow')]).toEqual([204, refused.headers.get('allow')]);
+  it('CONNECT is answered with 405, OPTIONS * with 204, both with the same Allow', async () => {
+    const connect = await exchange(stack.baseUrl, ['CONNECT example.com:443 HTTP/1.1', 'Host: example.com:443']);
+    expect([connect.status, connect.headers.get('allow')]).toEqual([405, expect.stringContaining('PATCH')]);
+    const options = await exchange(stack.baseUrl, ['OPTIONS * HTTP/1.1', host(), 'Connection: close']);
+    expect([options.status, options.headers.get('allow')]).toEqual([204, connect.headers.get('allow')]);
   });
 
-  it('408: a body that does not come, and headers that do not end', async () => {
+  it('408: a body that does not arrive, and headers that do not end', async () => {
     const [slowBody, slowHeaders] = await Promise.all([openSocket(stack.baseUrl), openSocket(stack.baseUrl)]);
     const replies = [readReply(slowBody), readReply(slowHeaders)];
     slowBody.write(
-      `POST /api/memory/types HTTP/1.1\r\n${host()}\r\n${bearer()}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{`,
+      `POST /api/memory/types HTTP/1.1\r\n${host()}\r\n${bearer()}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{`,
     );
     slowHeaders.write('GET /health HTTP/1.1\r\nHost:');
-    for (const reply of await Promise.all(replies)) expectRefusal(reply, 408, 'request_timeout');
+    for (const reply of await Promise.all(replies)) expectError(reply, 408, 'request_timeout');
   });
 
-  it('leaves the service well: the next request on another connection is answered', async () => {
+  it('an aborted request does not disturb the next one, on another connection', async () => {
     const socket = await openSocket(stack.baseUrl);
     socket.write('POST /api/memory/types HTTP/1.1\r\nContent-Length: 100\r\n\r\n{"a"');
     socket.destroy();

@@ -7,16 +7,20 @@ import { freePorts } from './addresses.ts';
 import { NO_ENGINES } from './shared-engines.ts';
 import { REPOSITORY, type Stack } from './stack.ts';
 
-export interface Part {
+export interface StackProcess {
   address: string;
   child: ChildProcess;
 }
 
-/** One more process of a stack on a free port, told what the others are told but for what is given. */
-export async function startPart(stack: Stack, part: ProcessName, given: Record<string, string>): Promise<Part> {
+/** Starts one more process of a stack on a free port, with the settings of the others except for those given. */
+export async function startProcess(
+  stack: Stack,
+  name: ProcessName,
+  given: Record<string, string>,
+): Promise<StackProcess> {
   const [port] = await freePorts(1);
   const keys = keyFolderOf(stack.folder);
-  const folder = part === 'gateway' ? 'gateway' : `services/${part}`;
+  const folder = name === 'gateway' ? 'gateway' : `services/${name}`;
   const child = spawn(process.execPath, [join(REPOSITORY, folder, 'src/main.ts')], {
     env: {
       ...process.env,
@@ -24,9 +28,9 @@ export async function startPart(stack: Stack, part: ProcessName, given: Record<s
       LOG_LEVEL: 'silent',
       ...NO_ENGINES,
       ...stack.env,
-      KEY_FILE: keyFileOf(keys, part),
+      KEY_FILE: keyFileOf(keys, name),
       PEERS_FILE: peersFileOf(keys),
-      [settingOf(part, 'LISTEN')]: `127.0.0.1:${port}`,
+      [settingOf(name, 'LISTEN')]: `127.0.0.1:${port}`,
       ...given,
     },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -35,6 +39,6 @@ export async function startPart(stack: Stack, part: ProcessName, given: Record<s
   return { address: ready, child };
 }
 
-/** A gateway whose agent runs all go to the first replica of agents. */
-export const gatewayToFirstAgents = (stack: Stack): Promise<Part> =>
-  startPart(stack, 'gateway', { AGENTS_ADDRESS: stack.env.AGENTS_LISTEN as string });
+/** Starts a gateway that sends all agent runs to the first replica of the agents service. */
+export const startGatewayToFirstAgents = (stack: Stack): Promise<StackProcess> =>
+  startProcess(stack, 'gateway', { AGENTS_ADDRESS: stack.env.AGENTS_LISTEN as string });

@@ -2,11 +2,11 @@ import { execFile, spawn, type ChildProcess, type SpawnOptions } from 'node:chil
 import { once } from 'node:events';
 import { pause } from '../../dev-servers/src/pause.ts';
 import { isGone } from '../../dev-servers/src/process-state.ts';
-import { descendantsOf } from '../support/process-tree.ts';
-import { commandOf, eventually } from '../support/stack.ts';
+import { commandOf, descendantsOf } from './process-tree.ts';
+import { eventually } from './stack.ts';
 
-/** How a process ended, and what it has printed. */
-export interface Outcome {
+/** How a process ended, and what it printed. */
+export interface ProcessResult {
   code: number | null;
   signal: string | null;
   stdout: string;
@@ -18,12 +18,12 @@ export interface Invocation {
   cwd?: string;
 }
 
-/** Runs a command to its end; it inherits none of jest's own settings. */
-export const outcomeOf = (
+/** Runs a command until it exits, without jest's NODE_OPTIONS. */
+export const runToEnd = (
   file: string,
   args: readonly string[],
   { env = {}, cwd }: Invocation = {},
-): Promise<Outcome> =>
+): Promise<ProcessResult> =>
   new Promise((resolve) => {
     const child = execFile(
       file,
@@ -33,12 +33,12 @@ export const outcomeOf = (
     );
   });
 
-/** A process that goes on, and what it has printed so far on both streams. */
-export interface Begun {
+/** A running process, and what it has printed so far on both streams. */
+export interface SpawnedProcess {
   child: ChildProcess;
   output(): string;
 }
-export function begin(file: string, args: readonly string[], options: SpawnOptions): Begun {
+export function spawnProcess(file: string, args: readonly string[], options: SpawnOptions): SpawnedProcess {
   const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';
   for (const stream of [child.stdout, child.stderr])
@@ -46,24 +46,24 @@ export function begin(file: string, args: readonly string[], options: SpawnOptio
   return { child, output: () => printed };
 }
 
-/** [code, signal], also of a process that has ended already. */
-export async function endOf(child: ChildProcess): Promise<[number | null, string | null]> {
+/** Resolves to [code, signal] when the process has exited, also when it exited before the call. */
+export async function exitOf(child: ChildProcess): Promise<[number | null, string | null]> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   return [child.exitCode, child.signalCode];
 }
 
-/** kill -9, and the process ids of all that it left behind. The process stands still meanwhile, so that it makes no more of them. */
-export async function killWithFamily(child: ChildProcess): Promise<number[]> {
+/** kill -9; resolves to the ids of the descendants. The process is paused before, so that it starts no more of them. */
+export async function killAndListDescendants(child: ChildProcess): Promise<number[]> {
   const pid = child.pid as number;
   await pause(pid);
-  const family = descendantsOf(pid);
+  const descendants = descendantsOf(pid);
   child.kill('SIGKILL');
-  await endOf(child);
-  return family;
+  await exitOf(child);
+  return descendants;
 }
 
-/** Resolves when all of them have ended. */
-export async function expectGone(family: readonly number[]): Promise<void> {
-  await eventually(() => family.every(isGone));
-  expect(family.map(commandOf).filter((command) => command !== '')).toEqual([]);
+/** Resolves when all of these processes have ended. */
+export async function expectAllEnded(pids: readonly number[]): Promise<void> {
+  await eventually(() => pids.every(isGone));
+  expect(pids.map(commandOf).filter((command) => command !== '')).toEqual([]);
 }

@@ -7,13 +7,13 @@ import { lockFile } from 'platform/store/sqlite/file-lock.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses, freePorts } from '../support/addresses.ts';
 import { REPOSITORY } from '../support/stack.ts';
-import { outcomeOf, type Outcome } from './outcome.ts';
+import { runToEnd, type ProcessResult } from '../support/run-process.ts';
 
 const LAUNCHER = join(REPOSITORY, 'launcher/src/main.ts');
-const start = (env: Record<string, string>, args: readonly string[] = [], cwd?: string): Promise<Outcome> =>
-  outcomeOf(process.execPath, [LAUNCHER, ...args], { env, cwd });
+const start = (env: Record<string, string>, args: readonly string[] = [], cwd?: string): Promise<ProcessResult> =>
+  runToEnd(process.execPath, [LAUNCHER, ...args], { env, cwd });
 
-describe('a start that cannot be: one clear sentence, exit code 1', () => {
+describe('a start that fails prints one clear sentence and exits with 1', () => {
   const folder = temporaryFolder();
   const taken: Server = createServer();
   let addresses: Record<string, string>;
@@ -31,7 +31,7 @@ describe('a start that cannot be: one clear sentence, exit code 1', () => {
     folder.remove();
   });
 
-  const faults = async (env: Record<string, string>, args: readonly string[] = []): Promise<string[]> => {
+  const errorsOf = async (env: Record<string, string>, args: readonly string[] = []): Promise<string[]> => {
     const { code, stderr, stdout } = await start({ ...addresses, DATA_DIR: join(folder.path, 'data'), ...env }, args);
     expect({ code, last: stderr.at(-1), stack: /^ +at /m.test(stderr) }).toEqual({ code: 1, last: '\n', stack: false });
     expect(stdout).not.toContain('Ready');
@@ -39,34 +39,34 @@ describe('a start that cannot be: one clear sentence, exit code 1', () => {
   };
 
   it('an unknown argument', async () => {
-    expect(await faults({}, ['--port', '9000'])).toEqual([
+    expect(await errorsOf({}, ['--port', '9000'])).toEqual([
       'The start failed: Unknown argument --port; npm start -- --help lists what can be set',
     ]);
   });
 
   it('an unwritable folder', async () => {
     const paths = [join(folder.path, 'plain-file/data'), join(folder.path, 'plain-file'), '/proc/data'];
-    expect(await Promise.all(paths.map((path) => faults({ DATA_DIR: path })))).toEqual(
+    expect(await Promise.all(paths.map((path) => errorsOf({ DATA_DIR: path })))).toEqual(
       paths.map((path) => [expect.stringContaining(`The start failed: cannot write in the folder ${path}: `)]),
     );
   });
 
   it('a folder in use by another start', async () => {
-    expect(await faults({ DATA_DIR: join(folder.path, 'used') })).toEqual([
+    expect(await errorsOf({ DATA_DIR: join(folder.path, 'used') })).toEqual([
       `The start failed: The data folder ${join(folder.path, 'used')} is in use by another start`,
     ]);
   });
 
-  it('ports in use: which one, of what, and the setting for another', async () => {
-    expect(await faults({ GATEWAY_LISTEN: `127.0.0.1:${port}`, MEMORY_LISTEN: `127.0.0.1:${port}` })).toEqual([
+  it('ports in use: names the address, the process and the setting to change it', async () => {
+    expect(await errorsOf({ GATEWAY_LISTEN: `127.0.0.1:${port}`, MEMORY_LISTEN: `127.0.0.1:${port}` })).toEqual([
       `gateway: The address 127.0.0.1:${port} is in use by another program; GATEWAY_LISTEN sets another`,
       `memory: The address 127.0.0.1:${port} is in use by another program; MEMORY_LISTEN sets another`,
     ]);
   });
 
-  it('wrong settings of several processes: all of them together, each once', async () => {
+  it('wrong settings of several processes: lists all of them, each once', async () => {
     expect(
-      await faults({
+      await errorsOf({
         LOG_LEVEL: 'loud',
         LEASE_MS: 'long',
         RUNNERS: '0',
@@ -83,30 +83,35 @@ describe('a start that cannot be: one clear sentence, exit code 1', () => {
   });
 
   it.each([
-    ['MongoDB', 'MONGODB_URL', (place: string) => `mongodb://app:hidden@${place}/?replicaSet=rs0`, 'cannot be reached'],
-    ['Kafka', 'KAFKA_BROKERS', (place: string) => place, 'cannot be used'],
+    [
+      'MongoDB',
+      'MONGODB_URL',
+      (address: string) => `mongodb://app:hidden@${address}/?replicaSet=rs0`,
+      'cannot be reached',
+    ],
+    ['Kafka', 'KAFKA_BROKERS', (address: string) => address, 'cannot be used'],
   ])(
-    '%s where nothing listens: where it was looked for, said once for all services, and no credentials',
+    '%s does not listen: names its address once for all services, without credentials',
     async (server, setting, url, what) => {
-      const place = `127.0.0.1:${(await freePorts(1))[0]}`;
-      expect(await faults({ [setting]: url(place) })).toEqual([
+      const address = `127.0.0.1:${(await freePorts(1))[0]}`;
+      expect(await errorsOf({ [setting]: url(address) })).toEqual([
         expect.stringMatching(
-          new RegExp(`^agents, memory, credits, auth: ${server} at ${place} ${what}: [^@]*ECONNREFUSED ${place}$`),
+          new RegExp(`^agents, memory, credits, auth: ${server} at ${address} ${what}: [^@]*ECONNREFUSED ${address}$`),
         ),
       ]);
     },
   );
 
-  it('a service on a port that the others cannot know', async () => {
-    expect(await faults({ AUTH_LISTEN: '127.0.0.1:0', AUTH_ADDRESS: '' })).toEqual([
+  it('a service on a random port: the others could not find it', async () => {
+    expect(await errorsOf({ AUTH_LISTEN: '127.0.0.1:0', AUTH_ADDRESS: '' })).toEqual([
       'The start failed: AUTH_LISTEN must name a port, not "127.0.0.1:0": the other processes find auth by it',
     ]);
   });
 
   it.each([
     ['npm was called', { INIT_CWD: folder.path }, '/'],
-    ['it was called without npm', {}, folder.path],
-  ])('a relative DATA_DIR begins where %s', async (how, given, cwd) => {
+    ['the launcher was called without npm', {}, folder.path],
+  ])('a relative DATA_DIR is relative to the folder in which %s', async (how, given, cwd) => {
     const name = how.replaceAll(' ', '-');
     expect((await start({ ...addresses, LOG_LEVEL: 'loud', DATA_DIR: name, ...given }, [], cwd)).code).toBe(1);
     expect(existsSync(join(folder.path, name, 'keys'))).toBe(true);
@@ -114,12 +119,12 @@ describe('a start that cannot be: one clear sentence, exit code 1', () => {
 });
 
 describe('npm start -- --help', () => {
-  it('lists the settings of every process, what they have in common once, and starts nothing', async () => {
+  it('lists the settings of every process, common settings once, and starts nothing', async () => {
     const { code, stdout, stderr } = await start({}, ['--help']);
     expect([code, stderr]).toEqual([0, '']);
-    for (const part of Object.keys(PROCESSES))
+    for (const name of Object.keys(PROCESSES))
       expect(stdout).toMatch(
-        new RegExp(`^${part}:$[^]*^  ${part.toUpperCase()}_LISTEN \\(default "127.0.0.1:\\d+"\\)\n {6}\\w`, 'm'),
+        new RegExp(`^${name}:$[^]*^  ${name.toUpperCase()}_LISTEN \\(default "127.0.0.1:\\d+"\\)\n {6}\\w`, 'm'),
       );
     expect(stdout.match(/^ {2}(DATA_DIR|LOG_LEVEL|DRAIN_MS|RUNNERS|LEASE_MS|CREDITS_ADDRESS) /gm)?.sort()).toEqual([
       '  CREDITS_ADDRESS ',

@@ -9,9 +9,9 @@ import { organizationOf } from 'platform/core/principal.ts';
 import { startServer } from 'platform/rpc/server.ts';
 import { pause } from '../../dev-servers/src/pause.ts';
 import { startStack, type Stack, type Tenant } from '../support/stack.ts';
-import { commandLine, json, printed, sentence } from './command-line.ts';
+import { commandLine, json, printed, sentence } from './admin-command.ts';
 
-describe('the admin command line, when credits does not say whether it was done', () => {
+describe('the admin command line when the outcome of a request to credits is unknown', () => {
   let stack: Stack;
   let tenant: Tenant;
   beforeAll(async () => {
@@ -25,12 +25,12 @@ describe('the admin command line, when credits does not say whether it was done'
   const on = (words: string, given?: Record<string, string>) =>
     commandLine(stack.env)(`--organization ${tenant.name} ${words}`, given);
   const granted = async (): Promise<number> => (await json(on('--json credits balance'))).grantedMicros / 1e6;
-  /** The id that the operator is told to repeat a grant with. */
+  /** The id with which the operator should repeat a grant, according to the output. */
   const idIn = (stderr: string): string =>
     /^Repeat the grant with --id (\S{36}): it is applied only once\n$/m.exec(stderr)?.[1] as string;
 
-  /** A process of credits that does what it is asked, and then fails. */
-  async function doingThenFailing(error: ServiceError) {
+  /** Starts a credits process that executes each request and then fails with this error. */
+  async function startFailingAfterwards(error: ServiceError) {
     const keys = keyFolderOf(stack.folder);
     const identity = openIdentity({
       name: 'credits',
@@ -58,9 +58,9 @@ describe('the admin command line, when credits does not say whether it was done'
     ['UNAVAILABLE', 'A dependency of the service is not available'],
     ['INTERNAL', 'Unexpected server error'],
   ] as const)(
-    'a grant that was done and answered %s is done once when it is repeated as the command line says',
+    'a grant that was done but answered %s counts once when it is repeated as the output says',
     async (reason, message) => {
-      const { address, drain } = await doingThenFailing(new ServiceError(reason));
+      const { address, drain } = await startFailingAfterwards(new ServiceError(reason));
       const { code, stdout, stderr } = await on('credits grant 5', { CREDITS_ADDRESS: address });
       await drain(0);
       expect({ code, stdout, stderr }).toEqual({
@@ -74,7 +74,7 @@ describe('the admin command line, when credits does not say whether it was done'
     },
   );
 
-  it('of credits that stands still nothing is said that may be wrong: a grant names its id, a rebuild is not told to be undone', async () => {
+  it('while credits is paused a grant names the id for its repeat, and a rebuild has an unknown outcome', async () => {
     const pids = stack.pidsOf('credits');
     await Promise.all(pids.map(pause));
     let stderr: string;
@@ -94,7 +94,7 @@ describe('the admin command line, when credits does not say whether it was done'
     expect(await granted()).toBe(5);
   });
 
-  it('names no id to repeat when the grant was refused, or never asked for', async () => {
+  it('names no id for a repeat when the grant was rejected or never sent', async () => {
     const id = newId();
     await printed(on(`credits grant 5 --id ${id}`));
     expect(await sentence(on(`credits grant 6 --id ${id}`))).not.toContain('Repeat');

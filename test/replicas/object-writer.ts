@@ -1,4 +1,4 @@
-// A process of writers of one memory type: told by its parent which, and answers over the channel.
+// A process whose writers create objects of one memory type; its parent sends the order and gets the result by IPC.
 import { CreateMemoryObjectRequest } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { systemClock } from 'platform/core/clock.ts';
@@ -15,31 +15,34 @@ import { config } from '../../services/memory/src/config.ts';
 import { openDeps, type Deps } from '../../services/memory/src/deps.ts';
 import { createMemoryObject } from '../../services/memory/src/objects/create-memory-object.ts';
 
-/** How a writer picks the row of a batch: as the product does, or one that others may have, too. */
-export type Rows = 'slots' | 'at random';
-export interface Order {
+/** How a writer picks a fence row: from the slot of its process, as the product does, or any row at random. */
+export type RowChoice = 'slots' | 'at random';
+export interface WriteOrder {
   organizationId: string;
   typeId: string;
-  rows: Rows;
+  rows: RowChoice;
   writers: number;
+  /** Per writer. */
   objects: number;
 }
-export interface Written {
+export interface WriteResult {
+  /** Of all writers. */
   objects: number;
+  /** Transactions that MongoDB aborted. */
   aborts: number;
 }
 
 const log = makeLog('memory', 'silent');
 
-export interface Memory {
+export interface MemoryService {
   deps: Deps;
   open: OpenStore;
   aborts(): number;
   close(): Promise<void>;
 }
 
-/** The memory service's own parts on MongoDB, with a slot of rows of its own. */
-export async function openMemory(url: string, database: string): Promise<Memory> {
+/** Opens the dependencies of the memory service on MongoDB; it leases a slot of counter rows. */
+export async function openMemoryService(url: string, database: string): Promise<MemoryService> {
   let aborts = 0;
   let open: OpenStore;
   const deps = await openDeps({
@@ -75,23 +78,23 @@ export const contextOf = (organizationId: string): CallContext => ({
   log,
 });
 
-const PICKS: Record<Rows, (own: CounterShards) => CounterShards> = {
+const COUNTER_SHARDS: Record<RowChoice, (own: CounterShards) => CounterShards> = {
   slots: (own) => own,
   'at random': (own) => ({ ...own, withShard: (_, __, work) => work(Math.floor(Math.random() * own.count)) }),
 };
 
-/** Each writer makes its objects one after the other. */
-export async function write(
-  { deps, aborts }: Memory,
-  { organizationId, typeId, rows, writers, objects }: Order,
-): Promise<Written> {
-  const using = { ...deps, counterShards: PICKS[rows](deps.counterShards) };
+/** Runs the writers concurrently; each creates its objects one after the other. */
+export async function writeObjects(
+  { deps, aborts }: MemoryService,
+  { organizationId, typeId, rows, writers, objects }: WriteOrder,
+): Promise<WriteResult> {
+  const writerDeps = { ...deps, counterShards: COUNTER_SHARDS[rows](deps.counterShards) };
   const before = aborts();
   await Promise.all(
     Array.from({ length: writers }, async () => {
       for (let turn = 0; turn < objects; turn++) {
         await createMemoryObject(
-          using,
+          writerDeps,
           CreateMemoryObjectRequest.fromPartial({ typeId, key: newId(), content: '{"price":1}' }),
           contextOf(organizationId),
         );
@@ -103,8 +106,11 @@ export async function write(
 
 if (import.meta.main) {
   const [, , url, database] = process.argv;
-  const memory = await openMemory(url!, database!);
-  process.on('message', (order: Order) => void write(memory, order).then((written) => process.send!(written)));
+  const memory = await openMemoryService(url!, database!);
+  process.on(
+    'message',
+    (order: WriteOrder) => void writeObjects(memory, order).then((result) => process.send!(result)),
+  );
   process.on('disconnect', () => void memory.close().then(() => process.exit(0)));
   process.send!('ready');
 }

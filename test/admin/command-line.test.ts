@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { REPOSITORY, startStack, type Stack, type Tenant } from '../support/stack.ts';
-import { commandLine, json, printed, sentence, type CommandLine } from './command-line.ts';
+import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const NOUNS = {
   organization: ['create', 'list', 'deactivate', 'activate', 'tier'],
@@ -16,7 +16,7 @@ const NOUNS = {
   keys: ['create'],
 };
 
-describe('the manners of the admin command line', () => {
+describe('the admin command line: usage, errors and output', () => {
   let stack: Stack;
   let tenant: Tenant;
   let admin: CommandLine;
@@ -31,7 +31,7 @@ describe('the manners of the admin command line', () => {
   const asAdministrator = (words: string, env?: Record<string, string>) =>
     on(`--as ${tenant.administrator} ${words}`, env);
 
-  it('helps at each level, without a stack, on standard output', async () => {
+  it('prints help for each level on standard output, also when no service runs', async () => {
     const noStack = commandLine({ AUTH_ADDRESS: '127.0.0.1:1' });
     const top = await printed(noStack('--help'));
     for (const noun of Object.keys(NOUNS)) expect(top).toMatch(new RegExp(`^ {2}${noun} {2,}\\w`, 'm'));
@@ -75,7 +75,7 @@ describe('the manners of the admin command line', () => {
     ]);
   });
 
-  it('exits with 1 and one sentence on what is unknown, taken or not allowed', async () => {
+  it('exits with 1 and one sentence when something is unknown, exists already or is not allowed', async () => {
     expect(
       await Promise.all([
         sentence(admin('--organization nobody credits balance')),
@@ -107,7 +107,7 @@ describe('the manners of the admin command line', () => {
     ]);
   });
 
-  it('names the key that is missing, the key that no service knows yet and the service that does not answer', async () => {
+  it('names a missing key, a key that the services do not know yet, and a service that does not answer', async () => {
     expect(await sentence(admin('--operator other job list'))).toBe(
       `The key of operator:other is missing: there is no ${stack.folder}/keys/operator-other.key; "npm run admin -- keys create" makes it`,
     );
@@ -123,7 +123,7 @@ describe('the manners of the admin command line', () => {
     );
   });
 
-  it('cuts nothing: a pipe gets whole lines, a terminal tables of its width', async () => {
+  it('never truncates: a pipe gets whole lines, a terminal gets tables of its width', async () => {
     const [piped, narrow] = await Promise.all([
       printed(asAdministrator('token list')),
       printed(asAdministrator('token list', { COLUMNS: '60' })),
@@ -138,13 +138,13 @@ describe('the manners of the admin command line', () => {
     expect(columns.join('')).toBe(id);
   });
 
-  it('shows a terminal no control character of a name', async () => {
+  it('prints no control characters of stored text', async () => {
     await printed(admin(['--organization', tenant.name, 'credits', 'grant', '1', '--note', 'a\u001b[31mred']));
     const { stdout } = await on('credits ledger');
     expect(stdout).not.toContain('\u001b');
   });
 
-  it('tells on standard error where the next page begins, only when there is one; following it shows each row once', async () => {
+  it('prints on standard error how to get the next page, if there is one; the pages show each row once', async () => {
     for (const name of ['one', 'two']) await printed(asAdministrator(`token create ${name}`));
     const seen: string[] = [];
     for (let words = '--json token list --page-size 2'; ;) {
@@ -162,7 +162,7 @@ describe('the manners of the admin command line', () => {
     expect((await json(asAdministrator('--json token list --page-size 3'))).length).toBe(3);
   });
 
-  it('does not mind a reader that has seen enough', () => {
+  it('ends quietly when its output pipe is closed early', () => {
     const shell = spawnSync(
       'sh',
       [

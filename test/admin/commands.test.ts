@@ -3,12 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { eventually, expressionAgent, request, startStack, type Stack } from '../support/stack.ts';
-import { commandLine, json, printed, sentence, type CommandLine } from './command-line.ts';
+import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const OPERATOR = userInfo().username;
 const ADA = 'ada@acme.example';
 
-describe('the admin command line, noun by noun', () => {
+describe('the commands of the admin command line', () => {
   let stack: Stack;
   let admin: CommandLine;
   let acme: { id: string };
@@ -23,7 +23,7 @@ describe('the admin command line, noun by noun', () => {
   const on = (words: string) => admin(`--organization acme ${words}`);
   const asAda = (words: string) => on(`--as ${ADA} ${words}`);
   const status = async (token: string) => (await request(stack.baseUrl, 'GET', '/api/memory/types', { token })).status;
-  it('organization: create, list, tier, deactivate, activate, each by name or id', async () => {
+  it('organization: create, list, tier, deactivate and activate work by name or id', async () => {
     const { id } = await json(admin('organization create other --json'));
     expect(await json(admin('--json organization list'))).toEqual(
       expect.arrayContaining([expect.objectContaining({ id, name: 'other', tier: 'starter', state: 'active' })]),
@@ -36,7 +36,7 @@ describe('the admin command line, noun by noun', () => {
     expect(await json(admin('--json organization activate other'))).toMatchObject({ id, state: 'active' });
   });
 
-  it('user: create, list, set-roles, set-groups, remove', async () => {
+  it('user: create, list, set-roles, set-groups and remove show their results', async () => {
     expect(await json(on('--json user create bob@acme.example'))).toMatchObject({
       email: 'bob@acme.example',
       name: 'bob',
@@ -57,7 +57,7 @@ describe('the admin command line, noun by noun', () => {
     expect(await json(on('--json user list'))).toEqual([expect.objectContaining({ email: ADA })]);
   });
 
-  it('token: made and revoked only as a security administrator, its value shown once', async () => {
+  it('token: a security administrator creates and revokes it; its value is shown once', async () => {
     const shown = await printed(asAda('token create nightly'));
     const value = /^value +(aks_\w+)$/m.exec(shown)?.[1] as string;
     expect([shown.split('aks_').length - 1, await status(value)]).toEqual([2, 200]);
@@ -77,7 +77,7 @@ describe('the admin command line, noun by noun', () => {
     expect(await printed(asAda('token list'))).toMatch(/ revoked\n$/);
   });
 
-  it('token: refused to a user without security_admin, and to an operator alone', async () => {
+  it('token: a user without security_admin and an operator without --as are refused', async () => {
     await printed(on('user create eve@acme.example --role admin'));
     const denials = await Promise.all(
       ['token create mine', 'token list', 'token revoke mine'].map((words) =>
@@ -91,7 +91,7 @@ describe('the admin command line, noun by noun', () => {
     expect(await printed(asAda('token list'))).not.toContain('mine');
   });
 
-  it('credits: a grant repeated with its id adds once; balance and ledger tell it', async () => {
+  it('credits: a grant repeated with its id adds once, in the balance and in the ledger', async () => {
     const id = newId();
     const grant = `credits grant 12.5 --note opening --id ${id}`;
     expect(await printed(on(grant))).toMatch(/^available +12\.5$/m);
@@ -110,7 +110,7 @@ describe('the admin command line, noun by noun', () => {
     ]);
   });
 
-  it('agent: the same document twice is one version; publish, roll back, retire decide what runs', async () => {
+  it('agent: the same document twice is one version; publish, roll back and retire decide what runs', async () => {
     const file = join(stack.folder, 'total.json');
     const write = (value: number) => writeFileSync(file, JSON.stringify(expressionAgent('total', `{"n": ${value}}`)));
     const { value: token } = await json(asAda('--json token create runs'));
@@ -145,7 +145,7 @@ describe('the admin command line, noun by noun', () => {
     expect(await run()).toBe(404);
   });
 
-  it('job: list names them all; run runs one of a service, or those of every service', async () => {
+  it('job: list shows all jobs; run runs the job of one service or of every service', async () => {
     const list: { service: string; name: string }[] = await json(admin('--json job list'));
     expect(list.map(({ service, name }) => `${service}/${name}`)).toEqual(
       expect.arrayContaining([
@@ -164,12 +164,12 @@ describe('the admin command line, noun by noun', () => {
     );
   });
 
-  it('events: replay asks auth for its dead letters, of which there are none', async () => {
+  it('events: replay runs the dead-letters job of auth, here without dead letters', async () => {
     expect(await json(admin('--json events replay'))).toEqual([{ job: 'auth/dead-letters', ran: true, count: 0 }]);
     expect(await printed(admin('job list'))).toMatch(/^auth\/dead-letters +on request +\w/m);
   });
 
-  it('audit: has every change with its actor, newest first, one action alone when asked', async () => {
+  it('audit: lists every change with its actor, newest first, or only one action', async () => {
     await printed(admin('job run denials'));
     interface Entry {
       action: string;
@@ -202,11 +202,11 @@ describe('the admin command line, noun by noun', () => {
     });
     const times = entries.map(({ at }) => at);
     expect(times).toEqual([...times].sort().reverse());
-    const told = entries.map((entry) => [entry.action, entry.outcome, actorOf(entry), entry.count].join(' '));
-    expect(told.filter((line) => line.startsWith('user.assume'))).toContain(
+    const lines = entries.map((entry) => [entry.action, entry.outcome, actorOf(entry), entry.count].join(' '));
+    expect(lines.filter((line) => line.startsWith('user.assume'))).toContain(
       `user.assume success operator ${OPERATOR} 1`,
     );
-    expect(told.filter((line) => !line.startsWith('user.assume')).sort()).toEqual([
+    expect(lines.filter((line) => !line.startsWith('user.assume')).sort()).toEqual([
       ...Array(2).fill(`agent.apply success operator ${OPERATOR} 1`),
       ...Array(3).fill(`agent.publish success operator ${OPERATOR} 1`),
       `agent.retire success operator ${OPERATOR} 1`,

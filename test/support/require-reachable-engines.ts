@@ -2,18 +2,18 @@ import { Redis } from 'ioredis';
 import { Kafka, logLevel } from 'kafkajs';
 import { MongoClient } from 'mongodb';
 
-const WITHIN_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 const CHECKS: Record<string, (url: string) => Promise<unknown>> = {
   async MONGODB_URL(url) {
-    const client = new MongoClient(url, { serverSelectionTimeoutMS: WITHIN_MS });
+    const client = new MongoClient(url, { serverSelectionTimeoutMS: TIMEOUT_MS });
     await client
       .db('admin')
       .command({ ping: 1 })
       .finally(() => client.close());
   },
   async REDIS_URL(url) {
-    const redis = new Redis(url, { lazyConnect: true, retryStrategy: null, connectTimeout: WITHIN_MS });
+    const redis = new Redis(url, { lazyConnect: true, retryStrategy: null, connectTimeout: TIMEOUT_MS });
     redis.on('error', () => undefined);
     await redis
       .connect()
@@ -24,15 +24,15 @@ const CHECKS: Record<string, (url: string) => Promise<unknown>> = {
     const admin = new Kafka({
       brokers: brokers.split(','),
       logLevel: logLevel.NOTHING,
-      connectionTimeout: WITHIN_MS,
+      connectionTimeout: TIMEOUT_MS,
       retry: { retries: 1 },
     }).admin();
     await admin.connect().finally(() => admin.disconnect());
   },
 };
 
-/** Before the first test: every server that is named answers, or nothing is run. */
-export default async function requireEngines(): Promise<void> {
+/** @throws Error before the first test when a server whose URL is set does not answer */
+export default async function requireReachableEngines(): Promise<void> {
   for (const [name, check] of Object.entries(CHECKS)) {
     const url = process.env[name];
     if (!url) continue;

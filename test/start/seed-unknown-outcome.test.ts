@@ -12,7 +12,7 @@ type Creation = 'createOrganization' | 'createUser' | 'createServerToken';
 const DONE = true;
 const NOT_DONE = false;
 
-describe('a first start on shared engines that is not told whether its creations were done', () => {
+describe('a first start on shared engines when the outcome of its requests is unknown', () => {
   let stack: Stack;
   const folder = temporaryFolder();
   beforeAll(async () => {
@@ -23,7 +23,7 @@ describe('a first start on shared engines that is not told whether its creations
     folder.remove();
   });
   beforeEach(async () => {
-    for (const { id } of await live()) await auth().revokeServerToken({ idOrName: id }, await asAdministrator());
+    for (const { id } of await validTokens()) await auth().revokeServerToken({ idOrName: id }, await asAdministrator());
   });
 
   const auth = () => stack.operator.client(AuthServiceService, 'auth');
@@ -32,13 +32,13 @@ describe('a first start on shared engines that is not told whether its creations
     const { principal } = await auth().assumeUser({ email: 'admin@demo.example' }, stack.operator.as(organization?.id));
     return stack.operator.asPrincipal(principal as never);
   }
-  const live = async () =>
+  const validTokens = async () =>
     (await auth().listServerTokens({ pageSize: 1000, afterId: '' }, await asAdministrator())).serverTokens.filter(
       ({ revokedAt }) => revokedAt === undefined,
     );
 
-  /** An operator to whom these answers of auth are lost, each once and in this order; what was asked may have been done. */
-  function losing(
+  /** An operator that loses these replies of auth, each once and in this order; `done`: the request was executed. */
+  function operatorLosing(
     losses: (readonly [method: Creation, done: boolean])[],
     afterRevoking: () => Promise<void> = async () => undefined,
   ): Operator {
@@ -49,9 +49,9 @@ describe('a first start on shared engines that is not told whether its creations
           (target, method: string) =>
           async (...call: [never, never]) => {
             if (losses[0]?.[0] !== method) {
-              const answer = await target[method]!(...call);
+              const reply = await target[method]!(...call);
               if (method === 'revokeServerToken') await afterRevoking();
-              return answer;
+              return reply;
             }
             const [, done] = losses.shift()!;
             if (done) await target[method]!(...call).catch(() => undefined);
@@ -61,61 +61,64 @@ describe('a first start on shared engines that is not told whether its creations
     };
     return { ...stack.operator, client: wrapped };
   }
-  /** One start: what it says meanwhile, and the token that it shows. */
+  /** Seeds as the launcher does. @returns the lines that it printed, and the token that it shows */
   async function start(losses: (readonly [method: Creation, done: boolean])[]) {
-    const operator = losing(losses);
+    const operator = operatorLosing(losses);
     const tokenIds = new Set<string>();
-    const said: string[] = [];
+    const printed: string[] = [];
     const once = () => seed(operator, folder.path, true, systemClock, tokenIds);
     const seeded = await retryWhileUnavailable(once, {
-      print: (line) => void said.push(line),
+      print: (line) => void printed.push(line),
       isStopping: () => false,
     });
     expect(losses).toEqual([]);
-    return { token: seeded?.token, said };
+    return { token: seeded?.token, printed };
   }
   const statusWith = async (token: string | undefined) =>
     (await request(stack.baseUrl, 'GET', '/api/memory/types', { token })).status;
 
-  it('asks again, whatever it was, and shows a token that works: the only one', async () => {
-    const { token, said } = await start([
+  it('repeats every request, and shows the only valid token', async () => {
+    const { token, printed } = await start([
       ['createOrganization', DONE],
       ['createUser', DONE],
       ['createServerToken', DONE],
       ['createServerToken', DONE],
       ['createServerToken', NOT_DONE],
     ]);
-    expect(said).toEqual(Array(5).fill(`  ${ERRORS.OUTCOME_UNKNOWN.message}; retrying`));
+    expect(printed).toEqual(Array(5).fill(`  ${ERRORS.OUTCOME_UNKNOWN.message}; retrying`));
     expect(await statusWith(token)).toBe(200);
-    expect((await live()).map(({ name }) => name)).toEqual(['first start']);
+    expect((await validTokens()).map(({ name }) => name)).toEqual(['first start']);
   });
 
-  it('leaves the token of another start that was faster, which alone shows one', async () => {
-    const operator = losing([['createServerToken', NOT_DONE]]);
+  it('keeps the token of another start that was faster, and shows none itself', async () => {
+    const operator = operatorLosing([['createServerToken', NOT_DONE]]);
     const tokenIds = new Set<string>();
     const once = () => seed(operator, folder.path, true, systemClock, tokenIds);
     await expect(once()).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
     const { token: faster } = await start([]);
     expect(await once()).toMatchObject({ organization: 'demo', token: undefined });
     expect(await statusWith(faster)).toBe(200);
-    expect(await live()).toHaveLength(1);
+    expect(await validTokens()).toHaveLength(1);
   });
 
-  it('leaves the token of another start that took the name when its own was revoked', async () => {
+  it('keeps the token that another start created after the revocation of its own, and shows none itself', async () => {
     let faster: string | undefined;
-    const operator = losing([['createServerToken', DONE]], async () => void ({ token: faster } = await start([])));
+    const operator = operatorLosing(
+      [['createServerToken', DONE]],
+      async () => void ({ token: faster } = await start([])),
+    );
     const tokenIds = new Set<string>();
     const once = () => seed(operator, folder.path, true, systemClock, tokenIds);
     await expect(once()).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
     expect(await once()).toMatchObject({ organization: 'demo', token: undefined });
     expect(await statusWith(faster)).toBe(200);
-    expect(await live()).toHaveLength(1);
+    expect(await validTokens()).toHaveLength(1);
   });
 
-  it('of two that are not told at the same moment one shows the token, whichever made it', async () => {
+  it('of two starts that lose their replies at the same time exactly one shows the token', async () => {
     const shown = await Promise.all([start([['createServerToken', DONE]]), start([['createServerToken', DONE]])]);
     const tokens = shown.flatMap(({ token }) => (token === undefined ? [] : [token]));
     expect(await Promise.all(tokens.map(statusWith))).toEqual([200]);
-    expect(await live()).toHaveLength(1);
+    expect(await validTokens()).toHaveLength(1);
   });
 });

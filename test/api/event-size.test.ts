@@ -10,14 +10,14 @@ const WIDE = '😀';
 const RELAYS = ['auth', 'agents', 'memory', 'credits'] as const;
 const bytesOf = (event: CloudEvent): number => Buffer.byteLength(JSON.stringify(event));
 
-describe('what events carry when everything that a client may choose is as long as it may be', () => {
+describe('events of requests in which everything has its maximum length', () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack({ env: { MEMORY_KEY_MAX_LENGTH: String(KEY_LENGTH) } });
   });
   afterAll(() => stack.stop());
 
-  it('is names and no content: the largest event is far below what every broker takes', async () => {
+  it('carry names and no content: the largest event is far below the limit of every broker', async () => {
     const name = `a${'z'.repeat(63)}`;
     const tenant = await stack.tenant({
       credits: 10,
@@ -60,13 +60,13 @@ describe('what events carry when everything that a client may choose is as long 
 
     for (const service of RELAYS) if (service !== 'credits') await stack.runJob(service, 'denials');
     for (const service of RELAYS) await stack.runJob(service, 'relay');
-    const seen = ({ events }: EventRecords) =>
+    const isComplete = ({ events }: EventRecords) =>
       TOPICS.every((topic) => events[topic].length > 0) &&
       events['memory.change.v1'].length === 2 &&
       events['credits.ledger.v1'].length >= 6;
     const { events } = await eventually(async () => {
       const found = await eventsOf(stack, tenant);
-      return seen(found) && found;
+      return isComplete(found) && found;
     });
     const largest = TOPICS.map((topic) => Math.max(...events[topic].map(bytesOf)));
     process.stdout.write(`largest events: ${TOPICS.map((topic, i) => `${topic} ${largest[i]} bytes`).join(', ')}\n`);

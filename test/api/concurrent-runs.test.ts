@@ -1,7 +1,7 @@
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/core/ids.ts';
 import { eventsOf } from '../support/event-records.ts';
-import { auditTrailOf, executionsOf, expectToAddUp, ledgerOf } from '../support/organization-records.ts';
+import { auditTrailOf, executionsOf, expectLedgerConsistent, ledgerOf } from '../support/organization-records.ts';
 import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
 const CREDITS = 10;
@@ -9,7 +9,7 @@ const RUNS = 30;
 const run = (tenant: Tenant, key: string): Promise<Reply> =>
   tenant.request('POST', '/api/agent/run', { agentName: 'priced', args: { n: 1 } }, { 'Idempotency-Key': key });
 
-describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
+describe(`${RUNS} concurrent runs with credits for ${CREDITS}`, () => {
   const keys = Array.from({ length: RUNS }, () => newId());
   let stack: Stack;
   let tenant: Tenant;
@@ -23,15 +23,15 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
   });
   afterAll(() => stack.stop());
 
-  it('exactly ten succeed, each as an execution of its own', () => {
+  it('exactly ten succeed, each with its own execution', () => {
     const succeeded = withStatus(200);
-    process.stdout.write(`thirty runs at once: ${succeeded.length} succeeded, ${withStatus(402).length} refused\n`);
+    process.stdout.write(`thirty concurrent runs: ${succeeded.length} succeeded, ${withStatus(402).length} denied\n`);
     expect(succeeded).toHaveLength(CREDITS);
     expect(succeeded.map(({ body }) => body.output)).toEqual(Array.from({ length: CREDITS }, () => ({ n: 2 })));
     expect(new Set(succeeded.map(({ body }) => body.agentExecutionId)).size).toBe(CREDITS);
   });
 
-  it('twenty are 402, with what was needed and available', () => {
+  it('twenty get 402 with the needed and the available credits', () => {
     expect(withStatus(402)).toHaveLength(RUNS - CREDITS);
     for (const { body } of withStatus(402))
       expect(body).toMatchObject({ code: 'insufficient_credits', needed: 1, available: 0 });
@@ -39,7 +39,7 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
 
   it('the balance is 0, nothing is reserved, and the ledger adds up row by row', async () => {
     const ledger = await ledgerOf(stack, tenant);
-    expectToAddUp(ledger);
+    expectLedgerConsistent(ledger);
     expect(ledger.account).toMatchObject({
       availableMicros: 0,
       reservedMicros: 0,
@@ -53,7 +53,7 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
     ]);
   });
 
-  it('the ten are the only executions', async () => {
+  it('only the ten successful runs are recorded', async () => {
     const executions = await executionsOf(stack, tenant);
     expect(executions.map(({ id }) => id).sort()).toEqual(
       withStatus(200)
@@ -63,12 +63,12 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
     for (const { status, charge } of executions) expect({ status, charge }).toEqual({ status: 'succeeded', charge: 1 });
   });
 
-  it('the audit trail has the denials with their count', async () => {
+  it('the audit trail counts the denials', async () => {
     await stack.runJob('agents', 'denials');
     await stack.runJob('agents', 'relay');
-    await eventually(async () => (await eventsOf(stack, tenant)).audited);
+    await eventually(async () => (await eventsOf(stack, tenant)).auditCaughtUp);
     const denials = await auditTrailOf(stack, tenant, 'request.refused');
-    // one entry a minute: two when the thirty ran across one
+    // denials are counted per minute: there are two entries when a minute ended during the runs
     expect(denials.reduce((sum, { count }) => sum + count, 0)).toBe(RUNS - CREDITS);
     for (const entry of denials)
       expect(entry).toMatchObject({
@@ -79,13 +79,13 @@ describe(`credits for ${CREDITS} runs, ${RUNS} runs at once`, () => {
       });
   });
 
-  it('a refused run leaves its idempotency key free: with new credits it runs', async () => {
-    const refused = keys[replies.findIndex(({ status }) => status === 402)] as string;
+  it('a denied run leaves its idempotency key free: with new credits it runs', async () => {
+    const key = keys[replies.findIndex(({ status }) => status === 402)] as string;
     await stack.operator
       .client(CreditsServiceService, 'credits')
       .grant({ id: newId(), amountMicros: 1e6, note: '' }, stack.operator.as(tenant.organizationId));
-    const again = await run(tenant, refused);
+    const again = await run(tenant, key);
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, null]);
-    expectToAddUp(await ledgerOf(stack, tenant));
+    expectLedgerConsistent(await ledgerOf(stack, tenant));
   });
 });

@@ -17,17 +17,17 @@ import { declarationOf, type Program, type Start } from 'platform/service/progra
 import type { Collection, OpenStore } from 'platform/store/store.ts';
 import type { Stack } from '../support/stack.ts';
 
-/** One more replica of a service on the data of a stack: its jobs alone, that no lease keeps apart. */
-export interface Unleased {
-  /** One round, whoever else has one; resolves to the number of things done. */
+/** The jobs of one more replica of a service on the data of a stack, which run without a lease. */
+export interface JobsWithoutLease {
+  /** Runs a round, whatever other replicas do; resolves to the number of items done. */
   run(job: string): Promise<number>;
   close(): Promise<void>;
 }
 
-export async function openUnleased<D extends Declaration, Deps>(
+export async function openJobsWithoutLease<D extends Declaration, Deps>(
   program: Program<D, Deps>,
   stack: Stack,
-): Promise<Unleased> {
+): Promise<JobsWithoutLease> {
   const { name } = program;
   const config = readConfig(declarationOf(program), stack.env) as unknown as ConfigOf<D> &
     EngineConfig & { LEASE_MS: number };
@@ -51,7 +51,7 @@ export async function openUnleased<D extends Declaration, Deps>(
     storeFile: '',
     async openStore(collections: readonly Collection<never>[]) {
       store = await openStoreEngine(opening, '', [...collections, OUTBOX, LEASES]);
-      // no slot of counter rows is leased either
+      // without a lease of a slot there is only one counter shard
       return { ...store, counterShards: 1 };
     },
     bus,

@@ -1,16 +1,17 @@
 import type { Reply } from './stack.ts';
 
-/** Any UUIDv7, and any time, in an expected body. */
-export const anId = expect.stringMatching(
+/** Matches any UUIDv7 in an expected body. */
+export const anyId = expect.stringMatching(
   /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
 ) as unknown as string;
-export const aTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as unknown as string;
+/** Matches any time in an expected body: ISO 8601, UTC, milliseconds. */
+export const anyTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as unknown as string;
 
 /**
- * Fails unless the reply is the one error body: `{error, code, details?, requestId}` and, beside them, exactly these facts.
- * @param at JSON pointer that one of the details names
+ * Expects the error body `{error, code, details?, requestId}`, and beside these members exactly the given facts.
+ * @param at JSON pointer that one of the details must name
  */
-export function expectRefusal(
+export function expectError(
   reply: Reply,
   status: number,
   code: string,
@@ -27,7 +28,9 @@ export function expectRefusal(
   expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8');
   for (const detail of details)
     expect(detail).toEqual({ path: expect.stringMatching(/^(\/.*)?$/), message: expect.stringMatching(/\S/) });
-  if (at !== undefined) expect(pathsOf(reply)).toContain(at);
+  if (at !== undefined) expect(detailPaths(reply)).toContain(at);
 }
 
-export const pathsOf = ({ body }: Reply): string[] => (body.details ?? []).map(({ path }: { path: string }) => path);
+/** JSON pointers of the details of an error body. */
+export const detailPaths = ({ body }: Reply): string[] =>
+  (body.details ?? []).map(({ path }: { path: string }) => path);

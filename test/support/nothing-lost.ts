@@ -3,18 +3,18 @@ import { newId } from 'platform/core/ids.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { ProcessName } from 'platform/core/processes.ts';
-import { eventsOf, isAudited } from '../support/event-records.ts';
+import { eventsOf, isAuditConsumerCaughtUp } from './event-records.ts';
 import {
   auditTrailOf,
   executionsOf,
-  expectToAddUp,
+  expectLedgerConsistent,
   ledgerOf,
   objectsOf,
   retryWhileUnavailable,
   type Execution,
-  type Of,
-} from '../support/organization-records.ts';
-import { request, type Stack } from '../support/stack.ts';
+  type TenantRef,
+} from './organization-records.ts';
+import { request, type Stack } from './stack.ts';
 import type { Load, Outcome, SentRun } from './load.ts';
 
 const ACTIVE = ['queued', 'running'];
@@ -25,34 +25,40 @@ const GIVE_UP_MS = 120_000;
 
 export interface Counts {
   acknowledged: number;
-  /** Answered with 503: nothing was done. */
-  refused: number;
-  /** Not answered, or with 504. */
+  /** 503: nothing was done. */
+  rejected: number;
+  /** No reply, or 504. */
   unknown: number;
+  /** Acknowledged changes and runs that are not there. */
   missing: number;
+  /** Credits. */
   charged: number;
+  /** Reservations that were charged or ended more than once. */
   doubled: number;
   reservationsLeft: number;
   events: number;
-  /** Of the request that waited longest for its answer. */
+  /** Of the slowest request. */
   slowestMs: number;
 }
 
-/** Lets the jobs finish what the kill left, then holds everything that the clients were told against what is there. */
-export async function expectNothingLost(stack: Stack, of: Of, load: Load): Promise<Counts> {
-  await finishRuns(stack, of);
+/** Lets the jobs finish what a failure left, then compares all replies that the clients got with the stored records. */
+export async function expectNothingLost(stack: Stack, tenant: TenantRef, load: Load): Promise<Counts> {
+  await finishRuns(stack, tenant);
   await relay(stack);
-  const entries = entriesByRequest(await auditTrailOf(stack, of));
+  const entries = entriesByRequest(await auditTrailOf(stack, tenant));
   expectOneEntryEach(load, entries);
-  const missing = [...(await missingObjects(stack, of, load)), ...missingRuns(load, await executionsOf(stack, of))];
-  await expectSameExecutionByKey(stack, of, load, entries);
+  const missing = [
+    ...(await missingObjects(stack, tenant, load)),
+    ...missingRuns(load, await executionsOf(stack, tenant)),
+  ];
+  await expectSameExecutionByKey(stack, tenant, load, entries);
 
-  await finishRuns(stack, of);
+  await finishRuns(stack, tenant);
   await relay(stack);
-  const executions = await executionsOf(stack, of);
-  const ledger = await ledgerOf(stack, of);
+  const executions = await executionsOf(stack, tenant);
+  const ledger = await ledgerOf(stack, tenant);
   const doubled = doubleCharges(ledger.rows);
-  expectToAddUp(ledger);
+  expectLedgerConsistent(ledger);
   const charged = executions.reduce((sum, { charge }) => sum + Math.round((charge as number) * 1e6), 0);
   const reservationsLeft = ledger.account.openReservations;
   expect({
@@ -62,13 +68,13 @@ export async function expectNothingLost(stack: Stack, of: Of, load: Load): Promi
     reserved: ledger.account.reservedMicros,
     spent: ledger.account.spentMicros,
   }).toEqual({ missing: [], doubled: [], reservationsLeft: 0, reserved: 0, spent: charged });
-  const events = await expectOneEventEach(stack, of, load, executions, ledger.rows.length);
-  const told = (outcome: Outcome): number => load.sent.filter((sent) => sent.outcome === outcome).length;
+  const events = await expectOneEventEach(stack, tenant, load, executions, ledger.rows.length);
+  const count = (wanted: Outcome): number => load.sent.filter(({ outcome }) => outcome === wanted).length;
   const slowestMs = Math.max(...load.sent.map(({ tookMs }) => tookMs));
   return {
-    acknowledged: told('done'),
-    refused: told('refused'),
-    unknown: told('unknown'),
+    acknowledged: count('acknowledged'),
+    rejected: count('rejected'),
+    unknown: count('unknown'),
     missing: missing.length,
     charged: charged / 1e6,
     doubled: doubled.length,
@@ -78,21 +84,23 @@ export async function expectNothingLost(stack: Stack, of: Of, load: Load): Promi
   };
 }
 
-export const say = (
+export const printCounts = (
   what: string,
-  { acknowledged, refused, unknown, missing, charged, doubled, reservationsLeft, events, slowestMs }: Counts,
+  { acknowledged, rejected, unknown, missing, charged, doubled, reservationsLeft, events, slowestMs }: Counts,
 ): void =>
   void process.stdout.write(
-    `${what}: ${acknowledged} acknowledged, ${refused} refused, ${unknown} unknown, ${missing} missing, ${charged} credits charged, ${doubled} doubled, ${reservationsLeft} reservations left, ${events} events, slowest answer after ${Math.round(slowestMs)} ms\n`,
+    `${what}: ${acknowledged} acknowledged, ${rejected} rejected, ${unknown} unknown, ${missing} missing, ` +
+      `${charged} credits charged, ${doubled} doubled, ${reservationsLeft} reservations left, ${events} events, ` +
+      `slowest reply after ${Math.round(slowestMs)} ms\n`,
   );
 
-/** Reaper and sweeper until every run has ended and is paid for; what has not by then is told by the expectations. */
-async function finishRuns(stack: Stack, of: Of): Promise<void> {
+/** Runs reaper and sweeper until every run has ended and is settled; if that never happens, the expectations fail. */
+async function finishRuns(stack: Stack, tenant: TenantRef): Promise<void> {
   for (const giveUpAt = Date.now() + GIVE_UP_MS; Date.now() < giveUpAt;) {
     await runJob(stack, 'agents', 'reaper');
     await runJob(stack, 'credits', 'sweeper');
-    const executions = await executionsOf(stack, of);
-    const { account } = await ledgerOf(stack, of);
+    const executions = await executionsOf(stack, tenant);
+    const { account } = await ledgerOf(stack, tenant);
     const charged = executions.reduce((sum, { charge }) => sum + Math.round((charge ?? 0) * 1e6), 0);
     if (
       account.openReservations === 0 &&
@@ -103,11 +111,14 @@ async function finishRuns(stack: Stack, of: Of): Promise<void> {
   }
 }
 
-/** A round that runs out of time on a busy machine is gone on with by the next. */
+/** On a busy machine a round of a job may run out of time; the next round continues its work. */
 const runJob = (stack: Stack, service: ProcessName, name: string): ReturnType<Stack['runJob']> =>
   retryWhileUnavailable(() => stack.runJob(service, name), ['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
 
-/** Rounds until one finds nothing left: one that loses its lease stops before its end, and while nobody living holds it there is none. */
+/**
+ * Runs the relays until a round finds nothing left: a round that loses its lease stops early, and no round runs while
+ * a dead process still holds the lease. Then waits for the audit consumer.
+ */
 async function relay(stack: Stack): Promise<void> {
   const giveUpAt = Date.now() + GIVE_UP_MS;
   for (const service of RELAYS) {
@@ -116,7 +127,8 @@ async function relay(stack: Stack): Promise<void> {
       left = !ran || count > 0;
     }
   }
-  while (!(await isAudited(stack)) && Date.now() < giveUpAt) await new Promise((resolve) => setImmediate(resolve));
+  while (!(await isAuditConsumerCaughtUp(stack)) && Date.now() < giveUpAt)
+    await new Promise((resolve) => setImmediate(resolve));
 }
 
 function entriesByRequest(entries: readonly AuditEntry[]): ReadonlyMap<string, AuditEntry[]> {
@@ -126,17 +138,19 @@ function entriesByRequest(entries: readonly AuditEntry[]): ReadonlyMap<string, A
   );
 }
 
-/** What was acknowledged was done once, what was refused was not done, what is unknown was done once or not. */
-function expectOneEntryEach({ sent }: Load, told: ReadonlyMap<string, AuditEntry[]>): void {
+/** Acknowledged: one audit entry; rejected: none; unknown: one or none. */
+function expectOneEntryEach({ sent }: Load, entriesOf: ReadonlyMap<string, AuditEntry[]>): void {
   const wrong = sent.filter(({ requestId, outcome }) => {
-    const entries = told.get(requestId)?.length ?? 0;
-    return outcome === 'done' ? entries !== 1 : entries > (outcome === 'unknown' ? 1 : 0);
+    const entries = entriesOf.get(requestId)?.length ?? 0;
+    return outcome === 'acknowledged' ? entries !== 1 : entries > (outcome === 'unknown' ? 1 : 0);
   });
-  expect(wrong.map(({ requestId, outcome, body }) => ({ outcome, body, entries: told.get(requestId) }))).toEqual([]);
+  expect(wrong.map(({ requestId, outcome, body }) => ({ outcome, body, entries: entriesOf.get(requestId) }))).toEqual(
+    [],
+  );
 }
 
-async function missingObjects(stack: Stack, of: Of, { objects, typeId }: Load): Promise<unknown[]> {
-  const { totals, items } = await objectsOf(stack, of, typeId);
+async function missingObjects(stack: Stack, tenant: TenantRef, { objects, typeId }: Load): Promise<unknown[]> {
+  const { totals, items } = await objectsOf(stack, tenant, typeId);
   expect([...new Set(totals)]).toEqual([items.length]);
   const found = new Map(items.map((item) => [item.key, item]));
   expect(found.size).toBe(items.length);
@@ -144,8 +158,8 @@ async function missingObjects(stack: Stack, of: Of, { objects, typeId }: Load): 
   expect(items.filter(({ key }) => !known.has(key))).toEqual([]);
   return objects.filter(({ key, id, possible }) => {
     const item = found.get(key);
-    const asTold = possible.some((content) => JSON.stringify(content) === JSON.stringify(item?.content));
-    return !asTold || (item !== undefined && id !== undefined && item.id !== id);
+    const isPossible = possible.some((content) => JSON.stringify(content) === JSON.stringify(item?.content));
+    return !isPossible || (item !== undefined && id !== undefined && item.id !== id);
   });
 }
 
@@ -154,22 +168,22 @@ function missingRuns({ runs }: Load, executions: readonly Execution[]): unknown[
   return runs.filter(({ outcome, status, body }) => {
     const execution = byId.get(body?.agentExecutionId);
     const ended = execution?.status === 'succeeded' && execution.charge === 1;
-    if (outcome === 'done') return !ended;
+    if (outcome === 'acknowledged') return !ended;
     const lost = execution?.status === 'interrupted' && execution.charge === 0;
-    // told which run it is: that the platform lost it, or that it cannot be told whether it ended or was taken back
+    // the reply named the execution: the platform lost the run, or the outcome is unknown (it ended or was withdrawn)
     return body?.agentExecutionId !== undefined && !lost && !(status === 504 && (ended || execution === undefined));
   });
 }
 
-/** A repeat answers as the run that held the key and ended; one that the platform lost, or refused, runs anew. */
+/** A repeat gets the result of the run that ended under the key; if that run was lost or rejected, it runs again. */
 async function expectSameExecutionByKey(
   { baseUrl }: Stack,
-  { token }: Of,
+  { token }: TenantRef,
   { runs }: Load,
-  told: ReadonlyMap<string, AuditEntry[]>,
+  entriesOf: ReadonlyMap<string, AuditEntry[]>,
 ): Promise<void> {
   for (const run of runs.filter((candidate): candidate is SentRun & { key: string } => candidate.key !== undefined)) {
-    const { agentName, args, key, requestId, outcome, body } = { ...run, ...run.anew };
+    const { agentName, args, key, requestId, outcome, body } = { ...run, ...run.rerun };
     const { again, repeatId } = await retryWhileUnavailable(async () => {
       const id = newId();
       const reply = await request(baseUrl, 'POST', '/api/agent/run', {
@@ -180,19 +194,19 @@ async function expectSameExecutionByKey(
       if (reply.status === 503) throw new ServiceError('UNAVAILABLE', reply.text);
       return { again: reply, repeatId: id };
     });
-    const entry = told.get(requestId)?.[0];
+    const entry = entriesOf.get(requestId)?.[0];
     const earlier = entry?.outcome === 'success' ? entry.targetId : undefined;
     expect({ status: again.status, replayed: again.headers.get('idempotency-replayed') }).toEqual({
       status: 200,
       replayed: earlier === undefined ? null : 'true',
     });
-    if (earlier === undefined) run.anew = { requestId: repeatId, outcome: 'done', body: again.body };
+    if (earlier === undefined) run.rerun = { requestId: repeatId, outcome: 'acknowledged', body: again.body };
     else expect(again.body.agentExecutionId).toBe(earlier);
-    if (outcome === 'done') expect(again.body).toEqual(body);
+    if (outcome === 'acknowledged') expect(again.body).toEqual(body);
   }
 }
 
-/** Reservations with more than one charge, or more than one end. */
+/** Ids of reservations with more than one charge, or more than one end. */
 const doubleCharges = (rows: readonly { kind: string; id: string }[]): string[] =>
   [CHARGING, ENDING].flatMap((kinds) =>
     [
@@ -205,16 +219,20 @@ const doubleCharges = (rows: readonly { kind: string; id: string }[]): string[] 
       .map(([id]) => id),
   );
 
-/** Every acknowledged change, every ended run and every ledger row is one event; every audit event is one entry of the trail. */
+/**
+ * Expects one event for every acknowledged change, every ended run and every ledger row, and one entry in the audit
+ * trail for every audit event.
+ * @returns the number of events
+ */
 async function expectOneEventEach(
   stack: Stack,
-  of: Of,
+  tenant: TenantRef,
   { objects }: Load,
   executions: readonly Execution[],
   rows: number,
 ): Promise<number> {
-  const { events, audited, buried } = await eventsOf(stack, of);
-  expect({ audited, buried }).toEqual({ audited: true, buried: 0 });
+  const { events, auditCaughtUp, deadLetters } = await eventsOf(stack, tenant);
+  expect({ auditCaughtUp, deadLetters }).toEqual({ auditCaughtUp: true, deadLetters: 0 });
   const changes = new Set(events['memory.change.v1'].map(({ type, subject }) => `${type} ${subject}`));
   expect(
     objects
@@ -229,7 +247,7 @@ async function expectOneEventEach(
     Array.from({ length: rows }, (_, index) => index + 1),
   );
 
-  const entries = await auditTrailOf(stack, of);
+  const entries = await auditTrailOf(stack, tenant);
   expect(entries.map(({ id }) => id).sort()).toEqual(idsOf(events['audit.v1']));
   return Object.values(events).reduce((sum, { length }) => sum + length, 0);
 }

@@ -7,8 +7,8 @@ import { openOperator } from 'platform/rpc/operator.ts';
 import { settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { pause } from '../../dev-servers/src/pause.ts';
 import { freePorts } from '../support/addresses.ts';
-import { startPart } from '../support/single-process.ts';
-import { expectRefusal } from '../support/refusal.ts';
+import { startProcess } from '../support/stack-process.ts';
+import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
 import {
   eventually,
@@ -33,19 +33,19 @@ afterAll(async () => {
   await stack.stop();
 });
 
-/** One more process of the same stack, which looks for these services where nobody listens. */
+/** Starts one more process of the stack, with an address where nothing listens for each missing service. */
 async function startWithout(
-  part: ProcessName,
+  name: ProcessName,
   missing: readonly ProcessName[],
   given: Record<string, string> = {},
 ): Promise<string> {
-  const [nowhere] = await freePorts(1);
-  const lost = Object.fromEntries(missing.map((name) => [settingOf(name, 'ADDRESS'), `127.0.0.1:${nowhere}`]));
-  const { address, child } = await startPart(stack, part, { ...lost, ...given });
+  const [unusedPort] = await freePorts(1);
+  const addresses = Object.fromEntries(missing.map((each) => [settingOf(each, 'ADDRESS'), `127.0.0.1:${unusedPort}`]));
+  const { address, child } = await startProcess(stack, name, { ...addresses, ...given });
   started.push(child);
   return address;
 }
-const askAt = (address: string, verb: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+const requestAt = (address: string, verb: string, path: string, body?: unknown, headers?: Record<string, string>) =>
   request(`http://${address}`, verb, path, { token: tenant.token, body, headers });
 const body = {
   type: 'T',
@@ -57,7 +57,7 @@ const body = {
   content: {},
   description: 'x',
 };
-/** A body that the gateway lets pass. */
+/** A body that passes the checks of the gateway. */
 const bodyOf = ({ verb, template }: { verb: string; template: string }) => {
   const pick = (...names: (keyof typeof body)[]) => Object.fromEntries(names.map((name) => [name, body[name]]));
   if (verb === 'PATCH') return pick('content');
@@ -69,27 +69,27 @@ const bodyOf = ({ verb, template }: { verb: string; template: string }) => {
       : pick('typeId', 'key', 'content');
 };
 const expectUnavailable = (reply: Reply) => {
-  expectRefusal(reply, 503, 'unavailable');
+  expectError(reply, 503, 'unavailable');
   expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
 };
 
 describe('a service that is down', () => {
-  it('503 with Retry-After: every route of that service', async () => {
+  it('503 with Retry-After on every route of that service', async () => {
     const gateway = await startWithout('gateway', ['memory', 'agents']);
     const replies = await Promise.all(
-      ROUTES.map((route) => askAt(gateway, route.verb, route.path, route.takesBody ? bodyOf(route) : undefined)),
+      ROUTES.map((route) => requestAt(gateway, route.verb, route.path, route.takesBody ? bodyOf(route) : undefined)),
     );
     for (const reply of replies) expectUnavailable(reply);
   });
 
-  it('503 for every token, valid or not, when auth is down; what needs no token is answered', async () => {
+  it('503 for every token, valid or not, when auth is down; what needs no token still works', async () => {
     const gateway = await startWithout('gateway', ['auth']);
-    expectUnavailable(await askAt(gateway, 'GET', '/api/memory/types'));
-    expect((await askAt(gateway, 'GET', '/health')).status).toBe(200);
-    expectRefusal(await askAt(gateway, 'GET', '/nowhere'), 404, 'not_found');
+    expectUnavailable(await requestAt(gateway, 'GET', '/api/memory/types'));
+    expect((await requestAt(gateway, 'GET', '/health')).status).toBe(200);
+    expectError(await requestAt(gateway, 'GET', '/nowhere'), 404, 'not_found');
   });
 
-  it('503 for a run when credits are down, and no record is left', async () => {
+  it('503 for a run when credits is down, and no execution is left', async () => {
     const AGENTS_ADDRESS = await startWithout('agents', ['credits'], { DATA_DIR: join(stack.folder, 'second') });
     const gateway = await startWithout('gateway', [], { AGENTS_ADDRESS });
     const operator = openOperator({ keyFolder: keyFolderOf(stack.folder), addresses: { AGENTS_ADDRESS } });
@@ -101,41 +101,47 @@ describe('a service that is down', () => {
     await agents.publishAgent({ name: 'hello', version: undefined }, operator.as(tenant.organizationId));
     operator.close();
     const run = () =>
-      askAt(gateway, 'POST', '/api/agent/run', { agentName: 'hello', args: {} }, { 'Idempotency-Key': 'kept-free' });
+      requestAt(
+        gateway,
+        'POST',
+        '/api/agent/run',
+        { agentName: 'hello', args: {} },
+        { 'Idempotency-Key': 'kept-free' },
+      );
     for (const reply of [await run(), await run()]) expectUnavailable(reply);
-    expect((await askAt(gateway, 'GET', '/api/agent/executions')).body).toEqual({ items: [] });
+    expect((await requestAt(gateway, 'GET', '/api/agent/executions')).body).toEqual({ items: [] });
   });
 });
 
-/** How many of the replicas have stopped. */
-const STOPPED = process.env.TEST_ENGINES ? [1, 2] : [1];
+/** Numbers of replicas to pause. */
+const PAUSED = process.env.TEST_ENGINES ? [1, 2] : [1];
 
-describe('a service that has stopped in mid-call', () => {
-  it.each(STOPPED)(
-    '503 for a read, 504 outcome_unknown for a write, by each stopped replica; another one answers its own: %i stopped',
+describe('a service whose process is paused', () => {
+  it.each(PAUSED)(
+    '503 for a read and 504 outcome_unknown for a write at each paused replica, none at others: %i paused',
     async (count) => {
       const create = () => tenant.requestOnce('POST', '/api/memory/types', { type: `Late-${newId()}`, jsonSchema: {} });
       const read = () => tenant.requestOnce('GET', '/api/memory/types');
-      const doomed = stack.pidsOf('memory').slice(0, count);
+      const paused = stack.pidsOf('memory').slice(0, count);
       const others = stack.baseUrls.length - count;
-      // every gateway has called every replica
+      // first, every gateway calls every replica
       for (const _turn of [1, 2, 3, 4]) expect((await untilAvailable(read)).status).toBe(200);
-      await Promise.all(doomed.map(pause));
-      const met = { stopped: 0, working: 0 };
+      await Promise.all(paused.map(pause));
+      const replies = { paused: 0, working: 0 };
       try {
-        // the turns of the other replicas are answered long before
+        // the other replicas answer long before the calls to the paused ones time out
         await eventually(async () => {
           const [reads, writes] = (await Promise.all(
-            [read, create].map((ask) => Promise.all(Array.from({ length: 4 }, ask))),
+            [read, create].map((send) => Promise.all(Array.from({ length: 4 }, send))),
           )) as [Reply[], Reply[]];
           for (const reply of reads.filter(({ status }) => others === 0 || status !== 200)) expectUnavailable(reply);
           for (const reply of writes.filter(({ status }) => others === 0 || status !== 201))
-            expectRefusal(reply, 504, 'outcome_unknown');
-          for (const { status } of [...reads, ...writes]) met[status < 300 ? 'working' : 'stopped'] += 1;
-          return met.stopped > 0 && (met.working > 0 || others === 0);
+            expectError(reply, 504, 'outcome_unknown');
+          for (const { status } of [...reads, ...writes]) replies[status < 300 ? 'working' : 'paused'] += 1;
+          return replies.paused > 0 && (replies.working > 0 || others === 0);
         });
       } finally {
-        for (const pid of doomed) process.kill(pid, 'SIGCONT');
+        for (const pid of paused) process.kill(pid, 'SIGCONT');
       }
       for (const _turn of [1, 2, 3, 4]) expect((await untilAvailable(read)).status).toBe(200);
     },
