@@ -1,5 +1,6 @@
+import { HOUR_MS } from 'platform/core/clock.ts';
 import { newId } from 'platform/core/ids.ts';
-import { HOUR_MS, startCredits } from './credits.ts';
+import { startCredits } from './fixture.ts';
 
 describe('extend', () => {
   let nowMs = Date.now();

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from 'platform/core/clock.ts';
+import { DAY_MS, systemClock } from 'platform/core/clock.ts';
 import { newId } from 'platform/core/ids.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { openSqliteLedger } from '../src/ledger/sqlite/ledger.ts';
-import { ada, DAY_MS, RETENTION_MS } from './harness.ts';
-import { allRows, faultsOf } from './invariants.ts';
+import { ada, RETENTION_MS } from './ledger-harness.ts';
+import { allRows, faultsOf } from './ledger-invariants.ts';
 
 interface Line {
   call: string;

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { ledgerModel } from './model.ts';
-import { DAY_MS, organizationWith, RETENTION_MS, type LedgerHarness, type Organization } from './harness.ts';
-import { faultsOf } from './invariants.ts';
+import { DAY_MS } from 'platform/core/clock.ts';
+import { ledgerModel } from './ledger-model.ts';
+import { organizationWith, RETENTION_MS, type LedgerHarness, type Organization } from './ledger-harness.ts';
+import { faultsOf } from './ledger-invariants.ts';
 
 /** `replica`: to which it goes, where there are two. */
 type Command = { replica: number } & (

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import pino from 'pino';
+import { HOUR_MS } from 'platform/core/clock.ts';
 import { LEDGER_ROWS } from '../src/ledger/redis/mirror.ts';
 import type { OpenLedger } from '../src/ledger/ledger.ts';
 import type { RedisLedgerOptions } from '../src/ledger/redis/ledger.ts';
-import { ada, eachTest, HOUR_MS, organizationWith } from './harness.ts';
+import { ada, eachTest, organizationWith } from './ledger-harness.ts';
 import { keysIn, redisHarness, snapshotOf, urlOf, type RedisHarness } from './redis-harness.ts';
 
 const REFUSED = { reason: 'UNAVAILABLE', message: expect.stringContaining('npm run admin -- credits rebuild') };
@@ -44,7 +45,9 @@ describe('replicas of the ledger on Redis', () => {
   }
 
   /** A replica behind a proxy; `meet` says what becomes of what it sends: the connection may break before it arrives, or before its answer does. */
-  async function replicaThrough(meet: (sent: string) => Promise<'pass' | 'unsent' | 'unheard'>): Promise<OpenLedger> {
+  async function replicaThrough(
+    meet: (sent: string) => Promise<'pass' | 'unsent' | 'unanswered'>,
+  ): Promise<OpenLedger> {
     const server = new URL(urlOf('REDIS_URL'));
     const between = createServer((socket) => {
       const upstream = connect(Number(server.port), server.hostname);
@@ -54,7 +57,7 @@ describe('replicas of the ledger on Redis', () => {
       socket.on('data', async (data) => {
         const fate = await meet(String(data));
         if (fate === 'unsent') return socket.destroy();
-        losing ||= fate === 'unheard';
+        losing ||= fate === 'unanswered';
         upstream.write(data);
       });
       upstream.on('data', (data) => (losing ? socket.destroy() : socket.write(data)));
@@ -162,7 +165,7 @@ describe('replicas of the ledger on Redis', () => {
     const one = await replicaThrough(async (sent) => {
       if (!sent.includes('"command":"reserve"')) return 'pass';
       if (++sends === 2) await harness().redis.hset(account, 'generation', 'rebuilding');
-      return sends === 1 ? 'unheard' : 'pass';
+      return sends === 1 ? 'unanswered' : 'pass';
     });
 
     await expect(reserve(one, 10)).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });

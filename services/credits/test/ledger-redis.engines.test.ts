@@ -1,4 +1,4 @@
-import { eachTest } from './harness.ts';
+import { eachTest } from './ledger-harness.ts';
 import { ledgerProperties } from './ledger-properties.ts';
 import { ledgerSuite } from './ledger-suite.ts';
 import { ledgerSuiteTime } from './ledger-suite-time.ts';

@@ -1,6 +1,7 @@
+import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
-import { DAY_MS, HOUR_MS, organizationWith, RETENTION_MS, type Each, type Organization } from './harness.ts';
+import { organizationWith, RETENTION_MS, type Each, type Organization } from './ledger-harness.ts';
 
 /** What every engine of the ledger promises of time, ids and arguments. */
 export function ledgerSuiteTime(each: Each): void {
@@ -126,9 +127,9 @@ export function ledgerSuiteTime(each: Each): void {
   });
 
   describe('a reservation that has left the window', () => {
-    it('may be forgotten once it has ended, tombstones too; open and younger ones stay, and the rows', async () => {
+    it('may be deleted once it has ended, tombstones too; open and younger ones stay, and the rows', async () => {
       const { harness, organization } = each;
-      const forget = (limit: number) => harness.opened.platformLedger.forget(limit);
+      const deleteEnded = (limit: number) => harness.opened.platformLedger.deleteEnded(limit);
       const old = Array.from({ length: 4 }, () => organization.freshId(RETENTION_MS - 1_000));
       const [settled, expired, tombstone, open] = old as [string, string, string, string];
       const young = organization.freshId(RETENTION_MS - 1_001);
@@ -144,7 +145,7 @@ export function ledgerSuiteTime(each: Each): void {
 
       await harness.advance(1);
       const before = await organization.kinds();
-      while (await forget(1_000));
+      while (await deleteEnded(1_000));
       expect(await organization.kinds()).toEqual(before);
       for (const id of [settled, expired, tombstone])
         expect(await organization.reserve(id, 10)).toEqual({ outcome: 'ID_OUT_OF_WINDOW' });

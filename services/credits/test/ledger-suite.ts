@@ -1,4 +1,4 @@
-import { ada, organizationWith, type Each } from './harness.ts';
+import { ada, organizationWith, type Each } from './ledger-harness.ts';
 
 /** What every engine of the ledger promises of accounts, reservations and rows. */
 export function ledgerSuite(each: Each): void {

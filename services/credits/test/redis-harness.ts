@@ -7,7 +7,7 @@ import { openMongoStore } from 'platform/store/mongo/store.ts';
 import { deleteKeys } from '../../../test/support/shared-engines.ts';
 import { openRedisLedger, type RedisLedgerOptions } from '../src/ledger/redis/ledger.ts';
 import { LEDGER_ACCOUNTS, LEDGER_ROWS } from '../src/ledger/redis/mirror.ts';
-import { harnessOf, RETENTION_MS, type LedgerHarness } from './harness.ts';
+import { harnessOf, RETENTION_MS, type LedgerHarness } from './ledger-harness.ts';
 
 export function urlOf(name: 'REDIS_URL' | 'MONGODB_URL'): string {
   const url = process.env[name];

@@ -14,7 +14,7 @@ import { pause } from '../../../dev-servers/src/pause.ts';
 import { freePort } from '../../../dev-servers/src/ports.ts';
 import { openRedisConnection } from '../src/ledger/redis/connection.ts';
 import { program } from '../src/service.ts';
-import { organizationWith } from './harness.ts';
+import { organizationWith } from './ledger-harness.ts';
 import { deleteKeys } from '../../../test/support/shared-engines.ts';
 import { redisHarness, urlOf } from './redis-harness.ts';
 
@@ -296,7 +296,7 @@ describe('the ledger on Redis', () => {
     const reasons: WeakRef<Error>[] = [];
     for (let round = 0; round < 5; round++) {
       const calls = await Promise.allSettled(
-        Array.from({ length: 100 }, () => connection.attempt(() => connection.command('PING'))),
+        Array.from({ length: 100 }, () => connection.sendUntilAnswered(() => connection.command('PING'))),
       );
       for (const call of calls)
         if (call.status === 'rejected' && call.reason.reason === 'UNAVAILABLE')

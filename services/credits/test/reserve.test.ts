@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { startCredits } from './credits.ts';
+import { startCredits } from './fixture.ts';
 
 describe('reserve', () => {
   const credits = startCredits();

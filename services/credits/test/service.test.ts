@@ -1,8 +1,9 @@
 import { join } from 'node:path';
+import { DAY_MS } from 'platform/core/clock.ts';
 import type { CloudEvent, Topic } from 'platform/events/bus.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { newId } from 'platform/core/ids.ts';
-import { HOUR_MS, startCredits } from './credits.ts';
+import { startCredits } from './fixture.ts';
 
 describe('the credits service', () => {
   let nowMs = Date.now();
@@ -99,7 +100,7 @@ describe('the credits service', () => {
     await agents.reserve(id, 2);
     await agents.settle(id, 2);
     await credits.running.runJob('sweeper');
-    nowMs += 31 * 24 * HOUR_MS;
+    nowMs += 31 * DAY_MS;
     expect((await credits.running.runJob('sweeper')).count).toBeGreaterThan(0);
     expect(await credits.running.runJob('sweeper')).toEqual({ ran: true, count: 0 });
   });

@@ -1,6 +1,6 @@
 import type { CloudEvent, Topic } from 'platform/events/bus.ts';
-import { relay } from '../src/jobs/relay-ledger.ts';
-import { eachTest } from './harness.ts';
+import { relayLedgerJob } from '../src/jobs/relay-ledger.ts';
+import { eachTest } from './ledger-harness.ts';
 import { sqliteHarness } from './sqlite-harness.ts';
 
 describe('the relay of the ledger', () => {
@@ -29,17 +29,17 @@ describe('the relay of the ledger', () => {
     const { ledger, platformLedger } = each.harness.opened;
     const bus = recordingBus();
     const dying = { ...ledger, acknowledge: () => Promise.reject(new Error('killed')) };
-    await expect(relay({ ledger: dying, platformLedger, bus, config }).run(never)).rejects.toThrow('killed');
+    await expect(relayLedgerJob({ ledger: dying, platformLedger, bus, config }).run(never)).rejects.toThrow('killed');
     const first = bus.accepted.splice(0);
     expect(first.map(({ topic }) => topic)).toEqual(['credits.ledger.v1', 'audit.v1']);
     await each.harness.reopen();
-    await relay({ ...each.harness.opened, bus, config }).run(never);
+    await relayLedgerJob({ ...each.harness.opened, bus, config }).run(never);
     expect(bus.accepted).toEqual(first);
   });
 
   it('keeps rows while the bus is down, and sends them in order when it is back', async () => {
     const bus = recordingBus();
-    const job = relay({ ...each.harness.opened, bus, config });
+    const job = relayLedgerJob({ ...each.harness.opened, bus, config });
     await Promise.all(Array.from({ length: 450 }, () => each.organization.reserve(each.organization.freshId(), 0)));
     bus.down = true;
     await expect(job.run(never)).rejects.toThrow('down');

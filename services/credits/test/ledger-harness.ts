@@ -1,13 +1,11 @@
-import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
 import { v7 } from 'uuid';
-import type { Clock } from 'platform/core/clock.ts';
+import { DAY_MS, HOUR_MS, type Clock } from 'platform/core/clock.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Author, LedgerRow, OpenLedger } from '../src/ledger/ledger.ts';
-import { faultsOf } from './invariants.ts';
+import { faultsOf } from './ledger-invariants.ts';
 
 /** Every engine is opened with it. */
 export const RETENTION_MS = 30 * DAY_MS;
-export { DAY_MS, HOUR_MS };
 
 /** One engine under test. */
 export interface LedgerHarness {

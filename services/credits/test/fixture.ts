@@ -1,10 +1,8 @@
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import type { Clock } from 'platform/core/clock.ts';
+import { HOUR_MS, type Clock } from 'platform/core/clock.ts';
 import { newId } from 'platform/core/ids.ts';
 import { operator, OPERATOR, serverToken, startProgram, type RunningProgram } from 'platform/service/testing.ts';
 import { program } from '../src/service.ts';
-
-export const HOUR_MS = 3_600_000;
 
 /** The credits service for the tests of a file: real gRPC, its own files; jobs run when a test says so. */
 export function startCredits(clock?: Clock) {

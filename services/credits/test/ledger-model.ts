@@ -1,6 +1,7 @@
+import { DAY_MS } from 'platform/core/clock.ts';
 import { timeOfId } from 'platform/core/ids.ts';
-import type { Grant, Wanted } from '../src/ledger/ledger.ts';
-import { DAY_MS, RETENTION_MS } from './harness.ts';
+import type { GrantArguments, ReserveArguments } from '../src/ledger/ledger.ts';
+import { RETENTION_MS } from './ledger-harness.ts';
 
 type State = 'OPEN' | 'SETTLED' | 'RELEASED' | 'EXPIRED';
 interface Known {
@@ -46,14 +47,14 @@ export function ledgerModel() {
 
   return {
     account,
-    grant({ id, amountMicros }: Grant, nowMs: number) {
+    grant({ id, amountMicros }: GrantArguments, nowMs: number) {
       if (!inWindow(id, nowMs)) return outside;
       const known = grants.get(id);
       if (known !== undefined && known !== amountMicros) return { outcome: 'CONFLICT' };
       grants.set(id, amountMicros);
       return { outcome: 'GRANTED', account: account() };
     },
-    reserve({ id, amountMicros, ttlMs, maxOpen }: Wanted, nowMs: number) {
+    reserve({ id, amountMicros, ttlMs, maxOpen }: ReserveArguments, nowMs: number) {
       for (const one of reservations.values()) lapse(one, nowMs);
       const known = present(id, nowMs);
       const { availableMicros, openReservations } = account();
