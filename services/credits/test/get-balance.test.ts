@@ -20,7 +20,7 @@ describe('get-balance', () => {
       sequence: 4,
     });
   });
-  it('is all zeros for an organization that nothing was granted to', async () => {
+  it('is all zeros for an organization without a grant', async () => {
     await credits.organizationWith(100);
     expect(await credits.agents(newId()).balance()).toEqual({
       availableMicros: 0,

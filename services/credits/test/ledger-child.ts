@@ -1,4 +1,5 @@
-// Sixteen callers on one ledger until the process is killed; a line of JSON before each command and one after its answer.
+// Sixteen callers use one ledger until the process is killed. Writes a line of JSON before each command and one after
+// its answer.
 import { writeSync } from 'node:fs';
 import { randomInt } from 'node:crypto';
 import { DAY_MS, HOUR_MS, systemClock } from 'platform/core/clock.ts';

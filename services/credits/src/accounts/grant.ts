@@ -5,7 +5,8 @@ import { authorOf } from '../ledger/ledger.ts';
 import { rejectionError } from '../ledger/rules.ts';
 
 /**
- * Adds credits to the account; idempotent. The relay publishes the row that this writes as an event and as an audit entry.
+ * Adds credits to the account; idempotent. The relay publishes the row that this writes as an event and as an audit
+ * entry.
  * @throws ServiceError CONFLICT, INVALID_REQUEST
  */
 export async function grant(

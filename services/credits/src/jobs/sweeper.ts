@@ -6,8 +6,8 @@ const BATCH = 100;
 const DELETE_BATCH = 1_000;
 
 /**
- * Expires due reservations in every organization: a reserve does this for its own organization, so this is for those that
- * reserve nothing. Deletes ended reservations whose ids have left the retention window.
+ * Expires due reservations in every organization: a reserve does this for its own organization, so this is for those
+ * that reserve nothing. Deletes ended reservations whose ids have left the retention window.
  */
 export const sweeperJob = ({
   ledger,
@@ -16,7 +16,8 @@ export const sweeperJob = ({
 }: Pick<Deps, 'ledger' | 'platformLedger' | 'config'>): Job => ({
   name: 'sweeper',
   description:
-    'Expires reservations whose time is over, so that their credits are available again, and deletes ended ones past the retention.',
+    'Expires reservations whose time is over, so that their credits are available again, ' +
+    'and deletes ended ones past the retention.',
   intervalMs: config.SWEEP_INTERVAL_MS,
   async run(signal) {
     let count = 0;

@@ -31,11 +31,16 @@ export interface Ledger {
   unrelayed(organizationId: string, limit: number): Promise<LedgerRow[]>;
   /** Marks rows up to this sequence as published. A lower sequence than before changes nothing. */
   acknowledge(organizationId: string, throughSequence: number): Promise<void>;
-  /** Rebuilds the account from its rows. @throws ServiceError NOT_SUPPORTED by an engine that needs no rebuild; CONFLICT */
+  /**
+   * Rebuilds the account from its rows.
+   * @throws ServiceError NOT_SUPPORTED by an engine that needs no rebuild; CONFLICT
+   */
   rebuild(organizationId: string): Promise<Account>;
 }
 
-/** For jobs: operations across organizations. Lists hold organization ids above `after` ('': from the first), in order. */
+/**
+ * For jobs: operations across organizations. Lists hold organization ids above `after` ('': from the first), in order.
+ */
 export interface PlatformLedger {
   /** Organizations with a reservation that is due to expire. */
   organizationsDue(after: string, limit: number): Promise<string[]>;

@@ -3,7 +3,9 @@ import { getOrCreate } from 'platform/store/get-or-create.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { collection, insert, type Document, type PlatformStore } from 'platform/store/store.ts';
 
-/** Where the ledger that belongs to this document store is kept. A ledger in a second location would fork the balances. */
+/**
+ * Where the ledger that belongs to this document store is kept. A ledger in a second location would fork the balances.
+ */
 interface LedgerLocationRecord extends Document {
   _id: 'ledger';
   /** Id of the ledger's file; '' for Redis, whose rows are verified against the mirror. */

@@ -4,8 +4,8 @@ import { StartError } from 'platform/core/start-error.ts';
 const MIN_MAJOR = 7;
 
 /**
- * Tries every command that ledger.lua uses on a key of its own. If the user were not allowed one of them, the ledger's script
- * would fail half-way and leave half a change.
+ * Tries every command that ledger.lua uses on a key of its own. If the user were not allowed one of them, the ledger's
+ * script would fail half-way and leave half a change.
  */
 const PROBE = `local key = KEYS[1]
 local try = redis.call
@@ -17,7 +17,8 @@ try('XADD', key, '1-0', 'f', '1') try('XRANGE', key, '-', '+') try('XREVRANGE', 
 try('XTRIM', key, 'MINID', '1-0') try('DEL', key)`;
 
 /**
- * Checks that this server keeps what it acknowledges and allows what the ledger needs. Resolves to warnings for the log.
+ * Checks that this server keeps what it acknowledges and allows what the ledger needs. Resolves to warnings for the
+ * log.
  * @throws StartError; ReplyError where the user lacks a permission
  */
 export async function checkServer(

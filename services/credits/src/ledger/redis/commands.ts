@@ -34,8 +34,8 @@ export function ledgerCommands(
   { keyPrefix, retentionMs, clock, log }: Options,
 ) {
   const itself = authorText(SERVICE_AUTHOR);
-  // How long keys of ended reservations and of grants stay: an id's time may be MAX_AHEAD_MS ahead of the clock, and one
-  // more day allows for clocks that differ.
+  // How long keys of ended reservations and of grants stay: an id's time may be MAX_AHEAD_MS ahead of the clock, and
+  // one more day allows for clocks that differ.
   const keepMs = retentionMs + MAX_AHEAD_MS + DAY_MS;
 
   const keysFor = (keys: LedgerKeys, { key, id }: Command): string[] =>

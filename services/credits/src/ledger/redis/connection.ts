@@ -192,7 +192,7 @@ function startErrorOf(host: string, { message }: Error): StartError {
       `Redis at ${host} does not allow what the ledger needs: ${message.replace(/ script: .*/s, '')}`,
     );
   if (/NOAUTH|WRONGPASS|invalid password/i.test(message))
-    return new StartError(`Redis at ${host} refuses the credentials in REDIS_URL`);
+    return new StartError(`Redis at ${host} rejects the credentials in REDIS_URL`);
   if (/timed? ?out/i.test(message)) return new StartError(`Redis at ${host} does not answer`);
   return new StartError(`Redis at ${host} cannot be reached: ${message}`);
 }

@@ -30,9 +30,9 @@ export interface RedisLedgerOptions extends RedisOptions {
 }
 
 /**
- * The ledger on Redis: each operation is one call of ledger.lua. Redis holds accounts, reservations and the newest rows; the
- * document store mirrors all rows. Where Redis does not continue the mirror, the organization's calls are rejected until a
- * rebuild.
+ * The ledger on Redis: each operation is one call of ledger.lua. Redis holds accounts, reservations and the newest
+ * rows; the document store mirrors all rows. Where Redis does not continue the mirror, the organization's calls are
+ * rejected until a rebuild.
  * @throws StartError
  */
 export async function openRedisLedger(options: RedisLedgerOptions): Promise<OpenLedger> {
@@ -44,8 +44,8 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
   const mirrorBatch = (organizationId: string): Promise<number> => mirrorRows({ mirror, ...commands }, organizationId);
 
   /**
-   * For jobs, which process all organizations: a lost ledger must not keep them from the organizations after it. After a
-   * fork was found while mirroring, a new verification informs the other replicas, whose connections may be intact.
+   * For jobs, which process all organizations: a lost ledger must not keep them from the organizations after it. After
+   * a fork was found while mirroring, a new verification informs the other replicas, whose connections may be intact.
    */
   async function unlessLost<T>(organizationId: string, work: () => Promise<T>, otherwise: T): Promise<T> {
     try {

@@ -28,7 +28,9 @@ interface LedgerRowRecord extends OrganizationDocument, ChainedRow {}
 
 /** How far an organization's ledger is mirrored and published. Written before the first command on the ledger. */
 export interface LedgerAccountRecord extends OrganizationDocument {
-  /** Id of the ledger's present copy in Redis. Each rebuild starts a new one, and commands for another one are rejected. */
+  /**
+   * Id of the ledger's present copy in Redis. Each rebuild starts a new one, and commands for another one are rejected.
+   */
   generation: string;
   /** What Redis was found to have lost; '' when nothing is lost. A rebuild clears it. */
   lost: string;
@@ -56,7 +58,8 @@ export class LostLedgerError extends ServiceError {
   constructor(cause: string) {
     super(
       'UNAVAILABLE',
-      'The credit ledger of this organization has lost or forked data and must be rebuilt: npm run admin -- credits rebuild',
+      'The credit ledger of this organization has lost or forked data and must be rebuilt: ' +
+        'npm run admin -- credits rebuild',
       { cause },
     );
   }
@@ -103,7 +106,9 @@ export function openMirror(store: Store, platformStore: PlatformStore) {
       (first) => store.apply(organizationId, [insert(LEDGER_ACCOUNTS, first)]),
     );
 
-  /** Updates the account record, with `rows` in the same batch. False when another process changed it since it was read. */
+  /**
+   * Updates the account record, with `rows` in the same batch. False when another process changed it since it was read.
+   */
   async function compareAndSet(
     expected: LedgerAccountRecord,
     set: Changes<LedgerAccountRecord>['set'],
@@ -150,8 +155,8 @@ export function openMirror(store: Store, platformStore: PlatformStore) {
     startGeneration: (expected: LedgerAccountRecord, generation: string): Promise<boolean> =>
       compareAndSet(expected, { generation, lost: '' }),
     /**
-     * Makes all replicas reject the organization's calls until a rebuild. False when another process changed the account
-     * record since it was read.
+     * Makes all replicas reject the organization's calls until a rebuild. False when another process changed the
+     * account record since it was read.
      */
     markLost: (expected: LedgerAccountRecord, lost: string): Promise<boolean> => compareAndSet(expected, { lost }),
     hashOf: async (organizationId: string, sequence: number): Promise<string | undefined> =>
@@ -197,7 +202,8 @@ interface RedisRows {
 }
 
 /**
- * Copies rows that the mirror does not have yet, in order, and trims Redis. Resolves to their number, at most MIRROR_BATCH.
+ * Copies rows that the mirror does not have yet, in order, and trims Redis. Resolves to their number, at most
+ * MIRROR_BATCH.
  * @throws LostLedgerError when the rows in Redis do not continue the mirror
  */
 export async function mirrorRows(

@@ -36,7 +36,9 @@ interface Needs {
   retentionMs: number;
   /** Copies a batch of rows from Redis to the mirror. Resolves to their number. @throws LostLedgerError */
   mirrorBatch(organizationId: string): Promise<number>;
-  /** Lets only the holder of this fence change the ledger in Redis. Resolves to the engine's time and newest sequence. */
+  /**
+   * Lets only the holder of this fence change the ledger in Redis. Resolves to the engine's time and newest sequence.
+   */
   fence(organizationId: string, fence: string): Promise<{ nowMs: number; sequence: number }>;
   /** Writes a piece of what `replace` makes valid. False when another rebuild has put up its fence. */
   restore(organizationId: string, fence: string, generation: string, past: RebuiltPast): Promise<boolean>;
@@ -49,14 +51,16 @@ const ROUNDS = 10;
 const PIECE = 500;
 
 /**
- * Mirrors the rows that survived in Redis, then replaces the ledger in Redis by the one that the mirror's rows add up to.
+ * Mirrors the rows that survived in Redis, then replaces the ledger in Redis by the one that the mirror's rows add up
+ * to.
  * @throws ServiceError CONFLICT when another rebuild runs
  */
 export async function rebuildLedger(needs: Needs, organizationId: string): Promise<Account> {
   const { mirror, retentionMs, mirrorBatch, restore, replace } = needs;
   const { generation, own, nowMs, sequence } = await fenceLedger(needs, organizationId);
   try {
-    // stops at the fenced sequence: if another rebuild replaced the ledger, new rows may arrive as fast as these are copied
+    // stops at the fenced sequence: if another rebuild replaced the ledger, new rows may arrive as fast as these are
+    // copied
     while (
       (await mirror.accountRecord(organizationId)).mirroredSequence < sequence &&
       (await mirrorBatch(organizationId)) > 0
@@ -81,9 +85,9 @@ const alreadyRebuilding = (): ServiceError =>
   new ServiceError('CONFLICT', 'The credit ledger of this organization is being rebuilt already');
 
 /**
- * Starts a new generation in the mirror, then puts up the fence in Redis. Another rebuild may do the same at this moment.
- * The one that still finds its own generation in the mirror after it fenced Redis may continue: a rebuild that starts a
- * generation later also puts up a later fence, which stops this one.
+ * Starts a new generation in the mirror, then puts up the fence in Redis. Another rebuild may do the same at this
+ * moment. The one that still finds its own generation in the mirror after it fenced Redis may continue: a rebuild that
+ * starts a generation later also puts up a later fence, which stops this one.
  */
 async function fenceLedger(
   { mirror, fence }: Needs,

@@ -40,9 +40,9 @@ interface Needs {
 }
 
 /**
- * Verifies an organization's ledger before its first command on each connection: compares Redis with the mirror and with
- * what was acknowledged to this process. Other replicas cannot know what only this one finds missing, so it informs them
- * by a mark in the mirror and by a fence in Redis.
+ * Verifies an organization's ledger before its first command on each connection: compares Redis with the mirror and
+ * with what was acknowledged to this process. Other replicas cannot know what only this one finds missing, so it
+ * informs them by a mark in the mirror and by a fence in Redis.
  */
 export function ledgerVerifier({ connection, mirror, inspect, fence, log }: Needs) {
   // one small entry for each organization that this process has served
@@ -69,7 +69,8 @@ export function ledgerVerifier({ connection, mirror, inspect, fence, log }: Need
         acknowledge(organizationId, { generation, sequence: found.sequence, hash: found.hash });
         return { epoch: verifiedEpoch, generation, floor: found.sequence };
       }
-      // between the two reads the mirror may have advanced, or Redis may have been trimmed or rebuilt: then verify again
+      // between the two reads the mirror may have advanced, or Redis may have been trimmed or rebuilt: then verify
+      // again
       if (
         !lost &&
         !(rebuilding

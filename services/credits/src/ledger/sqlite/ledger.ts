@@ -28,8 +28,8 @@ import {
 import { SCHEMA, openTables, type Reservation } from './tables.ts';
 
 /**
- * The embedded engine: the ledger's tables in a SQLite file, which may also be the service's store file. The transactions
- * of both begin and end within one turn of this process's event loop, so neither waits for the other.
+ * The embedded engine: the ledger's tables in a SQLite file, which may also be the service's store file. The
+ * transactions of both begin and end within one turn of this process's event loop, so neither waits for the other.
  * @param retentionMs how long the id of a grant or ended reservation is remembered
  * @returns the ledger, and the id that its file was given when it was created
  */
