@@ -14,7 +14,7 @@ import type { Account, Change, Rejection, ReservationState } from './rules.ts';
 export interface Ledger {
   grant(organizationId: string, grant: GrantArguments, author: Author): Promise<GrantResult>;
   /** Expires the organization's reservations that are due, then reserves the amount. */
-  reserve(organizationId: string, wanted: ReserveArguments, author: Author): Promise<ReserveResult>;
+  reserve(organizationId: string, request: ReserveArguments, author: Author): Promise<ReserveResult>;
   /** Moves the expiry of an open reservation to `ttlMs` from now, never to an earlier time. */
   extend(organizationId: string, id: string, ttlMs: number): Promise<ExtendResult>;
   /** Charges a reservation; idempotent. After its expiry the charge is taken from the available balance. */

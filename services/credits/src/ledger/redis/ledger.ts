@@ -76,9 +76,9 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
       return (outcome === 'GRANTED' ? { outcome, account: accountOf(fields) } : { outcome }) as GrantResult;
     },
 
-    async reserve(organizationId, wanted, author) {
-      checkReserve(wanted);
-      const { id, amountMicros, ttlMs, maxOpen } = wanted;
+    async reserve(organizationId, request, author) {
+      checkReserve(request);
+      const { id, amountMicros, ttlMs, maxOpen } = request;
       const command = {
         command: 'reserve',
         ...reservationOf(id),

@@ -57,7 +57,7 @@ const PIECE = 500;
  */
 export async function rebuildLedger(needs: Needs, organizationId: string): Promise<Account> {
   const { mirror, retentionMs, mirrorBatch, restore, replace } = needs;
-  const { generation, own, nowMs, sequence } = await fenceLedger(needs, organizationId);
+  const { generation, fenceValue, nowMs, sequence } = await fenceLedger(needs, organizationId);
   try {
     // stops at the fenced sequence: if another rebuild replaced the ledger, new rows may arrive as fast as these are
     // copied
@@ -74,9 +74,9 @@ export async function rebuildLedger(needs: Needs, organizationId: string): Promi
       reservations: past.reservations.slice(at, at + PIECE),
       grants: past.grants.slice(at, at + PIECE),
     };
-    if (!(await restore(organizationId, own, generation, piece))) throw alreadyRebuilding();
+    if (!(await restore(organizationId, fenceValue, generation, piece))) throw alreadyRebuilding();
   }
-  if (!(await replace(organizationId, own, generation, present))) throw alreadyRebuilding();
+  if (!(await replace(organizationId, fenceValue, generation, present))) throw alreadyRebuilding();
   const { hash: _, ...account } = present.account;
   return account;
 }
@@ -92,13 +92,14 @@ const alreadyRebuilding = (): ServiceError =>
 async function fenceLedger(
   { mirror, fence }: Needs,
   organizationId: string,
-): Promise<{ generation: string; own: string; nowMs: number; sequence: number }> {
+): Promise<{ generation: string; fenceValue: string; nowMs: number; sequence: number }> {
   for (let round = 0; round < ROUNDS; round++) {
     const generation = newId();
     if (!(await mirror.startGeneration(await mirror.accountRecord(organizationId), generation))) continue;
-    const own = `rebuilding ${generation}`;
-    const present = await fence(organizationId, own);
-    if ((await mirror.accountRecord(organizationId)).generation === generation) return { ...present, generation, own };
+    const fenceValue = `rebuilding ${generation}`;
+    const present = await fence(organizationId, fenceValue);
+    if ((await mirror.accountRecord(organizationId)).generation === generation)
+      return { ...present, generation, fenceValue };
   }
   throw alreadyRebuilding();
 }

@@ -102,9 +102,9 @@ export async function openSqliteLedger(
       });
     },
 
-    async reserve(organizationId, wanted, author) {
-      checkReserve(wanted);
-      const { id, amountMicros, ttlMs, maxOpen } = wanted;
+    async reserve(organizationId, request, author) {
+      checkReserve(request);
+      const { id, amountMicros, ttlMs, maxOpen } = request;
       return commits.write(() => {
         expireDue(organizationId, EXPIRIES_PER_RESERVE);
         const known = currentReservation(organizationId, id);
