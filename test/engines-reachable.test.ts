@@ -52,7 +52,9 @@ describe('npm run test:engines', () => {
         ),
       ),
     ).toEqual([]);
-    expect(without('mongo', mongodb.files)).toEqual(['services/credits/test/ledger-home-redis-mongo.engines.test.ts']);
+    expect(without('mongo', mongodb.files)).toEqual([
+      'services/credits/test/ledger-location-redis-mongo.engines.test.ts',
+    ]);
     expect(without('test/api/', mongodb.files)).toEqual([]);
     expect(mongodb.untested).toEqual([
       'REDIS_URL is not set: NOT tested: the suites of its engine (*redis*.engines.test.ts).',

@@ -4,7 +4,7 @@ import type { ServiceConfig, Start } from 'platform/service/program.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { lockFile } from 'platform/store/sqlite/file-lock.ts';
 import type { Config } from './config.ts';
-import { claimHome, LEDGER_HOME } from './ledger/home.ts';
+import { claimLocation, LEDGER_LOCATION } from './ledger/location.ts';
 import type { Ledger, Mirroring, OpenLedger, PlatformLedger } from './ledger/ledger.ts';
 import { openSqliteLedger } from './ledger/sqlite/ledger.ts';
 
@@ -34,28 +34,28 @@ async function openLedger({ config, clock, log, openStore, storeFile }: Start<Co
   if (config.REDIS_URL !== '') {
     if (config.MONGODB_URL === '') throw new StartError('REDIS_URL needs MONGODB_URL: the rows of the ledger go there');
     const { LEDGER_ACCOUNTS, LEDGER_ROWS } = await import('./ledger/redis/mirror.ts');
-    const { store, platformStore } = await openStore([LEDGER_ROWS, LEDGER_ACCOUNTS, LEDGER_HOME]);
+    const { store, platformStore } = await openStore([LEDGER_ROWS, LEDGER_ACCOUNTS, LEDGER_LOCATION]);
     const { openRedisLedger } = await import('./ledger/redis/ledger.ts');
     const { REDIS_URL: url, REDIS_KEY_PREFIX: keyPrefix, REDIS_TIMEOUT_MS: timeoutMs, REDIS_UNSAFE: unsafe } = config;
     const opened = await openRedisLedger({ url, keyPrefix, timeoutMs, unsafe, retentionMs, store, platformStore, log });
-    return atHome(opened, { platformStore });
+    return withLocation(opened, { platformStore });
   }
   if (config.MONGODB_URL === '') {
-    // The store holds the leases of the jobs; the ledger's tables stand beside its own in the file.
+    // The store holds the jobs' leases; the ledger's tables are in the same file.
     await openStore([]);
     return openSqliteLedger(storeFile, { clock, retentionMs });
   }
-  const { platformStore } = await openStore([LEDGER_HOME]);
+  const { platformStore } = await openStore([LEDGER_LOCATION]);
   const lock = lockFile(storeFile);
   const { fileId: id, ...opened } = await openSqliteLedger(storeFile, { clock, retentionMs });
   const locked = { ...opened, close: () => opened.close().finally(lock.release) };
-  return atHome(locked, { platformStore, file: { id, path: storeFile } });
+  return withLocation(locked, { platformStore, file: { id, path: storeFile } });
 }
 
-/** The ledger, unless it is kept elsewhere. @throws StartError */
-async function atHome(opened: OpenLedger, claim: Parameters<typeof claimHome>[0]): Promise<OpenLedger> {
+/** The opened ledger, after its location is claimed. @throws StartError when the ledger is kept elsewhere */
+async function withLocation(opened: OpenLedger, claim: Parameters<typeof claimLocation>[0]): Promise<OpenLedger> {
   try {
-    await claimHome(claim);
+    await claimLocation(claim);
     return opened;
   } catch (error) {
     await opened.close();

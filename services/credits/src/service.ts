@@ -6,9 +6,9 @@ import { grant } from './accounts/grant.ts';
 import { rebuildLedger } from './accounts/rebuild-ledger.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
-import { mirror } from './jobs/mirror-ledger.ts';
-import { relay } from './jobs/relay-ledger.ts';
-import { sweeper } from './jobs/sweeper.ts';
+import { mirrorLedgerJob } from './jobs/mirror-ledger.ts';
+import { relayLedgerJob } from './jobs/relay-ledger.ts';
+import { sweeperJob } from './jobs/sweeper.ts';
 import { listLedgerRows } from './ledger/list-ledger-rows.ts';
 import { extend } from './reservations/extend.ts';
 import { release } from './reservations/release.ts';
@@ -35,6 +35,10 @@ export const program: Program<typeof config, Deps> = {
       rebuildLedger,
     }),
   ],
-  jobs: (deps) => [relay(deps), sweeper(deps), ...(deps.mirroring ? [mirror(deps.mirroring, deps)] : [])],
+  jobs: (deps) => [
+    relayLedgerJob(deps),
+    sweeperJob(deps),
+    ...(deps.mirroring ? [mirrorLedgerJob(deps.mirroring, deps)] : []),
+  ],
   close: (deps) => deps.closeLedger(),
 };

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { startCredits } from './credits.ts';
+import { startCredits } from './fixture.ts';
 
 describe('get-balance', () => {
   const credits = startCredits();
@@ -20,7 +20,7 @@ describe('get-balance', () => {
       sequence: 4,
     });
   });
-  it('is all zeros for an organization that nothing was granted to', async () => {
+  it('is all zeros for an organization without a grant', async () => {
     await credits.organizationWith(100);
     expect(await credits.agents(newId()).balance()).toEqual({
       availableMicros: 0,

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { startCredits } from './credits.ts';
+import { startCredits } from './fixture.ts';
 
 describe('grant', () => {
   const credits = startCredits();
@@ -30,13 +30,13 @@ describe('grant', () => {
     ['/amountMicros', newId(), 0],
     ['/amountMicros', newId(), -5],
     ['/id', 'me', 5],
-  ])('names %s when it is wrong', async (path, id, amountMicros) => {
+  ])('rejects a wrong value at %s', async (path, id, amountMicros) => {
     await expect(credits.operator(newId()).grant(id, amountMicros)).rejects.toMatchObject({
       reason: 'INVALID_REQUEST',
       details: [{ path }],
     });
   });
-  it("is an operator's alone", async () => {
+  it('is for operators only', async () => {
     const { client, options } = credits.agents(newId());
     await expect(client.grant({ id: newId(), amountMicros: 5, note: '' }, options())).rejects.toMatchObject({
       reason: 'FORBIDDEN',

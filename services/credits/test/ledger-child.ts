@@ -1,10 +1,11 @@
-// Sixteen callers on one ledger until the process is killed; a line of JSON before each command and one after its answer.
+// Sixteen callers use one ledger until the process is killed. Writes a line of JSON before each command and one after
+// its answer.
 import { writeSync } from 'node:fs';
 import { randomInt } from 'node:crypto';
-import { systemClock } from 'platform/core/clock.ts';
+import { DAY_MS, HOUR_MS, systemClock } from 'platform/core/clock.ts';
 import { newId } from 'platform/core/ids.ts';
 import { openSqliteLedger } from '../src/ledger/sqlite/ledger.ts';
-import { ada, DAY_MS, HOUR_MS, RETENTION_MS } from './harness.ts';
+import { ada, RETENTION_MS } from './ledger-harness.ts';
 
 const [file, organizationId] = process.argv.slice(2) as [string, string];
 const { ledger } = await openSqliteLedger(file, { clock: systemClock, retentionMs: RETENTION_MS });

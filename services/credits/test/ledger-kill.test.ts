@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from 'platform/core/clock.ts';
+import { DAY_MS, systemClock } from 'platform/core/clock.ts';
 import { newId } from 'platform/core/ids.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { openSqliteLedger } from '../src/ledger/sqlite/ledger.ts';
-import { ada, DAY_MS, RETENTION_MS } from './harness.ts';
-import { allRows, faultsOf } from './invariants.ts';
+import { ada, RETENTION_MS } from './ledger-harness.ts';
+import { allRows, faultsOf } from './ledger-invariants.ts';
 
 interface Line {
   call: string;
@@ -21,7 +21,7 @@ const ROUNDS = 6;
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
-/** Lines that the children wrote so far; the last one may be torn. */
+/** The lines that a child has written so far, without the last one, which may be incomplete. */
 const linesOf = (log: string): Line[] =>
   readFileSync(log, 'utf8')
     .split('\n')
@@ -42,7 +42,7 @@ async function killAfter(file: string, organizationId: string, log: string, line
   expect(await exited).toEqual([null, 'SIGKILL']);
 }
 
-it('kill -9 at any moment: nothing acknowledged is lost, nothing is done twice, nothing stays reserved', async () => {
+it('loses nothing acknowledged, doubles nothing and leaves nothing reserved after kill -9 at any time', async () => {
   const file = join(folder.path, 'credits.db');
   const organizationId = newId();
   const logs = Array.from({ length: ROUNDS }, (_, round) => join(folder.path, `round-${round}.log`));
@@ -71,7 +71,7 @@ it('kill -9 at any moment: nothing acknowledged is lost, nothing is done twice, 
     const acknowledged =
       answer && (answer.outcome === 'GRANTED' || answer.outcome === 'RESERVED' || method === 'settle');
     if (acknowledged && !present.has(`${method!.toUpperCase()} ${id}`)) lost++;
-    // what an answer said of a settlement, a release or a grant, its repeat says again; a reserve may have ended since
+    // repeating a settle, release or grant returns the same answer; a reservation may have ended since
     if (acknowledged && method === 'settle') expect(await repeat({ call, method, args })).toEqual(answer);
     if (answer?.outcome === 'GRANTED')
       expect(await repeat({ call, method, args })).toMatchObject({ outcome: 'GRANTED' });
@@ -81,7 +81,7 @@ it('kill -9 at any moment: nothing acknowledged is lost, nothing is done twice, 
   }
   expect(await allRows(ledger, organizationId)).toEqual(rows);
 
-  // a caller that got no answer asks again
+  // a caller without an answer repeats its call
   for (const line of unanswered) await repeat(line);
   expect(await faultsOf(ledger, organizationId)).toEqual([]);
   nowMs += DAY_MS;
@@ -90,7 +90,8 @@ it('kill -9 at any moment: nothing acknowledged is lost, nothing is done twice, 
   expect(await faultsOf(ledger, organizationId)).toEqual([]);
   await close();
   console.log(
-    `${ROUNDS} kills: ${answers.size} commands acknowledged, ${lost} lost, ${doubled} doubled; ${unanswered.length} unanswered and repeated; ${swept} reservations swept`,
+    `${ROUNDS} kills: ${answers.size} commands acknowledged, ${lost} lost, ${doubled} doubled; ` +
+      `${unanswered.length} unanswered and repeated; ${swept} reservations swept`,
   );
   expect([lost, doubled]).toEqual([0, 0]);
   expect(answers.size).toBeGreaterThan(500);

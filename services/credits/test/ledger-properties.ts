@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import { ledgerModel } from './model.ts';
-import { DAY_MS, organizationWith, RETENTION_MS, type LedgerHarness, type Organization } from './harness.ts';
-import { faultsOf } from './invariants.ts';
+import { DAY_MS } from 'platform/core/clock.ts';
+import { ledgerModel } from './ledger-model.ts';
+import { organizationWith, RETENTION_MS, type LedgerHarness, type Organization } from './ledger-harness.ts';
+import { faultsOf } from './ledger-invariants.ts';
 
-/** `replica`: to which it goes, where there are two. */
+/** `replica`: where there are two, the one that gets the command. */
 type Command = { replica: number } & (
   | {
       do: 'grant' | 'reserve' | 'extend' | 'settle' | 'release';
@@ -16,7 +17,10 @@ type Command = { replica: number } & (
   | { do: 'advance'; ms: number }
 );
 
-/** Few ids and small amounts, so that commands meet each other; one id is about to leave the window, one is not yet in it. */
+/**
+ * Ages of the ids. There are few ids and amounts are small, so that commands affect each other. One id is about to
+ * leave the retention window, one is not yet in it.
+ */
 const AGES_MS = [0, 0, 0, 0, 0, RETENTION_MS - 2_500, -DAY_MS - 2_500];
 const replica = fc.nat({ max: 1 });
 const onId = fc.record({
@@ -36,11 +40,11 @@ const onId = fc.record({
   ttlMs: fc.integer({ min: 1_000, max: 4_000 }),
   maxOpen: fc.constantFrom(0, 0, 2, 3),
 });
-const passing = fc.record({ replica, do: fc.constant('advance' as const), ms: fc.integer({ min: 1, max: 3_000 }) });
+const timePasses = fc.record({ replica, do: fc.constant('advance' as const), ms: fc.integer({ min: 1, max: 3_000 }) });
 const plain = (kind: 'expire' | 'reopen') => fc.record({ replica, do: fc.constant(kind) });
 const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 20, arbitrary: onId },
-  { weight: 4, arbitrary: passing },
+  { weight: 4, arbitrary: timePasses },
   { weight: 1, arbitrary: plain('expire') },
   { weight: 1, arbitrary: plain('reopen') },
 );
@@ -51,7 +55,7 @@ async function perform(
   ids: readonly string[],
   command: Command,
 ): Promise<unknown> {
-  harness.turnTo?.(command.replica);
+  harness.useReplica?.(command.replica);
   switch (command.do) {
     case 'grant':
       return organization.grant(ids[command.id]!, command.micros + 1);
@@ -99,7 +103,7 @@ function performOnModel(
   }
 }
 
-/** Random histories: what examples do not think of. */
+/** Tests with random histories of commands. */
 export function ledgerProperties(start: () => Promise<LedgerHarness>): void {
   let harness: LedgerHarness;
   beforeAll(async () => {
@@ -107,7 +111,7 @@ export function ledgerProperties(start: () => Promise<LedgerHarness>): void {
   });
   afterAll(() => harness.stop());
 
-  it('answers any history of commands, repeats, time and restarts as the model does, and adds up after it', async () => {
+  it('answers random commands, repeats and restarts over time as the model does, and adds up afterwards', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { maxLength: 60, size: 'max' }), async (commands) => {
         const organization = await organizationWith(harness, 0);
@@ -116,7 +120,7 @@ export function ledgerProperties(start: () => Promise<LedgerHarness>): void {
         for (const one of commands) {
           const answer = await perform(harness, organization, ids, one);
           expect(answer).toEqual(performOnModel(model, harness.nowMs(), ids, one));
-          harness.turnTo?.(1 - one.replica);
+          harness.useReplica?.(1 - one.replica);
           expect(await organization.balance()).toEqual(model.account());
         }
         expect(await faultsOf(harness.opened.ledger, organization.organizationId)).toEqual([]);
@@ -125,15 +129,15 @@ export function ledgerProperties(start: () => Promise<LedgerHarness>): void {
     );
   });
 
-  it('adds up under any interleaving of several callers, and gives all of them one answer for one id', async () => {
+  it('adds up under random interleavings of several callers, and gives all the same answer for one id', async () => {
     const bursts = fc.array(fc.array(onId, { minLength: 2, maxLength: 12 }), { minLength: 1, maxLength: 6 });
     await fc.assert(
-      fc.asyncProperty(bursts, fc.array(passing, { minLength: 6, maxLength: 6 }), async (commands, pauses) => {
+      fc.asyncProperty(bursts, fc.array(timePasses, { minLength: 6, maxLength: 6 }), async (commands, pauses) => {
         const organization = await organizationWith(harness, 100);
         const ids = AGES_MS.map((ageMs) => organization.freshId(ageMs));
         const charges = new Map<number, Set<string>>();
         for (const [index, burst] of commands.entries()) {
-          // each command twice, by two callers at once, of two replicas where there are two
+          // two callers send each command at once, to different replicas where there are two
           await Promise.all(
             [...burst, ...burst.map((one) => ({ ...one, replica: 1 - one.replica }))].map(async (one) => {
               const answer = await perform(harness, organization, ids, one);

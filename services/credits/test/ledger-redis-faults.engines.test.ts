@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { allRows, faultsOf } from './invariants.ts';
-import { ada, DAY_MS, eachTest, HOUR_MS, organizationWith } from './harness.ts';
+import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
+import { allRows, faultsOf } from './ledger-invariants.ts';
+import { ada, withLedger, organizationWith } from './ledger-harness.ts';
 import { deleteKeys } from '../../../test/support/shared-engines.ts';
 import { keysIn, redisHarness, snapshotOf, type RedisHarness } from './redis-harness.ts';
 
-const REFUSED = { reason: 'UNAVAILABLE', message: expect.stringContaining('npm run admin -- credits rebuild') };
+const LOST = { reason: 'UNAVAILABLE', message: expect.stringContaining('npm run admin -- credits rebuild') };
 
 describe('the ledger on Redis', () => {
-  const each = eachTest(() => redisHarness());
-  const harness = () => each.harness as RedisHarness;
+  const context = withLedger(() => redisHarness());
+  const harness = () => context.harness as RedisHarness;
   const ledger = () => harness().opened.ledger;
   const keysOf = (organizationId: string) => keysIn(harness(), organizationId);
   const snapshot = (organizationId: string) => snapshotOf(harness(), organizationId);
@@ -16,7 +17,7 @@ describe('the ledger on Redis', () => {
     while (await harness().opened.mirroring!.mirror(organizationId));
   };
 
-  it('writes nothing before its last decision', () => {
+  it('writes only after its last decision', () => {
     const script = readFileSync(new URL('../src/ledger/redis/ledger.lua', import.meta.url), 'utf8').replaceAll(
       /--.*$/gm,
       '',
@@ -28,21 +29,21 @@ describe('the ledger on Redis', () => {
     );
     expect(calls[firstWrite]![2]).toBe('unpack(write)');
     expect(calls.slice(firstWrite).map(([, name]) => name)).toEqual([undefined, 'ZRANGE', 'ZADD', 'ZREM']);
-    expect(script.slice(calls[firstWrite]!.index)).not.toMatch(/error|assert|refus|text\(/);
+    expect(script.slice(calls[firstWrite]!.index)).not.toMatch(/error|assert|reject|text\(/);
   });
 
-  it('goes on when the server has forgotten the script', async () => {
-    const { organization } = each;
+  it('loads the script again when the server has lost it', async () => {
+    const { organization } = context;
     await harness().redis.script('FLUSH');
     const ids = Array.from({ length: 5 }, () => organization.freshId());
     expect(await Promise.all(ids.map((id) => organization.reserve(id, 10)))).toMatchObject(
       Array(5).fill({ outcome: 'RESERVED' }),
     );
-    expect(await organization.parts()).toEqual([50, 50, 0]);
+    expect(await organization.balances()).toEqual([50, 50, 0]);
   });
 
   it('holds amounts up to 2^53-1 to the last micro-credit', async () => {
-    const { organization } = each;
+    const { organization } = context;
     for (let i = 0; i < 9; i++) await organization.grant(organization.freshId(), 1e15 - (i === 8 ? 100 : 0));
     const rest = Number.MAX_SAFE_INTEGER - 9e15;
     expect(await organization.grant(organization.freshId(), rest + 1)).toEqual({ outcome: 'ACCOUNT_FULL' });
@@ -52,7 +53,7 @@ describe('the ledger on Redis', () => {
     const id = organization.freshId();
     await organization.reserve(id, 1e15 - 1);
     await organization.settle(id, 1e15 - 3);
-    expect(await organization.parts()).toEqual([Number.MAX_SAFE_INTEGER - 1e15 + 3, 0, 1e15 - 3]);
+    expect(await organization.balances()).toEqual([Number.MAX_SAFE_INTEGER - 1e15 + 3, 0, 1e15 - 3]);
     expect((await organization.rows())[0]).toMatchObject({
       availableDeltaMicros: 2,
       reservedDeltaMicros: 1 - 1e15,
@@ -60,8 +61,8 @@ describe('the ledger on Redis', () => {
     });
   });
 
-  it('keeps a key of an ended reservation or a grant no longer than anybody may ask for it, and an open one without end', async () => {
-    const { organization, id } = each;
+  it('lets keys of ended reservations and of grants expire after the window, and no key of an open one', async () => {
+    const { organization, id } = context;
     const open = organization.freshId();
     await organization.reserve(open, 1);
     await organization.reserve(id, 1);
@@ -75,8 +76,8 @@ describe('the ledger on Redis', () => {
       expect(await harness().redis.pttl(key)).toBeGreaterThan(31 * DAY_MS);
   });
 
-  it('trims rows that are mirrored, and lists them all the same', async () => {
-    const { organization } = each;
+  it('trims mirrored rows from Redis, and still lists them', async () => {
+    const { organization } = context;
     await Promise.all(Array.from({ length: 700 }, () => organization.reserve(organization.freshId(), 0)));
     const before = await allRows(ledger(), organization.organizationId);
     await mirrorAll(organization.organizationId);
@@ -92,7 +93,7 @@ describe('the ledger on Redis', () => {
   });
 
   it('mirrors every row once when two replicas do it at the same moment', async () => {
-    const { organization } = each;
+    const { organization } = context;
     const other = await harness().open();
     for (let round = 0; round < 10; round++) {
       await Promise.all(Array.from({ length: 20 }, () => organization.reserve(organization.freshId(), 0)));
@@ -106,8 +107,8 @@ describe('the ledger on Redis', () => {
     await other.close();
   });
 
-  it('refuses an organization whose data Redis has lost, serves the others, and has the balance again after a rebuild', async () => {
-    const { organization, id } = each;
+  it('rejects calls for an organization whose data Redis lost, serves others, and can rebuild it', async () => {
+    const { organization, id } = context;
     const other = await organizationWith(harness(), 7);
     const settled = organization.freshId();
     await organization.reserve(settled, 20);
@@ -126,10 +127,10 @@ describe('the ledger on Redis', () => {
         () => organization.rows(),
         () => organization.settle(id, 1),
       ])
-        await expect(call()).rejects.toMatchObject(REFUSED);
+        await expect(call()).rejects.toMatchObject(LOST);
       expect(await other.reserve(other.freshId(), 1)).toMatchObject({ outcome: 'RESERVED' });
     }
-    // the jobs go past it
+    // the jobs continue with other organizations
     expect(await organization.expire()).toBe(0);
     expect(await ledger().unrelayed(organization.organizationId, 100)).toHaveLength(before.sequence);
 
@@ -157,8 +158,8 @@ describe('the ledger on Redis', () => {
     );
   });
 
-  it('refuses an organization whose rows fork from the mirror, keeps what continues it, and drops the rest', async () => {
-    const { organization, id } = each;
+  it('rejects calls where rows fork from the mirror; a rebuild keeps only rows that continue it', async () => {
+    const { organization, id } = context;
     await mirrorAll(organization.organizationId);
     const restore = await snapshot(organization.organizationId);
     const elsewhere = await harness().open();
@@ -170,13 +171,13 @@ describe('the ledger on Redis', () => {
     await elsewhere.mirroring!.mirror(organization.organizationId);
     await elsewhere.close();
     await restore();
-    // nobody looked yet: this replica's next row takes the place of the one that was lost
+    // not verified again yet: this replica's next row takes the sequence of the one that was lost
     await expect(organization.reserve(organization.freshId(), 1)).resolves.toMatchObject({ outcome: 'RESERVED' });
     expect(await ledger().unrelayed(organization.organizationId, 10)).toHaveLength(2);
-    // the job that found it has said so
-    await expect(organization.balance()).rejects.toMatchObject(REFUSED);
+    // the job has found the fork and marked the ledger as lost
+    await expect(organization.balance()).rejects.toMatchObject(LOST);
     await harness().reopen();
-    await expect(organization.balance()).rejects.toMatchObject(REFUSED);
+    await expect(organization.balance()).rejects.toMatchObject(LOST);
     expect(await ledger().rebuild(organization.organizationId)).toMatchObject({
       availableMicros: 60,
       reservedMicros: 40,
@@ -185,18 +186,18 @@ describe('the ledger on Redis', () => {
     expect(await organization.settle(id, 40)).toMatchObject({ chargedMicros: 40 });
   });
 
-  it('refuses what fell behind its own acknowledgements before anything was mirrored', async () => {
-    const { organization } = each;
+  it('rejects calls when Redis holds less than it acknowledged, even if nothing was mirrored', async () => {
+    const { organization } = context;
     const restore = await snapshot(organization.organizationId);
     await organization.reserve(organization.freshId(), 1);
     await restore();
-    await expect(organization.reserve(organization.freshId(), 1)).rejects.toMatchObject(REFUSED);
+    await expect(organization.reserve(organization.freshId(), 1)).rejects.toMatchObject(LOST);
     await ledger().rebuild(organization.organizationId);
-    expect(await organization.parts()).toEqual([100, 0, 0]);
+    expect(await organization.balances()).toEqual([100, 0, 0]);
   });
 
-  it('rebuilds in scripts of a bounded size: what has ended goes in pieces, and is there again', async () => {
-    const { organization } = each;
+  it('rebuilds by script calls of bounded size: ended reservations and grants are restored in pieces', async () => {
+    const { organization } = context;
     const ended = Array.from({ length: 1_300 }, () => organization.freshId());
     const open = Array.from({ length: 20 }, () => organization.freshId());
     const grants = Array.from({ length: 600 }, () => organization.freshId());
@@ -246,8 +247,8 @@ describe('the ledger on Redis', () => {
       expect(await organization.grant(id, 3)).toEqual({ outcome: 'CONFLICT' });
   });
 
-  it('rebuilds under load without losing what was acknowledged, by two replicas that want to', async () => {
-    const { organization } = each;
+  it('loses nothing acknowledged when two replicas rebuild at once under load', async () => {
+    const { organization } = context;
     await organization.grant(organization.freshId(), 1_000_000);
     const other = await harness().open();
     const acknowledged: string[] = [];
@@ -291,7 +292,7 @@ describe('the ledger on Redis', () => {
   });
 
   it('doubles and loses nothing when connections break under load', async () => {
-    const { organization } = each;
+    const { organization } = context;
     await organization.grant(organization.freshId(), 1_000_000);
     const breaking = await harness().open({ timeoutMs: 60_000 });
     let broken = 0;
@@ -329,7 +330,7 @@ describe('the ledger on Redis', () => {
         expect.objectContaining({ outcome: 'FOUND' }),
       ]),
     );
-    expect(await organization.parts()).toEqual([1_000_100 - 3_000, 0, 3_000]);
+    expect(await organization.balances()).toEqual([1_000_100 - 3_000, 0, 3_000]);
     expect(await faultsOf(ledger(), organization.organizationId)).toEqual([]);
   });
 });

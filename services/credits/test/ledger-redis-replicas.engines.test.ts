@@ -1,18 +1,19 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import pino from 'pino';
+import { HOUR_MS } from 'platform/core/clock.ts';
 import { LEDGER_ROWS } from '../src/ledger/redis/mirror.ts';
 import type { OpenLedger } from '../src/ledger/ledger.ts';
 import type { RedisLedgerOptions } from '../src/ledger/redis/ledger.ts';
-import { ada, eachTest, HOUR_MS, organizationWith } from './harness.ts';
+import { ada, withLedger, organizationWith } from './ledger-harness.ts';
 import { keysIn, redisHarness, snapshotOf, urlOf, type RedisHarness } from './redis-harness.ts';
 
-const REFUSED = { reason: 'UNAVAILABLE', message: expect.stringContaining('npm run admin -- credits rebuild') };
+const LOST = { reason: 'UNAVAILABLE', message: expect.stringContaining('npm run admin -- credits rebuild') };
 const KEPT_ROWS = 300;
 
 describe('replicas of the ledger on Redis', () => {
-  const each = eachTest(() => redisHarness());
-  const harness = () => each.harness as RedisHarness;
+  const context = withLedger(() => redisHarness());
+  const harness = () => context.harness as RedisHarness;
   const opened: { close(): unknown }[] = [];
   const replica = async (settings: Partial<RedisLedgerOptions> = {}): Promise<OpenLedger> => {
     const one = await harness().open(settings);
@@ -25,16 +26,16 @@ describe('replicas of the ledger on Redis', () => {
 
   const reserve = ({ ledger }: OpenLedger, amountMicros = 1) =>
     ledger.reserve(
-      each.organization.organizationId,
-      { id: each.organization.freshId(), amountMicros, ttlMs: HOUR_MS, maxOpen: 0 },
+      context.organization.organizationId,
+      { id: context.organization.freshId(), amountMicros, ttlMs: HOUR_MS, maxOpen: 0 },
       ada,
     );
   const reserveSome = (one: OpenLedger, count: number, amountMicros?: number) =>
     Promise.all(Array.from({ length: count }, () => reserve(one, amountMicros)));
-  const balance = ({ ledger }: OpenLedger) => ledger.balance(each.organization.organizationId);
-  const rows = ({ ledger }: OpenLedger) => ledger.rows(each.organization.organizationId, 0, 10);
+  const balance = ({ ledger }: OpenLedger) => ledger.balance(context.organization.organizationId);
+  const rows = ({ ledger }: OpenLedger) => ledger.rows(context.organization.organizationId, 0, 10);
   const mirrorAll = async ({ mirroring }: OpenLedger): Promise<void> => {
-    while (await mirroring!.mirror(each.organization.organizationId));
+    while (await mirroring!.mirror(context.organization.organizationId));
   };
   async function breakConnections(): Promise<void> {
     const clients = String(await harness().redis.client('LIST'))
@@ -43,8 +44,13 @@ describe('replicas of the ledger on Redis', () => {
     for (const line of clients) await harness().redis.client('KILL', 'ID', /^id=(\d+)/.exec(line)![1]!);
   }
 
-  /** A replica behind a proxy; `meet` says what becomes of what it sends: the connection may break before it arrives, or before its answer does. */
-  async function replicaThrough(meet: (sent: string) => Promise<'pass' | 'unsent' | 'unheard'>): Promise<OpenLedger> {
+  /**
+   * A replica behind a proxy. `fateOf` decides what happens to the data that it sends: the connection may break before
+   * the data arrives ('unsent'), or before the answer does ('unanswered').
+   */
+  async function replicaThrough(
+    fateOf: (sent: string) => Promise<'pass' | 'unsent' | 'unanswered'>,
+  ): Promise<OpenLedger> {
     const server = new URL(urlOf('REDIS_URL'));
     const between = createServer((socket) => {
       const upstream = connect(Number(server.port), server.hostname);
@@ -52,9 +58,9 @@ describe('replicas of the ledger on Redis', () => {
         one.on('error', () => {}).on('close', () => [socket, upstream].forEach((side) => side.destroy()));
       let losing = false;
       socket.on('data', async (data) => {
-        const fate = await meet(String(data));
+        const fate = await fateOf(String(data));
         if (fate === 'unsent') return socket.destroy();
-        losing ||= fate === 'unheard';
+        losing ||= fate === 'unanswered';
         upstream.write(data);
       });
       upstream.on('data', (data) => (losing ? socket.destroy() : socket.write(data)));
@@ -69,9 +75,9 @@ describe('replicas of the ledger on Redis', () => {
     ['in Redis', 1],
     ['in the mirror alone', KEPT_ROWS + 10],
   ])(
-    'refuse a fork that has grown past what one of them was told, whose row is %s; all of them, until a rebuild',
+    'all reject a fork that is longer than what one of them saw acknowledged, whose row is %s, until a rebuild',
     async (_, more) => {
-      const { organizationId } = each.organization;
+      const { organizationId } = context.organization;
       const [a, b] = [harness().opened, await replica()];
       await mirrorAll(a);
       await reserveSome(a, 2);
@@ -84,14 +90,14 @@ describe('replicas of the ledger on Redis', () => {
       if (more > KEPT_ROWS) await mirrorAll(b);
       const forked = await snapshotOf(harness(), organizationId);
 
-      await expect(reserve(a)).rejects.toMatchObject(REFUSED);
-      // rows first: that they were asked for is what makes this replica look again
+      await expect(reserve(a)).rejects.toMatchObject(LOST);
+      // rows first: the fence that the call runs into makes this replica verify again
       for (const call of [() => rows(b), () => reserve(b), () => balance(b), () => rows(a), () => balance(a)])
-        await expect(call()).rejects.toMatchObject(REFUSED);
-      // Redis loses the fence as well
+        await expect(call()).rejects.toMatchObject(LOST);
+      // Redis loses the fence, too
       await forked();
       await breakConnections();
-      for (const one of [await replica(), b, a]) await expect(balance(one)).rejects.toMatchObject(REFUSED);
+      for (const one of [await replica(), b, a]) await expect(balance(one)).rejects.toMatchObject(LOST);
 
       await b.ledger.rebuild(organizationId);
       for (const one of [a, b, await replica()])
@@ -116,9 +122,9 @@ describe('replicas of the ledger on Redis', () => {
       3,
     ],
   ])(
-    'refuse a fork that the job %s of one of them finds, though no connection broke, and log it once',
+    'reject a fork that the job %s of one of them finds, though no connection broke, and log it once',
     async (_, job, expected) => {
-      const { organizationId } = each.organization;
+      const { organizationId } = context.organization;
       const logged: { level: number; organizationId: string; error: string }[] = [];
       const log = pino({ level: 'warn' }, { write: (line) => void logged.push(JSON.parse(line)) });
       const [a, b] = [await replica({ log }), await replica({ log })];
@@ -127,52 +133,52 @@ describe('replicas of the ledger on Redis', () => {
       await reserve(a);
       await mirrorAll(a);
       await failOver();
-      // b cannot know: it takes the place of what was mirrored
+      // b cannot know of the loss: its row takes the sequence of a mirrored one
       expect(await reserve(b, 7)).toMatchObject({ outcome: 'RESERVED' });
       expect(logged).toEqual([]);
 
       expect(await job(a, organizationId)).toBe(expected);
-      await expect(reserve(b)).rejects.toMatchObject(REFUSED);
+      await expect(reserve(b)).rejects.toMatchObject(LOST);
       for (const one of [a, b, a]) expect(await job(one, organizationId)).toBe(expected);
       expect(logged).toMatchObject([{ level: 50, organizationId, error: "row 3 of Redis is not the mirror's" }]);
       for (const one of [b, a, await replica()])
-        for (const call of [rows, reserve, balance]) await expect(call(one)).rejects.toMatchObject(REFUSED);
+        for (const call of [rows, reserve, balance]) await expect(call(one)).rejects.toMatchObject(LOST);
       await b.ledger.rebuild(organizationId);
       expect(await balance(a)).toMatchObject({ availableMicros: 98, reservedMicros: 2, sequence: 3 });
     },
   );
 
-  it('go on when what one of them was told has been mirrored and trimmed since', async () => {
+  it('accept calls when the row that one of them saw acknowledged has been mirrored and trimmed since', async () => {
     const [a, b] = [harness().opened, await replica()];
     await reserve(a);
     await reserveSome(b, KEPT_ROWS + 50, 0);
     await mirrorAll(b);
     expect(
-      await harness().redis.xrange(`${await keysIn(harness(), each.organization.organizationId)}rows`, '2-0', '2-0'),
+      await harness().redis.xrange(`${await keysIn(harness(), context.organization.organizationId)}rows`, '2-0', '2-0'),
     ).toEqual([]);
     await breakConnections();
     expect(await reserve(a)).toMatchObject({ outcome: 'RESERVED', availableMicros: 98 });
   });
 
-  it('tell that a change may have been made when its answer was lost and the ledger refused its repeat', async () => {
-    const { organizationId } = each.organization;
+  it('answer OUTCOME_UNKNOWN when the answer to a change was lost and the ledger rejected its repeat', async () => {
+    const { organizationId } = context.organization;
     const account = `${await keysIn(harness(), organizationId)}account`;
     let sends = 0;
-    // loses the answer to the first reserve; before the second arrives somebody fences the ledger
+    // loses the answer to the first reserve, and fences the ledger before the second arrives
     const one = await replicaThrough(async (sent) => {
       if (!sent.includes('"command":"reserve"')) return 'pass';
       if (++sends === 2) await harness().redis.hset(account, 'generation', 'rebuilding');
-      return sends === 1 ? 'unheard' : 'pass';
+      return sends === 1 ? 'unanswered' : 'pass';
     });
 
     await expect(reserve(one, 10)).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
     expect(sends).toBe(2);
     await one.ledger.rebuild(organizationId);
-    expect(await each.organization.parts()).toEqual([90, 10, 0]);
+    expect(await context.organization.balances()).toEqual([90, 10, 0]);
   });
 
-  it('rebuild once at a time: one that another overtakes, and whose ledger goes on meanwhile, says that it was', async () => {
-    const { organizationId } = each.organization;
+  it('rebuild one at a time: a rebuild that another one overtakes is a CONFLICT', async () => {
+    const { organizationId } = context.organization;
     const { store, opened: other } = harness();
     await reserveSome(other, 2);
     await mirrorAll(other);
@@ -195,9 +201,9 @@ describe('replicas of the ledger on Redis', () => {
     expect(await balance(other)).toMatchObject({ availableMicros: 95, openReservations: 5, sequence: 6 });
   });
 
-  it('list no rows of a server that a connection found after the look at it', async () => {
+  it('list no rows over a connection that was opened after the verification', async () => {
     await reserveSome(harness().opened, 2);
-    const failOver = await snapshotOf(harness(), each.organization.organizationId);
+    const failOver = await snapshotOf(harness(), context.organization.organizationId);
     await reserve(harness().opened);
     let lists = 0;
     const one = await replicaThrough(async (sent) => {
@@ -205,19 +211,19 @@ describe('replicas of the ledger on Redis', () => {
       await failOver();
       return 'unsent';
     });
-    await expect(rows(one)).rejects.toMatchObject(REFUSED);
+    await expect(rows(one)).rejects.toMatchObject(LOST);
     expect(lists).toBe(1);
-    await one.ledger.rebuild(each.organization.organizationId);
+    await one.ledger.rebuild(context.organization.organizationId);
   });
 
-  it('write nothing into Redis of an organization that MongoDB does not know: no relay and no sweeper would', async () => {
-    const { redis, keyPrefix, store, opened: there } = harness();
+  it('write nothing into Redis for an organization that MongoDB does not know, as no job would find it', async () => {
+    const { redis, keyPrefix, store, opened: working } = harness();
     const { organizationId, freshId } = await organizationWith(harness(), 0);
     const inRedis = async (): Promise<string[]> =>
       [
         ...(await redis.keys(`${keyPrefix}:*${organizationId}*`)),
-        ...(await there.platformLedger.organizationsDue('', 10_000)),
-        ...(await there.mirroring!.organizationsUnmirrored('', 10_000)),
+        ...(await working.platformLedger.organizationsDue('', 10_000)),
+        ...(await working.mirroring!.organizationsUnmirrored('', 10_000)),
       ].filter((one) => one.includes(organizationId));
     const calls = ({ ledger }: OpenLedger): Promise<PromiseSettledResult<unknown>[]> =>
       Promise.allSettled([
@@ -232,13 +238,13 @@ describe('replicas of the ledger on Redis', () => {
     const before = await replica({ store: { ...store, apply: () => Promise.reject(down) } });
     expect(await calls(before)).toEqual(Array(6).fill({ status: 'rejected', reason: down }));
     expect(await inRedis()).toEqual([]);
-    // as if it were killed between the registration and the script
+    // as if it were killed after it wrote the account record and before it ran the script
     const between = await replica({
       store: { ...store, apply: (...batch) => store.apply(...batch).then(() => Promise.reject(down)) },
     });
     await expect(between.ledger.balance(organizationId)).rejects.toBe(down);
     expect(await inRedis()).toEqual([]);
-    expect((await calls(there)).map(({ status }) => status)).toEqual(Array(6).fill('fulfilled'));
+    expect((await calls(working)).map(({ status }) => status)).toEqual(Array(6).fill('fulfilled'));
     expect((await inRedis()).length).toBeGreaterThan(3);
   });
 });

@@ -1,12 +1,12 @@
-import { eachTest } from './harness.ts';
+import { withLedger } from './ledger-harness.ts';
 import { ledgerProperties } from './ledger-properties.ts';
 import { ledgerSuite } from './ledger-suite.ts';
 import { ledgerSuiteTime } from './ledger-suite-time.ts';
 import { redisHarness, twoReplicas } from './redis-harness.ts';
 
 describe('the ledger on Redis', () => {
-  const each = eachTest(() => redisHarness());
-  ledgerSuite(each);
-  ledgerSuiteTime(each);
+  const context = withLedger(() => redisHarness());
+  ledgerSuite(context);
+  ledgerSuiteTime(context);
 });
-describe('two replicas of the ledger on Redis, at random', () => ledgerProperties(twoReplicas));
+describe('two replicas of the ledger on Redis under random commands', () => ledgerProperties(twoReplicas));

@@ -1,19 +1,19 @@
-import { eachTest, RETENTION_MS } from './harness.ts';
+import { withLedger, RETENTION_MS } from './ledger-harness.ts';
 import { ledgerProperties } from './ledger-properties.ts';
 import { ledgerSuite } from './ledger-suite.ts';
 import { ledgerSuiteTime } from './ledger-suite-time.ts';
 import { sqliteHarness } from './sqlite-harness.ts';
 
 describe('the ledger on SQLite', () => {
-  const each = eachTest(sqliteHarness);
-  ledgerSuite(each);
-  ledgerSuiteTime(each);
+  const context = withLedger(sqliteHarness);
+  ledgerSuite(context);
+  ledgerSuiteTime(context);
 });
-describe('the ledger on SQLite, beside that', () => {
-  const each = eachTest(sqliteHarness);
-  it('forgets ended reservations past the window in bounded batches, tombstones too, and no open or younger one', async () => {
-    const { harness, organization } = each;
-    const forget = (limit: number) => harness.opened.platformLedger.forget(limit);
+describe('the ledger on SQLite: what only this engine does', () => {
+  const context = withLedger(sqliteHarness);
+  it('deletes only ended reservations and tombstones past the window, in bounded batches', async () => {
+    const { harness, organization } = context;
+    const deleteEnded = (limit: number) => harness.opened.platformLedger.deleteEnded(limit);
     const [settled, expired, tombstone, open] = Array.from({ length: 4 }, () =>
       organization.freshId(RETENTION_MS - 1_000),
     ) as [string, string, string, string];
@@ -27,16 +27,16 @@ describe('the ledger on SQLite, beside that', () => {
     await organization.reserve(open, 10);
     await harness.advance(1_000);
     await organization.expire();
-    expect(await forget(1_000)).toBe(0);
+    expect(await deleteEnded(1_000)).toBe(0);
     await harness.advance(1);
-    expect([await forget(2), await forget(2), await forget(2)]).toEqual([2, 1, 0]);
+    expect([await deleteEnded(2), await deleteEnded(2), await deleteEnded(2)]).toEqual([2, 1, 0]);
     await organization.settle(open, 10);
-    expect(await forget(1_000)).toBe(1);
+    expect(await deleteEnded(1_000)).toBe(1);
   });
-  it('has nothing to rebuild, and says so', async () => {
-    await expect(each.harness.opened.ledger.rebuild(each.organization.organizationId)).rejects.toMatchObject({
+  it('rejects a rebuild, because there is nothing to rebuild', async () => {
+    await expect(context.harness.opened.ledger.rebuild(context.organization.organizationId)).rejects.toMatchObject({
       reason: 'NOT_SUPPORTED',
     });
   });
 });
-describe('the ledger on SQLite, at random', () => ledgerProperties(sqliteHarness));
+describe('the ledger on SQLite under random commands', () => ledgerProperties(sqliteHarness));

@@ -1,25 +1,26 @@
+import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
-import { DAY_MS, HOUR_MS, organizationWith, RETENTION_MS, type Each, type Organization } from './harness.ts';
+import { organizationWith, RETENTION_MS, type TestContext, type Organization } from './ledger-harness.ts';
 
-/** What every engine of the ledger promises of time, ids and arguments. */
-export function ledgerSuiteTime(each: Each): void {
-  describe('time', () => {
-    it('expires a reservation at its end, to the millisecond, swept or not', async () => {
-      const { harness, organization, id } = each;
+/** The acceptance suite for every engine of the ledger: time, ids and arguments. */
+export function ledgerSuiteTime(context: TestContext): void {
+  describe('the expiry of a reservation', () => {
+    it('happens at its time, to the millisecond, whether or not the sweeper has run', async () => {
+      const { harness, organization, id } = context;
       await organization.reserve(id, 30, { ttlMs: 5_000 });
       await harness.advance(4_999);
       expect(await organization.extend(id, 1_000)).toEqual({ outcome: 'FOUND', state: 'OPEN' });
       await harness.advance(1_000);
       expect(await organization.extend(id, 60_000)).toEqual({ outcome: 'FOUND', state: 'EXPIRED' });
-      expect(await organization.parts()).toEqual([100, 0, 0]);
+      expect(await organization.balances()).toEqual([100, 0, 0]);
       expect((await organization.rows())[0]).toMatchObject({
         kind: 'EXPIRE',
         actor: { kind: 'service', id: 'credits' },
       });
     });
-    it('is never taken away by an extension', async () => {
-      const { harness, organization, id } = each;
+    it('is never moved to an earlier time by an extension', async () => {
+      const { harness, organization, id } = context;
       await organization.reserve(id, 30, { ttlMs: 60_000 });
       await organization.extend(id, 1_000);
       await harness.advance(59_999);
@@ -27,20 +28,20 @@ export function ledgerSuiteTime(each: Each): void {
       await harness.advance(1);
       expect(await organization.expire()).toBe(1);
     });
-    it('makes room: a reserve expires what is due in its organization first', async () => {
-      const { harness, organization, id } = each;
+    it('happens before a reserve in the same organization, so that its amount is available', async () => {
+      const { harness, organization, id } = context;
       await organization.reserve(organization.freshId(), 100, { ttlMs: 1_000 });
       await harness.advance(1_000);
       expect(await organization.reserve(id, 100, { maxOpen: 1 })).toMatchObject({ outcome: 'RESERVED' });
     });
-    it('ends a run before it starts: an expired id is not reserved again', async () => {
-      const { harness, organization, id } = each;
+    it('ends its id: a reserve with this id is ENDED', async () => {
+      const { harness, organization, id } = context;
       await organization.reserve(id, 30, { ttlMs: 1_000 });
       await harness.advance(1_000);
       expect(await organization.reserve(id, 30)).toEqual({ outcome: 'ENDED', state: 'EXPIRED', availableMicros: 100 });
     });
-    it('does not forgive: a settlement after expiry charges what is available', async () => {
-      const { harness, organization, id } = each;
+    it('does not prevent the charge: a late settlement charges the available balance', async () => {
+      const { harness, organization, id } = context;
       await organization.reserve(id, 30, { ttlMs: 1_000 });
       await harness.advance(1_000);
       expect(await organization.settle(id, 12)).toEqual({
@@ -50,10 +51,10 @@ export function ledgerSuiteTime(each: Each): void {
         shortfallMicros: 0,
       });
       expect(await organization.kinds()).toEqual(['GRANT', 'RESERVE', 'EXPIRE', 'LATE_SETTLE']);
-      expect(await organization.parts()).toEqual([88, 0, 12]);
+      expect(await organization.balances()).toEqual([88, 0, 12]);
     });
-    it('may cost the platform: a settlement after expiry records what it could not charge', async () => {
-      const { harness, organization, id } = each;
+    it('may leave a shortfall: a late settlement records what it could not charge', async () => {
+      const { harness, organization, id } = context;
       await organization.reserve(id, 30, { ttlMs: 1_000 });
       await harness.advance(1_000);
       await organization.reserve(organization.freshId(), 95);
@@ -66,14 +67,14 @@ export function ledgerSuiteTime(each: Each): void {
         shortfallMicros: 25,
       });
     });
-    it('leaves an expired reservation expired when it is released', async () => {
-      const { harness, organization, id } = each;
+    it('is final for a release: an expired reservation stays EXPIRED', async () => {
+      const { harness, organization, id } = context;
       await organization.reserve(id, 30, { ttlMs: 1_000 });
       await harness.advance(1_000);
       expect(await organization.release(id)).toEqual({ outcome: 'FOUND', state: 'EXPIRED' });
     });
-    it('is swept in bounded batches over all organizations', async () => {
-      const { harness, organization, id } = each;
+    it('is swept in bounded batches in all organizations', async () => {
+      const { harness, organization, id } = context;
       const other = await organizationWith(harness, 10);
       for (let i = 0; i < 5; i++) await organization.reserve(organization.freshId(), 1, { ttlMs: 1_000 });
       await other.reserve(id, 1, { ttlMs: 1_000 });
@@ -94,41 +95,41 @@ export function ledgerSuiteTime(each: Each): void {
   });
 
   describe('an id', () => {
-    const REFUSED = { outcome: 'ID_OUT_OF_WINDOW' };
+    const REJECTED = { outcome: 'ID_OUT_OF_WINDOW' };
     it.each([
       ['older than the retention', RETENTION_MS + 1],
-      ['ahead of the clock by over a day', -DAY_MS - 1],
-    ])('%s is refused by whatever would create something', async (_, ageMs) => {
-      const { organization } = each;
+      ['more than a day ahead of the clock', -DAY_MS - 1],
+    ])('%s is rejected by every call', async (_, ageMs) => {
+      const { organization } = context;
       const outside = organization.freshId(ageMs);
-      expect(await organization.grant(outside, 1)).toEqual(REFUSED);
-      expect(await organization.reserve(outside, 1)).toEqual(REFUSED);
-      expect(await organization.release(outside)).toEqual(REFUSED);
-      expect(await organization.settle(outside, 1)).toEqual(REFUSED);
-      expect(await organization.extend(outside, 1_000)).toEqual(REFUSED);
+      expect(await organization.grant(outside, 1)).toEqual(REJECTED);
+      expect(await organization.reserve(outside, 1)).toEqual(REJECTED);
+      expect(await organization.release(outside)).toEqual(REJECTED);
+      expect(await organization.settle(outside, 1)).toEqual(REJECTED);
+      expect(await organization.extend(outside, 1_000)).toEqual(REJECTED);
       expect(await organization.kinds()).toEqual(['GRANT']);
     });
     it('just within the window is accepted', async () => {
-      const { organization } = each;
+      const { organization } = context;
       expect(await organization.reserve(organization.freshId(RETENTION_MS), 1)).toMatchObject({ outcome: 'RESERVED' });
       expect(await organization.reserve(organization.freshId(-DAY_MS), 1)).toMatchObject({ outcome: 'RESERVED' });
     });
     it('that has left the window still ends its open reservation, once', async () => {
-      const { harness, organization } = each;
+      const { harness, organization } = context;
       const old = organization.freshId(RETENTION_MS);
       await organization.reserve(old, 30);
       await harness.advance(1);
       expect(await organization.extend(old, HOUR_MS)).toEqual({ outcome: 'FOUND', state: 'OPEN' });
       expect(await organization.settle(old, 30)).toMatchObject({ state: 'SETTLED', chargedMicros: 30 });
-      expect(await organization.settle(old, 30)).toEqual(REFUSED);
-      expect(await organization.reserve(old, 30)).toEqual(REFUSED);
+      expect(await organization.settle(old, 30)).toEqual(REJECTED);
+      expect(await organization.reserve(old, 30)).toEqual(REJECTED);
     });
   });
 
   describe('a reservation that has left the window', () => {
-    it('may be forgotten once it has ended, tombstones too; open and younger ones stay, and the rows', async () => {
-      const { harness, organization } = each;
-      const forget = (limit: number) => harness.opened.platformLedger.forget(limit);
+    it('may be deleted once it has ended, as may a tombstone; open and younger ones and all rows stay', async () => {
+      const { harness, organization } = context;
+      const deleteEnded = (limit: number) => harness.opened.platformLedger.deleteEnded(limit);
       const old = Array.from({ length: 4 }, () => organization.freshId(RETENTION_MS - 1_000));
       const [settled, expired, tombstone, open] = old as [string, string, string, string];
       const young = organization.freshId(RETENTION_MS - 1_001);
@@ -144,7 +145,7 @@ export function ledgerSuiteTime(each: Each): void {
 
       await harness.advance(1);
       const before = await organization.kinds();
-      while (await forget(1_000));
+      while (await deleteEnded(1_000));
       expect(await organization.kinds()).toEqual(before);
       for (const id of [settled, expired, tombstone])
         expect(await organization.reserve(id, 10)).toEqual({ outcome: 'ID_OUT_OF_WINDOW' });
@@ -175,14 +176,14 @@ export function ledgerSuiteTime(each: Each): void {
       ['a page of 0 rows', (o) => o.rows(0, 0)],
       ['a page before -1', (o) => o.rows(-1)],
     ];
-    it.each(bad)('%s: refused, nothing written', async (_, attempt) => {
-      const { organization, id } = each;
-      const refused = await attempt(organization, id).then(
+    it.each(bad)('%s: rejected, nothing written', async (_, attempt) => {
+      const { organization, id } = context;
+      const rejection = await attempt(organization, id).then(
         () => undefined,
         (error: unknown) => error,
       );
-      expect(refused).toBeInstanceOf(ServiceError);
-      expect(refused).toMatchObject({
+      expect(rejection).toBeInstanceOf(ServiceError);
+      expect(rejection).toMatchObject({
         reason: 'INVALID_REQUEST',
         details: [{ path: expect.stringMatching(/^\/\w+$/) }],
       });

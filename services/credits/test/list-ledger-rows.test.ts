@@ -1,10 +1,10 @@
 import { newId } from 'platform/core/ids.ts';
-import { startCredits } from './credits.ts';
+import { startCredits } from './fixture.ts';
 
 describe('list-ledger-rows', () => {
   const credits = startCredits();
 
-  it('tells every change with its author, its balances and its time, newest first', async () => {
+  it('lists every change with its author, balances and time, newest first', async () => {
     const organizationId = newId();
     const [grant, run] = [newId(), newId()];
     await credits.operator(organizationId).grant(grant, 100, 'welcome');
@@ -58,7 +58,7 @@ describe('list-ledger-rows', () => {
       },
     ]);
   });
-  it('pages by sequence, 20 rows unless told otherwise', async () => {
+  it('pages by sequence, 20 rows by default', async () => {
     const organizationId = await credits.organizationWith(100);
     for (let i = 0; i < 24; i++) await credits.agents(organizationId).reserve(newId(), 1);
     const { rows } = credits.operator(organizationId);
@@ -74,7 +74,7 @@ describe('list-ledger-rows', () => {
     [1001, 0, '/pageSize'],
     [-1, 0, '/pageSize'],
     [1, -1, '/beforeSequence'],
-  ])('a page of %i rows before %i names %s', async (pageSize, beforeSequence, path) => {
+  ])('rejects a page of %i rows before %i at %s', async (pageSize, beforeSequence, path) => {
     await expect(credits.operator(newId()).rows(pageSize, beforeSequence)).rejects.toMatchObject({
       reason: 'INVALID_REQUEST',
       details: [{ path }],

@@ -1,7 +1,7 @@
 import { newId } from 'platform/core/ids.ts';
-import { startCredits } from './credits.ts';
+import { startCredits } from './fixture.ts';
 
-describe('rebuild', () => {
+describe('rebuild-ledger', () => {
   const credits = startCredits();
 
   it('is not supported by the embedded engine, and changes nothing there', async () => {
@@ -13,7 +13,7 @@ describe('rebuild', () => {
     });
     expect(await credits.agents(organizationId).balance()).toMatchObject({ availableMicros: 5 });
   });
-  it("is an operator's alone", async () => {
+  it('is for operators only', async () => {
     const { client, options } = credits.agents(newId());
     await expect(client.rebuildLedger({}, options())).rejects.toMatchObject({ reason: 'FORBIDDEN' });
   });

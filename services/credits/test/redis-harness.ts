@@ -7,7 +7,7 @@ import { openMongoStore } from 'platform/store/mongo/store.ts';
 import { deleteKeys } from '../../../test/support/shared-engines.ts';
 import { openRedisLedger, type RedisLedgerOptions } from '../src/ledger/redis/ledger.ts';
 import { LEDGER_ACCOUNTS, LEDGER_ROWS } from '../src/ledger/redis/mirror.ts';
-import { harnessOf, RETENTION_MS, type LedgerHarness } from './harness.ts';
+import { harnessOf, RETENTION_MS, type LedgerHarness } from './ledger-harness.ts';
 
 export function urlOf(name: 'REDIS_URL' | 'MONGODB_URL'): string {
   const url = process.env[name];
@@ -17,15 +17,18 @@ export function urlOf(name: 'REDIS_URL' | 'MONGODB_URL'): string {
 
 export interface RedisHarness extends LedgerHarness {
   readonly keyPrefix: string;
-  /** The engine's server, beside the engine. */
+  /** A connection of the tests' own to the engine's server. */
   readonly redis: Redis;
-  /** Where the rows go. */
+  /** The store of the mirror. */
   readonly store: Store;
-  /** One more replica on the same data. */
+  /** Opens one more replica on the same data. */
   open(given?: Partial<RedisLedgerOptions>): ReturnType<typeof openRedisLedger>;
 }
 
-/** The ledger on the server of REDIS_URL and its rows on that of MONGODB_URL, under a name of its own. */
+/**
+ * The ledger on the server of REDIS_URL and its mirror on that of MONGODB_URL, with a key prefix and a database of its
+ * own.
+ */
 export async function redisHarness(
   url = urlOf('REDIS_URL'),
   settings: Partial<RedisLedgerOptions> = {},
@@ -68,18 +71,18 @@ export async function redisHarness(
 export async function twoReplicas(): Promise<LedgerHarness> {
   const harness = await redisHarness();
   let second = await harness.open();
-  let turn = 0;
+  let current = 0;
   return {
     get opened() {
-      return turn === 0 ? harness.opened : second;
+      return current === 0 ? harness.opened : second;
     },
-    turnTo: (replica) => {
-      turn = replica;
+    useReplica: (replica) => {
+      current = replica;
     },
     nowMs: harness.nowMs,
     advance: harness.advance,
     async reopen() {
-      if (turn === 0) return harness.reopen();
+      if (current === 0) return harness.reopen();
       await second.close();
       second = await harness.open();
     },
@@ -90,11 +93,11 @@ export async function twoReplicas(): Promise<LedgerHarness> {
   };
 }
 
-/** What the keys of an organization that has an account begin with. */
+/** The prefix of the keys of an organization that has an account. */
 export const keysIn = async ({ redis, keyPrefix }: RedisHarness, organizationId: string): Promise<string> =>
   (await redis.keys(`${keyPrefix}:*:${organizationId}:account`))[0]!.replace(/account$/, '');
 
-/** What Redis loses when its newest writes are gone: puts an organization's keys back as they are now. */
+/** Saves an organization's keys. The result restores them, as if Redis had lost its writes since. */
 export async function snapshotOf(harness: RedisHarness, organizationId: string): Promise<() => Promise<void>> {
   const { redis } = harness;
   const match = `${await keysIn(harness, organizationId)}*`;

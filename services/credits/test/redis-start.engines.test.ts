@@ -14,7 +14,7 @@ import { pause } from '../../../dev-servers/src/pause.ts';
 import { freePort } from '../../../dev-servers/src/ports.ts';
 import { openRedisConnection } from '../src/ledger/redis/connection.ts';
 import { program } from '../src/service.ts';
-import { organizationWith } from './harness.ts';
+import { organizationWith } from './ledger-harness.ts';
 import { deleteKeys } from '../../../test/support/shared-engines.ts';
 import { redisHarness, urlOf } from './redis-harness.ts';
 
@@ -28,7 +28,7 @@ afterAll(async () => {
   folder.remove();
 });
 
-/** A server of this test's own; resolves to its port when it answers. */
+/** Starts a Redis server of this test's own. Resolves when it answers. */
 async function serverWith(...options: string[]): Promise<{ port: number; server: ChildProcess }> {
   const port = await freePort();
   const server = spawn(
@@ -68,7 +68,7 @@ async function serverWith(...options: string[]): Promise<{ port: number; server:
   return { port, server };
 }
 
-const ADA = (...rights: string[]): string[] => ['--user', 'ada', 'on', '>secret-word', ...rights];
+const userAda = (...rights: string[]): string[] => ['--user', 'ada', 'on', '>secret-word', ...rights];
 
 const startOn = async (url: string, settings: { unsafe?: 'allow'; timeoutMs?: number } = {}) => {
   const harness = await redisHarness(url, settings);
@@ -77,38 +77,39 @@ const startOn = async (url: string, settings: { unsafe?: 'allow'; timeoutMs?: nu
 
 describe('the ledger on Redis does not start', () => {
   it.each([
-    ['without the password', ['--requirepass', 'secret-word'], '', 'refuses the credentials in REDIS_URL'],
-    ['with a wrong password', ['--requirepass', 'secret-word'], ':wrong-word@', 'refuses the credentials in REDIS_URL'],
-    ['with a wrong user', ['--requirepass', 'secret-word'], 'ada:wrong-word@', 'refuses the credentials in REDIS_URL'],
+    ['without the password', ['--requirepass', 'secret-word'], '', 'rejects the credentials in REDIS_URL'],
+    ['with a wrong password', ['--requirepass', 'secret-word'], ':wrong-word@', 'rejects the credentials in REDIS_URL'],
+    ['with a wrong user', ['--requirepass', 'secret-word'], 'ada:wrong-word@', 'rejects the credentials in REDIS_URL'],
     [
       'as a user who may not run a command that the script needs',
-      ADA('~*', '+@all', '-sadd'),
+      userAda('~*', '+@all', '-sadd'),
       'ada:secret-word@',
       'does not allow what the ledger needs: ',
     ],
     [
       'as a user who may not run scripts',
-      ADA('~*', '+@all', '-evalsha'),
+      userAda('~*', '+@all', '-evalsha'),
       'ada:secret-word@',
       'does not allow what the ledger needs: ',
     ],
     [
       'as a user who may not touch its keys',
-      ADA('~other:*', '+@all'),
+      userAda('~other:*', '+@all'),
       'ada:secret-word@',
       'does not allow what the ledger needs: ',
     ],
     [
-      'as a user who may read alone',
-      ADA('%R~*', '+@all'),
+      'as a user who may only read',
+      userAda('%R~*', '+@all'),
       'ada:secret-word@',
       'does not allow what the ledger needs: ',
     ],
     [
-      'on a server that keeps nothing',
+      'on a server without persistence',
       ['--appendonly', 'no'],
       '',
-      'does not run with appendonly yes, so it may forget credits that it acknowledged; REDIS_UNSAFE=allow starts all the same',
+      'does not run with appendonly yes, so it may forget credits that it acknowledged; ' +
+        'REDIS_UNSAFE=allow starts all the same',
     ],
     [
       'on a server that evicts',
@@ -122,18 +123,21 @@ describe('the ledger on Redis does not start', () => {
       '',
       'is a node of a cluster',
     ],
-  ])('%s: one sentence that names the host and no password', async (_, options, credentials, sentence) => {
-    const { port } = await serverWith(...options);
-    const refused = await startOn(`redis://${credentials}127.0.0.1:${port}`).then(
-      () => undefined,
-      (error: Error) => error,
-    );
-    expect(refused).toMatchObject({
-      name: 'StartError',
-      message: expect.stringContaining(`Redis at 127.0.0.1:${port} ${sentence}`),
-    });
-    expect(refused!.message).not.toMatch(/word@|secret-word|\n/);
-  });
+  ])(
+    '%s: the error is one sentence with the host and without the password',
+    async (_, options, credentials, sentence) => {
+      const { port } = await serverWith(...options);
+      const error = await startOn(`redis://${credentials}127.0.0.1:${port}`).then(
+        () => undefined,
+        (reason: Error) => reason,
+      );
+      expect(error).toMatchObject({
+        name: 'StartError',
+        message: expect.stringContaining(`Redis at 127.0.0.1:${port} ${sentence}`),
+      });
+      expect(error!.message).not.toMatch(/word@|secret-word|\n/);
+    },
+  );
 
   it('where nothing answers', async () => {
     const port = await freePort();
@@ -142,7 +146,7 @@ describe('the ledger on Redis does not start', () => {
       message: expect.stringContaining(`Redis at 127.0.0.1:${port} cannot be reached: connect ECONNREFUSED`),
     });
   });
-  it('where something accepts and says nothing', async () => {
+  it('where a server accepts connections and does not answer', async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -185,13 +189,13 @@ describe('the ledger on Redis does not start', () => {
 });
 
 describe('the ledger on Redis', () => {
-  it('starts on an unsafe server when it is told to', async () => {
+  it('starts on an unsafe server with REDIS_UNSAFE=allow', async () => {
     const { port } = await serverWith('--appendonly', 'no');
     await startOn(`redis://127.0.0.1:${port}`, { unsafe: 'allow' });
   });
 
-  it('carries the ledger as a user who may use its keys alone, and leaves nothing there by its start', async () => {
-    const { port } = await serverWith(...ADA('~test-*', '+@all', '-@dangerous', '+info'));
+  it('works as a user who may use only its keys, and writes no key when it starts', async () => {
+    const { port } = await serverWith(...userAda('~test-*', '+@all', '-@dangerous', '+info'));
     const harness = await redisHarness(`redis://ada:secret-word@127.0.0.1:${port}`);
     expect(await harness.redis.dbsize()).toBe(0);
     const organization = await organizationWith(harness, 100);
@@ -204,7 +208,7 @@ describe('the ledger on Redis', () => {
     await startOn(`redis://:secret-word@127.0.0.1:${port}`);
   });
 
-  it('writes nothing at all when the server is full, goes on reading, and goes on writing when there is room', async () => {
+  it('writes nothing when the server is full, still reads, and writes again when there is room', async () => {
     const { port } = await serverWith();
     const harness = await redisHarness(`redis://127.0.0.1:${port}`);
     const organization = await organizationWith(harness, 100);
@@ -218,7 +222,7 @@ describe('the ledger on Redis', () => {
     await harness.stop();
   });
 
-  it('lets no argument of a call into the log when the server is full', async () => {
+  it('logs no argument of a call when the server is full', async () => {
     const { port } = await serverWith();
     const harness = await redisHarness(`redis://127.0.0.1:${port}`);
     const organization = await organizationWith(harness, 100);
@@ -230,7 +234,7 @@ describe('the ledger on Redis', () => {
       (error: Error) => error,
     );
     let line = '';
-    // as the server logs a refusal
+    // as the gRPC server logs an error
     pino(
       { errorKey: 'error' },
       {
@@ -238,13 +242,13 @@ describe('the ledger on Redis', () => {
           line += text;
         },
       },
-    ).warn({ error: cause }, 'refused');
+    ).warn({ error: cause }, 'rejected');
     expect(JSON.parse(line).error.message).toMatch(/^OOM/);
     expect(line).not.toMatch(new RegExp(`a note to nobody|987654321|request-1|"args"|${organization.organizationId}`));
     await harness.stop();
   });
 
-  it('answers within its time while the server hangs: unknown for a change, unavailable for a read; then goes on, and a repeat tells', async () => {
+  it('answers OUTCOME_UNKNOWN to a change and UNAVAILABLE to a read in time while the server hangs', async () => {
     const { port, server } = await serverWith();
     const harness = await redisHarness(`redis://127.0.0.1:${port}`, { timeoutMs: 5_000 });
     const organization = await organizationWith(harness, 100);
@@ -259,7 +263,7 @@ describe('the ledger on Redis', () => {
         }),
       ]),
     ).resolves.toHaveLength(2);
-    // once the connection is given up nothing is sent any more
+    // once the connection is closed nothing is sent any more
     const reasonOf = () =>
       organization.reserve(later, 10).then(
         () => 'done',
@@ -277,12 +281,12 @@ describe('the ledger on Redis', () => {
     );
     for (const one of [id, later])
       expect(await organization.reserve(one, 10)).toMatchObject({ outcome: 'RESERVED', state: 'OPEN' });
-    expect(await organization.parts()).toEqual([80, 20, 0]);
+    expect(await organization.balances()).toEqual([80, 20, 0]);
     expect((await organization.rows()).map((row) => row.sequence)).toEqual([3, 2, 1]);
     await harness.stop();
   });
 
-  it('keeps nothing of the calls that waited for a server in vain', async () => {
+  it('frees the memory of calls that timed out', async () => {
     const { port, server } = await serverWith();
     const connection = await openRedisConnection({
       url: `redis://127.0.0.1:${port}`,
@@ -296,7 +300,7 @@ describe('the ledger on Redis', () => {
     const reasons: WeakRef<Error>[] = [];
     for (let round = 0; round < 5; round++) {
       const calls = await Promise.allSettled(
-        Array.from({ length: 100 }, () => connection.attempt(() => connection.command('PING'))),
+        Array.from({ length: 100 }, () => connection.sendUntilAnswered(() => connection.command('PING'))),
       );
       for (const call of calls)
         if (call.status === 'rejected' && call.reason.reason === 'UNAVAILABLE')
@@ -310,7 +314,7 @@ describe('the ledger on Redis', () => {
     connection.close();
   });
 
-  it('carries the service: grant, reserve and relay over gRPC, and a rebuild after Redis lost everything', async () => {
+  it('works as a service: grant, reserve and relay over gRPC, and a rebuild after Redis lost everything', async () => {
     const name = `t${newId().slice(-12)}`;
     const [REDIS_URL, MONGODB_URL] = [urlOf('REDIS_URL'), urlOf('MONGODB_URL')];
     const running = await startProgram(program, {
@@ -328,7 +332,7 @@ describe('the ledger on Redis', () => {
     const agents = running.client(CreditsServiceService, 'agents');
     const asToken = () => running.as(serverToken(organizationId));
 
-    // the first round of all is over then, and relays nothing of this
+    // waits for the first round after the start, so that it relays nothing of this test
     await running.runJob('relay');
     await operators.grant({ id: newId(), amountMicros: 100, note: 'welcome' }, asOperator());
     const id = newId();

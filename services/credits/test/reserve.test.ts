@@ -1,10 +1,10 @@
 import { newId } from 'platform/core/ids.ts';
-import { startCredits } from './credits.ts';
+import { startCredits } from './fixture.ts';
 
 describe('reserve', () => {
   const credits = startCredits();
 
-  it('opens exactly ten reservations when thirty runs ask at once for credits of ten', async () => {
+  it('opens exactly ten reservations when thirty ask at once for a tenth of the balance each', async () => {
     const agents = credits.agents(await credits.organizationWith(100));
     const responses = await Promise.all(Array.from({ length: 30 }, () => agents.reserve(newId(), 10)));
     expect(responses.filter((response) => response.outcome === 'RESERVED')).toHaveLength(10);
@@ -16,7 +16,7 @@ describe('reserve', () => {
       sequence: 11,
     });
   });
-  it('answers a repeat with the present state, and ENDED once it has ended', async () => {
+  it('answers a repeat with the present state, and with ENDED after the reservation has ended', async () => {
     const agents = credits.agents(await credits.organizationWith(100));
     const id = newId();
     expect(await agents.reserve(id, 10)).toEqual({ outcome: 'RESERVED', state: 'OPEN', availableMicros: 90 });
@@ -25,7 +25,7 @@ describe('reserve', () => {
     expect(await agents.reserve(id, 10)).toEqual({ outcome: 'ENDED', state: 'SETTLED', availableMicros: 99 });
     await expect(agents.reserve(id, 11)).rejects.toMatchObject({ reason: 'CONFLICT' });
   });
-  it('says what is available when it is not enough, and counts the open ones first', async () => {
+  it('returns what is available when that is not enough, and checks the limit of open reservations first', async () => {
     const agents = credits.agents(await credits.organizationWith(100));
     await agents.reserve(newId(), 0);
     expect(await agents.reserve(newId(), 101, { maxOpen: 2 })).toEqual({
@@ -52,13 +52,13 @@ describe('reserve', () => {
     ['/maxOpen', newId(), { maxOpen: -1 }],
     ['/id', '', {}],
     ['/id', '01000000-0000-7000-8000-000000000000', {}],
-  ])('names %s when it is wrong', async (path, id, options) => {
+  ])('rejects a wrong value at %s', async (path, id, options) => {
     await expect(credits.agents(newId()).reserve(id, 1, options)).rejects.toMatchObject({
       reason: 'INVALID_REQUEST',
       details: [{ path }],
     });
   });
-  it('is for the agents service alone', async () => {
+  it('is for the agents service only', async () => {
     const { client, options } = credits.operator(newId());
     await expect(
       client.reserve({ id: newId(), amountMicros: 1, ttlMs: 1_000, maxOpen: 0 }, options()),

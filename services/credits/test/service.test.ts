@@ -1,14 +1,15 @@
 import { join } from 'node:path';
+import { DAY_MS } from 'platform/core/clock.ts';
 import type { CloudEvent, Topic } from 'platform/events/bus.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { newId } from 'platform/core/ids.ts';
-import { HOUR_MS, startCredits } from './credits.ts';
+import { startCredits } from './fixture.ts';
 
 describe('the credits service', () => {
   let nowMs = Date.now();
   const credits = startCredits({ now: () => nowMs });
 
-  /** What a topic holds of an organization, once it holds `count` events of it. */
+  /** The organization's events on a topic; waits until there are `count`. */
   async function eventsOf(topic: Topic, organizationId: string, count: number): Promise<CloudEvent[]> {
     const bus = await openSqliteBus(join(credits.running.folder, 'events.db'), { pollMs: 5 });
     const events: CloudEvent[] = [];
@@ -26,7 +27,7 @@ describe('the credits service', () => {
     return events;
   }
 
-  it('sweeper: gives back what has expired in every organization', async () => {
+  it('sweeper: expires due reservations in every organization and makes their amounts available again', async () => {
     const all = await Promise.all([1, 2, 3].map(async () => credits.agents(await credits.organizationWith(10))));
     for (const agents of all) for (let i = 0; i < 3; i++) await agents.reserve(newId(), 2, { ttlMs: 1_000 });
     expect(await credits.running.runJob('sweeper')).toEqual({ ran: true, count: 0 });
@@ -36,7 +37,7 @@ describe('the credits service', () => {
       expect(await agents.balance()).toMatchObject({ availableMicros: 10, reservedMicros: 0, openReservations: 0 });
   });
 
-  it('relay: publishes every row once, in order, and names the operator of a grant in the audit trail', async () => {
+  it('relay: publishes every row once, in order, and a grant also as an audit entry with its operator', async () => {
     const organizationId = newId();
     const id = newId();
     await credits.operator(organizationId).grant(id, 10, 'welcome');
@@ -78,7 +79,7 @@ describe('the credits service', () => {
     });
   });
 
-  it('keeps accounts, reservations and what was relayed over a restart', async () => {
+  it('keeps accounts, reservations and the mark of what was relayed over a restart', async () => {
     const organizationId = await credits.organizationWith(10);
     const id = newId();
     await credits.agents(organizationId).reserve(id, 4);
@@ -93,13 +94,13 @@ describe('the credits service', () => {
     });
   });
 
-  it('sweeper: deletes what ended before the retention window, once', async () => {
+  it('sweeper: deletes ended reservations that have left the retention window, once', async () => {
     const agents = credits.agents(await credits.organizationWith(10));
     const id = newId();
     await agents.reserve(id, 2);
     await agents.settle(id, 2);
     await credits.running.runJob('sweeper');
-    nowMs += 31 * 24 * HOUR_MS;
+    nowMs += 31 * DAY_MS;
     expect((await credits.running.runJob('sweeper')).count).toBeGreaterThan(0);
     expect(await credits.running.runJob('sweeper')).toEqual({ ran: true, count: 0 });
   });

@@ -1,11 +1,11 @@
 import { newId } from 'platform/core/ids.ts';
-import { startCredits } from './credits.ts';
+import { startCredits } from './fixture.ts';
 
 describe('settle', () => {
   let nowMs = Date.now();
   const credits = startCredits({ now: () => nowMs });
 
-  it('charges once, gives the rest back, and answers every repeat alike', async () => {
+  it('charges once, gives the rest back, and gives every repeat the same answer', async () => {
     const agents = credits.agents(await credits.organizationWith(100));
     const id = newId();
     await agents.reserve(id, 40);
@@ -18,7 +18,7 @@ describe('settle', () => {
       sequence: 3,
     });
   });
-  it('after expiry charges what is left and records the shortfall: charge asked for = charged + shortfall', async () => {
+  it('after expiry charges what is available and records the shortfall: requested = charged + shortfall', async () => {
     const organizationId = await credits.organizationWith(100);
     const agents = credits.agents(organizationId);
     const id = newId();
@@ -36,7 +36,7 @@ describe('settle', () => {
   it('of an unknown reservation is NOT_FOUND', async () => {
     await expect(credits.agents(newId()).settle(newId(), 1)).rejects.toMatchObject({ reason: 'NOT_FOUND' });
   });
-  it('names the charge when it is wrong', async () => {
+  it('rejects a wrong charge at /chargeMicros', async () => {
     await expect(credits.agents(newId()).settle(newId(), -1)).rejects.toMatchObject({
       reason: 'INVALID_REQUEST',
       details: [{ path: '/chargeMicros' }],

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { openSqliteLedger } from '../src/ledger/sqlite/ledger.ts';
-import { harnessOf, RETENTION_MS, type LedgerHarness } from './harness.ts';
+import { harnessOf, RETENTION_MS, type LedgerHarness } from './ledger-harness.ts';
 
 export async function sqliteHarness(): Promise<LedgerHarness> {
   const folder = temporaryFolder();

@@ -2,7 +2,7 @@ import type { RebuildLedgerRequest, RebuildLedgerResponse } from 'proto/credits/
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 
-/** @throws ServiceError NOT_SUPPORTED on the embedded engine, CONFLICT when another rebuild is at work */
+/** @throws ServiceError NOT_SUPPORTED on the embedded engine, CONFLICT while another rebuild runs */
 export async function rebuildLedger(
   { ledger }: Pick<Deps, 'ledger'>,
   _request: RebuildLedgerRequest,

@@ -1,6 +1,6 @@
 const PAGE = 100;
 
-/** Walks the organizations of a PlatformLedger list once, in order, until the process drains. */
+/** Iterates once over the organizations that a paged PlatformLedger list returns; stops when the signal aborts. */
 export async function* eachOrganization(
   list: (after: string, limit: number) => Promise<string[]>,
   signal: AbortSignal,

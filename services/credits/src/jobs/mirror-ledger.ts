@@ -4,11 +4,11 @@ import type { Mirroring } from '../ledger/ledger.ts';
 import { eachOrganization } from './each-organization.ts';
 
 /**
- * Takes rows out of the engine whether or not the event bus does, so that an outage of the bus does not fill the engine.
- * Organizations take turns, a batch each.
+ * Copies rows to the document store whether or not the event bus works, so that the engine does not fill up during an
+ * outage of the bus. Copies one batch for each organization in turn until nothing is left.
  */
-export const mirror = (
-  { organizationsUnmirrored, mirror: mirrorBatch }: Mirroring,
+export const mirrorLedgerJob = (
+  { organizationsUnmirrored, mirror }: Mirroring,
   { config }: Pick<Deps, 'config'>,
 ): Job => ({
   name: 'mirror',
@@ -20,7 +20,7 @@ export const mirror = (
     do {
       more = false;
       for await (const organizationId of eachOrganization(organizationsUnmirrored, signal)) {
-        more = (await mirrorBatch(organizationId)) || more;
+        more = (await mirror(organizationId)) || more;
         count++;
       }
     } while (more && !signal.aborted);

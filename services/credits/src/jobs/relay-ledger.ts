@@ -1,22 +1,22 @@
 import type { EventBus } from 'platform/events/bus.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
 import type { Deps } from '../deps.ts';
-import { auditEventOf, rowEventOf } from '../ledger/events.ts';
+import { grantAuditEntry, ledgerRowEvent } from '../events.ts';
 import { eachOrganization } from './each-organization.ts';
 
 const BATCH = 200;
 
-interface RelayDeps extends Pick<Deps, 'ledger' | 'platformLedger'> {
+interface Needs extends Pick<Deps, 'ledger' | 'platformLedger'> {
   bus: Pick<EventBus, 'publish'>;
   config: Pick<Deps['config'], 'RELAY_INTERVAL_MS'>;
 }
 
 /**
- * Publishes the ledger's rows, in order within an organization, and acknowledges what the bus has accepted. The rows are
- * their own outbox; a row that is published twice (a crash between the two steps) has the same event id both times.
- * Organizations take turns, a batch each, until nothing is left.
+ * Publishes ledger rows in order within each organization, then acknowledges them. The rows are their own outbox: after
+ * a crash between publishing and acknowledging, a row is published again with the same event id.
+ * Publishes one batch for each organization in turn until nothing is left.
  */
-export const relay = ({ ledger, platformLedger, bus, config }: RelayDeps): Job => ({
+export const relayLedgerJob = ({ ledger, platformLedger, bus, config }: Needs): Job => ({
   name: 'relay',
   description: 'Publishes the ledger rows that the event bus does not have yet, and the audit entries of grants.',
   intervalMs: config.RELAY_INTERVAL_MS,
@@ -28,12 +28,12 @@ export const relay = ({ ledger, platformLedger, bus, config }: RelayDeps): Job =
       const grants = rows.filter((row) => row.kind === 'GRANT');
       await bus.publish(
         'credits.ledger.v1',
-        rows.map((row) => rowEventOf(organizationId, row)),
+        rows.map((row) => ledgerRowEvent(organizationId, row)),
       );
       if (grants.length > 0)
         await bus.publish(
           'audit.v1',
-          grants.map((row) => auditEventOf(organizationId, row)),
+          grants.map((row) => grantAuditEntry(organizationId, row)),
         );
       await ledger.acknowledge(organizationId, last.sequence);
       return rows.length;

@@ -1,14 +1,15 @@
 import { DAY_MS } from 'platform/core/clock.ts';
 import { invalid } from 'platform/core/errors.ts';
 import { timeOfId } from 'platform/core/ids.ts';
-import type { Grant, Wanted } from './ledger.ts';
+import type { GrantArguments, ReserveArguments } from './ledger.ts';
 
-/** Bounds of what a caller may ask of a ledger, checked before the first write: a script cannot take half of it back. */
+// Bounds of arguments. They are checked before the first write, because a Redis script that fails is not rolled back.
 const MAX_AMOUNT_MICROS = 1e15;
-/** All grants of one account: the largest sum that every engine holds exactly. */
+/** Upper bound of the sum of all grants of one account: the largest integer that every engine holds exactly. */
 export const MAX_GRANTED_MICROS = Number.MAX_SAFE_INTEGER;
 const MAX_NOTE_LENGTH = 200;
-const MAX_PAGE = 1000;
+/** Upper bound of the rows on one page of the ledger. */
+export const MAX_PAGE_SIZE = 1000;
 const MIN_TTL_MS = 1000;
 const MAX_TTL_MS = DAY_MS;
 /** How far an id's time may be ahead of the engine's clock. */
@@ -24,14 +25,15 @@ function checkId(id: string): void {
   if (!UUID_V7.test(id)) throw invalid('/id', 'must be a UUIDv7 in lower case');
 }
 
-/** @throws ServiceError INVALID_REQUEST, as all of these do */
-export function checkGrant({ id, amountMicros, note }: Grant): void {
+// Every check below throws ServiceError INVALID_REQUEST with the JSON pointer of the argument.
+
+export function checkGrant({ id, amountMicros, note }: GrantArguments): void {
   checkId(id);
   checkInteger('/amountMicros', amountMicros, 1, MAX_AMOUNT_MICROS);
   if (note.length > MAX_NOTE_LENGTH) throw invalid('/note', `must have at most ${MAX_NOTE_LENGTH} characters`);
 }
 
-export function checkReserve({ id, amountMicros, ttlMs, maxOpen }: Wanted): void {
+export function checkReserve({ id, amountMicros, ttlMs, maxOpen }: ReserveArguments): void {
   checkId(id);
   checkInteger('/amountMicros', amountMicros, 0, MAX_AMOUNT_MICROS);
   checkInteger('/ttlMs', ttlMs, MIN_TTL_MS, MAX_TTL_MS);
@@ -50,12 +52,15 @@ export function checkSettle(id: string, chargeMicros: number): void {
 
 export const checkRelease = checkId;
 
-export function checkPage(from: number, limit: number): void {
-  checkInteger('/beforeSequence', from, 0, Number.MAX_SAFE_INTEGER);
-  checkInteger('/pageSize', limit, 1, MAX_PAGE);
+export function checkPage(before: number, limit: number): void {
+  checkInteger('/beforeSequence', before, 0, Number.MAX_SAFE_INTEGER);
+  checkInteger('/pageSize', limit, 1, MAX_PAGE_SIZE);
 }
 
-/** True while a used id is certainly remembered: not older than the retention, not ahead of the clock by over a day. */
+/**
+ * Whether the ledger certainly remembers the id if it was used: its time is at most `retentionMs` ago and at most
+ * MAX_AHEAD_MS ahead of the clock.
+ */
 export function isInWindow(id: string, nowMs: number, retentionMs: number): boolean {
   const madeMs = timeOfId(id);
   return madeMs >= nowMs - retentionMs && madeMs <= nowMs + MAX_AHEAD_MS;

@@ -1,73 +1,88 @@
-import { actorOf, servicePrincipal, type Actor } from 'platform/core/principal.ts';
-import type { Account, Change, Refusal, ReservationState } from './rules.ts';
+import { actorOf, servicePrincipal, type Actor, type Principal } from 'platform/core/principal.ts';
+import type { Account, Change, Rejection, ReservationState } from './rules.ts';
 
 /**
- * The ledger port: accounts, reservations and the rows that add up to them. One acceptance suite (test/ledger-suite.ts)
- * holds every engine to these rules:
- * - One method is one atomic step on one organization; what it acknowledges is durable.
- * - The caller makes the ids (UUIDv7); a repeat answers the present state and changes nothing.
- * - Every change of an account is one row, numbered without gaps; available never falls below zero.
- * - The engine's clock decides when a reservation has expired, swept or not.
- * - Expected outcomes are values. Arguments out of bounds reject with ServiceError INVALID_REQUEST before any write.
+ * The ledger port: accounts, reservations, and the rows that record every change. The acceptance suite
+ * (test/ledger-suite.ts) checks every engine against these rules:
+ * - Each call is one atomic operation on one organization; an acknowledged change is durable.
+ * - The caller makes the ids (UUIDv7). Repeating a call returns the present state and changes nothing.
+ * - Every change of an account is one row, numbered without gaps. The available balance never falls below zero.
+ * - A reservation expires by the engine's clock, whether or not the sweeper has run.
+ * - Expected outcomes are values. Invalid arguments throw ServiceError INVALID_REQUEST before any write.
  * Amounts are whole micro-credits.
  */
 export interface Ledger {
-  grant(organizationId: string, grant: Grant, author: Author): Promise<GrantResult>;
-  /** Expires what is due in the organization, then sets the amount aside. */
-  reserve(organizationId: string, wanted: Wanted, author: Author): Promise<ReserveResult>;
-  /** Moves the end of an open reservation to `ttlMs` from now, never to an earlier time. */
+  grant(organizationId: string, grant: GrantArguments, author: Author): Promise<GrantResult>;
+  /** Expires the organization's reservations that are due, then reserves the amount. */
+  reserve(organizationId: string, request: ReserveArguments, author: Author): Promise<ReserveResult>;
+  /** Moves the expiry of an open reservation to `ttlMs` from now, never to an earlier time. */
   extend(organizationId: string, id: string, ttlMs: number): Promise<ExtendResult>;
-  /** Charges a reservation once; after its expiry, what is left of the account. */
+  /** Charges a reservation; idempotent. After its expiry the charge is taken from the available balance. */
   settle(organizationId: string, id: string, chargeMicros: number, author: Author): Promise<SettleResult>;
-  /** An unknown id becomes RELEASED, so that a reserve which arrives later is refused. */
+  /** Gives the amount back; idempotent. An unknown id becomes RELEASED: a tombstone that a late reserve runs into. */
   release(organizationId: string, id: string, author: Author): Promise<ReleaseResult>;
-  /** Expires at most `limit` reservations that are due; resolves to their number. */
+  /** Expires at most `limit` reservations that are due. Resolves to their number. */
   expire(organizationId: string, limit: number): Promise<number>;
-  /** An organization without any row has an account of zeros. */
+  /** All zeros for an organization without rows. */
   balance(organizationId: string): Promise<Account>;
-  /** Rows numbered below `before` (0: all), newest first. */
+  /** Rows with a sequence below `before` (0: all rows), newest first. */
   rows(organizationId: string, before: number, limit: number): Promise<LedgerRow[]>;
-  /** Rows that are not acknowledged yet, oldest first. */
+  /** Rows that are not acknowledged as published yet, oldest first. */
   unrelayed(organizationId: string, limit: number): Promise<LedgerRow[]>;
-  /** Rows up to this sequence have reached the event bus; a lower number than before changes nothing. */
+  /** Marks rows up to this sequence as published. A lower sequence than before changes nothing. */
   acknowledge(organizationId: string, throughSequence: number): Promise<void>;
-  /** Makes the account anew from its rows. @throws ServiceError NOT_SUPPORTED where rows and account cannot part */
+  /**
+   * Rebuilds the account from its rows.
+   * @throws ServiceError NOT_SUPPORTED by an engine that needs no rebuild; CONFLICT
+   */
   rebuild(organizationId: string): Promise<Account>;
 }
 
-/** What looks across organizations, for the jobs. Lists are of ids above `after` ('' for the first page), in order. */
+/**
+ * For jobs: operations across organizations. Lists hold organization ids above `after` ('': from the first), in order.
+ */
 export interface PlatformLedger {
+  /** Organizations with a reservation that is due to expire. */
   organizationsDue(after: string, limit: number): Promise<string[]>;
+  /** Organizations with rows that are not acknowledged as published. */
   organizationsUnrelayed(after: string, limit: number): Promise<string[]>;
-  /** Deletes at most `limit` ended reservations whose id is older than the retention window, so refused with or without them; resolves to their number (0 where they go by themselves). */
-  forget(limit: number): Promise<number>;
+  /**
+   * Deletes at most `limit` ended reservations whose ids are older than the retention window; such ids are rejected
+   * anyway. Resolves to their number, which is always 0 on an engine that deletes them by itself.
+   */
+  deleteEnded(limit: number): Promise<number>;
 }
 
-/** Rows that leave the engine for the document store. */
+/** Copies rows from the engine to the document store, the mirror. */
 export interface Mirroring {
+  /** As in PlatformLedger: organizations with rows that the mirror does not have. */
   organizationsUnmirrored(after: string, limit: number): Promise<string[]>;
-  /** Copies a batch of rows; resolves to whether there may be more. */
+  /** Copies one batch of rows. Resolves to whether there may be more. */
   mirror(organizationId: string): Promise<boolean>;
 }
 
 export interface OpenLedger {
   readonly ledger: Ledger;
   readonly platformLedger: PlatformLedger;
-  /** Where rows do not stay in the engine. */
+  /** Only where the engine does not keep its rows. */
   readonly mirroring?: Mirroring;
-  /** Finishes what was begun. */
+  /** Finishes pending writes and closes the engine. */
   close(): Promise<void>;
 }
 
-/** Who changed the account, and in which request ('' for the service itself). */
+/** Who changed the account, and in which request ('' where the service itself did). */
 export interface Author {
   actor: Actor;
   requestId: string;
 }
 
-/** The author of an expiry. */
-export const ITSELF: Author = { actor: actorOf(servicePrincipal('credits')), requestId: '' };
-/** Expiries in one reserve; what is left over is the sweeper's. */
+export const authorOf = ({ principal, requestId }: { principal: Principal; requestId: string }): Author => ({
+  actor: actorOf(principal),
+  requestId,
+});
+/** The author of expiries. */
+export const SERVICE_AUTHOR: Author = { actor: actorOf(servicePrincipal('credits')), requestId: '' };
+/** How many reservations one reserve expires at most; the sweeper expires the rest. */
 export const EXPIRIES_PER_RESERVE = 1000;
 
 export interface LedgerRow extends Author, Omit<Change, 'openDelta'> {
@@ -78,30 +93,30 @@ export interface LedgerRow extends Author, Omit<Change, 'openDelta'> {
   createdAt: string;
 }
 
-export interface Grant {
+export interface GrantArguments {
   id: string;
   amountMicros: number;
   note: string;
 }
-export interface Wanted {
+export interface ReserveArguments {
   id: string;
   amountMicros: number;
   ttlMs: number;
-  /** Open reservations that the organization may have with this one; 0: no limit. */
+  /** How many open reservations the organization may have, including this one; 0: no limit. */
   maxOpen: number;
 }
 
-type Refused<R extends Refusal> = { readonly outcome: R };
+type Rejected<R extends Rejection> = { readonly outcome: R };
 
 export type GrantResult =
   | { readonly outcome: 'GRANTED'; readonly account: Account }
-  | Refused<'CONFLICT' | 'ACCOUNT_FULL' | 'ID_OUT_OF_WINDOW'>;
+  | Rejected<'CONFLICT' | 'ACCOUNT_FULL' | 'ID_OUT_OF_WINDOW'>;
 export type ReserveResult =
   | { readonly outcome: 'RESERVED' | 'ENDED'; readonly state: ReservationState; readonly availableMicros: number }
   | { readonly outcome: 'INSUFFICIENT' | 'TOO_MANY_OPEN'; readonly availableMicros: number }
-  | Refused<'CONFLICT' | 'ID_OUT_OF_WINDOW'>;
+  | Rejected<'CONFLICT' | 'ID_OUT_OF_WINDOW'>;
 export type ExtendResult =
-  { readonly outcome: 'FOUND'; readonly state: ReservationState } | Refused<'UNKNOWN' | 'ID_OUT_OF_WINDOW'>;
+  { readonly outcome: 'FOUND'; readonly state: ReservationState } | Rejected<'UNKNOWN' | 'ID_OUT_OF_WINDOW'>;
 export type SettleResult =
   | {
       readonly outcome: 'FOUND';
@@ -109,6 +124,6 @@ export type SettleResult =
       readonly chargedMicros: number;
       readonly shortfallMicros: number;
     }
-  | Refused<'UNKNOWN' | 'ID_OUT_OF_WINDOW'>;
+  | Rejected<'UNKNOWN' | 'ID_OUT_OF_WINDOW'>;
 export type ReleaseResult =
-  { readonly outcome: 'FOUND'; readonly state: ReservationState } | Refused<'ID_OUT_OF_WINDOW'>;
+  { readonly outcome: 'FOUND'; readonly state: ReservationState } | Rejected<'ID_OUT_OF_WINDOW'>;

@@ -1,7 +1,7 @@
 import type { ExtendRequest, ExtendResponse } from 'proto/credits/v1/credits.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { refusalError } from '../ledger/rules.ts';
+import { rejectionError } from '../ledger/rules.ts';
 
 /** @throws ServiceError NOT_FOUND, INVALID_REQUEST */
 export async function extend(
@@ -10,6 +10,6 @@ export async function extend(
   context: CallContext,
 ): Promise<ExtendResponse> {
   const result = await ledger.extend(organizationOfCall(context), id, ttlMs);
-  if (result.outcome !== 'FOUND') throw refusalError(result.outcome);
+  if (result.outcome !== 'FOUND') throw rejectionError(result.outcome);
   return { state: result.state };
 }

@@ -1,8 +1,8 @@
 import type { ReleaseRequest, ReleaseResponse } from 'proto/credits/v1/credits.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { authorOf } from '../author.ts';
-import { refusalError } from '../ledger/rules.ts';
+import { authorOf } from '../ledger/ledger.ts';
+import { rejectionError } from '../ledger/rules.ts';
 
 /** @throws ServiceError INVALID_REQUEST */
 export async function release(
@@ -11,6 +11,6 @@ export async function release(
   context: CallContext,
 ): Promise<ReleaseResponse> {
   const result = await ledger.release(organizationOfCall(context), id, authorOf(context));
-  if (result.outcome !== 'FOUND') throw refusalError(result.outcome);
+  if (result.outcome !== 'FOUND') throw rejectionError(result.outcome);
   return { state: result.state };
 }

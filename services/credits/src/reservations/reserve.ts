@@ -1,10 +1,10 @@
 import type { ReserveRequest, ReserveResponse } from 'proto/credits/v1/credits.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { authorOf } from '../author.ts';
-import { refusalError } from '../ledger/rules.ts';
+import { authorOf } from '../ledger/ledger.ts';
+import { rejectionError } from '../ledger/rules.ts';
 
-/** Answers what may be run: only RESERVED starts one. @throws ServiceError CONFLICT, INVALID_REQUEST */
+/** Only the outcome RESERVED lets the caller start its run. @throws ServiceError CONFLICT, INVALID_REQUEST */
 export async function reserve(
   { ledger }: Pick<Deps, 'ledger'>,
   request: ReserveRequest,
@@ -19,6 +19,6 @@ export async function reserve(
     case 'TOO_MANY_OPEN':
       return { ...result, state: 'RESERVATION_STATE_UNSPECIFIED' };
     default:
-      throw refusalError(result.outcome);
+      throw rejectionError(result.outcome);
   }
 }

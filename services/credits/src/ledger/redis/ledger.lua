@@ -1,9 +1,10 @@
--- One call is one atomic step on one organization's ledger. Every decision is made on what was read, writes are only
--- collected meanwhile and go out together at the end: a script that fails half-way is not rolled back.
--- KEYS: account, open, rows, due, unmirrored, then the r:<id> or g:<id> of the call. All in one slot, as are the r:<id>
--- of other reservations, whose names follow from the account's.
--- ARGV[1]: the command as JSON. Amounts are whole numbers up to 2^53-1, exact in Lua; they are written by text(), since
--- tostring gives 1e+15, and negated as 0 - n, since -0 is not an integer to Redis.
+-- Each call of this script is one atomic operation on one organization's ledger. All decisions are made on what was
+-- read; writes are collected meanwhile and sent together at the end, because a script that fails half-way is not rolled
+-- back.
+-- KEYS: account, open, rows, due, unmirrored, then r:<id> or g:<id> of the command's reservation or grant. All are in
+-- one slot, as are the r:<id> of other reservations, whose names are derived from the account's.
+-- ARGV[1]: the command as JSON. Amounts are integers up to 2^53-1, which Lua holds exactly. They are formatted by
+-- text(), because tostring gives 1e+15, and negated as 0 - n, because Redis does not accept -0 as an integer.
 local call = cjson.decode(ARGV[1])
 local KEY = { account = KEYS[1], open = KEYS[2], rows = KEYS[3], due = KEYS[4], unmirrored = KEYS[5], own = KEYS[6] }
 local RESERVATION = string.sub(KEY.account, 1, -8) .. 'r:'
@@ -35,7 +36,7 @@ local function isInWindow()
   return call.madeMs >= nowMs - call.retentionMs and call.madeMs <= nowMs + call.maxAheadMs
 end
 
--- Changes the account in memory and writes its row, whose hash covers the hash of the row before.
+-- Changes the account in memory and adds the row to the writes. The row's hash covers the hash of the row before.
 local function post(kind, id, author, by)
   account.availableMicros = account.availableMicros + (by.available or 0)
   account.reservedMicros = account.reservedMicros + (by.reserved or 0)
@@ -65,12 +66,15 @@ local function putAccount()
 end
 
 local known = {}
--- What a rebuild replaced is unknown; a tombstone, which has no row to be rebuilt from, outlives it.
+-- A reservation of an earlier generation was replaced by a rebuild and is unknown. Tombstones are known in every
+-- generation, because they have no row to be rebuilt from.
 local function reservation(id)
   if known[id] == nil then
-    local found = redis.call('HMGET', RESERVATION .. id, 'state', 'amount', 'charged', 'shortfall', 'expiresAtMs', 'generation')
+    local found = redis.call('HMGET', RESERVATION .. id,
+      'state', 'amount', 'charged', 'shortfall', 'expiresAtMs', 'generation')
     known[id] = found[1] and (found[2] == '' or found[6] == generation) and {
-      id = id, state = found[1], amount = tonumber(found[2]), charged = tonumber(found[3]), shortfall = tonumber(found[4]), expiresAtMs = tonumber(found[5]),
+      id = id, state = found[1], amount = tonumber(found[2]), charged = tonumber(found[3]),
+      shortfall = tonumber(found[4]), expiresAtMs = tonumber(found[5]),
     } or false
   end
   return known[id]
@@ -78,7 +82,8 @@ end
 local function putReservation(one)
   local key = RESERVATION .. one.id
   known[one.id] = one
-  later('HSET', key, 'state', one.state, 'amount', one.amount and text(one.amount) or '', 'charged', text(one.charged), 'shortfall', text(one.shortfall),
+  later('HSET', key, 'state', one.state, 'amount', one.amount and text(one.amount) or '',
+    'charged', text(one.charged), 'shortfall', text(one.shortfall),
     'expiresAtMs', text(one.expiresAtMs), 'generation', generation)
   if one.state == 'OPEN' then
     later('PERSIST', key)
@@ -100,10 +105,12 @@ local function giveBack(kind, one, author)
 end
 local function expireDue(limit)
   local ids = redis.call('ZRANGEBYSCORE', KEY.open, '-inf', text(nowMs), 'LIMIT', 0, limit)
-  for _, id in ipairs(ids) do giveBack('EXPIRE', assert(reservation(id), 'an open reservation is missing'), call.itself) end
+  for _, id in ipairs(ids) do
+    giveBack('EXPIRE', assert(reservation(id), 'an open reservation is missing'), call.itself)
+  end
   return #ids
 end
--- The reservation as of now, or the refusal of its id.
+-- The reservation's present state (it is expired first when it is due), or nil and why its id is rejected.
 local function present(id)
   local one = reservation(id)
   if one and one.state == 'OPEN' and one.expiresAtMs > nowMs then return one end
@@ -134,22 +141,28 @@ end
 
 function commands.reserve()
   expireDue(call.expiries)
-  local one, refusal = present(call.id)
-  if refusal then return { refusal } end
+  local one, rejection = present(call.id)
+  if rejection then return { rejection } end
   if one then
     if one.amount and one.amount ~= call.amount then return { 'CONFLICT' } end
     return { one.state == 'OPEN' and 'RESERVED' or 'ENDED', one.state, text(account.availableMicros) }
   end
-  if call.maxOpen > 0 and account.openReservations >= call.maxOpen then return { 'TOO_MANY_OPEN', '', text(account.availableMicros) } end
-  if account.availableMicros < call.amount then return { 'INSUFFICIENT', '', text(account.availableMicros) } end
+  if call.maxOpen > 0 and account.openReservations >= call.maxOpen then
+    return { 'TOO_MANY_OPEN', '', text(account.availableMicros) }
+  end
+  if account.availableMicros < call.amount then
+    return { 'INSUFFICIENT', '', text(account.availableMicros) }
+  end
   post('RESERVE', call.id, call.author, { available = 0 - call.amount, reserved = call.amount, open = 1 })
-  putReservation({ id = call.id, state = 'OPEN', amount = call.amount, charged = 0, shortfall = 0, expiresAtMs = nowMs + call.ttlMs })
+  putReservation({
+    id = call.id, state = 'OPEN', amount = call.amount, charged = 0, shortfall = 0, expiresAtMs = nowMs + call.ttlMs
+  })
   return { 'RESERVED', 'OPEN', text(account.availableMicros) }
 end
 
 function commands.extend()
-  local one, refusal = present(call.id)
-  if not one then return { refusal or 'UNKNOWN' } end
+  local one, rejection = present(call.id)
+  if not one then return { rejection or 'UNKNOWN' } end
   if one.state == 'OPEN' then
     one.expiresAtMs = math.max(one.expiresAtMs, nowMs + call.ttlMs)
     putReservation(one)
@@ -158,16 +171,21 @@ function commands.extend()
 end
 
 function commands.settle()
-  local one, refusal = present(call.id)
-  if not one then return { refusal or 'UNKNOWN' } end
+  local one, rejection = present(call.id)
+  if not one then return { rejection or 'UNKNOWN' } end
   if one.state == 'OPEN' then
     one.charged = math.min(call.amount, one.amount + account.availableMicros)
     one.shortfall = call.amount - one.charged
-    post('SETTLE', one.id, call.author, { available = one.amount - one.charged, reserved = 0 - one.amount, spent = one.charged, shortfall = one.shortfall, open = -1 })
+    post('SETTLE', one.id, call.author, {
+      available = one.amount - one.charged, reserved = 0 - one.amount, spent = one.charged,
+      shortfall = one.shortfall, open = -1
+    })
   elseif one.state == 'EXPIRED' then
     one.charged = math.min(call.amount, account.availableMicros)
     one.shortfall = call.amount - one.charged
-    post('LATE_SETTLE', one.id, call.author, { available = 0 - one.charged, spent = one.charged, shortfall = one.shortfall })
+    post('LATE_SETTLE', one.id, call.author, {
+      available = 0 - one.charged, spent = one.charged, shortfall = one.shortfall
+    })
   end
   if one.state == 'OPEN' or one.state == 'EXPIRED' then
     one.state = 'SETTLED'
@@ -177,8 +195,8 @@ function commands.settle()
 end
 
 function commands.release()
-  local one, refusal = present(call.id)
-  if refusal then return { refusal } end
+  local one, rejection = present(call.id)
+  if rejection then return { rejection } end
   if not one then
     one = { id = call.id, state = 'RELEASED', charged = 0, shortfall = 0, expiresAtMs = 0 }
     putReservation(one)
@@ -192,15 +210,15 @@ function commands.expire() return { text(expireDue(call.limit)) } end
 
 function commands.balance() return accountParts() end
 
--- Rows up to call.sequence are in the mirror: older ones may go.
+-- Rows up to call.sequence are in the mirror: removes those below call.keepFrom.
 function commands.mirrored()
   later('XTRIM', KEY.rows, 'MINID', text(call.keepFrom) .. '-0')
   if account.sequence == call.sequence then later('SREM', KEY.unmirrored, call.organization) end
   return {}
 end
 
--- What is there, without trust in it: generation ('' without an account), newest row and its hash, hashes of the rows of
--- call.sequences ('' where one is not there), time.
+-- What Redis holds, not verified: generation ('' without an account), the newest row's sequence and hash, time, and the
+-- hashes of the rows in call.sequences ('' for a row that is not in Redis).
 local function inspect()
   local found = { generation, text(account.sequence), account.hash, text(nowMs) }
   for _, sequence in ipairs(call.sequences) do
@@ -210,14 +228,16 @@ local function inspect()
   return found
 end
 
--- From here on nobody changes this ledger but the rebuild that holds the fence. call.generation: unless it is another's.
+-- Puts up a fence: the account's generation becomes call.fence, so that every command but those of the rebuild that
+-- holds the fence is rejected. With call.generation: only if the ledger still has this generation.
 local function fence()
   if call.generation and generation ~= '' and generation ~= call.generation then return { 'MOVED' } end
   later('HSET', KEY.account, 'generation', call.fence)
   return { 'FENCED' }
 end
 
--- Puts a rebuilt ledger behind the fence: first, in pieces, what is unknown until `replace` makes its generation the account's.
+-- Writes a rebuilt ledger behind the fence. `restore` writes pieces, which stay unknown until `replace` makes their
+-- generation that of the account.
 local function restore()
   if generation == call.generation then return { 'DONE' } end
   if generation ~= call.fence then return { 'MOVED' } end
@@ -231,7 +251,9 @@ local function restore()
   for _, one in ipairs(call.reservations) do putReservation(one) end
   for _, one in ipairs(call.grants) do putGrant(one.id, one.amount) end
   if call.command == 'restore' then return { 'DONE' } end
-  if account.sequence > 0 then later('XADD', KEY.rows, text(account.sequence) .. '-0', 'row', call.newest, 'hash', account.hash) end
+  if account.sequence > 0 then
+    later('XADD', KEY.rows, text(account.sequence) .. '-0', 'row', call.newest, 'hash', account.hash)
+  end
   putAccount()
   return { 'DONE' }
 end
@@ -253,8 +275,12 @@ else
 end
 if #writes == 0 then return result end
 
--- Here the writing begins: nothing is decided any more.
+-- From here on the script only writes: every decision has been made.
 for _, write in ipairs(writes) do redis.call(unpack(write)) end
 local first = redis.call('ZRANGE', KEY.open, 0, 0, 'WITHSCORES')
-if first[1] then redis.call('ZADD', KEY.due, first[2], call.organization) else redis.call('ZREM', KEY.due, call.organization) end
+if first[1] then
+  redis.call('ZADD', KEY.due, first[2], call.organization)
+else
+  redis.call('ZREM', KEY.due, call.organization)
+end
 return result

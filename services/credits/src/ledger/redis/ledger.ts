@@ -13,53 +13,52 @@ import {
   type ReserveResult,
   type SettleResult,
 } from '../ledger.ts';
-import { ledgerMirror, rowOf } from './mirror.ts';
-import { MIRROR_BATCH, mirrorRows } from './mirror-rows.ts';
+import { LostLedgerError, MIRROR_BATCH, mirrorRows, openMirror, rowOf } from './mirror.ts';
 import { rebuildLedger } from './rebuild.ts';
 import { openRedisConnection, type RedisOptions } from './connection.ts';
 import { bucketsOf } from './keys.ts';
-import { authorText, redisSteps } from './steps.ts';
+import { authorText, ledgerCommands } from './commands.ts';
 import type { Account, ReservationState } from '../rules.ts';
-import { LostLedgerError } from './verification.ts';
 
 export interface RedisLedgerOptions extends RedisOptions {
   retentionMs: number;
-  /** Where the rows go. */
+  /** Where the rows are mirrored. */
   store: Store;
   platformStore: PlatformStore;
-  /** In place of Redis's own time: for tests. */
+  /** For tests: replaces Redis's own time. */
   clock?: Clock;
 }
 
 /**
- * The ledger on Redis: one script call is one step. Redis holds accounts, reservations and the newest rows; the document
- * store mirrors all rows, and an organization whose Redis data does not continue its mirror is refused until rebuilt.
+ * The ledger on Redis: each operation is one call of ledger.lua. Redis holds accounts, reservations and the newest
+ * rows; the document store mirrors all rows. Where Redis does not continue the mirror, the organization's calls are
+ * rejected until a rebuild.
  * @throws StartError
  */
 export async function openRedisLedger(options: RedisLedgerOptions): Promise<OpenLedger> {
   const { keyPrefix, retentionMs, store, platformStore, log } = options;
   const connection = await openRedisConnection(options);
-  const mirror = ledgerMirror(store, platformStore);
-  const steps = redisSteps(connection, mirror, options);
+  const mirror = openMirror(store, platformStore);
+  const commands = ledgerCommands(connection, mirror, options);
   const buckets = bucketsOf(keyPrefix);
-  const mirrorSome = (organizationId: string): Promise<number> => mirrorRows({ mirror, ...steps }, organizationId);
+  const mirrorBatch = (organizationId: string): Promise<number> => mirrorRows({ mirror, ...commands }, organizationId);
 
   /**
-   * Jobs walk over all organizations: one that is refused must not hold up those after it. Where the mirror met a fork, a
-   * verification tells the other replicas of it, whose connections may be as they were.
+   * For jobs, which process all organizations: a lost ledger must not keep them from the organizations after it. After
+   * a fork was found while mirroring, a new verification informs the other replicas, whose connections may be intact.
    */
   async function unlessLost<T>(organizationId: string, work: () => Promise<T>, otherwise: T): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof LostLedgerError)) throw error;
-      steps.doubt(organizationId);
-      const refused = await steps.read(organizationId, { command: 'balance' }).then(
+      commands.invalidate(organizationId);
+      const found = await commands.read(organizationId, { command: 'balance' }).then(
         () => undefined,
-        (refusal: unknown) => refusal,
+        (reason: unknown) => reason,
       );
-      if (refused && !(refused instanceof LostLedgerError)) throw refused;
-      if (!refused) log.error({ organizationId, error: String(error.cause) }, error.message);
+      if (found && !(found instanceof LostLedgerError)) throw found;
+      if (!found) log.error({ organizationId, error: String(error.cause) }, error.message);
       return otherwise;
     }
   }
@@ -68,18 +67,18 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
     async grant(organizationId, grant, author) {
       checkGrant(grant);
       const { id, amountMicros, note } = grant;
-      const [outcome, ...parts] = await steps.change(organizationId, {
+      const [outcome, ...fields] = await commands.change(organizationId, {
         command: 'grant',
         ...grantOf(id),
         amount: amountMicros,
         author: authorText(author, note),
       });
-      return (outcome === 'GRANTED' ? { outcome, account: accountOf(parts) } : { outcome }) as GrantResult;
+      return (outcome === 'GRANTED' ? { outcome, account: accountOf(fields) } : { outcome }) as GrantResult;
     },
 
-    async reserve(organizationId, wanted, author) {
-      checkReserve(wanted);
-      const { id, amountMicros, ttlMs, maxOpen } = wanted;
+    async reserve(organizationId, request, author) {
+      checkReserve(request);
+      const { id, amountMicros, ttlMs, maxOpen } = request;
       const command = {
         command: 'reserve',
         ...reservationOf(id),
@@ -89,7 +88,7 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
         expiries: EXPIRIES_PER_RESERVE,
         author: authorText(author),
       };
-      const [outcome, state, available] = await steps.change(organizationId, command);
+      const [outcome, state, available] = await commands.change(organizationId, command);
       if (available === undefined) return { outcome } as ReserveResult;
       return { outcome, ...(state && { state }), availableMicros: Number(available) } as ReserveResult;
     },
@@ -97,13 +96,13 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
     async extend(organizationId, id, ttlMs) {
       checkExtend(id, ttlMs);
       return stateResult(
-        await steps.change(organizationId, { command: 'extend', ...reservationOf(id), ttlMs }),
+        await commands.change(organizationId, { command: 'extend', ...reservationOf(id), ttlMs }),
       ) as ExtendResult;
     },
 
     async settle(organizationId, id, chargeMicros, author) {
       checkSettle(id, chargeMicros);
-      const [outcome, state, charged, shortfall] = await steps.change(organizationId, {
+      const [outcome, state, charged, shortfall] = await commands.change(organizationId, {
         command: 'settle',
         ...reservationOf(id),
         amount: chargeMicros,
@@ -121,41 +120,41 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
     async release(organizationId, id, author) {
       checkRelease(id);
       return stateResult(
-        await steps.change(organizationId, { command: 'release', ...reservationOf(id), author: authorText(author) }),
+        await commands.change(organizationId, { command: 'release', ...reservationOf(id), author: authorText(author) }),
       ) as ReleaseResult;
     },
 
     expire: (organizationId, limit) =>
       unlessLost(
         organizationId,
-        async () => Number((await steps.change(organizationId, { command: 'expire', limit }))[0]),
+        async () => Number((await commands.change(organizationId, { command: 'expire', limit }))[0]),
         0,
       ),
 
-    balance: async (organizationId) => accountOf(await steps.read(organizationId, { command: 'balance' })),
+    balance: async (organizationId) => accountOf(await commands.read(organizationId, { command: 'balance' })),
 
     async rows(organizationId, before, limit) {
       checkPage(before, limit);
-      const newest = (await steps.rowsBefore(organizationId, before || Number.MAX_SAFE_INTEGER, limit)).map(rowOf);
+      const newest = (await commands.rowsBefore(organizationId, before || Number.MAX_SAFE_INTEGER, limit)).map(rowOf);
       const lowest = newest.at(-1)?.sequence ?? (before || Number.MAX_SAFE_INTEGER);
       if (newest.length === limit || lowest === 1) return newest;
       return [...newest, ...(await mirror.before(organizationId, lowest, limit - newest.length))];
     },
 
     async unrelayed(organizationId, limit): Promise<LedgerRow[]> {
-      await unlessLost(organizationId, () => mirrorSome(organizationId), 0);
+      await unlessLost(organizationId, () => mirrorBatch(organizationId), 0);
       return mirror.unrelayed(organizationId, limit);
     },
 
     acknowledge: mirror.acknowledge,
 
-    rebuild: (organizationId) => rebuildLedger({ mirror, retentionMs, mirrorSome, ...steps }, organizationId),
+    rebuild: (organizationId) => rebuildLedger({ mirror, retentionMs, mirrorBatch, ...commands }, organizationId),
   };
 
-  /** A set or sorted set of every bucket: as many members as there is work, whatever the number of organizations. */
+  /** Reads a set of every bucket. It costs as much as there is work, whatever the number of organizations. */
   const inBuckets = async (of: (bucket: (typeof buckets)[number]) => (string | number)[]): Promise<string[]> =>
     (
-      await connection.attempt(() =>
+      await connection.sendUntilAnswered(() =>
         Promise.all(buckets.map((bucket) => connection.command<string[]>(...(of(bucket) as [string])))),
       )
     ).flat();
@@ -170,20 +169,20 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
     ledger,
     platformLedger: {
       async organizationsDue(after, limit) {
-        const nowMs = await steps.nowMs();
+        const nowMs = await commands.nowMs();
         return page(await inBuckets(({ due }) => ['ZRANGEBYSCORE', due, '-inf', nowMs]), after, limit);
       },
       async organizationsUnrelayed(after, limit) {
         const [inRedis, inMirror] = await Promise.all([unmirrored(), mirror.organizationsUnrelayed(after, limit)]);
         return page(new Set([...inRedis, ...inMirror]), after, limit);
       },
-      // Ended reservations carry an end of their own.
-      forget: async () => 0,
+      // The keys of ended reservations expire in Redis.
+      deleteEnded: async () => 0,
     },
     mirroring: {
       organizationsUnmirrored: async (after, limit) => page(await unmirrored(), after, limit),
       mirror: (organizationId) =>
-        unlessLost(organizationId, async () => (await mirrorSome(organizationId)) === MIRROR_BATCH, false),
+        unlessLost(organizationId, async () => (await mirrorBatch(organizationId)) === MIRROR_BATCH, false),
     },
     async close() {
       connection.close();
@@ -196,8 +195,8 @@ const grantOf = (id: string) => ({ key: 'grant' as const, id, madeMs: timeOfId(i
 
 const stateResult = ([outcome, state]: string[]) => (outcome === 'FOUND' ? { outcome, state } : { outcome });
 
-function accountOf(parts: string[]): Account {
-  const [availableMicros, reservedMicros, spentMicros, grantedMicros, openReservations, sequence] = parts.map(
+function accountOf(fields: string[]): Account {
+  const [availableMicros, reservedMicros, spentMicros, grantedMicros, openReservations, sequence] = fields.map(
     Number,
   ) as [number, number, number, number, number, number];
   return { availableMicros, reservedMicros, spentMicros, grantedMicros, openReservations, sequence };

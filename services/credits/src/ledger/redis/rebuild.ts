@@ -3,12 +3,11 @@ import { newId } from 'platform/core/ids.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { isInWindow } from '../arguments.ts';
 import type { LedgerRow } from '../ledger.ts';
-import { continuing, rowOf, type Mirror, type Registration } from './mirror.ts';
-import { changed, EMPTY_ACCOUNT, type Account, type ReservationState } from '../rules.ts';
-import { LostLedgerError } from './verification.ts';
+import { chainContinuation, LostLedgerError, rowOf, type LedgerAccountRecord, type Mirror } from './mirror.ts';
+import { applyChange, EMPTY_ACCOUNT, type Account, type ReservationState } from '../rules.ts';
 
 const PAGE = 1000;
-/** Extensions are not rows: an open reservation gets so much time to be extended or settled. */
+/** Extensions are not in the rows, so an open reservation gets this much time to be extended or settled. */
 const GRACE_MS = 600_000;
 
 interface Reservation {
@@ -19,108 +18,117 @@ interface Reservation {
   shortfall: number;
   expiresAtMs: number;
 }
-/** What is there to be remembered alone, within the retention window. */
-export interface Ended {
+/** What is kept only to answer repeated calls, within the retention window: ended reservations and grants. */
+export interface RebuiltPast {
   reservations: Reservation[];
   grants: { id: string; amount: number }[];
 }
-/** What a ledger goes on from, as its rows tell it. */
+/** The ledger's present state as its rows give it. */
 export interface RebuiltPresent {
   account: Account & { hash: string };
-  /** Open ones. */
+  /** Open reservations. */
   reservations: Reservation[];
-  /** Text of the newest row; '' without one. */
+  /** JSON of the newest row; '' without rows. */
   newest: string;
 }
-interface Parts {
+interface Needs {
   mirror: Mirror;
   retentionMs: number;
-  /** Copies a batch of surviving rows; resolves to their number. @throws LostLedgerError */
-  mirrorSome(organizationId: string): Promise<number>;
-  /** From then on nobody but who holds the fence changes this ledger in Redis; resolves to the engine's time and newest row. */
+  /** Copies a batch of rows from Redis to the mirror. Resolves to their number. @throws LostLedgerError */
+  mirrorBatch(organizationId: string): Promise<number>;
+  /**
+   * Lets only the holder of this fence change the ledger in Redis. Resolves to the engine's time and newest sequence.
+   */
   fence(organizationId: string, fence: string): Promise<{ nowMs: number; sequence: number }>;
-  /** What the ledger knows again when it is replaced, in pieces. False when another rebuild put up its fence. */
-  restore(organizationId: string, fence: string, generation: string, ended: Ended): Promise<boolean>;
-  /** False when another rebuild put up its fence. */
+  /** Writes a piece of what `replace` makes valid. False when another rebuild has put up its fence. */
+  restore(organizationId: string, fence: string, generation: string, past: RebuiltPast): Promise<boolean>;
+  /** Replaces the ledger and lifts the fence. False when another rebuild has put up its fence. */
   replace(organizationId: string, fence: string, generation: string, present: RebuiltPresent): Promise<boolean>;
 }
 
 const ROUNDS = 10;
-/** Reservations, and grants, in one script, which stops Redis for everybody. */
+/** Reservations, and grants, in one call of the script: Redis serves nobody else while a script runs. */
 const PIECE = 500;
 
-/** Saves what survived in Redis, then puts the ledger that the mirror's rows make in its place. @throws ServiceError CONFLICT */
-export async function rebuildLedger(parts: Parts, organizationId: string): Promise<Account> {
-  const { mirror, retentionMs, mirrorSome, restore, replace } = parts;
-  const { generation, own, nowMs, sequence } = await fenced(parts, organizationId);
+/**
+ * Mirrors the rows that survived in Redis, then replaces the ledger in Redis by the one that the mirror's rows add up
+ * to.
+ * @throws ServiceError CONFLICT when another rebuild runs
+ */
+export async function rebuildLedger(needs: Needs, organizationId: string): Promise<Account> {
+  const { mirror, retentionMs, mirrorBatch, restore, replace } = needs;
+  const { generation, fenceValue, nowMs, sequence } = await fenceLedger(needs, organizationId);
   try {
-    // no further: behind another rebuild's back new rows come as fast as these are copied
+    // stops at the fenced sequence: if another rebuild replaced the ledger, new rows may arrive as fast as these are
+    // copied
     while (
-      (await mirror.registration(organizationId)).mirroredSequence < sequence &&
-      (await mirrorSome(organizationId)) > 0
+      (await mirror.accountRecord(organizationId)).mirroredSequence < sequence &&
+      (await mirrorBatch(organizationId)) > 0
     );
   } catch (error) {
     if (!(error instanceof LostLedgerError)) throw error;
   }
-  const { present, ended } = await rebuild(mirror, await mirror.registration(organizationId), nowMs, retentionMs);
-  for (let at = 0; at < Math.max(ended.reservations.length, ended.grants.length); at += PIECE) {
+  const { present, past } = await replayRows(mirror, await mirror.accountRecord(organizationId), nowMs, retentionMs);
+  for (let at = 0; at < Math.max(past.reservations.length, past.grants.length); at += PIECE) {
     const piece = {
-      reservations: ended.reservations.slice(at, at + PIECE),
-      grants: ended.grants.slice(at, at + PIECE),
+      reservations: past.reservations.slice(at, at + PIECE),
+      grants: past.grants.slice(at, at + PIECE),
     };
-    if (!(await restore(organizationId, own, generation, piece))) throw busy();
+    if (!(await restore(organizationId, fenceValue, generation, piece))) throw alreadyRebuilding();
   }
-  if (!(await replace(organizationId, own, generation, present))) throw busy();
+  if (!(await replace(organizationId, fenceValue, generation, present))) throw alreadyRebuilding();
   const { hash: _, ...account } = present.account;
   return account;
 }
 
-const busy = (): ServiceError =>
+const alreadyRebuilding = (): ServiceError =>
   new ServiceError('CONFLICT', 'The credit ledger of this organization is being rebuilt already');
 
 /**
- * A new generation in the mirror, then the fence in Redis. Another rebuild may do the same at this moment: who finds its own
- * generation still in the mirror behind its fence may go on, for whoever renews it later puts up a later fence, too.
+ * Starts a new generation in the mirror, then puts up the fence in Redis. Another rebuild may do the same at this
+ * moment. The one that still finds its own generation in the mirror after it fenced Redis may continue: a rebuild that
+ * starts a generation later also puts up a later fence, which stops this one.
  */
-async function fenced(
-  { mirror, fence }: Parts,
+async function fenceLedger(
+  { mirror, fence }: Needs,
   organizationId: string,
-): Promise<{ generation: string; own: string; nowMs: number; sequence: number }> {
+): Promise<{ generation: string; fenceValue: string; nowMs: number; sequence: number }> {
   for (let round = 0; round < ROUNDS; round++) {
     const generation = newId();
-    if (!(await mirror.renew(await mirror.registration(organizationId), generation))) continue;
-    const own = `rebuilding ${generation}`;
-    const present = await fence(organizationId, own);
-    if ((await mirror.registration(organizationId)).generation === generation) return { ...present, generation, own };
+    if (!(await mirror.startGeneration(await mirror.accountRecord(organizationId), generation))) continue;
+    const fenceValue = `rebuilding ${generation}`;
+    const present = await fence(organizationId, fenceValue);
+    if ((await mirror.accountRecord(organizationId)).generation === generation)
+      return { ...present, generation, fenceValue };
   }
-  throw busy();
+  throw alreadyRebuilding();
 }
 
-async function rebuild(
+async function replayRows(
   mirror: Mirror,
-  { _id: organizationId, mirroredSequence, mirroredHash }: Registration,
+  { _id: organizationId, mirroredSequence, mirroredHash }: LedgerAccountRecord,
   nowMs: number,
   retentionMs: number,
-): Promise<{ present: RebuiltPresent; ended: Ended }> {
+): Promise<{ present: RebuiltPresent; past: RebuiltPast }> {
   const grants = new Map<string, number>();
   const reservations = new Map<string, Reservation>();
   let account: Account & { hash: string } = { ...EMPTY_ACCOUNT, hash: '' };
   let newest = '';
   while (account.sequence < mirroredSequence) {
-    // no further: the ledger may go on by now, behind another rebuild's fence
+    // stops at mirroredSequence: if another rebuild has replaced the ledger, the mirror may be growing again
     const page = await mirror.after(
       organizationId,
       account.sequence,
       Math.min(PAGE, mirroredSequence - account.sequence),
     );
     assert.ok(
-      page.length > 0 && continuing(page, account.sequence, account.hash).length === page.length,
+      page.length > 0 && chainContinuation(page, account.sequence, account.hash).length === page.length,
       `the mirror of ${organizationId} is broken after row ${account.sequence}`,
     );
     for (const one of page) {
       const row = rowOf(one);
-      take(row, grants, reservations, nowMs);
-      account = { ...changed(account, { ...row, openDelta: openDeltaOf(row) }), hash: one.hash };
+      replay(row, grants, reservations, nowMs);
+      account = { ...applyChange(account, { ...row, openDelta: openDeltaOf(row) }), hash: one.hash };
       assert.equal(
         account.availableMicros,
         row.availableMicros,
@@ -138,14 +146,14 @@ async function rebuild(
   );
   return {
     present: { account, reservations: open, newest },
-    ended: { reservations: ended, grants: [...grants].map(([id, amount]) => ({ id, amount })) },
+    past: { reservations: ended, grants: [...grants].map(([id, amount]) => ({ id, amount })) },
   };
 }
 
 const openDeltaOf = ({ kind }: LedgerRow): number =>
   kind === 'RESERVE' ? 1 : kind === 'SETTLE' || kind === 'RELEASE' || kind === 'EXPIRE' ? -1 : 0;
 
-function take(
+function replay(
   row: LedgerRow,
   grants: Map<string, number>,
   reservations: Map<string, Reservation>,

@@ -14,13 +14,24 @@ import {
   isInWindow,
   MAX_GRANTED_MICROS,
 } from '../arguments.ts';
-import { EXPIRIES_PER_RESERVE, ITSELF, type Author, type Ledger, type OpenLedger } from '../ledger.ts';
-import { changed, givenBack, granted, reserved, settled, settledLate, type Account, type Change } from '../rules.ts';
-import { SCHEMA, tablesOf, type Reservation } from './tables.ts';
+import { EXPIRIES_PER_RESERVE, SERVICE_AUTHOR, type Author, type Ledger, type OpenLedger } from '../ledger.ts';
+import {
+  applyChange,
+  giveBackChange,
+  grantChange,
+  lateSettleChange,
+  reserveChange,
+  settleChange,
+  type Account,
+  type Change,
+} from '../rules.ts';
+import { SCHEMA, openTables, type Reservation } from './tables.ts';
 
 /**
- * The embedded engine of the ledger: its own tables in a SQLite file, which may be the service's store file (the
- * transactions of both begin and end within one turn of this process's event loop, so neither waits for the other).
+ * The embedded engine: the ledger's tables in a SQLite file, which may also be the service's store file. The
+ * transactions of both begin and end within one turn of this process's event loop, so neither waits for the other.
+ * @param retentionMs how long the id of a grant or ended reservation is remembered
+ * @returns the ledger, and the id that its file was given when it was created
  */
 export async function openSqliteLedger(
   file: string,
@@ -29,16 +40,16 @@ export async function openSqliteLedger(
   const db = openWriter(file);
   db.exec(SCHEMA);
   const commits = groupCommit(db);
-  const tables = tablesOf(db);
+  const tables = openTables(db);
   const fileId = tables.fileId(newId());
 
   function post(organizationId: string, change: Change, { actor, requestId }: Author): Account {
-    const account = changed(tables.account(organizationId), change);
-    const { openDelta, ...parts } = change;
+    const account = applyChange(tables.account(organizationId), change);
+    const { openDelta, ...fields } = change;
     const { sequence, availableMicros, reservedMicros } = account;
     tables.putAccount(organizationId, account);
     tables.addRow(organizationId, {
-      ...parts,
+      ...fields,
       sequence,
       availableMicros,
       reservedMicros,
@@ -49,7 +60,7 @@ export async function openSqliteLedger(
     return account;
   }
 
-  /** An open reservation gives all of its amount back. */
+  /** Ends an open reservation and makes its whole amount available again. */
   function giveBack(
     organizationId: string,
     kind: 'RELEASE' | 'EXPIRE',
@@ -57,22 +68,22 @@ export async function openSqliteLedger(
     author: Author,
   ): Reservation {
     const ended: Reservation = { ...reservation, state: kind === 'RELEASE' ? 'RELEASED' : 'EXPIRED' };
-    post(organizationId, givenBack(kind, reservation.id, amountOf(reservation)), author);
+    post(organizationId, giveBackChange(kind, reservation.id, amountOf(reservation)), author);
     tables.putReservation(organizationId, ended);
     return ended;
   }
 
   function expireDue(organizationId: string, limit: number): number {
     const due = tables.due(organizationId, clock.now(), limit);
-    for (const reservation of due) giveBack(organizationId, 'EXPIRE', reservation, ITSELF);
+    for (const reservation of due) giveBack(organizationId, 'EXPIRE', reservation, SERVICE_AUTHOR);
     return due.length;
   }
 
-  /** The reservation as of now: one that is due expires first. Ended ones are known within the window only. */
-  function present(organizationId: string, id: string): Reservation | 'ID_OUT_OF_WINDOW' | undefined {
+  /** The reservation's present state: expires it first when it is due. Ended ones are known only within the window. */
+  function currentReservation(organizationId: string, id: string): Reservation | 'ID_OUT_OF_WINDOW' | undefined {
     const found = tables.reservation(organizationId, id);
     if (found?.state === 'OPEN' && found.expiresAtMs > clock.now()) return found;
-    const ended = found?.state === 'OPEN' ? giveBack(organizationId, 'EXPIRE', found, ITSELF) : found;
+    const ended = found?.state === 'OPEN' ? giveBack(organizationId, 'EXPIRE', found, SERVICE_AUTHOR) : found;
     return isInWindow(id, clock.now(), retentionMs) ? ended : 'ID_OUT_OF_WINDOW';
   }
 
@@ -87,16 +98,16 @@ export async function openSqliteLedger(
         if (known)
           return known.grantedDeltaMicros === amountMicros ? { outcome: 'GRANTED', account } : { outcome: 'CONFLICT' };
         if (account.grantedMicros + amountMicros > MAX_GRANTED_MICROS) return { outcome: 'ACCOUNT_FULL' };
-        return { outcome: 'GRANTED', account: post(organizationId, granted(id, amountMicros, note), author) };
+        return { outcome: 'GRANTED', account: post(organizationId, grantChange(id, amountMicros, note), author) };
       });
     },
 
-    async reserve(organizationId, wanted, author) {
-      checkReserve(wanted);
-      const { id, amountMicros, ttlMs, maxOpen } = wanted;
+    async reserve(organizationId, request, author) {
+      checkReserve(request);
+      const { id, amountMicros, ttlMs, maxOpen } = request;
       return commits.write(() => {
         expireDue(organizationId, EXPIRIES_PER_RESERVE);
-        const known = present(organizationId, id);
+        const known = currentReservation(organizationId, id);
         if (known === 'ID_OUT_OF_WINDOW') return { outcome: known };
         const { availableMicros, openReservations } = tables.account(organizationId);
         if (known) {
@@ -105,7 +116,7 @@ export async function openSqliteLedger(
         }
         if (maxOpen > 0 && openReservations >= maxOpen) return { outcome: 'TOO_MANY_OPEN', availableMicros };
         if (availableMicros < amountMicros) return { outcome: 'INSUFFICIENT', availableMicros };
-        const account = post(organizationId, reserved(id, amountMicros), author);
+        const account = post(organizationId, reserveChange(id, amountMicros), author);
         tables.putReservation(organizationId, {
           id,
           state: 'OPEN',
@@ -121,7 +132,7 @@ export async function openSqliteLedger(
     async extend(organizationId, id, ttlMs) {
       checkExtend(id, ttlMs);
       return commits.write(() => {
-        const known = present(organizationId, id);
+        const known = currentReservation(organizationId, id);
         if (known === 'ID_OUT_OF_WINDOW') return { outcome: known };
         if (!known) return { outcome: 'UNKNOWN' };
         if (known.state === 'OPEN')
@@ -136,7 +147,7 @@ export async function openSqliteLedger(
     async settle(organizationId, id, chargeMicros, author) {
       checkSettle(id, chargeMicros);
       return commits.write(() => {
-        const known = present(organizationId, id);
+        const known = currentReservation(organizationId, id);
         if (known === 'ID_OUT_OF_WINDOW') return { outcome: known };
         if (!known) return { outcome: 'UNKNOWN' };
         const { state, chargedMicros, shortfallMicros } = known;
@@ -145,8 +156,8 @@ export async function openSqliteLedger(
         const account = tables.account(organizationId);
         const change =
           state === 'OPEN'
-            ? settled(id, amountOf(known), chargeMicros, account)
-            : settledLate(id, chargeMicros, account);
+            ? settleChange(id, amountOf(known), chargeMicros, account)
+            : lateSettleChange(id, chargeMicros, account);
         const result = {
           state: 'SETTLED',
           chargedMicros: change.spentDeltaMicros,
@@ -161,7 +172,7 @@ export async function openSqliteLedger(
     async release(organizationId, id, author) {
       checkRelease(id);
       return commits.write(() => {
-        const known = present(organizationId, id);
+        const known = currentReservation(organizationId, id);
         if (known === 'ID_OUT_OF_WINDOW') return { outcome: known };
         if (!known) {
           tables.putReservation(organizationId, {
@@ -209,7 +220,7 @@ export async function openSqliteLedger(
     platformLedger: {
       organizationsDue: async (after, limit) => tables.organizationsDue(after, clock.now(), limit),
       organizationsUnrelayed: async (after, limit) => tables.organizationsUnrelayed(after, limit),
-      forget: async (limit) => commits.write(() => tables.forget(clock.now() - retentionMs, limit)),
+      deleteEnded: async (limit) => commits.write(() => tables.deleteEnded(clock.now() - retentionMs, limit)),
     },
     async close() {
       commits.flush();
@@ -218,7 +229,7 @@ export async function openSqliteLedger(
   };
 }
 
-/** Only a reservation that was released before it was reserved has no amount. */
+/** @throws AssertionError for a tombstone, the only reservation without an amount */
 function amountOf({ id, amountMicros }: Reservation): number {
   assert.ok(amountMicros !== null, `reservation ${id} was never open`);
   return amountMicros;

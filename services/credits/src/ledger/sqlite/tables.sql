@@ -1,4 +1,4 @@
--- Columns are named as the fields that they become. The CHECKs are the ledger's promise, held by the engine too.
+-- Columns have the names of the fields in TypeScript. The CHECKs make the engine enforce the ledger's invariants, too.
 CREATE TABLE IF NOT EXISTS ledgerAccounts (
   organizationId TEXT PRIMARY KEY,
   availableMicros INTEGER NOT NULL CHECK (availableMicros >= 0),
@@ -9,20 +9,22 @@ CREATE TABLE IF NOT EXISTS ledgerAccounts (
   sequence INTEGER NOT NULL,
   relayedSequence INTEGER NOT NULL DEFAULT 0 CHECK (relayedSequence <= sequence)
 ) STRICT, WITHOUT ROWID;
--- A row above relayedSequence has still to be published: the mark is in the account that the row's transaction writes anyway.
+-- Rows above relayedSequence are still to be published. The mark is in the account, because the transaction that adds a
+-- row writes the account anyway.
 CREATE INDEX IF NOT EXISTS ledgerAccountsUnrelayed ON ledgerAccounts (organizationId) WHERE relayedSequence < sequence;
 
 CREATE TABLE IF NOT EXISTS ledgerReservations (
   organizationId TEXT NOT NULL,
   id TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('OPEN', 'SETTLED', 'RELEASED', 'EXPIRED')),
-  amountMicros INTEGER, -- null: released before it was reserved
+  amountMicros INTEGER, -- null for a tombstone: released before it was reserved
   chargedMicros INTEGER NOT NULL DEFAULT 0,
   shortfallMicros INTEGER NOT NULL DEFAULT 0,
   expiresAtMs INTEGER NOT NULL,
   PRIMARY KEY (organizationId, id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS ledgerReservationsOpen ON ledgerReservations (organizationId, expiresAtMs) WHERE state = 'OPEN';
+CREATE INDEX IF NOT EXISTS ledgerReservationsOpen
+  ON ledgerReservations (organizationId, expiresAtMs) WHERE state = 'OPEN';
 CREATE INDEX IF NOT EXISTS ledgerReservationsEnded ON ledgerReservations (id) WHERE state <> 'OPEN';
 
 CREATE TABLE IF NOT EXISTS ledgerRows (
@@ -45,5 +47,5 @@ CREATE TABLE IF NOT EXISTS ledgerRows (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS ledgerRowsGrants ON ledgerRows (organizationId, id) WHERE kind = 'GRANT';
 
--- Made once: tells this file from any other.
+-- One row, written once: the id that distinguishes this file from any other.
 CREATE TABLE IF NOT EXISTS ledgerFile (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL) STRICT;

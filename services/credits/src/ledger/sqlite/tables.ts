@@ -9,7 +9,7 @@ export const SCHEMA = readFileSync(new URL('./tables.sql', import.meta.url), 'ut
 export interface Reservation {
   id: string;
   state: ReservationState;
-  /** null: released before it was reserved. */
+  /** null for a tombstone: it was released before it was reserved. */
   amountMicros: number | null;
   chargedMicros: number;
   shortfallMicros: number;
@@ -49,19 +49,20 @@ const RESERVATION = [
   'expiresAtMs',
 ] as const satisfies readonly (keyof Reservation)[];
 
-/** `INSERT`, or `UPDATE` of all columns but the key. */
-const put = (table: string, key: readonly string[], columns: readonly string[]): string =>
-  `INSERT INTO ${table} (${columns}) VALUES (${columns.map((column) => `:${column}`)})
-   ON CONFLICT (${key}) DO UPDATE SET ${columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`)}`;
+/** SQL of an upsert: inserts the row, or updates all of its columns but the key. */
+function put(table: string, key: readonly string[], columns: readonly string[]): string {
+  const updates = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  return `INSERT INTO ${table} (${columns}) VALUES (${placeholders(columns)})
+    ON CONFLICT (${key}) DO UPDATE SET ${updates}`;
+}
+const placeholders = (columns: readonly string[]): string[] => columns.map((column) => `:${column}`);
 
 const PUT_ACCOUNT = put('ledgerAccounts', ['organizationId'], ['organizationId', ...ACCOUNT]);
 const PUT_RESERVATION = put('ledgerReservations', ['organizationId', 'id'], ['organizationId', ...RESERVATION]);
-const ADD_ROW = `INSERT INTO ledgerRows (organizationId, ${ROW}) VALUES (:organizationId, ${ROW.map((column) => `:${column}`)})`;
+const ADD_ROW = `INSERT INTO ledgerRows (organizationId, ${ROW}) VALUES (:organizationId, ${placeholders(ROW)})`;
 
-export type Tables = ReturnType<typeof tablesOf>;
-
-/** The ledger's three tables in their own words; the caller brings the transaction. */
-export function tablesOf(db: DatabaseSync) {
+/** Reads and writes of the ledger's tables, by prepared statements. The caller opens the transaction. */
+export function openTables(db: DatabaseSync) {
   const sql = statementCache(db);
   const rowsOf = (where: string, ...values: (string | number)[]): LedgerRow[] =>
     sql(`SELECT ${ROW} FROM ledgerRows WHERE ${where}`)
@@ -73,9 +74,9 @@ export function tablesOf(db: DatabaseSync) {
       .map((row) => row.organizationId as string);
 
   return {
-    /** Of the file; `fresh` becomes it where there is none yet. */
-    fileId(fresh: string): string {
-      sql('INSERT INTO ledgerFile (one, id) VALUES (1, ?) ON CONFLICT DO NOTHING').run(fresh);
+    /** The id of the file; `newId` becomes it when the file has none yet. */
+    fileId(newId: string): string {
+      sql('INSERT INTO ledgerFile (one, id) VALUES (1, ?) ON CONFLICT DO NOTHING').run(newId);
       return sql('SELECT id FROM ledgerFile').get()!.id as string;
     },
     account(organizationId: string): Account {
@@ -106,7 +107,8 @@ export function tablesOf(db: DatabaseSync) {
     },
     due(organizationId: string, nowMs: number, limit: number): Reservation[] {
       return sql(
-        `SELECT ${RESERVATION} FROM ledgerReservations WHERE organizationId = ? AND state = 'OPEN' AND expiresAtMs <= ? ORDER BY expiresAtMs LIMIT ?`,
+        `SELECT ${RESERVATION} FROM ledgerReservations
+          WHERE organizationId = ? AND state = 'OPEN' AND expiresAtMs <= ? ORDER BY expiresAtMs LIMIT ?`,
       ).all(organizationId, nowMs, limit) as unknown as Reservation[];
     },
     organizationsDue: (after: string, nowMs: number, limit: number): string[] =>
@@ -116,8 +118,8 @@ export function tablesOf(db: DatabaseSync) {
         nowMs,
         limit,
       ),
-    /** Ended ones of any organization whose id was made before `madeMs`; gives their number. */
-    forget(madeMs: number, limit: number): number {
+    /** Deletes ended reservations of any organization whose id was made before `madeMs`. Returns their number. */
+    deleteEnded(madeMs: number, limit: number): number {
       const ended =
         "SELECT organizationId, id FROM ledgerReservations WHERE state <> 'OPEN' AND id < ? ORDER BY id LIMIT ?";
       return Number(
@@ -128,7 +130,9 @@ export function tablesOf(db: DatabaseSync) {
 
     unrelayed: (organizationId: string, limit: number): LedgerRow[] =>
       rowsOf(
-        'organizationId = ? AND sequence > (SELECT relayedSequence FROM ledgerAccounts WHERE organizationId = ledgerRows.organizationId) ORDER BY sequence LIMIT ?',
+        `organizationId = ? AND sequence >
+          (SELECT relayedSequence FROM ledgerAccounts WHERE organizationId = ledgerRows.organizationId)
+          ORDER BY sequence LIMIT ?`,
         organizationId,
         limit,
       ),
@@ -144,7 +148,7 @@ export function tablesOf(db: DatabaseSync) {
   };
 }
 
-/** Lower than every UUIDv7 of that millisecond, above all earlier ones. */
+/** A lower bound in text order of the UUIDv7s of this millisecond, above all earlier ones. */
 function firstIdOf(madeMs: number): string {
   const digits = Math.max(0, madeMs).toString(16).padStart(12, '0');
   return `${digits.slice(0, 8)}-${digits.slice(8)}`;

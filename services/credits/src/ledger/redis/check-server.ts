@@ -3,18 +3,23 @@ import { StartError } from 'platform/core/start-error.ts';
 
 const MIN_MAJOR = 7;
 
-/** Every command of the ledger on a key of its own: its script, refused half-way, would leave half a change. */
+/**
+ * Tries every command that ledger.lua uses on a key of its own. If the user were not allowed one of them, the ledger's
+ * script would fail half-way and leave half a change.
+ */
 const PROBE = `local key = KEYS[1]
 local try = redis.call
 try('TIME') try('DEL', key)
 try('HSET', key, 'f', '1') try('HMGET', key, 'f') try('PEXPIRE', key, 60000) try('PERSIST', key) try('DEL', key)
 try('SADD', key, 'm') try('SMEMBERS', key) try('SREM', key, 'm')
 try('ZADD', key, 1, 'm') try('ZRANGE', key, 0, -1) try('ZRANGEBYSCORE', key, '-inf', 1) try('ZREM', key, 'm')
-try('XADD', key, '1-0', 'f', '1') try('XRANGE', key, '-', '+') try('XREVRANGE', key, '+', '-') try('XTRIM', key, 'MINID', '1-0') try('DEL', key)`;
+try('XADD', key, '1-0', 'f', '1') try('XRANGE', key, '-', '+') try('XREVRANGE', key, '+', '-')
+try('XTRIM', key, 'MINID', '1-0') try('DEL', key)`;
 
 /**
- * Whether this server keeps what it acknowledges; resolves to what is worth a warning.
- * @throws StartError
+ * Checks that this server keeps what it acknowledges and allows what the ledger needs. Resolves to warnings for the
+ * log.
+ * @throws StartError; ReplyError where the user lacks a permission
  */
 export async function checkServer(
   redis: Redis,
@@ -45,28 +50,26 @@ export async function checkServer(
   return [...(faults.length > 0 ? [fault] : []), ...(await fsyncWarning(redis, host))];
 }
 
-/** @throws ReplyError NOPERM; what else is wrong now (a full memory) may pass */
+/** Ignores errors other than missing permissions: a full memory, for example, may be temporary. @throws ReplyError */
 async function probe(redis: Redis, key: string): Promise<void> {
-  const refused = await redis
+  const error = await redis
     .script('LOAD', PROBE)
     .then((sha) => redis.evalsha(sha as string, 1, key))
     .then(
       () => undefined,
-      (error: Error) => error,
+      (reason: Error) => reason,
     );
-  if (refused && isForbidden(refused.message)) throw refused;
+  if (error && isForbidden(error.message)) throw error;
 }
 
-/** The user may not do it; inside a script Redis says so in other words. */
+/** Whether the error says that the user lacks a permission. Redis words it differently inside a script. */
 export const isForbidden = (message: string): boolean =>
   /NOPERM|ACL failure|user executing the script can't/.test(message);
 
-/** INFO does not tell it, and a managed server may forbid CONFIG. */
+/** INFO does not contain appendfsync, and a managed server may forbid CONFIG: then there is no warning. */
 async function fsyncWarning(redis: Redis, host: string): Promise<string[]> {
   const [, value] = (await redis.config('GET', 'appendfsync').catch(() => [])) as string[];
-  return value === undefined || value === 'always'
-    ? []
-    : [
-        `Redis at ${host} runs with appendfsync ${value}: a power cut may lose the last seconds (appendfsync always keeps them)`,
-      ];
+  if (value === undefined || value === 'always') return [];
+  const loss = 'a power cut may lose the last seconds (appendfsync always keeps them)';
+  return [`Redis at ${host} runs with appendfsync ${value}: ${loss}`];
 }

@@ -21,7 +21,7 @@ afterAll(async () => {
   folder.remove();
 });
 
-/** A new database of MongoDB, and folders of its own for replicas of credits; with `redis` they keep the ledger there. */
+/** A new MongoDB database and folders for replicas, which keep the ledger in Redis when `redis` is true. */
 function installation() {
   const name = `t${newId().slice(-12)}`;
   names.push(name);
@@ -44,7 +44,7 @@ function installation() {
   };
 }
 
-const refusal = (starting: Promise<RunningProgram>): Promise<string> =>
+const startErrorOf = (starting: Promise<RunningProgram>): Promise<string> =>
   starting.then(
     async (running) => {
       await running.stop();
@@ -54,6 +54,7 @@ const refusal = (starting: Promise<RunningProgram>): Promise<string> =>
   );
 
 const organizationId = newId();
+const LEDGER_IS_IN = 'The credit ledger of this MongoDB database is kept in';
 const granted = async (running: RunningProgram): Promise<number> =>
   (await running.client(CreditsServiceService, OPERATOR).getBalance({}, running.as(operator(organizationId)))).account!
     .grantedMicros;
@@ -63,15 +64,17 @@ const grant = (running: RunningProgram, amountMicros: number) =>
     .grant({ id: newId(), amountMicros, note: '' }, running.as(operator(organizationId)));
 
 describe('the ledger beside MongoDB is kept in one place', () => {
-  it('in the file that was there first, wherever that is moved: another replica with a file of its own is refused', async () => {
+  it('in the first file, even when it is moved: a replica with a file of its own does not start', async () => {
     const { folderOf, settings, start } = installation();
     const first = await start('a');
     await grant(first, 100);
-    const another =
-      /^StartError: The credit ledger of this MongoDB database is kept in another file, \S+:\S+\/a\/credits\.db: several replicas of credits share one ledger by REDIS_URL$/;
-    for (let round = 0; round < 2; round++) expect(await refusal(start('b'))).toMatch(another);
+    const another = new RegExp(
+      `^StartError: ${LEDGER_IS_IN} another file, \\S+:\\S+/a/credits\\.db: ` +
+        'several replicas of credits share one ledger by REDIS_URL$',
+    );
+    for (let round = 0; round < 2; round++) expect(await startErrorOf(start('b'))).toMatch(another);
     await first.stop();
-    expect(await refusal(start('b'))).toMatch(another);
+    expect(await startErrorOf(start('b'))).toMatch(another);
     cpSync(folderOf('a'), folderOf('moved'), { recursive: true });
     const moved = await startProgram(program, settings('moved'));
     expect(await granted(moved)).toBe(100);
@@ -92,20 +95,20 @@ describe('the ledger beside MongoDB is kept in one place', () => {
     }
   });
 
-  it('in Redis once it was there: without REDIS_URL it does not start from nothing', async () => {
+  it('in Redis once it was there: the service does not start without REDIS_URL', async () => {
     const { start } = installation();
     const first = await start('a', true);
     await grant(first, 100);
     await first.stop();
-    expect(await refusal(start('a'))).toBe(
-      'StartError: The credit ledger of this MongoDB database is kept in Redis: set REDIS_URL, without it the balances would start from nothing',
+    expect(await startErrorOf(start('a'))).toBe(
+      `StartError: ${LEDGER_IS_IN} Redis: ` + 'set REDIS_URL, without it the balances would start from nothing',
     );
     const again = await start('b', true);
     expect(await granted(again)).toBe(100);
     await again.stop();
   });
 
-  it('in a file once it was there: in Redis it does not start from nothing; one sentence and exit code 1', async () => {
+  it('in a file once it was there: with REDIS_URL the process prints one sentence and exits with code 1', async () => {
     const { folderOf, settings, start } = installation();
     await (await start('a')).stop();
     const keys = join(folderOf('a'), 'keys');
@@ -123,7 +126,10 @@ describe('the ledger beside MongoDB is kept in one place', () => {
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        /^credits: The credit ledger of this MongoDB database is kept in the file \S+\/a\/credits\.db: leave REDIS_URL out, in Redis the balances would start from nothing\n$/,
+        new RegExp(
+          `^credits: ${LEDGER_IS_IN} the file \\S+/a/credits\\.db: ` +
+            'leave REDIS_URL out, in Redis the balances would start from nothing\n$',
+        ),
       ),
     });
   });

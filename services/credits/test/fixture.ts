@@ -1,12 +1,13 @@
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import type { Clock } from 'platform/core/clock.ts';
+import { HOUR_MS, type Clock } from 'platform/core/clock.ts';
 import { newId } from 'platform/core/ids.ts';
 import { operator, OPERATOR, serverToken, startProgram, type RunningProgram } from 'platform/service/testing.ts';
 import { program } from '../src/service.ts';
 
-export const HOUR_MS = 3_600_000;
-
-/** The credits service for the tests of a file: real gRPC, its own files; jobs run when a test says so. */
+/**
+ * Starts the credits service for the tests of a `describe`: real gRPC, its own files. Jobs run only when a test runs
+ * them.
+ */
 export function startCredits(clock?: Clock) {
   let running: RunningProgram;
   beforeAll(async () => {
@@ -17,7 +18,7 @@ export function startCredits(clock?: Clock) {
     get running() {
       return running;
     },
-    /** As the agents service, for a server token of the organization. */
+    /** Calls as the agents service, on behalf of a server token of the organization. */
     agents: (organizationId: string) => {
       const client = running.client(CreditsServiceService, 'agents');
       const options = () => running.as(serverToken(organizationId, { name: 'pipeline' }));
@@ -32,6 +33,7 @@ export function startCredits(clock?: Clock) {
         options,
       };
     },
+    /** Calls as an operator. */
     operator: (organizationId: string) => {
       const client = running.client(CreditsServiceService, OPERATOR);
       const options = () => running.as(operator(organizationId));
@@ -43,7 +45,7 @@ export function startCredits(clock?: Clock) {
         options,
       };
     },
-    /** A new organization that was granted so much. */
+    /** Id of a new organization with this amount granted. */
     async organizationWith(availableMicros: number): Promise<string> {
       const organizationId = newId();
       const operators = this.operator(organizationId);

@@ -1,14 +1,14 @@
 import type { CloudEvent, Topic } from 'platform/events/bus.ts';
-import { relay } from '../src/jobs/relay-ledger.ts';
-import { eachTest } from './harness.ts';
+import { relayLedgerJob } from '../src/jobs/relay-ledger.ts';
+import { withLedger } from './ledger-harness.ts';
 import { sqliteHarness } from './sqlite-harness.ts';
 
-describe('the relay of the ledger', () => {
-  const each = eachTest(sqliteHarness);
+describe('relay-ledger', () => {
+  const context = withLedger(sqliteHarness);
   const config = { RELAY_INTERVAL_MS: 1_000 };
   const never = new AbortController().signal;
 
-  /** A bus that keeps what it accepted, of this test's organization; while it is down it accepts nothing. */
+  /** A bus that records the events of this test's organization. While it is down it accepts nothing. */
   function recordingBus() {
     const accepted: { topic: Topic; event: CloudEvent }[] = [];
     return {
@@ -18,29 +18,31 @@ describe('the relay of the ledger', () => {
         if (this.down) throw new Error('the bus is down');
         accepted.push(
           ...events
-            .filter((event) => event.organizationid === each.organization.organizationId)
+            .filter((event) => event.organizationid === context.organization.organizationId)
             .map((event) => ({ topic, event })),
         );
       },
     };
   }
 
-  it('publishes a row again under the same event id when it died before it acknowledged it', async () => {
-    const { ledger, platformLedger } = each.harness.opened;
+  it('publishes a row again with the same event id after it was killed before it acknowledged the row', async () => {
+    const { ledger, platformLedger } = context.harness.opened;
     const bus = recordingBus();
     const dying = { ...ledger, acknowledge: () => Promise.reject(new Error('killed')) };
-    await expect(relay({ ledger: dying, platformLedger, bus, config }).run(never)).rejects.toThrow('killed');
+    await expect(relayLedgerJob({ ledger: dying, platformLedger, bus, config }).run(never)).rejects.toThrow('killed');
     const first = bus.accepted.splice(0);
     expect(first.map(({ topic }) => topic)).toEqual(['credits.ledger.v1', 'audit.v1']);
-    await each.harness.reopen();
-    await relay({ ...each.harness.opened, bus, config }).run(never);
+    await context.harness.reopen();
+    await relayLedgerJob({ ...context.harness.opened, bus, config }).run(never);
     expect(bus.accepted).toEqual(first);
   });
 
-  it('keeps rows while the bus is down, and sends them in order when it is back', async () => {
+  it('keeps rows while the bus is down, and publishes them in order when it is up again', async () => {
     const bus = recordingBus();
-    const job = relay({ ...each.harness.opened, bus, config });
-    await Promise.all(Array.from({ length: 450 }, () => each.organization.reserve(each.organization.freshId(), 0)));
+    const job = relayLedgerJob({ ...context.harness.opened, bus, config });
+    await Promise.all(
+      Array.from({ length: 450 }, () => context.organization.reserve(context.organization.freshId(), 0)),
+    );
     bus.down = true;
     await expect(job.run(never)).rejects.toThrow('down');
     bus.down = false;

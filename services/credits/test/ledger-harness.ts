@@ -1,29 +1,27 @@
-import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
 import { v7 } from 'uuid';
-import type { Clock } from 'platform/core/clock.ts';
+import { DAY_MS, HOUR_MS, type Clock } from 'platform/core/clock.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Author, LedgerRow, OpenLedger } from '../src/ledger/ledger.ts';
-import { faultsOf } from './invariants.ts';
+import { faultsOf } from './ledger-invariants.ts';
 
-/** Every engine is opened with it. */
+/** The retention that every engine under test is opened with. */
 export const RETENTION_MS = 30 * DAY_MS;
-export { DAY_MS, HOUR_MS };
 
 /** One engine under test. */
 export interface LedgerHarness {
   readonly opened: OpenLedger;
-  /** Where there are two replicas: which of them `opened` is, 0 or 1. */
-  turnTo?(replica: number): void;
-  /** The engine's time in milliseconds. */
+  /** Only with two replicas: makes `opened` replica 0 or 1. */
+  useReplica?(replica: number): void;
+  /** The engine's time, in milliseconds since the epoch. */
   nowMs(): number;
-  /** Moves the engine's time on. */
+  /** Advances the engine's time. */
   advance(ms: number): Promise<void>;
-  /** Closes it and opens it again on the same data. */
+  /** Closes the engine and opens it again on the same data. */
   reopen(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** An engine whose time stands still between advances. `remove` takes away what it has left. */
+/** Opens an engine whose time stands still between advances. `remove` deletes its data. */
 export async function harnessOf(
   open: (clock: Clock) => Promise<OpenLedger>,
   remove: () => unknown,
@@ -58,7 +56,7 @@ export const ada: Author = { actor: { kind: 'operator', id: 'ada', name: 'ada', 
 
 export type Organization = Awaited<ReturnType<typeof organizationWith>>;
 
-/** An organization with that much granted, and short words for what tests do with it. */
+/** A new organization with this amount granted, and short forms of the ledger's calls for it. */
 export async function organizationWith(harness: LedgerHarness, availableMicros: number) {
   const organizationId = newId();
   const freshId = (ageMs = 0): string => v7({ msecs: harness.nowMs() - ageMs });
@@ -78,8 +76,8 @@ export async function organizationWith(harness: LedgerHarness, availableMicros: 
     expire: (limit = 100) => ledger().expire(organizationId, limit),
     rows: (before = 0, limit = 100): Promise<LedgerRow[]> => ledger().rows(organizationId, before, limit),
     kinds: async () => (await ledger().rows(organizationId, 0, 100)).map((row) => row.kind).reverse(),
-    /** available, reserved, spent */
-    parts: async () => {
+    /** [available, reserved, spent] */
+    balances: async () => {
       const { availableMicros, reservedMicros, spentMicros } = await balance();
       return [availableMicros, reservedMicros, spentMicros];
     },
@@ -88,26 +86,26 @@ export async function organizationWith(harness: LedgerHarness, availableMicros: 
   return organization;
 }
 
-/** What each test of a suite finds: an organization of its own with 100 available, and an id that is not used yet. */
-export interface Each {
+/** What each test gets: an organization of its own with 100 available, and an id that is not used yet. */
+export interface TestContext {
   readonly harness: LedgerHarness;
   readonly organization: Organization;
   readonly id: string;
 }
 
-/** Starts one engine for the tests of this `describe`; after each of them its organization's ledger must add up. */
-export function eachTest(start: () => Promise<LedgerHarness>): Each {
-  const each = {} as { harness: LedgerHarness; organization: Organization; id: string };
+/** Starts one engine for the tests of this `describe`. After each test its organization's ledger must add up. */
+export function withLedger(start: () => Promise<LedgerHarness>): TestContext {
+  const context = {} as { harness: LedgerHarness; organization: Organization; id: string };
   beforeAll(async () => {
-    each.harness = await start();
+    context.harness = await start();
   });
-  afterAll(() => each.harness.stop());
+  afterAll(() => context.harness.stop());
   beforeEach(async () => {
-    each.organization = await organizationWith(each.harness, 100);
-    each.id = each.organization.freshId();
+    context.organization = await organizationWith(context.harness, 100);
+    context.id = context.organization.freshId();
   });
   afterEach(async () => {
-    expect(await faultsOf(each.harness.opened.ledger, each.organization.organizationId)).toEqual([]);
+    expect(await faultsOf(context.harness.opened.ledger, context.organization.organizationId)).toEqual([]);
   });
-  return each;
+  return context;
 }

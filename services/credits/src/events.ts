@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { CloudEvent } from 'platform/events/bus.ts';
-import type { LedgerRow } from './ledger.ts';
+import type { LedgerRow } from './ledger/ledger.ts';
 
-/** The row itself: "credits.ledger.row.v1" about accounts/<organization>. */
-export const rowEventOf = (organizationId: string, row: LedgerRow): CloudEvent =>
-  eventOf(organizationId, row, 'credits.ledger.row.v1', `accounts/${organizationId}`, row.sequence, { ...row });
+/** The change event of a row: type "credits.ledger.row.v1", subject "accounts/<organization>". */
+export const ledgerRowEvent = (organizationId: string, row: LedgerRow): CloudEvent =>
+  event(organizationId, row, 'credits.ledger.row.v1', `accounts/${organizationId}`, row.sequence, { ...row });
 
-/** Who granted how much: an entry of the audit trail. */
-export function auditEventOf(organizationId: string, row: LedgerRow): CloudEvent {
+/** The audit entry of a GRANT row: who granted it, in which request. */
+export function grantAuditEntry(organizationId: string, row: LedgerRow): CloudEvent {
   const { id, actor, requestId } = row;
   const data = {
     action: 'credits.grant',
@@ -19,17 +19,11 @@ export function auditEventOf(organizationId: string, row: LedgerRow): CloudEvent
     count: 1,
     requestId,
   };
-  return eventOf(
-    organizationId,
-    row,
-    'audit.entry.v1',
-    `entries/${eventIdOf(organizationId, row, 'audit.entry.v1')}`,
-    1,
-    data,
-  );
+  const subject = `entries/${eventIdOf(organizationId, row, 'audit.entry.v1')}`;
+  return event(organizationId, row, 'audit.entry.v1', subject, 1, data);
 }
 
-function eventOf(
+function event(
   organizationId: string,
   row: LedgerRow,
   type: string,
@@ -52,7 +46,10 @@ function eventOf(
   };
 }
 
-/** A UUIDv7 that follows from the row, so that a repeat carries the same one: the row's time, and a hash in place of chance. */
+/**
+ * A UUIDv7 derived from the row, so that publishing the row again produces the same id: the row's time, and a hash in
+ * place of the random bits.
+ */
 function eventIdOf(organizationId: string, { sequence, createdAt }: LedgerRow, type: string): string {
   const random = createHash('sha256')
     .update(JSON.stringify([organizationId, sequence, type]))
