@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 import { allMethodOptions } from 'platform/rpc/method-options.ts';
 import { PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
+import { circles } from './support/circles.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** Prettier's lines; a table of cases is longer than a rule. */
@@ -27,11 +28,35 @@ const sources = files.filter((file) => file.includes('/src/'));
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 const importsOf = (file: string): string[] =>
   [...textOf(file).matchAll(/^(?:import|export)\b[^'"]*?from '([^']+)'/gms)].map((match) => match[1] as string);
-const resolved = (file: string, specifier: string): string =>
-  specifier.startsWith('.') ? normalize(join(dirname(file), specifier)) : specifier;
+/** Path from the root of the repository, or the name of a package's file. */
+function resolved(file: string, specifier: string): string {
+  if (specifier.startsWith('.')) return normalize(join(dirname(file), specifier));
+  return specifier.startsWith('platform/') ? specifier.replace('platform/', 'platform/src/') : specifier;
+}
 const kebabCase = (name: string): string => name.replace(/(?<!^)([A-Z])/g, '-$1').toLowerCase();
 
-describe('the house', () => {
+const EVENT_TYPE_OR_ACTION =
+  /'((?:[a-z_]+\.){2,}v1|(?:organization|user|server_token|agent|memory_type|memory_object|credits|request)\.[a-z_]+)'/g;
+
+/** What each room of platform may import. */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  store: ['core'],
+  'json-schema': ['core'],
+  jobs: ['core', 'store'],
+  rpc: ['core'],
+  events: ['core', 'jobs', 'store'],
+  service: ['core', 'events', 'jobs', 'rpc', 'store'],
+};
+/** Beside main, config, deps, service and events. */
+const OF_ONE_SERVICE: readonly string[] = [
+  'services/auth/src/tiers.ts',
+  'services/memory/src/counter-shards.ts',
+  'services/memory/src/fair-scheduler.ts',
+  'services/memory/src/request-members.ts',
+];
+
+describe('the architecture', () => {
   it('keeps files small enough for one idea', () => {
     expect(
       files.filter((file) => textOf(file).split('\n').length > MAX_LINES[file.includes('/src/') ? 'source' : 'test']),
@@ -60,9 +85,41 @@ describe('the house', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('lets the rooms of platform import one way', () => {
+    const roomOf = (file: string) => file.split('/')[2] as string;
+    const arrows = sources
+      .filter((file) => file.startsWith('platform/src/'))
+      .flatMap((file) => importsOf(file).map((specifier) => [roomOf(file), resolved(file, specifier)] as const))
+      .filter(([, target]) => target.startsWith('platform/src/'))
+      .map(([from, target]) => [from, roomOf(target)] as const)
+      .filter(([from, to]) => from !== to);
+    expect(arrows.filter(([from, to]) => !ROOMS[from]?.includes(to))).toEqual([]);
+    expect(readdirSync(join(ROOT, 'platform/src')).sort()).toEqual(Object.keys(ROOMS).sort());
+  });
+
+  it('has no circle of imports', () => {
+    const known = new Set(sources);
+    const targets = (file: string) =>
+      importsOf(file)
+        .map((specifier) => resolved(file, specifier))
+        .filter((target) => known.has(target));
+    expect(circles(new Map(sources.map((file) => [file, targets(file)])))).toEqual([]);
+  });
+
+  it("lets a noun import another noun's rules and stores, never its RPCs", () => {
+    const rpcs = new Set([...allMethodOptions().keys()].map((path) => kebabCase(path.split('/')[2] as string)));
+    const nounOf = (file: string) => file.split('/').slice(0, 4).join('/');
+    const wrong = sources
+      .filter((file) => /^services\/\w+\/src\/[\w-]+\//.test(file))
+      .flatMap((file) => importsOf(file).map((specifier) => ({ file, target: resolved(file, specifier) })))
+      .filter(({ file, target }) => target.startsWith('services/') && nounOf(file) !== nounOf(target))
+      .filter(({ target }) => rpcs.has(basename(target, '.ts')));
+    expect(wrong).toEqual([]);
+  });
+
   it('lets rules.ts import errors, rules and generated types alone', () => {
     const allowed =
-      /^(platform\/(core\/(errors|ids|principal|canonical-json|clock)|json-schema\/schema)\.ts|proto\/.*|node:(crypto|zlib))$|\/rules\.ts$|tiers\.ts$/;
+      /^(platform\/src\/(core\/(errors|ids|principal|canonical-json|clock)|json-schema\/schema)\.ts|proto\/.*|node:(crypto|zlib))$|\/rules\.ts$|tiers\.ts$/;
     const wrong = sources
       .filter((file) => file.endsWith('/rules.ts'))
       .flatMap((file) =>
@@ -132,11 +189,76 @@ describe('the house', () => {
 
   it('gives every service the same first files', () => {
     const missing = SERVICES.flatMap((name) =>
-      ['src/main.ts', 'src/config.ts', 'src/deps.ts', 'src/service.ts', 'README.md'].map(
-        (file) => `services/${name}/${file}`,
-      ),
+      [
+        'src/main.ts',
+        'src/config.ts',
+        'src/deps.ts',
+        'src/service.ts',
+        'src/events.ts',
+        'test/fixture.ts',
+        'README.md',
+      ].map((file) => `services/${name}/${file}`),
     ).filter((file) => !existsSync(join(ROOT, file)));
     expect(missing).toEqual([]);
+  });
+
+  it('lets every service have the same files at its root', () => {
+    const roots = SERVICES.flatMap((name) =>
+      sources.filter((file) => new RegExp(`^services/${name}/src/[\\w-]+\\.ts$`).test(file)),
+    );
+    const common = /\/(main|config|deps|service|events)\.ts$/;
+    expect(roots.filter((file) => !common.test(file)).sort()).toEqual(OF_ONE_SERVICE);
+  });
+
+  it('names a setting once, unless it is of all services', () => {
+    const declared = sources
+      .filter((file) => /\/config\.ts$/.test(file) || file.startsWith('platform/src/'))
+      .flatMap((file) => [...textOf(file).matchAll(/^ {2}([A-Z][A-Z_]+): (?:integer|text|choice|path)\(/gm)])
+      .map((match) => match[1] as string);
+    expect(declared.filter((name, index) => declared.indexOf(name) !== index)).toEqual([]);
+    expect(declared.length).toBeGreaterThan(40);
+  });
+
+  it('keeps comments within 120 columns', () => {
+    const long = files.flatMap((file) =>
+      textOf(file)
+        .split('\n')
+        .filter((line) => /^\s*(\/\/|\*|\/\*)/.test(line) && line.length > 120)
+        .map((line) => `${file}: ${line}`),
+    );
+    expect(long).toEqual([]);
+  });
+
+  it('lets each workspace name the packages that it imports, and no other', () => {
+    const workspaces = FOLDERS.filter((folder) => existsSync(join(ROOT, folder, 'package.json')));
+    const differing = workspaces.filter((folder) => {
+      const { name, dependencies = {} } = JSON.parse(textOf(`${folder}/package.json`)) as {
+        name: string;
+        dependencies?: Record<string, string>;
+      };
+      const imported = sources
+        .filter((file) => file.startsWith(`${folder}/src/`))
+        .flatMap((file) => [...textOf(file).matchAll(/(?:from |import\(|resolve\(|folderOf\()'([^'.][^']*)'/g)])
+        .map((match) =>
+          (match[1] as string)
+            .split('/')
+            .slice(0, match[1]!.startsWith('@') ? 2 : 1)
+            .join('/'),
+        )
+        .filter((imported) => !imported.startsWith('node:') && imported !== name);
+      return [...new Set(imported)].sort().join() !== Object.keys(dependencies).sort().join();
+    });
+    expect(differing).toEqual([]);
+  });
+
+  it('describes every event type and every audit action in docs/events.md', () => {
+    const catalogue = textOf('docs/events.md');
+    const named = sources
+      .filter((file) => file.startsWith('services/') || file.startsWith('platform/src/events/'))
+      .flatMap((file) => [...textOf(file).matchAll(EVENT_TYPE_OR_ACTION)].map((match) => match[1] as string));
+    expect([...new Set(named)].filter((name) => !catalogue.includes(`\`${name}\``))).toEqual([]);
+    const types = [...catalogue.matchAll(/`([a-z]+(?:\.[a-z]+)+\.v1)`/g)].map((match) => match[1] as string);
+    expect(types.filter((type) => !named.includes(type))).toEqual([]);
   });
 
   it('leaves nothing unfinished or silenced in the sources', () => {
@@ -162,7 +284,7 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'platform/src/events/relay.ts',
   'platform/src/jobs/jobs.ts',
   'platform/src/jobs/lease.ts',
-  'platform/src/events/denials-job.ts',
+  'platform/src/events/denials.ts',
   'platform/src/service/run.ts',
   // the store's time for leases; runs of dead processes; what is past its retention
   'services/agents/src/deps.ts',
@@ -175,8 +297,8 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'services/auth/src/users/store.ts',
   'services/credits/src/jobs/relay-ledger.ts',
   'services/credits/src/jobs/sweeper.ts',
-  // the one place of the ledger
-  'services/credits/src/ledger/home.ts',
+  // the one location of the ledger
+  'services/credits/src/ledger/location.ts',
   // organizations whose rows are mirrored and not published yet
   'services/credits/src/ledger/redis/mirror.ts',
 ];
