@@ -1,27 +1,4 @@
-import { compileSchema } from 'platform/json-schema/schema.ts';
-import { ServiceError } from 'platform/core/errors.ts';
-
-const compile = (schema: unknown) => compileSchema(JSON.stringify(schema));
-const messagesOf = (schema: unknown, value: unknown) =>
-  compile(schema)
-    .validate(value)
-    .map(({ path, message }) => `${path} ${message}`);
-const TOO_COSTLY = [' takes more steps to check against the schema than are allowed'];
-
-function rejection(schema: unknown, path?: string): string {
-  try {
-    compileSchema(typeof schema === 'string' ? schema : JSON.stringify(schema), { path });
-  } catch (error) {
-    if (!(error instanceof ServiceError) || error.reason !== 'INVALID_SCHEMA') throw error;
-    return error.details.map((detail) => `${detail.path} ${detail.message}`).join('; ');
-  }
-  return 'accepted';
-}
-
-const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
-const object = <T>(count: number, make: (i: number) => [string, T]): Record<string, T> =>
-  Object.fromEntries(many(count, make));
-const nested = (levels: number): unknown => (levels === 0 ? 1 : { c: nested(levels - 1) });
+import { messagesOf, TOO_COSTLY, rejection, many, object, nested } from './schemas.ts';
 
 describe('a schema is rejected', () => {
   it.each<[string, unknown, string]>([

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { ServiceError } from '../../core/errors.ts';
+import { unavailable, type ServiceError } from '../../core/errors.ts';
 
 export interface GroupCommit {
   /**
@@ -21,7 +21,7 @@ interface Write {
 
 /** SQLite failed (disk full, I/O error) and rolled its transaction back: nothing was written. */
 export const storeUnavailable = (cause: unknown): ServiceError =>
-  new ServiceError('UNAVAILABLE', 'The document store is not available', { cause });
+  unavailable('The document store is not available', cause);
 export const isSqliteError = (error: unknown): boolean => (error as { errcode?: number }).errcode !== undefined;
 
 /** Puts the writes of one event-loop turn into one transaction: one sync to disk for all, one savepoint for each. */
