@@ -187,4 +187,12 @@ describe('a group of writes', () => {
     expect(db.prepare('SELECT count(*) AS n FROM t').get()).toEqual({ n: 1 });
     db.close();
   });
+
+  it('rejects a write after the database is closed, and crashes nothing', async () => {
+    const db = new DatabaseSync(':memory:');
+    const { write } = groupCommit(db);
+    const late = write(() => undefined);
+    db.close();
+    await expect(late).rejects.toMatchObject({ reason: 'UNAVAILABLE' });
+  });
 });

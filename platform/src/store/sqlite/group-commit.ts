@@ -56,7 +56,7 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
       group.forEach(attempt);
       commit.run();
     } catch (cause) {
-      if (db.isTransaction) db.exec('ROLLBACK');
+      if (db.isOpen && db.isTransaction) db.exec('ROLLBACK');
       for (const entry of group) entry.reject(storeUnavailable(cause));
       return;
     }
