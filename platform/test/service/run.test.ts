@@ -22,6 +22,7 @@ const programWith = (openDeps: TestProgram['openDeps']): TestProgram => ({
   config: {},
   calls: [],
   publishes: [],
+  outbox: 'own',
   openDeps,
   services: () => [],
   jobs: () => [],
