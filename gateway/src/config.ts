@@ -3,7 +3,7 @@ import { restMethods } from './contract/rest-methods.ts';
 import { commonConfig } from 'platform/service/process.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
 
-/** Services that the gateway calls: auth, and every one that has a route. */
+/** Services that the gateway calls: auth, and every service that has a route. */
 export const audiences = (): ProcessName[] =>
   [...new Set(['auth', ...restMethods().map(({ audience }) => audience)])].sort() as ProcessName[];
 
@@ -13,25 +13,30 @@ const own = {
   PUBLIC_URL: text({
     default: '',
     pattern: /^https?:\/\/[^/?#\s]+$/,
-    description: 'Scheme and host that Location and Link start with; empty: those of the request.',
+    description: 'Scheme and host for the URLs in Location and Link; empty: those of the request.',
   }),
   TRUSTED_PROXIES: integer({
     default: 0,
     min: 0,
     max: 10,
-    description: 'How many proxies stand before the gateway; only what they add to Forwarded or X-Forwarded-* counts.',
+    description: 'Number of proxies in front of the gateway; only what they add to Forwarded or X-Forwarded-* is used.',
   }),
   CORS_ORIGINS: text({
     default: '',
     pattern: /^https?:\/\/[^\s,/]+(,https?:\/\/[^\s,/]+)*$/,
-    description: 'Origins whose scripts may read the replies, comma-separated; empty: none.',
+    description: 'Origins whose scripts may read the replies (CORS), comma-separated; empty: none.',
   }),
-  MAX_BODY_BYTES: integer({ default: 1_048_576, min: 1_024, max: 3_145_728, description: 'Largest request body.' }),
+  MAX_BODY_BYTES: integer({
+    default: 1_048_576,
+    min: 1_024,
+    max: 3_145_728,
+    description: 'Largest request body, in bytes.',
+  }),
   BODY_TIMEOUT_MS: integer({
     default: 30_000,
     min: 100,
     max: 600_000,
-    description: 'Time that the headers and then the body of a request have to arrive.',
+    description: 'Time limit for the headers of a request to arrive, and then for its body.',
   }),
 };
 
@@ -40,7 +45,7 @@ const addressOf = (name: ProcessName) =>
     settingOf(name, 'ADDRESS'),
     addresses({
       default: PROCESSES[name],
-      description: `host:port of the ${name} service; several replicas with commas between them.`,
+      description: `host:port of the ${name} service; several replicas comma-separated.`,
     }),
   ] as const;
 

@@ -32,7 +32,7 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
       openConnection({ address: String(settings[settingOf(audience, 'ADDRESS')]), audience, identity }),
     ]),
   );
-  const callers = new Map(Array.from(connections, ([audience, { call }]) => [audience, call]));
+  const calls = new Map(Array.from(connections, ([audience, { call }]) => [audience, call]));
   const auth = clientOf(AuthServiceService, (connections.get('auth') as Connection).call);
   const routes = makeRouteTable([{ verb: 'GET', template: '/health', route: HEALTH }, ...serviceRoutes(restMethods())]);
   const running = new Set<Promise<unknown>>();
@@ -43,7 +43,7 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
       'find-route': makeFindRoute(routes),
       authenticate: makeAuthenticate(auth),
       'read-body': makeReadBody({ maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
-      'call-service': makeCallService({ callers, running, urls }),
+      'call-service': makeCallService({ calls, running, urls }),
     },
     (error, req, res) => sendReply(req, res, errorReply(error, req.exchange.requestId, log)),
   );

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Told } from 'platform/service/process.ts';
+import type { ChildMessage } from 'platform/service/process.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const FIRST_DELAY_MS = 200;
@@ -97,7 +97,7 @@ function startChild(spec: ChildSpec, env: NodeJS.ProcessEnv): StartedChild {
   const faults: string[] = [];
   let stopsWithinMs = EARLY_STOP_MS;
   let readyAt = Number.POSITIVE_INFINITY;
-  child.on('message', (message: Told) => {
+  child.on('message', (message: ChildMessage) => {
     if ('faults' in message) return void faults.push(...message.faults);
     readyAt = Date.now();
     ({ stopsWithinMs } = message);

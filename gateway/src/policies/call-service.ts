@@ -1,4 +1,4 @@
-import type { Caller } from 'platform/rpc/client.ts';
+import type { UnaryCall } from 'platform/rpc/client.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { servicePrincipal } from 'platform/core/principal.ts';
 import { baseUrl, type UrlSettings } from '../http/base-url.ts';
@@ -10,7 +10,7 @@ import type { ResponseHeader, TranscodedResponse } from '../contract/transcode-r
 
 export interface CallServiceDeps {
   /** By audience. */
-  callers: ReadonlyMap<string, Caller>;
+  calls: ReadonlyMap<string, UnaryCall>;
   /** Calls under way; the process waits for them before it stops. */
   running: Set<Promise<unknown>>;
   urls: UrlSettings;
@@ -22,7 +22,7 @@ const SELF = servicePrincipal('gateway');
  * Last policy: calls the service with the request message and replies with its response. A client that disconnects
  * cancels its call, unless the request has the field that lets the work continue without the client.
  */
-export function makeCallService({ callers, running, urls }: CallServiceDeps): Policy {
+export function makeCallService({ calls, running, urls }: CallServiceDeps): Policy {
   return async (req, res) => {
     const { exchange } = req;
     const { audience, method, options, toMessage } = exchange.route as ServiceRoute;
@@ -32,7 +32,7 @@ export function makeCallService({ callers, running, urls }: CallServiceDeps): Po
     if (req.socket.destroyed || res.writableEnded) return;
     if (!outlivesClient) exchange.onClientGone = () => aborter.abort();
 
-    const call = (callers.get(audience) as Caller)(method, message, {
+    const call = (calls.get(audience) as UnaryCall)(method, message, {
       principal: exchange.principal ?? SELF,
       requestId: exchange.requestId,
       signal: aborter.signal,

@@ -1,28 +1,31 @@
 import { ServiceError } from '../core/errors.ts';
 import type { Job } from '../jobs/jobs.ts';
 import { DuplicateKeyError, type Op, type PlatformStore } from '../store/store.ts';
-import { auditOp, type AuditFacts } from './outbox.ts';
+import { auditEntryOp, type NewAuditEntry } from './outbox.ts';
 
-/** Denied requests that count as one: an audit entry without its source and outcome. */
-export type DenialEntry = Omit<AuditFacts, 'source' | 'outcome' | 'code' | 'count'> & { code: string; count: number };
+/** Denied requests that are counted together: an audit entry without its source and outcome. */
+export type DenialEntry = Omit<NewAuditEntry, 'source' | 'outcome' | 'code' | 'count'> & {
+  code: string;
+  count: number;
+};
 
 export interface Denials {
-  /** Counts one denied request in memory, or an entry that could not be written once more. */
+  /** Counts a denied request in memory; also takes back an entry that could not be written. */
   note(denial: Omit<DenialEntry, 'action' | 'count'> & Partial<DenialEntry>): void;
-  /** Takes out what was noted since the last call. */
+  /** Removes and returns what was noted since the last call. */
   drain(): DenialEntry[];
-  /** A batch that may have been written: it is applied again as it is, under the same ids. */
-  unknown: readonly Op[];
+  /** A batch of which it is unknown whether it was written. The next flush applies it again, with the same ids. */
+  unconfirmed: readonly Op[];
 }
 
 /**
- * Counts denied requests. Those of one principal for one reason within one minute are one entry, so that a flood is not a
- * write per request.
+ * Counts denied requests. Those of one principal for one reason within one minute become one entry, so that many denied
+ * requests cost few writes.
  */
 export function makeDenials(): Denials {
   const entries = new Map<string, DenialEntry>();
   return {
-    unknown: [],
+    unconfirmed: [],
     note({ action = 'request.refused', count = 1, ...denial }) {
       const { organizationId, actor, code, time } = denial;
       const minute = time.slice(0, 'yyyy-mm-ddThh:mm'.length);
@@ -39,43 +42,46 @@ export function makeDenials(): Denials {
   };
 }
 
-interface DenialsDeps {
+interface Needs {
   denials: Denials;
   platformStore: PlatformStore;
   /** Source of the audit entries: "/memory". */
   source: string;
 }
 
-/** Writes the counted denials to the outbox; resolves to the number of entries. What could not be written stays counted. */
-export async function flushDenials({ denials, platformStore, source }: DenialsDeps): Promise<number> {
-  const written = await applyUnknown(denials, platformStore);
+/**
+ * Writes the counted denials to the outbox; resolves to the number of entries. If that fails, they stay counted.
+ * @throws ServiceError of the store
+ */
+export async function flushDenials({ denials, platformStore, source }: Needs): Promise<number> {
+  const written = await applyUnconfirmed(denials, platformStore);
   const entries = denials.drain();
   let ops: readonly Op[] = [];
   try {
-    ops = entries.map((entry) => auditOp({ ...entry, source, outcome: 'denied' }));
+    ops = entries.map((entry) => auditEntryOp({ ...entry, source, outcome: 'denied' }));
     await platformStore.apply(ops);
   } catch (error) {
-    if (error instanceof ServiceError && error.reason === 'OUTCOME_UNKNOWN') denials.unknown = ops;
+    if (error instanceof ServiceError && error.reason === 'OUTCOME_UNKNOWN') denials.unconfirmed = ops;
     else for (const entry of entries) denials.note(entry);
     throw error;
   }
   return written + entries.length;
 }
 
-/** An entry that the relay has published meanwhile is published again under its id, and the audit trail keeps one. */
-async function applyUnknown(denials: Denials, platformStore: PlatformStore): Promise<number> {
-  const { length } = denials.unknown;
+/** An entry that the relay has published meanwhile is published again with the same id; the audit trail keeps one. */
+async function applyUnconfirmed(denials: Denials, platformStore: PlatformStore): Promise<number> {
+  const { length } = denials.unconfirmed;
   if (length === 0) return 0;
-  await platformStore.apply(denials.unknown).catch((error: unknown) => {
+  await platformStore.apply(denials.unconfirmed).catch((error: unknown) => {
     if (!(error instanceof DuplicateKeyError)) throw error;
   });
-  denials.unknown = [];
+  denials.unconfirmed = [];
   return length;
 }
 
-export const denialsJob = ({ intervalMs, ...deps }: DenialsDeps & { intervalMs: number }): Job => ({
+export const denialsJob = ({ intervalMs, ...deps }: Needs & { intervalMs: number }): Job => ({
   name: 'denials',
-  description: 'Puts counted denials into the audit trail.',
+  description: 'Writes counted denials to the audit trail.',
   intervalMs,
   everyReplica: true,
   run: () => flushDenials(deps),

@@ -4,15 +4,21 @@ import type { Actor } from '../core/principal.ts';
 import { collection, insert, type Document, type Op } from '../store/store.ts';
 import { MAX_EVENT_BYTES, type CloudEvent, type Topic } from './bus.ts';
 
-/** An event that waits in its service's store for the relay; its removal is the acknowledgement. */
-export interface OutboxRow extends Document {
+/** An event that waits in the store of its service; the relay removes it when the bus has accepted it. */
+export interface OutboxRecord extends Document {
   organizationId: string;
   topic: Topic;
-  /** The CloudEvent as JSON text. Its id is `_id`: a UUIDv7, rising within a process, so that `_id` order is the order of writing. */
+  /**
+   * The CloudEvent as JSON text. Its id is `_id`: a UUIDv7, which rises within a process, so that the order of `_id` is
+   * the order of writing.
+   */
   event: string;
 }
 
-export const OUTBOX = collection<OutboxRow>('outbox', { scope: 'platform', platformIndexes: [{ fields: ['topic'] }] });
+export const OUTBOX = collection<OutboxRecord>('outbox', {
+  scope: 'platform',
+  platformIndexes: [{ fields: ['topic'] }],
+});
 
 export interface NewEvent {
   topic: Topic;
@@ -25,10 +31,10 @@ export interface NewEvent {
   data: Record<string, unknown>;
 }
 
-/** The outbox entry of a change: rides in the `apply` of the change itself. */
-export const outboxOp = (event: NewEvent): Op => rowOf(newId(), event);
+/** Inserts the event of a change into the outbox. Goes into the same batch (`apply`) as the change. */
+export const eventOp = (event: NewEvent): Op => insertOp(newId(), event);
 
-export interface AuditFacts {
+export interface NewAuditEntry {
   /** The service: "/auth". */
   source: string;
   organizationId: string;
@@ -37,17 +43,17 @@ export interface AuditFacts {
   outcome: 'success' | 'denied' | 'failure';
   actor: Actor;
   target?: { type: string; id: string };
-  /** Code of the refusal or failure. */
+  /** Error code of a denial or failure. */
   code?: string;
-  /** How many alike this entry stands for; default 1. */
+  /** How many equal requests this entry stands for; default 1. */
   count?: number;
   requestId: string;
   /** ISO-8601 UTC. */
   time: string;
 }
 
-/** An audit entry: an event on topic audit.v1 that is its own subject. */
-export function auditOp({
+/** Inserts an audit entry into the outbox: an event on topic audit.v1 whose subject is the entry itself. */
+export function auditEntryOp({
   source,
   organizationId,
   action,
@@ -58,10 +64,10 @@ export function auditOp({
   count = 1,
   requestId,
   time,
-}: AuditFacts): Op {
+}: NewAuditEntry): Op {
   const id = newId();
   const data = { action, outcome, actor, target: target ?? null, code: code ?? null, count, requestId };
-  return rowOf(id, {
+  return insertOp(id, {
     topic: 'audit.v1',
     source,
     type: 'audit.entry.v1',
@@ -73,7 +79,7 @@ export function auditOp({
   });
 }
 
-function rowOf(id: string, { topic, source, type, organizationId, subject, sequence, time, data }: NewEvent): Op {
+function insertOp(id: string, { topic, source, type, organizationId, subject, sequence, time, data }: NewEvent): Op {
   const event: CloudEvent = {
     specversion: '1.0',
     id,
@@ -88,7 +94,7 @@ function rowOf(id: string, { topic, source, type, organizationId, subject, seque
     data,
   };
   const text = JSON.stringify(event);
-  // one that no broker takes would wait for ever
+  // An event that no broker accepts would stay in the outbox for ever.
   assert.ok(
     Buffer.byteLength(text) <= MAX_EVENT_BYTES,
     `an event of type ${type} is larger than ${MAX_EVENT_BYTES} bytes`,

@@ -6,7 +6,7 @@ import { OUTBOX } from './outbox.ts';
 
 const BATCH = 200;
 
-interface RelayDeps {
+interface Needs {
   platformStore: PlatformStore;
   bus: Pick<EventBus, 'publish'>;
   intervalMs: number;
@@ -14,18 +14,19 @@ interface RelayDeps {
 }
 
 /**
- * Publishes the outbox, oldest first within a topic, and removes what the bus has accepted; a round ends when the outbox is empty.
- * A topic that the bus refuses keeps its rows; the others still go out, then the round rejects with the first refusal. An event
- * that the bus finds too large stays, too, but fails no round: a job that fails waits, and would hold up the others.
+ * Publishes the events of the outbox, the oldest of a topic first, and removes what the bus has accepted. A round ends
+ * when the outbox is empty. If publishing to a topic fails, its events stay, those of the other topics are published,
+ * and then the round rejects with the first error. An event that the bus rejects as too large stays, too, but the round
+ * succeeds: the back-off of a failed job would delay all other events.
  */
-export function relayJob(deps: RelayDeps): Job {
-  const left = new Map<Topic, ReadonlySet<string>>();
+export function relayJob(deps: Needs): Job {
+  const knownTooLarge = new Map<Topic, ReadonlySet<string>>();
   return {
     name: 'relay',
     description: 'Publishes the events that wait in the outbox.',
     intervalMs: deps.intervalMs,
     async run(signal) {
-      const rounds = await Promise.allSettled(TOPICS.map((topic) => drain(deps, topic, left, signal)));
+      const rounds = await Promise.allSettled(TOPICS.map((topic) => publishTopic(deps, topic, knownTooLarge, signal)));
       let count = 0;
       for (const round of rounds) {
         if (round.status === 'rejected') throw round.reason;
@@ -36,25 +37,25 @@ export function relayJob(deps: RelayDeps): Job {
   };
 }
 
-/** @param left those found too large in the round before: each is logged once by a process */
-async function drain(
-  { platformStore, bus, log }: RelayDeps,
+/** @param knownTooLarge ids of the events that were too large in the previous round, so that each is logged once */
+async function publishTopic(
+  { platformStore, bus, log }: Needs,
   topic: Topic,
-  left: Map<Topic, ReadonlySet<string>>,
+  knownTooLarge: Map<Topic, ReadonlySet<string>>,
   signal: AbortSignal,
 ): Promise<number> {
   let count = 0;
   const tooLarge = new Set<string>();
-  /** Up to this one, rows that are left are too large. */
-  let passed = '';
+  /** All events up to this id that are still in the outbox are too large. */
+  let lastSeen = '';
   while (!signal.aborted) {
     const rows = await platformStore.find(
       OUTBOX,
-      { topic, ...(passed !== '' && { _id: { gt: passed } }) },
+      { topic, ...(lastSeen !== '' && { _id: { gt: lastSeen } }) },
       { limit: BATCH },
     );
     if (rows.length === 0) break;
-    let taken = rows;
+    let accepted = rows;
     try {
       await bus.publish(
         topic,
@@ -63,16 +64,16 @@ async function drain(
     } catch (error) {
       if (!(error instanceof EventsTooLargeError)) throw error;
       for (const id of error.ids) tooLarge.add(id);
-      const unheard = error.ids.filter((id) => !left.get(topic)?.has(id));
-      if (unheard.length > 0)
-        log.error({ error, topic, events: unheard }, 'events that are too large stay in the outbox');
-      taken = rows.filter(({ _id }) => !error.ids.includes(_id));
-      passed = rows.at(-1)!._id;
+      const unlogged = error.ids.filter((id) => !knownTooLarge.get(topic)?.has(id));
+      if (unlogged.length > 0)
+        log.error({ error, topic, events: unlogged }, 'events that are too large stay in the outbox');
+      accepted = rows.filter(({ _id }) => !error.ids.includes(_id));
+      lastSeen = rows.at(-1)!._id;
     }
-    // A relay that lost its lease may have removed some of them already.
-    await platformStore.apply(taken.map(({ _id }) => remove(OUTBOX, { _id }, { optional: true })));
-    count += taken.length;
+    // Another relay may have removed some of them already, if this one lost its lease.
+    await platformStore.apply(accepted.map(({ _id }) => remove(OUTBOX, { _id }, { optional: true })));
+    count += accepted.length;
   }
-  if (!signal.aborted) left.set(topic, tooLarge);
+  if (!signal.aborted) knownTooLarge.set(topic, tooLarge);
   return count;
 }

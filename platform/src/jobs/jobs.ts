@@ -32,7 +32,7 @@ export interface JobRunner {
    */
   runNow(name: string): Promise<{ ran: boolean; count: number }>;
   /** Starts the next round of a job soon, for example after an outbox entry was written. Cheap; calls are coalesced. */
-  poke(name: string): void;
+  runSoon(name: string): void;
   list(): readonly Job[];
   /** Starts no more rounds, waits for the running ones, releases the leases. */
   stop(): Promise<void>;
@@ -62,10 +62,10 @@ export function startJobs(jobs: readonly Job[], options: JobRunnerOptions): JobR
         throw new ServiceError('NOT_FOUND', `There is no job ${name}; there are: ${[...loops.keys()].join(', ')}`);
       return loop.next();
     },
-    poke(name) {
+    runSoon(name) {
       const loop = loops.get(name);
       assert(loop, `no job ${name}`);
-      loop.poke();
+      loop.runSoon();
     },
     list: () => jobs,
     async stop() {
@@ -82,8 +82,8 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
   let last: Promise<unknown> = Promise.resolve();
   let failures = 0;
   let running = false;
-  /** True when `poke` was called and no round has started since. */
-  let poked = false;
+  /** True when `runSoon` was called and no round has started since. */
+  let wanted = false;
   let timer: NodeJS.Timeout | undefined;
   schedule(0);
 
@@ -125,7 +125,7 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
 
   async function tick(): Promise<void> {
     running = true;
-    poked = false;
+    wanted = false;
     try {
       await next();
     } catch (error) {
@@ -136,7 +136,7 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
     running = false;
     const { intervalMs = 0 } = job;
     const backOffMs = Math.max(intervalMs, Math.min(BACK_OFF_MAX_MS, intervalMs * 2 ** failures));
-    schedule(failures > 0 ? backOffMs : poked ? 0 : intervalMs);
+    schedule(failures > 0 ? backOffMs : wanted ? 0 : intervalMs);
   }
 
   function schedule(delayMs: number): void {
@@ -153,10 +153,10 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
 
   return {
     next,
-    poke() {
-      // While a job fails, a poke does not shorten its back-off.
-      if (poked || failures > 0) return;
-      poked = true;
+    runSoon() {
+      // While a job fails, its back-off is not shortened.
+      if (wanted || failures > 0) return;
+      wanted = true;
       if (!running) schedule(0);
     },
     async end() {

@@ -14,14 +14,14 @@ export interface CallContext {
   log: Log;
 }
 
-/** Why a call's signal aborted: its process died or dropped the connection, and nobody decided to cancel. */
+/** Abort reason of a call whose caller died or lost the connection, as opposed to a caller that cancelled. */
 export const CALLER_LOST = 'the calling process is gone';
 export const isCallerLost = (signal: AbortSignal): boolean => signal.reason === CALLER_LOST;
 
 /** The organization of the call: first argument of every store method. */
 export const organizationOfCall = (context: CallContext): string => organizationOf(context.principal);
 
-/* eslint-disable @typescript-eslint/no-explicit-any -- every method of a ts-proto service definition has this shape */
+/* eslint-disable @typescript-eslint/no-explicit-any -- ts-proto types every method of a service definition like this */
 type Method = {
   path: string;
   requestSerialize: (value: any) => Buffer;
@@ -35,12 +35,12 @@ export type ServiceDefinition = Record<string, Method>;
 export type RequestOf<M extends Method> = ReturnType<M['requestDeserialize']>;
 export type ResponseOf<M extends Method> = ReturnType<M['responseDeserialize']>;
 
-/** One plain function per RPC; the compiler asks for every one of them. */
+/** One function per RPC; the compiler requires all of them. */
 export type Handlers<D extends ServiceDefinition, Deps> = {
   [K in keyof D]: (deps: Deps, request: RequestOf<D[K]>, context: CallContext) => Promise<ResponseOf<D[K]>>;
 };
 
-/** Handlers that have what they need. */
+/** Handlers that `bind` has given their dependencies. */
 export type BoundHandlers<D extends ServiceDefinition> = {
   [K in keyof D]: (request: RequestOf<D[K]>, context: CallContext) => Promise<ResponseOf<D[K]>>;
 };
@@ -51,7 +51,7 @@ export interface BoundService {
   handlers: Readonly<Record<string, (request: never, context: CallContext) => Promise<unknown>>>;
 }
 
-/** Binds the handlers of a service to what they need. */
+/** Binds the handlers of a service to their dependencies. */
 export function bind<D extends ServiceDefinition, Deps>(
   definition: D,
   deps: Deps,
@@ -68,7 +68,7 @@ export interface CallOptions {
   /** Who the call acts for; the process signs it with its own key. */
   principal: Principal;
   requestId: string;
-  /** Milliseconds since the epoch; default: the method's deadline_ms from now. Never later than a deadline handed on. */
+  /** Milliseconds since the epoch. The method's deadline_ms from now applies too: the earlier of both counts. */
   deadline?: number;
   signal?: AbortSignal;
 }

@@ -12,8 +12,8 @@ export interface CallableMethod {
   requestSerialize(value: object): Buffer;
   responseDeserialize(bytes: Buffer): object;
 }
-/** One unary call to one service. Rejects with ServiceError. */
-export type Caller = (method: CallableMethod, request: object, options: CallOptions) => Promise<object>;
+/** Makes one unary call to one service. Rejects with ServiceError. */
+export type UnaryCall = (method: CallableMethod, request: object, options: CallOptions) => Promise<object>;
 
 const CHANNEL: ChannelOptions = {
   'grpc.enable_retries': 0,
@@ -21,22 +21,29 @@ const CHANNEL: ChannelOptions = {
   'grpc.keepalive_time_ms': 30_000,
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
-  // a page of a hundred objects of the largest legal size, escaped
+  // Enough for a page of 100 memory objects of the largest allowed size, escaped as JSON.
   'grpc.max_receive_message_length': 64 << 20,
 };
-/** Every replica takes its share. One address alone is connected again by the very call that finds it gone. */
-const REPLICAS: ChannelOptions = {
+/**
+ * Calls go to the replicas in turn. A single address keeps the default load balancing, with which the call that finds
+ * the connection lost opens a new one.
+ */
+const REPLICAS_CHANNEL: ChannelOptions = {
   ...CHANNEL,
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
 };
 const RETRY_DELAYS_MS = [50, 200];
 
 export interface Connection {
-  call: Caller;
+  call: UnaryCall;
   close(): void;
 }
 
-/** A channel to one service: deadline, identity and repeats in one place. */
+/**
+ * Opens a channel to one service. Each call gets its deadline and the signed identity; repeatable methods are retried.
+ * @param address host:port; several replicas comma-separated
+ * @param audience name of the called process
+ */
 export function openConnection({
   address,
   audience,
@@ -46,15 +53,15 @@ export function openConnection({
   audience: string;
   identity: Identity;
 }): Connection {
-  const several = address.includes(',');
+  const hasReplicas = address.includes(',');
   const client = new Client(
-    several ? `ipv4:${address}` : address,
+    hasReplicas ? `ipv4:${address}` : address,
     credentials.createInsecure(),
-    several ? REPLICAS : CHANNEL,
+    hasReplicas ? REPLICAS_CHANNEL : CHANNEL,
   );
   const once = async (
     method: CallableMethod,
-    policy: MethodOptions,
+    { repeatable }: MethodOptions,
     request: object,
     options: CallOptions,
     deadline: number,
@@ -75,7 +82,7 @@ export function openConnection({
         { deadline },
         (error: GrpcError | null, response?: object) => {
           options.signal?.removeEventListener('abort', cancel);
-          if (error) reject(fromGrpcError(error, policy.repeatable));
+          if (error) reject(fromGrpcError(error, repeatable));
           else resolve(response as object);
         },
       );
@@ -83,26 +90,26 @@ export function openConnection({
   };
   return {
     async call(method, request, options) {
-      const policy = methodOptionsOf(method.path);
-      const deadline = Math.min(Date.now() + policy.deadlineMs, options.deadline ?? Number.POSITIVE_INFINITY);
-      for (const retryDelayMs of policy.repeatable ? RETRY_DELAYS_MS : []) {
+      const methodOptions = methodOptionsOf(method.path);
+      const deadline = Math.min(Date.now() + methodOptions.deadlineMs, options.deadline ?? Number.POSITIVE_INFINITY);
+      for (const retryDelayMs of methodOptions.repeatable ? RETRY_DELAYS_MS : []) {
         try {
-          return await once(method, policy, request, options, deadline);
+          return await once(method, methodOptions, request, options, deadline);
         } catch (error) {
-          const again =
+          const retry =
             error instanceof ServiceError && error.reason === 'UNAVAILABLE' && Date.now() + retryDelayMs < deadline;
-          if (!again) throw error;
+          if (!retry) throw error;
           await delay(retryDelayMs);
         }
       }
-      return once(method, policy, request, options, deadline);
+      return once(method, methodOptions, request, options, deadline);
     },
     close: () => client.close(),
   };
 }
 
 /** Typed client over a connection: `client.reserve(request, options)`. */
-export function clientOf<D extends ServiceDefinition>(definition: D, call: Caller): ServiceClient<D> {
+export function clientOf<D extends ServiceDefinition>(definition: D, call: UnaryCall): ServiceClient<D> {
   const methods = Object.entries(definition).map(([name, method]) => [
     name,
     (request: object, options: CallOptions) => call(method, request, options),

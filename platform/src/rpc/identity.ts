@@ -7,17 +7,20 @@ import type { Peers } from './keys.ts';
 import { Principal } from '../core/principal.ts';
 import { StartError } from '../core/start-error.ts';
 
-/** Which process calls, and for whom: made by the caller's own key, checked by the audience with the caller's public key. */
-export interface Asserted {
+/**
+ * What an assertion claims: which process calls, and for which principal. The caller signs it with its private key; the
+ * audience, which is the called process, verifies it with the caller's public key.
+ */
+export interface AssertionClaims {
   caller: string;
   principal: Principal;
 }
 export interface Identity {
   readonly name: string;
-  /** Signed assertion for one audience; made once per principal and half minute. */
+  /** Makes a signed assertion for one audience; reused for 30 s for the same audience and principal. */
   sign(audience: string, principal: Principal): Promise<string>;
   /** @throws ServiceError UNAUTHENTICATED */
-  verify(assertion: string): Promise<Asserted>;
+  verify(assertion: string): Promise<AssertionClaims>;
 }
 
 /** "operator:ada" -> "operator": how the `callers` of a method's options name a process. */
@@ -25,13 +28,14 @@ export const callerRole = (caller: string): string => caller.split(':', 1)[0]!;
 
 const REUSE_MS = 30_000;
 const LIFETIME_MS = 60_000;
-// Clocks of two machines may be this far apart; the assertion never leaves the cluster's own connections.
+// Tolerated difference between the clocks of two machines. It may be this large because an assertion is only ever sent
+// over connections between processes of the cluster.
 const SKEW_MS = 10 * 60_000;
-const REMEMBERED = 10_000;
+const MAX_CACHED = 10_000;
 
 /**
- * Goes by the machine's own clock: not every process is on the store whose time the services use.
- * @throws StartError when the key or the file of peers cannot be read
+ * Uses the machine's own clock, not the store's time: the gateway and the admin command line have no store.
+ * @throws StartError when the private key or the file of public keys cannot be read
  */
 export function openIdentity({
   name,
@@ -47,7 +51,7 @@ export function openIdentity({
   const privateKey = readKey(name, keyFile);
   const peers = readPeers(peersFile);
   const signed = new Map<string, { assertion: string; until: number }>();
-  const verified = new Map<string, Asserted & { until: number }>();
+  const verified = new Map<string, AssertionClaims & { until: number }>();
 
   return {
     name,
@@ -55,34 +59,34 @@ export function openIdentity({
       const encoded = Buffer.from(Principal.encode(principal).finish()).toString('base64');
       const key = `${audience} ${encoded}`;
       const now = clock.now();
-      const known = signed.get(key);
-      if (known && known.until > now) return known.assertion;
+      const cached = signed.get(key);
+      if (cached && cached.until > now) return cached.assertion;
       const assertion = await new SignJWT({ principal: encoded })
         .setProtectedHeader({ alg: 'EdDSA', typ: 'assertion+jwt' })
         .setIssuer(name)
         .setAudience(audience)
         .setExpirationTime(Math.floor((now + LIFETIME_MS) / 1000))
         .sign(privateKey);
-      remember(signed, key, { assertion, until: now + REUSE_MS });
+      addToCache(signed, key, { assertion, until: now + REUSE_MS });
       return assertion;
     },
     async verify(assertion) {
       const now = clock.now();
-      const known = verified.get(assertion);
-      if (known && known.until > now) return known;
-      const asserted = await verifyOnce(assertion, name, peers, now);
-      remember(verified, assertion, asserted);
-      return asserted;
+      const cached = verified.get(assertion);
+      if (cached && cached.until > now) return cached;
+      const claims = await verifyUncached(assertion, name, peers, now);
+      addToCache(verified, assertion, claims);
+      return claims;
     },
   };
 }
 
-async function verifyOnce(
+async function verifyUncached(
   assertion: string,
   audience: string,
   peers: ReadonlyMap<string, KeyObject[]>,
   now: number,
-): Promise<Asserted & { until: number }> {
+): Promise<AssertionClaims & { until: number }> {
   for (const key of peers.get(issuerOf(assertion)) ?? []) {
     const verification = await jwtVerify(assertion, key, {
       algorithms: ['EdDSA'],
@@ -94,19 +98,22 @@ async function verifyOnce(
     }).catch(() => undefined);
     if (!verification) continue;
     const { iss, exp, principal } = verification.payload as { iss: string; exp: number; principal: string };
-    const asserted = {
+    const claims = {
       caller: iss,
       principal: Principal.decode(Buffer.from(principal, 'base64')),
       until: exp * 1000 + SKEW_MS,
     };
-    if (!mayAssert(asserted)) break;
-    return asserted;
+    if (!mayAssert(claims)) break;
+    return claims;
   }
   throw new ServiceError('UNAUTHENTICATED', 'The call carries no valid identity');
 }
 
-/** A job speaks only as itself, an operator only as itself or openly on behalf of a user; nobody else is an operator. */
-function mayAssert({ caller, principal }: Asserted): boolean {
+/**
+ * A service may act for users and server tokens, and as a service only as itself. An operator may act as itself, or for
+ * a user whose `via` names this operator. Only an operator may act as an operator.
+ */
+function mayAssert({ caller, principal }: AssertionClaims): boolean {
   const operatorName = callerRole(caller) === 'operator' ? caller.slice('operator:'.length) : undefined;
   switch (principal.kind) {
     case 'OPERATOR':
@@ -130,16 +137,17 @@ function issuerOf(assertion: string): string {
   }
 }
 
-function remember<V>(memory: Map<string, V>, key: string, value: V): void {
-  if (memory.size >= REMEMBERED) memory.delete(memory.keys().next().value as string);
-  memory.set(key, value);
+/** Removes the oldest entry when the cache is full. */
+function addToCache<V>(cache: Map<string, V>, key: string, value: V): void {
+  if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value as string);
+  cache.set(key, value);
 }
 
 function readKey(name: string, keyFile: string): KeyObject {
   try {
     return createPrivateKey(readFileSync(keyFile, 'utf8'));
   } catch (error) {
-    throw new StartError(`The key of ${name} ${whyNot(keyFile, error)}; "npm run admin -- keys create" makes it`, {
+    throw new StartError(`The key of ${name} ${readFault(keyFile, error)}; "npm run admin -- keys create" makes it`, {
       cause: error,
     });
   }
@@ -151,13 +159,13 @@ function readPeers(peersFile: string): ReadonlyMap<string, KeyObject[]> {
     return new Map(Object.entries(peers).map(([name, keys]) => [name, keys.map((key) => createPublicKey(key))]));
   } catch (error) {
     throw new StartError(
-      `The file of public keys ${whyNot(peersFile, error)}; "npm run admin -- keys create" makes it`,
+      `The file of public keys ${readFault(peersFile, error)}; "npm run admin -- keys create" makes it`,
       { cause: error },
     );
   }
 }
 
-const whyNot = (file: string, error: unknown): string =>
+const readFault = (file: string, error: unknown): string =>
   (error as NodeJS.ErrnoException).code === 'ENOENT'
     ? `is missing: there is no ${file}`
     : `cannot be read from ${file} (${(error as Error).message})`;

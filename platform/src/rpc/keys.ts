@@ -11,9 +11,10 @@ export const keyFileOf = (keyFolder: string, name: string): string => join(keyFo
 export const peersFileOf = (keyFolder: string): string => join(keyFolder, 'peers.json');
 
 /**
- * Gives every named process an Ed25519 key of its own (0600) and writes the file of public keys. Keys that are there stay.
- * @returns true when a key was added: a process that runs already learns of it at its next start
+ * Makes an Ed25519 private key (file mode 0600) for every named process that has none, and adds its public key to
+ * peers.json.
  * @param names process names; an operator is "operator:<name>"
+ * @returns true when a public key was added; processes read the file at their start, so running ones need a restart
  */
 export function createKeys(keyFolder: string, names: readonly string[]): boolean {
   makeFolder(keyFolder);

@@ -2,7 +2,7 @@ import type { MethodDefinition } from '@grpc/proto-loader';
 import type { PrincipalKind } from '../core/principal.ts';
 import { packageDefinition } from './protos.ts';
 
-/** platform.v1.MethodOptions of one method, as proto/platform/v1/options.proto explains it. */
+/** The option platform.v1.method of one method; proto/platform/v1/options.proto explains its fields. */
 export interface MethodOptions {
   principals: readonly PrincipalKind[];
   callers: readonly string[];
@@ -15,11 +15,11 @@ export interface MethodOptions {
   /** camelCase name of the request field; empty: none. */
   outlivesClientWith: string;
   ignoredMembers: readonly string[];
-  /** 0: the gateway's limit. */
+  /** Overrides the gateway's limit; 0: it applies. */
   maxBodyBytes: number;
 }
 
-/** Longer than two steps on an engine, each with its own time-out: the service then reports the outcome itself. */
+/** Longer than two operations on an engine take until they time out, so that the service can report the outcome. */
 const DEFAULT_DEADLINE_MS = 12_000;
 
 /** protobufjs yields a bare value for one element and an array for several. */

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
-import { clientOf, openConnection, type Caller, type Connection } from './client.ts';
+import { clientOf, openConnection, type Connection, type UnaryCall } from './client.ts';
 import { ServiceError } from '../core/errors.ts';
 import { openIdentity } from './identity.ts';
 import { newId } from '../core/ids.ts';
@@ -8,12 +8,12 @@ import { keyFileOf, peersFileOf } from './keys.ts';
 import { Principal } from '../core/principal.ts';
 import { PROCESSES, settingOf, type ProcessName } from '../core/processes.ts';
 
-/** Key name of the person at this machine: "operator:ada". */
+/** Key name of the user of the operating system: "operator:ada". */
 export function operatorName(): string {
   try {
     return `operator:${userInfo().username}`;
   } catch {
-    // a container's user often has no entry in the system's list
+    // The user of a container often has no entry in /etc/passwd.
     return `operator:uid-${process.getuid?.() ?? 'unknown'}`;
   }
 }
@@ -22,7 +22,7 @@ export interface Operator {
   /** "ada": how the audit trail names the holder of this key. */
   readonly name: string;
   client<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>;
-  /** One for each replica that the process's address names. */
+  /** One client for each replica that the address of the process names. */
   clients<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>[];
   /** Options of a call as this operator; with an organization when the call acts on one. */
   as(organizationId?: string): CallOptions;
@@ -31,7 +31,7 @@ export interface Operator {
   close(): void;
 }
 
-/** Speaks gRPC with an operator's own key. @throws StartError when there is no key */
+/** Opens gRPC clients that sign with the operator's own key. @throws StartError when there is no key */
 export function openOperator({
   name = operatorName(),
   keyFolder,
@@ -48,10 +48,10 @@ export function openOperator({
     addresses[settingOf(process, 'ADDRESS')] ?? addresses[settingOf(process, 'LISTEN')] ?? PROCESSES[process];
   const connectionTo = (process: ProcessName, address: string): Connection => {
     const key = `${process} ${address}`;
-    const known = connections.get(key);
-    if (known) return known;
+    const open = connections.get(key);
+    if (open) return open;
     const { call, close } = openConnection({ address, audience: process, identity });
-    const connection: Connection = { call: saying({ name, process, address }, call), close };
+    const connection: Connection = { call: explainErrors({ name, process, address }, call), close };
     connections.set(key, connection);
     return connection;
   };
@@ -70,15 +70,15 @@ export function openOperator({
   };
 }
 
-/** What keeps an operator from reaching a process, in words that help. */
-const saying =
-  ({ name, process, address }: { name: string; process: ProcessName; address: string }, call: Caller): Caller =>
+/** Explains to an operator why a process cannot be reached or rejects the operator's key. */
+const explainErrors =
+  ({ name, process, address }: { name: string; process: ProcessName; address: string }, call: UnaryCall): UnaryCall =>
   async (...request) => {
     try {
       return await call(...request);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      // a service that refuses says why; without a word from it, its address did not answer
+      // Only an error of the transport has a cause; an error that the service sent explains itself.
       if (error.reason === 'UNAVAILABLE' && error.cause)
         throw new ServiceError('UNAVAILABLE', `${process} does not answer at ${address}: is it running?`, {
           cause: error,

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadSync, type PackageDefinition } from '@grpc/proto-loader';
 
-/** Folder of the .proto sources: they are the contract at run time, too (routes, policies). */
+/** Folder of the .proto files. They are also read at run time: routes and method options come from them. */
 export const PROTO_ROOT = join(import.meta.dirname, '../../../proto');
 
 /** Our own .proto files, relative to PROTO_ROOT: every `<package>/v1/*.proto`. */
@@ -13,7 +13,7 @@ export const protoFiles = (): string[] =>
 
 let loaded: PackageDefinition | undefined;
 
-/** Every message and service as @grpc/proto-loader gives them; read once per process. */
+/** All messages and services, as @grpc/proto-loader describes them; read once per process. */
 export const packageDefinition = (): PackageDefinition =>
   (loaded ??= loadSync(protoFiles(), {
     includeDirs: [PROTO_ROOT],

@@ -19,7 +19,7 @@ import type { Identity } from './identity.ts';
 import { requireAccess } from './interceptors/access.ts';
 import { identifyCaller } from './interceptors/caller.ts';
 import { requireTimeLeft } from './interceptors/deadline.ts';
-import { noteDenials, type Denied } from './interceptors/denials.ts';
+import { noteDenials, type DeniedRequest } from './interceptors/denials.ts';
 import { logCalls } from './interceptors/log.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
 import { toGrpcError } from './wire-errors.ts';
@@ -27,7 +27,7 @@ import { toGrpcError } from './wire-errors.ts';
 export interface RunningServer {
   /** host:port that it listens on. */
   address: string;
-  /** Takes no new call, waits for the running ones up to graceMs, then cancels them. */
+  /** Accepts no new calls, waits up to graceMs for the running ones, then cancels them. */
   drain(graceMs: number): Promise<void>;
 }
 
@@ -36,11 +36,11 @@ export interface ServerOptions {
   identity: Identity;
   log: Log;
   services: readonly BoundService[];
-  /** Told of every request that a handler denied. */
-  onDenied?(denied: Denied): void;
+  /** Called for every request that a handler denied. */
+  onDenied?(denied: DeniedRequest): void;
 }
 
-// our own errors say what grpc-js would print
+// grpc-js prints nothing: the errors that we log and throw say the same.
 setLogVerbosity(logVerbosity.NONE);
 
 const MAX_REQUEST_BYTES = 4 << 20;
@@ -78,15 +78,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
 function drain(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const hard = setTimeout(() => server.forceShutdown(), graceMs);
+    const timer = setTimeout(() => server.forceShutdown(), graceMs);
     server.tryShutdown(() => {
-      clearTimeout(hard);
+      clearTimeout(timer);
       resolve();
     });
   });
 }
 
-/** The transport: a unary call of grpc-js becomes a Call, its outcome a reply. */
+/** Adapts `handle` to grpc-js: makes a Call of its unary call, and its reply of the outcome. */
 function unary(path: string, handle: Handle, log: Log): handleUnaryCall<unknown, unknown> {
   const options = methodOptionsOf(path);
   return (call, reply) => {
@@ -96,8 +96,8 @@ function unary(path: string, handle: Handle, log: Log): handleUnaryCall<unknown,
       path,
       options,
       request: call.request,
-      assertion: first(call.metadata, 'assertion'),
-      requestId: first(call.metadata, 'x-request-id') || newId(),
+      assertion: firstValue(call.metadata, 'assertion'),
+      requestId: firstValue(call.metadata, 'x-request-id') || newId(),
       signal: aborter.signal,
       deadline: deadlineOf(call, options),
       log,
@@ -111,15 +111,15 @@ function unary(path: string, handle: Handle, log: Log): handleUnaryCall<unknown,
 }
 
 /**
- * Calls back when the call is cancelled. grpc-js reports a cancel by the caller and a lost connection alike; the HTTP/2
- * session below the call knows which it was, a moment later.
+ * Calls `notify` when the call is cancelled. grpc-js reports a cancellation by the caller and a lost connection in the
+ * same way; only with a lost connection is the HTTP/2 session destroyed, after the event: hence setImmediate.
  */
 function onCancelled(call: ServerUnaryCall<unknown, unknown>, notify: (reason: string | undefined) => void): void {
   const session = (call as unknown as { call?: { stream?: ServerHttp2Stream } }).call?.stream?.session;
   call.on('cancelled', () => setImmediate(() => notify(session?.destroyed ? CALLER_LOST : undefined)));
 }
 
-const first = (metadata: Metadata, key: string): string => String(metadata.get(key)[0] ?? '');
+const firstValue = (metadata: Metadata, key: string): string => String(metadata.get(key)[0] ?? '');
 
 function deadlineOf(call: ServerUnaryCall<unknown, unknown>, options: MethodOptions): number {
   const deadline = Number(call.getDeadline());

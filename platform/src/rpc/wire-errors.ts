@@ -4,10 +4,10 @@ import { BadRequest, ErrorInfo } from 'proto/google/rpc/error_details.ts';
 import { Status } from 'proto/google/rpc/status.ts';
 import { ERRORS, ServiceError, type KnownReason } from '../core/errors.ts';
 
-/** Where every gRPC tool looks for google.rpc.Status (https://cloud.google.com/apis/design/errors). */
+/** The trailer in which gRPC tools expect google.rpc.Status (https://cloud.google.com/apis/design/errors). */
 const TRAILER = 'grpc-status-details-bin';
 const DOMAIN = 'agent-and-memory-service';
-/** A reply header travels in ErrorInfo.metadata under this prefix, a fact as JSON text under its own name. */
+/** ErrorInfo.metadata holds reply headers under this prefix, and facts, as JSON text, under their own names. */
 const HEADER = 'header-';
 
 const anyOf = <M>(type: string, codec: { encode(message: M): { finish(): Uint8Array } }, message: M): Any => ({
@@ -15,7 +15,7 @@ const anyOf = <M>(type: string, codec: { encode(message: M): { finish(): Uint8Ar
   value: Buffer.from(codec.encode(message).finish()),
 });
 
-/** A ServiceError as google.rpc.Status with ErrorInfo and, for what is wrong with the request, BadRequest. */
+/** A ServiceError as google.rpc.Status with ErrorInfo; with BadRequest, too, when the error has details. */
 export function toStatus({ reason, message, details, facts, headers }: ServiceError): Status {
   const metadata = Object.fromEntries([
     ...Object.entries(facts).map(([name, value]) => [name, JSON.stringify(value)]),
@@ -27,7 +27,7 @@ export function toStatus({ reason, message, details, facts, headers }: ServiceEr
   return { code: ERRORS[reason].grpc, message, details: [info, ...violations] };
 }
 
-/** Undefined for a status that is not of this product: it has no ErrorInfo of our domain. */
+/** Undefined for a status of other software, which has no ErrorInfo of our domain. */
 export function fromStatus({ message, details }: Status): ServiceError | undefined {
   const find = (type: string) => details.find(({ typeUrl }) => typeUrl.endsWith(`/google.rpc.${type}`))?.value;
   const info = ErrorInfo.decode(find('ErrorInfo') ?? new Uint8Array());
@@ -46,7 +46,7 @@ export function fromStatus({ message, details }: Status): ServiceError | undefin
   });
 }
 
-/** What leaves a service: gRPC's status and the details in its trailer. */
+/** A ServiceError as a service sends it: the gRPC status, with google.rpc.Status in a trailer. */
 export function toGrpcError(error: ServiceError): Partial<GrpcError> {
   const metadata = new Metadata();
   metadata.set(TRAILER, Buffer.from(Status.encode(toStatus(error)).finish()));
@@ -54,8 +54,8 @@ export function toGrpcError(error: ServiceError): Partial<GrpcError> {
 }
 
 /**
- * What a caller makes of a failed call. Without our trailer the error comes from the transport: UNAVAILABLE where nothing was
- * done or the call may be repeated, OUTCOME_UNKNOWN where the call may have been carried out.
+ * The ServiceError for a failed call. An error without our trailer comes from the transport: UNAVAILABLE when the
+ * request was not sent or the method is repeatable, OUTCOME_UNKNOWN when the service may have done what was requested.
  */
 export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceError {
   const [details] = error.metadata.get(TRAILER);
@@ -75,6 +75,6 @@ export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceErr
   }
 }
 
-/** In the words of grpc-js: the call found no connection, so its request never left this process. */
+/** The call had no connection, so its request never left this process. Recognized by the messages of grpc-js. */
 const neverSent = (error: GrpcError): boolean =>
   /No connection established|Name resolution failed|channel has been closed/i.test(error.details);

@@ -6,55 +6,60 @@ import type { Log } from '../core/log.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import type { Collection, OpenStore } from '../store/store.ts';
 
-/** Which engines carry a service: a URL names a server, none means a file in DATA_DIR. */
+/** Settings that choose the engines of a service: with a URL the server there, without one a SQLite file. */
 export const engineConfig = {
   MONGODB_URL: text({
     default: '',
     secret: true,
     pattern: /^mongodb(\+srv)?:\/\/./,
     description:
-      'MongoDB (replica set or sharded cluster) of the document store, with credentials if it asks for them; empty: a SQLite file in DATA_DIR.',
+      'URL of MongoDB (replica set or sharded cluster) for the document store, with credentials if it requires them; ' +
+      'empty: a SQLite file in DATA_DIR.',
   }),
   MONGODB_DATABASE: text({
     default: 'agentmemory',
     pattern: /^[A-Za-z][\w-]{0,30}$/,
-    description: "Beginning of the database's name; a service's is <this>_<service>.",
+    description: 'Prefix of the database names; the database of a service is <prefix>_<service>.',
   }),
-  MONGODB_POOL_MAX: integer({ default: 50, min: 2, max: 1_000, description: 'Connections to MongoDB at most.' }),
+  MONGODB_POOL_MAX: integer({
+    default: 50,
+    min: 2,
+    max: 1_000,
+    description: 'Most connections to MongoDB per process.',
+  }),
   MONGODB_TIMEOUT_MS: integer({
     default: 5_000,
     min: 500,
     max: 60_000,
-    description: 'Time for one operation on MongoDB, its repeats included.',
+    description: 'Time limit of one operation on MongoDB, retries included.',
   }),
   KAFKA_BROKERS: text({
     default: '',
     pattern: /^[\w.-]+:\d+(,[\w.-]+:\d+)*$/,
-    description:
-      'Kafka brokers of the event bus: host:port, with commas between them; empty: the SQLite file EVENTS_FILE.',
+    description: 'Kafka brokers of the event bus, each host:port, comma-separated; empty: the SQLite file EVENTS_FILE.',
   }),
   KAFKA_TOPIC_PREFIX: text({
     default: '',
     pattern: /^[\w.-]{1,60}$/,
-    description: 'Beginning of the names of topics and consumer groups.',
+    description: 'Prefix of the names of topics and consumer groups.',
   }),
   KAFKA_PARTITIONS: integer({
     default: 12,
     min: 1,
     max: 1_000,
-    description: 'Partitions of every topic; a topic that has another number is refused.',
+    description: 'Partitions of every topic; the start fails if a topic has another number.',
   }),
   KAFKA_REPLICATION: integer({
     default: 1,
     min: 1,
     max: 9,
-    description: 'Replicas of every topic that is made; 3 in production.',
+    description: 'Replicas of every topic that is created; use 3 in production.',
   }),
   KAFKA_TIMEOUT_MS: integer({
     default: 5_000,
     min: 500,
     max: 60_000,
-    description: 'Time for one request to Kafka, its repeats included.',
+    description: 'Time limit of one request to Kafka, retries included.',
   }),
   ...kafkaSecurityConfig,
 };
@@ -66,7 +71,7 @@ interface Opening {
   log: Log;
 }
 
-/** Drivers are loaded where they are used: a laptop starts without them. @throws StartError */
+/** Imports a driver only if its engine is chosen: with SQLite a service starts faster. @throws StartError */
 export async function openStoreEngine(
   { settings, service, log }: Opening,
   file: string,
@@ -81,7 +86,7 @@ export async function openStoreEngine(
   );
 }
 
-/** @param publishes all that this process publishes. @throws StartError */
+/** @param publishes every topic that this process publishes to. @throws StartError */
 export async function openBusEngine(
   { settings, service, log }: Opening,
   file: string,

@@ -1,8 +1,8 @@
-const LOOK_MS = 200;
+const CHECK_INTERVAL_MS = 200;
 
 /**
- * Calls back when the process that started this one has ended. npm runs a script in a shell that hands no signal on: its end is
- * all that the script sees of a SIGTERM to npm.
+ * Calls `notify` when the process that started this one has ended. npm runs a script in a shell that does not forward
+ * signals: after a SIGTERM to npm, all that the script can notice is the end of that shell.
  */
 export function whenParentEnds(notify: () => void): void {
   const parent = process.ppid;
@@ -10,6 +10,6 @@ export function whenParentEnds(notify: () => void): void {
     if (process.ppid === parent) return;
     clearInterval(watch);
     notify();
-  }, LOOK_MS);
+  }, CHECK_INTERVAL_MS);
   watch.unref();
 }

@@ -19,11 +19,11 @@ import { StartError } from '../core/start-error.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../../..');
 
-/** What every process of the product can be told, beside its own settings. */
+/** The settings that every process of the product has. */
 export const commonConfig = (name: string) => ({
   DATA_DIR: path({
     default: join(REPOSITORY, 'data'),
-    description: 'Folder of the embedded engines, one file per service.',
+    description: 'Folder of the SQLite files, one per service, and of the keys.',
   }),
   KEY_FILE: path({
     default: '',
@@ -32,24 +32,28 @@ export const commonConfig = (name: string) => ({
   PEERS_FILE: path({
     default: '',
     description:
-      'Public keys of the processes that may call (JSON: name to at most two PEM keys); empty: keys/peers.json in DATA_DIR.',
+      'Public keys of the processes that may call (JSON: name to at most two PEM keys); ' +
+      'empty: keys/peers.json in DATA_DIR.',
   }),
   LOG_LEVEL: choice({
     default: 'info',
     values: ['silent', 'error', 'warn', 'info', 'debug'],
-    description: 'Least severe log line written to standard error.',
+    description: 'Lowest severity of the log lines written to standard error.',
   }),
   DRAIN_MS: integer({
     default: 10_000,
     min: 0,
     max: 600_000,
-    description: 'Time that running work has to end when the process stops.',
+    description: 'How long running work may take to end when the process stops.',
   }),
 });
 export type CommonConfig = ConfigOf<ReturnType<typeof commonConfig>>;
 
-/** What a process tells the one that started it with a channel. `ready` is host:port. */
-export type Told = { ready: string; stopsWithinMs: number } | { faults: string[] };
+/**
+ * Message of a process to the one that started it with an IPC channel. `ready`: the host:port that it listens on;
+ * `faults`: sentences that say why it could not start.
+ */
+export type ChildMessage = { ready: string; stopsWithinMs: number } | { faults: string[] };
 
 export interface Running {
   /** Where it listens: host:port. */
@@ -60,7 +64,7 @@ export interface ProcessStart<C> {
   config: C;
   log: Log;
   clock: Clock;
-  /** Unique per process: owner of leases. */
+  /** Unique per process; the owner of its leases. */
   instanceId: string;
 }
 
@@ -70,12 +74,13 @@ export interface ProcessProgram<D extends Declaration> {
   start(start: ProcessStart<ConfigOf<D>>): Promise<Running>;
 }
 
-/** Beyond DRAIN_MS, for what is left to close. */
+/** Time after DRAIN_MS to close stores and connections. */
 const CLOSE_MS = 2_000;
 
 /**
- * The life of one process: settings -> start -> ready -> stop. A fault of the settings or the start is one sentence and exit
- * code 1; SIGTERM, SIGINT and the end of the parent drain; a second signal changes nothing, DRAIN_MS bounds it.
+ * Runs one process: reads its settings, starts it, reports that it is ready, and stops it when asked. If the settings
+ * are wrong or the start fails, it reports each fault in one sentence and exits with code 1. SIGTERM, SIGINT and the
+ * end of the parent drain the process; a second signal changes nothing, since DRAIN_MS limits the drain.
  */
 export async function runProcess<D extends Declaration & ReturnType<typeof commonConfig>>(
   program: ProcessProgram<D>,
@@ -88,18 +93,18 @@ export async function runProcess<D extends Declaration & ReturnType<typeof commo
   }
   try {
     if (args.length > 0) throw new StartError(`Unknown argument ${args[0]}; --help lists what can be set`);
-    await live(program, env);
+    await startAndReport(program, env);
   } catch (error) {
-    await tellFault(program.name, error);
+    await reportFault(program.name, error);
     process.exit(1);
   }
 }
 
-async function live<D extends Declaration & ReturnType<typeof commonConfig>>(
+async function startAndReport<D extends Declaration & ReturnType<typeof commonConfig>>(
   { name, declaration, start }: ProcessProgram<D>,
   env: Env,
 ): Promise<void> {
-  // what a process writes is its owner's alone
+  // Only the owner of the process may read the files that it writes.
   process.umask(0o077);
   const config = withKeyFiles(name, readConfig(declaration, env));
   const log = makeLog(name, config.LOG_LEVEL as string);
@@ -110,7 +115,7 @@ async function live<D extends Declaration & ReturnType<typeof commonConfig>>(
   let stopping: Promise<void> | undefined;
   const stop = (cause: string): void => {
     log.debug({ cause }, 'stopping');
-    // a hung drain must not outlive its bound
+    // The process must end even if the drain hangs.
     setTimeout(() => process.exit(1), stopsWithinMs).unref();
     stopping ??= started
       .then(
@@ -128,12 +133,12 @@ async function live<D extends Declaration & ReturnType<typeof commonConfig>>(
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
   if (process.connected) process.on('disconnect', () => stop('the parent is gone'));
-  // it may have gone before this line was reached
+  // The parent ended before this line, so there will be no 'disconnect'.
   else if (process.send) stop('the parent is gone');
   else if (env.npm_lifecycle_event) whenParentEnds(() => stop('npm is gone'));
   const { address } = await started;
   log.info({ address }, 'ready');
-  await tellParent({ ready: address, stopsWithinMs });
+  await sendToParent({ ready: address, stopsWithinMs });
 }
 
 function withKeyFiles<C extends CommonConfig>(name: string, config: C): C {
@@ -145,16 +150,19 @@ function withKeyFiles<C extends CommonConfig>(name: string, config: C): C {
   };
 }
 
-/** A sentence for people goes to the launcher, which says once what several processes say; without one, to standard error. */
-async function tellFault(name: string, error: unknown): Promise<void> {
+/**
+ * Sends sentences for people to the launcher, which prints once what several processes report. Without a launcher, and
+ * for a bug, writes to standard error.
+ */
+async function reportFault(name: string, error: unknown): Promise<void> {
   const forPeople = error instanceof StartError || error instanceof ConfigError;
   const faults = forPeople ? error.message.split('\n') : [error instanceof Error ? String(error.stack) : String(error)];
-  if (forPeople && process.connected) await tellParent({ faults });
+  if (forPeople && process.connected) await sendToParent({ faults });
   else process.stderr.write(faults.map((fault) => `${name}: ${fault}\n`).join(''));
 }
 
-/** Resolves also when the parent has gone meanwhile: its end is heard of by itself. */
-const tellParent = (told: Told): Promise<unknown> =>
+/** Resolves also when the parent has ended: the 'disconnect' listener handles that. */
+const sendToParent = (message: ChildMessage): Promise<unknown> =>
   new Promise((resolve) =>
-    process.connected ? process.send?.(told, undefined, undefined, resolve) : resolve(undefined),
+    process.connected ? process.send?.(message, undefined, undefined, resolve) : resolve(undefined),
   );

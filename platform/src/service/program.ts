@@ -13,42 +13,45 @@ import { commonConfig, type CommonConfig, type ProcessStart } from './process.ts
 export interface ServiceStore {
   store: Store;
   platformStore: PlatformStore;
-  /** Rows over which a contended counter is best spread on this engine. */
+  /** How many counter shards (rows over which a contended counter is spread) suit this engine. */
   readonly counterShards: number;
 }
 
-/** What every service gets at its start. */
+/** What a service gets to open its dependencies. */
 export interface Start<C> extends ProcessStart<C & ServiceConfig> {
-  /** Opens the document store of this service; the outbox and the leases come along. */
+  /** Opens the document store of this service; adds the collections of the outbox and the leases. */
   openStore(collections: readonly Collection<never>[]): Promise<ServiceStore>;
-  /** The file of the store, for an engine that keeps more in it. */
+  /** SQLite file of the store, for a service that keeps other data in the same file. */
   storeFile: string;
-  /** For what the service consumes, or publishes by itself; its outbox is relayed for it. */
+  /** For subscriptions, and for events that bypass the outbox; `run` relays the outbox. */
   bus: EventBus;
-  /** For a denial that is no error of a handler: those are counted by themselves. */
+  /** For a denial that is not an error of a handler; `run` counts the errors. */
   denials: Denials;
-  /** Client of another service (one of `calls`); its address comes from `<NAME>_ADDRESS`. */
+  /** Client of another service (one of `calls`), at the address in the setting `<NAME>_ADDRESS`. */
   connect<D extends ServiceDefinition>(definition: D, audience: ProcessName): ServiceClient<D>;
 }
 
-/** A service: config -> deps -> handlers and jobs. `run` does the rest, alike for all of them. */
+/** What a service declares: its settings, dependencies, handlers and jobs. `run` does the rest for every service. */
 export interface Program<D extends Declaration, Deps> {
   name: ProcessName;
-  /** Settings of its own. */
+  /** Its own settings, beside those of every service. */
   config: D;
   /** Services that it calls. */
   calls: readonly ProcessName[];
   /** Every topic that it publishes to. */
   publishes: readonly Topic[];
-  /** `own`: it has no outbox in the document store, relays its events by itself and denies nothing. */
+  /**
+   * `own`: the service publishes its events by a job of its own and denies no request. `run` then adds neither the
+   * relay nor the job that writes denials.
+   */
   outbox?: 'own';
   openDeps(start: Start<ConfigOf<D>>): Promise<Deps>;
   services(deps: Deps): readonly BoundService[];
-  /** Jobs of its own. */
+  /** Its own jobs, beside those of every service. */
   jobs(deps: Deps): readonly Job[];
-  /** Before the server drains: ends work that would outlast it. */
+  /** Called before the server drains; ends work that would take longer than the drain. */
   interrupt?(deps: Deps): Promise<void>;
-  /** After the server drained and the jobs stopped: closes what openDeps opened beyond store, bus and clients. */
+  /** Called when server and jobs have stopped; closes what openDeps opened beyond store, bus and clients. */
   close?(deps: Deps): Promise<void>;
 }
 
@@ -62,9 +65,9 @@ const serviceConfig = (name: ProcessName) => ({
     default: 15_000,
     min: 1_000,
     max: 300_000,
-    description: 'Lease of a job: how long the work of a dead replica waits for another one.',
+    description: 'How long the lease of a job lasts; then another replica takes over the jobs of a dead one.',
   }),
-  EVENTS_FILE: path({ default: '', description: 'File of the embedded event log; empty: events.db in DATA_DIR.' }),
+  EVENTS_FILE: path({ default: '', description: 'SQLite file of the event bus; empty: events.db in DATA_DIR.' }),
   RELAY_INTERVAL_MS: integer({
     default: 1_000,
     min: 10,
@@ -83,7 +86,7 @@ const serviceConfig = (name: ProcessName) => ({
 export type ServiceConfig = CommonConfig &
   EngineConfig & { LEASE_MS: number; EVENTS_FILE: string; RELAY_INTERVAL_MS: number; DENIALS_INTERVAL_MS: number };
 
-/** Every setting of a service: those that all have, the addresses of those that it calls, its own. */
+/** Every setting of a service: those of all services, the addresses of the services that it calls, its own. */
 export const declarationOf = <D extends Declaration>({
   name,
   config,
@@ -95,7 +98,7 @@ export const declarationOf = <D extends Declaration>({
       settingOf(called, 'ADDRESS'),
       addresses({
         default: PROCESSES[called],
-        description: `host:port of the ${called} service; several replicas with commas between them.`,
+        description: `host:port of the ${called} service; several replicas comma-separated.`,
       }),
     ]),
   ),

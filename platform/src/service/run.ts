@@ -21,7 +21,7 @@ import { openBusEngine, openStoreEngine } from './backends.ts';
 import { runProcess, type ProcessStart, type Running } from './process.ts';
 import { declarationOf, type Program, type ServiceConfig } from './program.ts';
 
-/** The whole life of a service process, from its settings to its drain. */
+/** Runs a service as a process, from its settings to its drain. */
 export const run = <D extends Declaration, Deps>(
   program: Program<D, Deps>,
   env: Env,
@@ -37,7 +37,7 @@ export const run = <D extends Declaration, Deps>(
     argv.slice(2),
   );
 
-/** Everything that a service opens, in order; `stop` closes it in the opposite one. */
+/** Opens everything that a service needs, in order; `stop` closes it in reverse order. */
 export async function startService<D extends Declaration, Deps>(
   program: Program<D, Deps>,
   start: ProcessStart<ConfigOf<D> & ServiceConfig>,
@@ -52,7 +52,7 @@ export async function startService<D extends Declaration, Deps>(
   const denials = makeDenials();
   const opened: { store?: OpenStore; migrates?: boolean; startRelay?: () => void } = {};
 
-  const bus = await openBusEngine(opening, eventsFile, program.publishes).catch(refuseStart);
+  const bus = await openBusEngine(opening, eventsFile, program.publishes).catch(throwStartError);
   const deps = await program
     .openDeps({
       ...start,
@@ -73,22 +73,22 @@ export async function startService<D extends Declaration, Deps>(
         return clientOf(definition, connection.call);
       },
     })
-    .catch(refuseStart);
+    .catch(throwStartError);
 
   const { store } = opened;
   if (!store) throw new Error(`${program.name} opened no store`);
   const { platformStore } = store;
-  const denied = { denials, platformStore, source: `/${program.name}` };
+  const denialDeps = { denials, platformStore, source: `/${program.name}` };
   const relay = relayJob({ platformStore, bus, log, intervalMs: settings.RELAY_INTERVAL_MS });
-  const ofOutbox = [relay, denialsJob({ ...denied, intervalMs: settings.DENIALS_INTERVAL_MS })];
+  const outboxJobs = [relay, denialsJob({ ...denialDeps, intervalMs: settings.DENIALS_INTERVAL_MS })];
   const jobs: readonly Job[] = [
     ...program.jobs(deps),
-    ...(program.outbox === 'own' ? [] : ofOutbox),
+    ...(program.outbox === 'own' ? [] : outboxJobs),
     ...(store.exclusive ? [] : [clockJob(store, log)]),
     ...(opened.migrates ? [migrateJob(store)] : []),
   ];
   const runner = startJobs(jobs, { platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log });
-  opened.startRelay = () => runner.poke(relay.name);
+  opened.startRelay = () => runner.runSoon(relay.name);
   const server = await startServer({
     listen: String(settings[settingOf(program.name, 'LISTEN')]),
     identity,
@@ -104,7 +104,7 @@ export async function startService<D extends Declaration, Deps>(
       await server.drain(settings.DRAIN_MS);
       await runner.stop();
       await program.close?.(deps);
-      await flushDenials(denied);
+      await flushDenials(denialDeps);
       for (const connection of connections) connection.close();
       await bus.close();
       await store.close();
@@ -112,39 +112,42 @@ export async function startService<D extends Declaration, Deps>(
   };
 }
 
-/** An engine that fails at the start is reported in the words that callers get. @throws StartError for that */
-function refuseStart(error: unknown): never {
+/** Makes a StartError of the ServiceError of an engine that is not available. @throws StartError, or the given error */
+function throwStartError(error: unknown): never {
   if (!(error instanceof ServiceError)) throw error;
   const why = error.cause instanceof Error ? ` (${error.cause.message.split('\n', 1)[0]})` : '';
   throw new StartError(`${error.message}${why}`, { cause: error });
 }
 
-/** Resolves to true when the time of this process was corrected. @throws ServiceError when the clock is too far off */
+/** Resolves to true when it corrected the time of this process. @throws ServiceError when the clocks differ too much */
 async function adoptStoreTime({ platformStore }: OpenStore, log: Log): Promise<boolean> {
   const aheadMs = await followTime(() => platformStore.now());
   if (aheadMs === undefined) return false;
-  log.warn({ aheadMs }, "this machine's clock is not the store's, whose time is used");
+  log.warn({ aheadMs }, "this machine's clock differs from the store's, whose time is used");
   return true;
 }
 
-/** Runs again and again, since clocks drift and are set. */
+/** Repeated, since clocks drift and are set. */
 const clockJob = (store: OpenStore, log: Log): Job => ({
   name: 'clock',
-  description: "Goes by the store's time.",
+  description: "Corrects the time of this process to the store's.",
   intervalMs: 30_000,
   everyReplica: true,
   run: async () => Number(await adoptStoreTime(store, log)),
 });
 
-/** Runs again and again, since older replicas may still write. */
+/** Repeated, since replicas of an older release may still write. */
 const migrateJob = ({ migrate }: OpenStore): Job => ({
   name: 'migrate',
-  description: 'Writes documents of an older version in the present one.',
+  description: 'Upgrades stored documents to the current document version.',
   intervalMs: 60_000,
   run: migrate,
 });
 
-/** A batch that wrote an outbox entry starts the relay, so that events leave at once and its interval is only a net. */
+/**
+ * The store, which calls `notify` after a batch that wrote an outbox entry. So the relay starts at once and needs its
+ * interval only for what was missed.
+ */
 function notifying(opened: OpenStore, notify: () => void): { store: Store; platformStore: PlatformStore } {
   const wrote = (ops: readonly Op[]): void => {
     if (ops.some((op) => op.kind === 'insert' && op.collection.name === OUTBOX.name)) notify();

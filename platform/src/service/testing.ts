@@ -16,7 +16,7 @@ import { PROCESSES, settingOf } from '../core/processes.ts';
 import { declarationOf, type Program } from './program.ts';
 import { startService } from './run.ts';
 
-/** An empty folder that goes with `remove`. */
+/** Makes an empty folder; `remove` deletes it. */
 export function temporaryFolder(): { path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'aks-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
@@ -40,14 +40,14 @@ export const operator = (organizationId = ''): Principal =>
   principalWith({ kind: 'OPERATOR', organizationId, subject: 'test', name: 'test' });
 
 export interface RunningProgram {
-  /** Of all replicas, with commas between them. */
+  /** host:port of every replica, comma-separated. */
   address: string;
   folder: string;
   /** A real gRPC client that calls as the named process. */
   client<D extends ServiceDefinition>(definition: D, caller: string): ServiceClient<D>;
   /** Options of one call for a principal. */
   as(principal: Principal, given?: Partial<CallOptions>): CallOptions;
-  /** Asks every replica: a job under a lease runs on the one that holds it. */
+  /** Asks every replica, since a job runs only on the one that holds its lease. */
   runJob(name: string): Promise<{ ran: boolean; count: number }>;
   /** Stops and starts it again on the same data. */
   restart(): Promise<void>;
@@ -59,7 +59,7 @@ export const OPERATOR = 'operator:test';
 
 /**
  * A real service in this process: real gRPC on a free port, real SQLite files in a folder of its own.
- * @param replicas how many of it, on a server that `env` names; calls go to them in turn
+ * @param replicas number of replicas; more than one need the servers that `env` names. Calls go to them in turn
  */
 export async function startProgram<D extends Declaration, Deps>(
   program: Program<D, Deps>,

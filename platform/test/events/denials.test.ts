@@ -6,16 +6,16 @@ import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { remove, type OpenStore, type PlatformStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 
-const refusal = {
+const denial = {
   organizationId: 'o1',
   actor: { kind: 'server_token', id: 't1', name: 'one', via: '' },
   code: 'forbidden',
   requestId: 'r1',
   time: '2030-01-01T00:00:10.000Z',
 };
-const unknown = () => new ServiceError('OUTCOME_UNKNOWN');
+const outcomeUnknown = () => new ServiceError('OUTCOME_UNKNOWN');
 
-describe('denials on their way to the audit trail', () => {
+describe('counted denials', () => {
   const folder = temporaryFolder();
   let open: OpenStore;
   let denials: Denials;
@@ -27,17 +27,17 @@ describe('denials on their way to the audit trail', () => {
   afterEach(() => open.close());
   afterAll(() => folder.remove());
 
-  /** A store that applies a batch, or does not, and then fails. */
-  const failing = (error: Error, done: boolean): PlatformStore => ({
+  /** A store that fails with `error`, after it applied the batch or without. */
+  const failing = (error: Error, applied: boolean): PlatformStore => ({
     ...open.platformStore,
     async apply(ops) {
-      if (done) await open.platformStore.apply(ops);
+      if (applied) await open.platformStore.apply(ops);
       throw error;
     },
   });
   const flush = (platformStore = open.platformStore) => flushDenials({ denials, platformStore, source: '/memory' });
   const note = (times: number, code = 'forbidden') => {
-    for (let time = 0; time < times; time++) denials.note({ ...refusal, code });
+    for (let time = 0; time < times; time++) denials.note({ ...denial, code });
   };
   const rows = () => open.platformStore.find(OUTBOX, {}, { limit: 100 });
   const entries = async () =>
@@ -47,13 +47,13 @@ describe('denials on their way to the audit trail', () => {
     ['was', true],
     ['was not', false],
   ])(
-    'are told once when it is unknown whether their batch was written, and it %s, however often',
-    async (_which, done) => {
+    'are written once when the outcome of their batch is unknown several times and it %s written',
+    async (_, applied) => {
       note(2);
       note(1, 'tier_required');
-      await expect(flush(failing(unknown(), done))).rejects.toThrow(unknown());
+      await expect(flush(failing(outcomeUnknown(), applied))).rejects.toThrow(outcomeUnknown());
       note(3);
-      await expect(flush(failing(unknown(), false))).rejects.toThrow(unknown());
+      await expect(flush(failing(outcomeUnknown(), false))).rejects.toThrow(outcomeUnknown());
       await expect(flush(failing(new ServiceError('UNAVAILABLE'), false))).rejects.toThrow('not available');
       expect(await flush()).toBe(3);
       expect(await entries()).toEqual([
@@ -66,17 +66,17 @@ describe('denials on their way to the audit trail', () => {
     },
   );
 
-  it('keep their ids when the relay has taken one away before they are written again: who reads them knows a repeat', async () => {
+  it('keep their ids when written again after the relay published them, so that consumers see a repeat', async () => {
     note(1);
     note(1, 'tier_required');
-    await expect(flush(failing(unknown(), true))).rejects.toThrow(unknown());
+    await expect(flush(failing(outcomeUnknown(), true))).rejects.toThrow(outcomeUnknown());
     const before = await rows();
     await open.platformStore.apply(before.map(({ _id }) => remove(OUTBOX, { _id })));
     await flush();
     expect(await rows()).toEqual(before);
   });
 
-  it('are counted on, as one entry, when their batch was certainly not written', async () => {
+  it('are counted further, as one entry, when their batch was not written', async () => {
     note(2);
     await expect(flush(failing(new ServiceError('UNAVAILABLE'), false))).rejects.toThrow('not available');
     note(3);

@@ -4,8 +4,8 @@ import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 
-// A relay that dies after the bus acknowledged and before it removes the rows: `relay-child.ts <store file> <event
-// file>`.
+// A relay that is killed after the bus acknowledged and before it removes the events from the outbox.
+// Arguments: <store file> <event file>
 const [storeFile, eventFile] = process.argv.slice(2) as [string, string];
 const { platformStore } = await openSqliteStore(storeFile, [OUTBOX]);
 const bus = await openSqliteBus(eventFile);

@@ -12,7 +12,7 @@ import {
   type EventBus,
   type Topic,
 } from 'platform/events/bus.ts';
-import { auditOp, OUTBOX, outboxOp } from 'platform/events/outbox.ts';
+import { auditEntryOp, eventOp, OUTBOX } from 'platform/events/outbox.ts';
 import { relayJob } from 'platform/events/relay.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { startJobs } from 'platform/jobs/jobs.ts';
@@ -51,7 +51,7 @@ describe('the relay', () => {
   const write = (n: number, topic: Topic = TOPIC): Promise<void> =>
     store.store.apply('o', [
       insert(NOTES, { _id: `${topic}-${n}`, organizationId: 'o', n }),
-      outboxOp({
+      eventOp({
         topic,
         source: '/test',
         type: 'note.written.v1',
@@ -116,7 +116,7 @@ describe('the relay', () => {
     const actor = { kind: 'user', id: 'u', name: 'Ada', via: 'console' };
     await write(7);
     await store.store.apply('o', [
-      auditOp({
+      auditEntryOp({
         source: '/auth',
         organizationId: 'o',
         action: 'user.create',
@@ -152,7 +152,7 @@ describe('the relay', () => {
     ]);
   });
 
-  it('killed between acknowledgement and removal, keeps the rows and sends them again', async () => {
+  it('that is killed after the bus acknowledged and before it removes the events publishes them again', async () => {
     for (const n of upTo(20)) await write(n);
     await store.close();
     const child = spawn(process.execPath, [join(import.meta.dirname, 'relay-child.ts'), storeFile(), eventFile()], {
@@ -182,23 +182,23 @@ describe('the relay', () => {
     expect(new Set(seen.items.map(numberOf))).toEqual(new Set(upTo(400)));
   });
 
-  it('keeps the rows of a topic on which publishing fails, sends the others and rejects', async () => {
+  it('keeps the events of a topic on which publishing fails, publishes the others and rejects', async () => {
     for (const n of upTo(3)) {
       await write(n);
       await write(n, 'audit.v1');
     }
-    const refusing: Pick<EventBus, 'publish'> = {
+    const failing: Pick<EventBus, 'publish'> = {
       async publish(topic, events) {
         if (topic === 'audit.v1') throw new Error('broker down');
         await bus.publish(topic, events);
       },
     };
-    await expect(relay(refusing).run(notAborted)).rejects.toThrow('broker down');
+    await expect(relay(failing).run(notAborted)).rejects.toThrow('broker down');
     expect([await waiting(), await waiting('audit.v1')]).toEqual([0, 3]);
     expect(await relay().run(notAborted)).toBe(3);
   });
 
-  it('keeps an event that the bus rejects as too large, logs it once, sends all others and does not fail', async () => {
+  it('keeps an event that the bus rejects as too large, logs it once, publishes the others and succeeds', async () => {
     for (const n of upTo(450)) await write(n);
     const tooLarge = new Set([0, 199, 200, 449]);
     const via = rejectingTooLarge(tooLarge);
@@ -215,7 +215,7 @@ describe('the relay', () => {
     expect(await relay().run(notAborted)).toBe(4);
   });
 
-  it('still runs at once when it is poked while an event that is too large stays', async () => {
+  it('still runs at once on request while an event that is too large stays', async () => {
     const via = rejectingTooLarge(new Set([0]));
     await write(0);
     const log = makeLog('test', 'silent');
@@ -228,16 +228,16 @@ describe('the relay', () => {
     });
     for (const n of [1, 2, 3]) {
       await write(n);
-      jobs.poke('relay');
+      jobs.runSoon('relay');
       await via.accepted.count(n);
     }
     await jobs.stop();
     expect(await waiting()).toBe(1);
   });
 
-  it('never gets an event that is larger than every broker accepts: its change is not made', () => {
+  it('never gets an event that is too large for every broker: making the event fails', () => {
     const withText = (text: string) => () =>
-      outboxOp({
+      eventOp({
         topic: TOPIC,
         source: '/test',
         type: 'note.written.v1',

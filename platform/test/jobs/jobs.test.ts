@@ -94,7 +94,7 @@ describe('jobs', () => {
     expect(most).toBe(1);
   });
 
-  it('that are poked many times during a round run one more round', async () => {
+  it('that are asked to run soon many times during a round run one more round', async () => {
     const [begun, go, second] = [gate(), gate(), gate()];
     let rounds = 0;
     const runner = start(async () => {
@@ -105,20 +105,20 @@ describe('jobs', () => {
       return 0;
     });
     await begun.promise;
-    for (let i = 0; i < 10; i++) runner.poke('sweep');
+    for (let i = 0; i < 10; i++) runner.runSoon('sweep');
     go.resolve();
     await second.promise;
     await runner.runNow('sweep');
     expect(rounds).toBe(3);
   });
 
-  it('that are poked between rounds run soon, one round for several pokes', async () => {
+  it('that are asked to run soon between rounds do, one round for several requests', async () => {
     let rounds = 0;
     const asked = gate();
     const runner = start(async () => (++rounds === 3 && asked.resolve(), 0));
     await runner.runNow('sweep');
     while (rounds < 2) await new Promise((resolve) => setImmediate(resolve));
-    for (let i = 0; i < 10; i++) runner.poke('sweep');
+    for (let i = 0; i < 10; i++) runner.runSoon('sweep');
     await asked.promise;
     await runner.runNow('sweep');
     expect(rounds).toBe(4);

@@ -3,10 +3,10 @@ import { engineConfig } from 'platform/service/backends.ts';
 import { allMethodOptions } from 'platform/rpc/method-options.ts';
 import { config as creditsConfig } from '../../../services/credits/src/config.ts';
 
-/** On the way, and in a process that is busy. */
+/** For the network and for a busy process. */
 const MARGIN_MS = 2_000;
 
-it('a caller waits longer than two steps on an engine may take, where it could not tell what was done', () => {
+it('the deadline of a method that is not repeatable is longer than two operations on an engine may take', () => {
   const { MONGODB_TIMEOUT_MS, REDIS_TIMEOUT_MS } = readConfig({ ...engineConfig, ...creditsConfig }, {});
   const stepsMs = 2 * Math.max(MONGODB_TIMEOUT_MS, REDIS_TIMEOUT_MS);
   const writes = [...allMethodOptions()].filter(([, { repeatable }]) => !repeatable);

@@ -24,11 +24,11 @@ const NAMES = ['gateway', 'memory', 'agents', 'operator:test'];
 beforeAll(() => void createKeys(keys, NAMES));
 afterAll(() => folder.remove());
 
-const refused = (assertion: string) =>
+const expectRejected = (assertion: string) =>
   expect(open('memory').verify(assertion)).rejects.toMatchObject({ reason: 'UNAUTHENTICATED' });
 
 describe('an assertion', () => {
-  it('tells its audience who calls and for whom, whole', async () => {
+  it('names the calling process and the complete principal', async () => {
     const principal = serverToken('o1', { roles: ['a'], groups: ['b'], tier: 'starter', limits: { memory_types: 20 } });
     expect(await open('memory').verify(await open('gateway').sign('memory', principal))).toMatchObject({
       caller: 'gateway',
@@ -36,7 +36,7 @@ describe('an assertion', () => {
     });
   });
 
-  it('is made once per principal, audience and half minute', async () => {
+  it('is reused, but only for the same principal and audience', async () => {
     const gateway = open('gateway');
     const one = serverToken('o1');
     const first = await gateway.sign('memory', one);
@@ -45,20 +45,23 @@ describe('an assertion', () => {
     expect(await gateway.sign('agents', one)).not.toBe(first);
   });
 
-  it('is refused by another audience', async () => refused(await open('gateway').sign('agents', serverToken('o1'))));
+  it('is rejected by another audience', async () =>
+    expectRejected(await open('gateway').sign('agents', serverToken('o1'))));
 
-  it('is refused when the peers do not know its key, whatever name it gives', async () => {
+  it('is rejected when its key is not in the file of public keys, whatever name it claims', async () => {
     const stranger = join(folder.path, 'stranger');
     createKeys(stranger, ['gateway', 'nobody']);
-    await refused(await open('gateway', stranger).sign('memory', serverToken('o1')));
-    await refused(await open('nobody', stranger).sign('memory', serverToken('o1')));
+    await expectRejected(await open('gateway', stranger).sign('memory', serverToken('o1')));
+    await expectRejected(await open('nobody', stranger).sign('memory', serverToken('o1')));
   });
 
-  it.each(['', 'x', 'a.b.c', '{}'])('is refused when it is %j', (assertion) => refused(assertion));
+  it.each(['', 'x', 'a.b.c', '{}'])('is rejected when it is %j', (assertion) => expectRejected(assertion));
 
-  it('is refused unsigned, signed by another algorithm, and of another type', async () => {
+  it('is rejected unsigned and when signed with another algorithm', async () => {
     const claims = { principal: Buffer.from(PrincipalMessage.encode(serverToken('o1')).finish()).toString('base64') };
-    await refused(new UnsecuredJWT(claims).setIssuer('gateway').setAudience('memory').setExpirationTime('1m').encode());
+    await expectRejected(
+      new UnsecuredJWT(claims).setIssuer('gateway').setAudience('memory').setExpirationTime('1m').encode(),
+    );
     const publicKey = (JSON.parse(readFileSync(peersFileOf(keys), 'utf8')) as Peers).gateway?.[0] as string;
     const header = (alg: string, typ: string) =>
       new SignJWT(claims)
@@ -66,15 +69,15 @@ describe('an assertion', () => {
         .setIssuer('gateway')
         .setAudience('memory')
         .setExpirationTime('1m');
-    await refused(await header('HS256', 'assertion+jwt').sign(Buffer.from(publicKey)));
+    await expectRejected(await header('HS256', 'assertion+jwt').sign(Buffer.from(publicKey)));
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    await refused(await header('ES256', 'assertion+jwt').sign(privateKey));
+    await expectRejected(await header('ES256', 'assertion+jwt').sign(privateKey));
   });
 
-  it('holds while clocks are ten minutes apart, and not for ever', async () => {
+  it('is valid while clocks differ by ten minutes, but not for ever', async () => {
     const assertion = await open('gateway').sign('memory', serverToken('o1'));
     const memory = open('memory');
-    for (const [afterMs, holds] of [
+    for (const [afterMs, valid] of [
       [0, true],
       [10 * 60_000, true],
       [12 * 60_000, false],
@@ -82,7 +85,7 @@ describe('an assertion', () => {
       const before = clock.ms;
       clock.ms += afterMs;
       const verified = memory.verify(assertion);
-      await (holds
+      await (valid
         ? expect(verified).resolves.toMatchObject({ caller: 'gateway' })
         : expect(verified).rejects.toMatchObject({ reason: 'UNAUTHENTICATED' }));
       clock.ms = before;
@@ -91,21 +94,21 @@ describe('an assertion', () => {
 
   it.each<[string, string, Principal]>([
     ['an operator that is not its caller', 'operator:test', { ...operator(), subject: 'root', name: 'root' }],
-    ['an operator by another name', 'operator:test', { ...operator(), name: 'root' }],
-    ['an operator, by a service', 'gateway', operator()],
-    ['a server token, by an operator', 'operator:test', serverToken('o1')],
+    ['an operator under another name', 'operator:test', { ...operator(), name: 'root' }],
+    ['an operator, but its caller a service', 'gateway', operator()],
+    ['a server token, but its caller an operator', 'operator:test', serverToken('o1')],
     [
-      'a user without saying through whom',
+      'a user whose via does not name the calling operator',
       'operator:test',
       principalWith({ kind: 'USER', organizationId: 'o1', subject: 'u1' }),
     ],
-    ["another service's job", 'gateway', servicePrincipal('agents', 'o1')],
-    ['nobody', 'gateway', principalWith({})],
-  ])('is refused when it is for %s', async (_whom, caller, principal) =>
-    refused(await open(caller).sign('memory', principal)),
+    ['another service', 'gateway', servicePrincipal('agents', 'o1')],
+    ['empty', 'gateway', principalWith({})],
+  ])('is rejected when its principal is %s', async (_whom, caller, principal) =>
+    expectRejected(await open(caller).sign('memory', principal)),
   );
 
-  it('of the second key of a name holds, so that keys can be rotated', async () => {
+  it('signed with the second key of a process is valid, so that keys can be rotated', async () => {
     const rotated = join(folder.path, 'rotated');
     createKeys(rotated, ['gateway']);
     const peers = JSON.parse(readFileSync(peersFileOf(keys), 'utf8')) as Peers;
@@ -119,7 +122,7 @@ describe('an assertion', () => {
   });
 });
 
-it('an identity goes by the clock of its machine, not by the time of a store', async () => {
+it("an identity uses the machine's clock, not the store's time", async () => {
   const identityOf = (name: string) =>
     openIdentity({ name, keyFile: keyFileOf(keys, name), peersFile: peersFileOf(keys) });
   const assertion = await identityOf('gateway').sign('memory', serverToken('o1'));
@@ -144,11 +147,11 @@ describe('a process', () => {
       });
     });
 
-  it('without a key can call nothing; one with a key only what its methods name it for', async () => {
+  it('without a key can call nothing; with a key, only methods whose options name it as a caller', async () => {
     const runner = {
       list: () => [],
       runNow: async () => ({ ran: true, count: 0 }),
-      poke: () => undefined,
+      runSoon: () => undefined,
       stop: async () => undefined,
     };
     const services = [bind(JobServiceService, runner, { listJobs, runJob })];
@@ -166,11 +169,11 @@ describe('a process', () => {
     await server.drain(1_000);
   });
 
-  it('keeps its key for itself', () => {
+  it('has a key file that only its owner can read', () => {
     for (const name of NAMES) expect(statSync(keyFileOf(keys, name)).mode & 0o077).toBe(0);
   });
 
-  it('is told in one sentence that it has no key', () => {
+  it('without a key fails to start with a sentence that says how to make one', () => {
     expect(() => open('credits')).toThrow(/keys create/);
   });
 });

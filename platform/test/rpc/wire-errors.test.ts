@@ -7,8 +7,8 @@ import { fromGrpcError, toGrpcError } from 'platform/rpc/wire-errors.ts';
 const received = (given: Partial<GrpcError>): GrpcError =>
   Object.assign(new Error(given.details), { code: status.UNKNOWN, details: '', metadata: new Metadata() }, given);
 
-describe('an error that crosses gRPC', () => {
-  it.each(Object.keys(ERRORS) as KnownReason[])('%s arrives as it left', (reason) => {
+describe('an error sent over gRPC', () => {
+  it.each(Object.keys(ERRORS) as KnownReason[])('%s arrives unchanged', (reason) => {
     const error = new ServiceError(reason, 'One sentence', {
       details: [{ path: '/a~1b', message: 'must be text' }],
       facts: { id: 'x', count: 3, allow: ['GET'], nothing: null },
@@ -18,7 +18,7 @@ describe('an error that crosses gRPC', () => {
     expect({ ...arrived, message: arrived.message }).toEqual({ ...error, message: 'One sentence' });
   });
 
-  it('carries google.rpc.Status with ErrorInfo and BadRequest, which any gRPC tool reads', () => {
+  it('carries google.rpc.Status with ErrorInfo and BadRequest, which gRPC tools can read', () => {
     const error = new ServiceError('INVALID_REQUEST', 'Bad', { details: [{ path: '/key', message: 'is required' }] });
     const { code, details, metadata } = toGrpcError(error);
     const sent = Status.decode(metadata!.get('grpc-status-details-bin')[0] as Buffer);
@@ -33,7 +33,7 @@ describe('an error that crosses gRPC', () => {
     ]);
   });
 
-  it('is not believed when it comes from something else that speaks gRPC', () => {
+  it('becomes INTERNAL when other software sent it', () => {
     const metadata = new Metadata();
     const info = ErrorInfo.encode({ reason: 'NOT_FOUND', domain: 'proxy.example', metadata: {} }).finish();
     const details = [{ typeUrl: 'type.googleapis.com/google.rpc.ErrorInfo', value: Buffer.from(info) }];

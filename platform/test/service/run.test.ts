@@ -29,7 +29,7 @@ const programWith = (openDeps: TestProgram['openDeps']): TestProgram => ({
 });
 
 describe('a service', () => {
-  it('knows its callers however far the time of its store is from the machine', async () => {
+  it("identifies its callers although its store's time differs from the machine's clock", async () => {
     const twentyMinutesAhead = { now: () => Date.now() + 20 * 60_000 };
     const running = await startProgram(
       programWith(({ openStore }) => openStore([])),
@@ -42,7 +42,7 @@ describe('a service', () => {
     await running.stop();
   });
 
-  it('of a release with a new shape writes the documents of the former one in it, by a job', async () => {
+  it('with a new document version upgrades the stored documents by a job', async () => {
     let people = OLD as unknown as Collection<never>;
     let opened: ServiceStore;
     const running = await startProgram(programWith(async ({ openStore }) => (opened = await openStore([people]))));
@@ -56,12 +56,12 @@ describe('a service', () => {
     await running.restart();
     expect(await jobs()).toEqual(['migrate']);
     await running.runJob('migrate');
-    // in the file, where no read upgrades it
+    // `count` sees the stored document; a read would upgrade it.
     expect(await opened!.store.count('A', NEW, { upper: 'ADA' })).toBe(1);
     await running.stop();
   });
 
-  it('whose engine fails at the start says so in one sentence', async () => {
+  it('whose engine fails at the start reports it in one sentence', async () => {
     const cause = new Error('connection 7 timed out\nat some depth');
     const starting = startProgram(
       programWith(() =>
@@ -73,7 +73,8 @@ describe('a service', () => {
       message: 'The document store is not available (connection 7 timed out)',
     });
   });
-  it('that has a bug at the start shows it', async () => {
+
+  it('that has a bug at the start rejects with the original error', async () => {
     const bug = new TypeError('x is not a function');
     await expect(startProgram(programWith(() => Promise.reject(bug)))).rejects.toBe(bug);
   });

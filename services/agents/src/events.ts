@@ -1,6 +1,6 @@
 import { codeOf } from 'platform/core/errors.ts';
 import { actorOf, organizationOf } from 'platform/core/principal.ts';
-import { auditOp, outboxOp } from 'platform/events/outbox.ts';
+import { auditEntryOp, eventOp } from 'platform/events/outbox.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import type { Op } from 'platform/store/store.ts';
 import type { ExecutionRecord } from './executions/store.ts';
@@ -14,7 +14,7 @@ export const agentAuditEntry = (
   name: string,
   time: string,
 ): Op =>
-  auditOp({
+  auditEntryOp({
     source: SOURCE,
     organizationId: organizationOf(context.principal),
     action,
@@ -42,7 +42,7 @@ export function executionEvents(ended: ExecutionRecord, time: string): Op[] {
   const events: Op[] = [];
   if (ended.startedAt !== null)
     events.push(
-      outboxOp({
+      eventOp({
         ...envelope,
         type: 'agent.execution.started.v1',
         sequence: 1,
@@ -51,14 +51,14 @@ export function executionEvents(ended: ExecutionRecord, time: string): Op[] {
       }),
     );
   events.push(
-    outboxOp({
+    eventOp({
       ...envelope,
       type: 'agent.execution.finished.v1',
       sequence: 2,
       time,
       data: { ...common, status, charge: (ended.chargeMicros ?? 0) / 1e6 },
     }),
-    auditOp({
+    auditEntryOp({
       source: SOURCE,
       organizationId,
       action: 'agent.run',

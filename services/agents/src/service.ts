@@ -35,7 +35,7 @@ export const program: Program<typeof config, Deps> = {
     }),
   ],
   jobs: (deps) => [reaperJob(deps), retentionJob(deps)],
-  // Running evaluations end as interrupted, cost nothing and are answered while the server drains.
+  // Interrupts the running evaluations: they are not charged, and their replies are sent while the server drains.
   interrupt: ({ runners }) => runners.stop(),
   async close(deps) {
     deps.releases.stop();

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
 import { integer, type ConfigOf } from 'platform/core/config.ts';
 
 export const config = {
@@ -5,19 +6,19 @@ export const config = {
     default: 5_000,
     min: 100,
     max: 10_000,
-    description: 'Longest time that the last use of a server token waits in memory.',
+    description: 'Longest time until the last use of a server token is written to the store.',
   }),
   AUDIT_RETENTION_DAYS: integer({
     default: 400,
     min: 1,
     max: 36_500,
-    description: 'Age at which an audit entry is removed.',
+    description: 'Days that an audit entry is kept.',
   }),
   AUDIT_RETENTION_INTERVAL_MS: integer({
-    default: 3_600_000,
+    default: HOUR_MS,
     min: 1_000,
-    max: 86_400_000,
-    description: 'Time between two looks for audit entries past their retention.',
+    max: DAY_MS,
+    description: 'Pause between two rounds of the job that removes audit entries past their retention.',
   }),
 };
 export type Config = ConfigOf<typeof config>;

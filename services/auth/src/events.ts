@@ -1,5 +1,5 @@
 import type { CallContext } from 'platform/rpc/call.ts';
-import { auditOp } from 'platform/events/outbox.ts';
+import { auditEntryOp } from 'platform/events/outbox.ts';
 import { actorOf } from 'platform/core/principal.ts';
 import type { Op } from 'platform/store/store.ts';
 
@@ -18,7 +18,7 @@ export const auditEntry = (
   target: { type: string; id: string },
   time: string,
 ): Op =>
-  auditOp({
+  auditEntryOp({
     source: SOURCE,
     organizationId,
     action,

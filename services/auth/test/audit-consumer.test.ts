@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { isoTime } from 'platform/core/clock.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
-import { auditOp } from 'platform/events/outbox.ts';
+import { auditEntryOp } from 'platform/events/outbox.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { OpenStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
@@ -27,7 +27,7 @@ function auditEvent(
   organizationId: string,
   given: { target?: { type: string; id: string }; code?: string; count?: number },
 ): CloudEvent {
-  const op = auditOp({
+  const op = auditEntryOp({
     source: '/memory',
     organizationId,
     action: 'memory_type.create',
@@ -37,7 +37,7 @@ function auditEvent(
     time: isoTime(Date.now()),
     ...given,
   });
-  if (op.kind !== 'insert') throw new Error('auditOp must be an insert');
+  if (op.kind !== 'insert') throw new Error('auditEntryOp must be an insert');
   return JSON.parse((op.document as unknown as { event: string }).event) as CloudEvent;
 }
 

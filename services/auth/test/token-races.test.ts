@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { systemClock } from 'platform/core/clock.ts';
 import { keyedMutex } from 'platform/core/keyed-mutex.ts';
-import { auditOp, OUTBOX } from 'platform/events/outbox.ts';
+import { auditEntryOp, OUTBOX } from 'platform/events/outbox.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { makeDenials } from 'platform/events/denials.ts';
 import { principalWith, temporaryFolder } from 'platform/service/testing.ts';
@@ -38,7 +38,7 @@ const membership: MembershipRecord = {
   createdAt: time,
 };
 const audit = () =>
-  auditOp({
+  auditEntryOp({
     source: '/auth',
     organizationId: 'o1',
     action: 'test',

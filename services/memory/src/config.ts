@@ -23,20 +23,20 @@ export const config = {
     default: 8_388_608,
     min: 65_536,
     max: 67_108_864,
-    description: "All of an organization's jsonSchemas together, in bytes.",
+    description: 'Largest total of the jsonSchemas of an organization, in bytes of their JSON text.',
   }),
   MEMORY_PAGE_SIZE: integer({
     default: 20,
     min: 1,
     max: 1_000,
-    description: 'Items on a page of a list when pageSize is not given.',
+    description: 'Items on a page of a list if the request has no pageSize.',
   }),
   MEMORY_PAGE_SIZE_MAX: integer({ default: 100, min: 1, max: 1_000, description: 'Largest pageSize of a list.' }),
   MEMORY_OFFSET_MAX: integer({
     default: 100_000,
     min: 0,
     max: 10_000_000,
-    description: 'How many items the pages before the asked one may hold.',
+    description: 'Most items that may precede the requested page.',
   }),
 };
 export type Config = ConfigOf<typeof config>;

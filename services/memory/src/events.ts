@@ -1,5 +1,5 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
-import { auditOp, outboxOp } from 'platform/events/outbox.ts';
+import { auditEntryOp, eventOp } from 'platform/events/outbox.ts';
 import { actorOf } from 'platform/core/principal.ts';
 import type { Op } from 'platform/store/store.ts';
 
@@ -40,7 +40,7 @@ export function changeEvents(context: CallContext, { eventType, id, revision, ti
   const actor = actorOf(context.principal);
   const { requestId } = context;
   return [
-    outboxOp({
+    eventOp({
       topic: 'memory.change.v1',
       source: SOURCE,
       type: eventType,
@@ -50,7 +50,7 @@ export function changeEvents(context: CallContext, { eventType, id, revision, ti
       time,
       data: { id, ...names, revision, actor, requestId },
     }),
-    auditOp({
+    auditEntryOp({
       source: SOURCE,
       organizationId,
       action,

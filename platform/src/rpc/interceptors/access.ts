@@ -3,8 +3,8 @@ import type { Interceptor } from '../handle.ts';
 import { callerRole } from '../identity.ts';
 
 /**
- * Checks again what the gateway had checked, since a service never trusts its caller: process, kind of principal, role.
- * The licence tier is auth's to check.
+ * Checks the calling process, the kind of principal and the role. The gateway has checked them, but a service does not
+ * trust its caller. Only auth checks the licence tier.
  * @throws ServiceError FORBIDDEN, ADMIN_REQUIRED
  */
 export const requireAccess: Interceptor = async ({ options, caller, principal }, next) => {

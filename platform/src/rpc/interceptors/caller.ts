@@ -1,7 +1,7 @@
 import type { Interceptor } from '../handle.ts';
 import type { Identity } from '../identity.ts';
 
-/** Finds out which process calls, and for which principal. @throws ServiceError UNAUTHENTICATED */
+/** Verifies which process calls, and for which principal. @throws ServiceError UNAUTHENTICATED */
 export const identifyCaller =
   (identity: Identity): Interceptor =>
   async (call, next) => {

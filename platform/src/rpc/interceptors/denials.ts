@@ -3,7 +3,7 @@ import { actorOf, type Actor } from '../../core/principal.ts';
 import type { Interceptor } from '../handle.ts';
 
 /** One request that a handler denied to a principal of an organization. */
-export interface Denied {
+export interface DeniedRequest {
   organizationId: string;
   actor: Actor;
   /** snake_case code of the reason. */
@@ -11,9 +11,9 @@ export interface Denied {
   requestId: string;
 }
 
-/** Passes on what handlers deny, by the flag `denial` of the error table, for the audit trail. */
+/** Calls `note` for every error of a handler that the error table flags as a denial, for the audit trail. */
 export const noteDenials =
-  (note: (denied: Denied) => void): Interceptor =>
+  (note: (denied: DeniedRequest) => void): Interceptor =>
   async ({ principal, requestId }, next) => {
     try {
       return await next();

@@ -1,7 +1,10 @@
 import { codeOf, ServiceError } from '../../core/errors.ts';
 import type { Interceptor } from '../handle.ts';
 
-/** Logs the outcome of every call. An error that is not a ServiceError is a fault of ours: INTERNAL, which says nothing else. */
+/**
+ * Logs the outcome of every call. An error that is not a ServiceError is a bug: the log has its details, and the caller
+ * gets INTERNAL without any.
+ */
 export const logCalls: Interceptor = async ({ path, requestId, log }, next) => {
   try {
     const response = await next();

@@ -1,10 +1,10 @@
-import type { AuditFacts } from 'platform/events/outbox.ts';
+import type { NewAuditEntry } from 'platform/events/outbox.ts';
 import type { CloudEvent, EventBus, Subscription } from 'platform/events/bus.ts';
 import { DuplicateKeyError } from 'platform/store/store.ts';
 import type { AuditEntries } from './store.ts';
 
-/** The `data` of an event on topic audit.v1, as `auditOp` of platform writes it. */
-type AuditData = Pick<AuditFacts, 'action' | 'outcome' | 'actor' | 'requestId'> & {
+/** The `data` of an event on topic audit.v1, as `auditEntryOp` of platform writes it. */
+type AuditData = Pick<NewAuditEntry, 'action' | 'outcome' | 'actor' | 'requestId'> & {
   target: { type: string; id: string } | null;
   code: string | null;
   count: number;
