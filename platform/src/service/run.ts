@@ -73,7 +73,11 @@ export async function startService<D extends Declaration, Deps>(
         return clientOf(definition, connection.call);
       },
     })
-    .catch(throwStartError);
+    .catch(async (error: unknown) => {
+      await bus.close();
+      await opened.store?.close();
+      throwStartError(error);
+    });
 
   const { store } = opened;
   if (!store) throw new Error(`${program.name} opened no store`);

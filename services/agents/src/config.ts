@@ -1,5 +1,5 @@
 import { DAY_MS } from 'platform/core/clock.ts';
-import { integer } from 'platform/core/config.ts';
+import { integer, type ConfigOf } from 'platform/core/config.ts';
 
 export const config = {
   RUNNERS: integer({
@@ -69,3 +69,4 @@ export const config = {
     description: 'Days that an execution is kept.',
   }),
 };
+export type Config = ConfigOf<typeof config>;

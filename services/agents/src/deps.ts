@@ -1,18 +1,15 @@
 import type { Clock } from 'platform/core/clock.ts';
-import type { ConfigOf } from 'platform/core/config.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { Start } from 'platform/service/program.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
-import type { config } from './config.ts';
+import type { Config } from './config.ts';
 import { AGENTS, AGENT_VERSIONS, openDefinitions, type Definitions } from './definitions/store.ts';
 import { makeVersionLoader, type LoadVersion } from './definitions/version-loader.ts';
 import { EXECUTIONS, EXECUTION_PAYLOADS, openExecutions, RUN_KEYS, type Executions } from './executions/store.ts';
 import { openReleases, type Credits, type Releases } from './executions/reservation.ts';
 import { startRunnerPool, type RunnerPool } from './runtimes/expression/runner-pool.ts';
-
-export type Config = ConfigOf<typeof config>;
 
 export interface Deps {
   definitions: Definitions;
