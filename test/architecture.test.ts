@@ -295,7 +295,7 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'services/auth/src/organizations/store.ts',
   'services/auth/src/authentication/token-lookup.ts',
   'services/auth/src/users/store.ts',
-  'services/credits/src/jobs/relay-ledger.ts',
+  'services/credits/src/jobs/relay.ts',
   'services/credits/src/jobs/sweeper.ts',
   // the one location of the ledger
   'services/credits/src/ledger/location.ts',
@@ -304,7 +304,6 @@ const ACROSS_ORGANIZATIONS: string[] = [
 ];
 /** These declare the port or say that they do without it. */
 const NAME_IT_ONLY: string[] = [
-  'services/agents/src/executions/run-agent.ts',
   'services/credits/src/ledger/redis/ledger.ts',
   'services/credits/src/ledger/sqlite/ledger.ts',
   'services/credits/src/ledger/ledger.ts',

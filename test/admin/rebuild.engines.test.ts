@@ -60,7 +60,7 @@ describe('recovery by the operator after an engine lost data, with two replicas 
     for (const reply of await Promise.all([tenant, other, tenant, other].map(runOnce))) {
       expect({ status: reply.status, body: reply.body, retryAfter: reply.headers.get('retry-after') }).toEqual({
         status: 503,
-        body: { code: 'unavailable', error: 'Credits are not available', requestId: expect.any(String) },
+        body: { code: 'unavailable', error: 'The credits service is not available', requestId: expect.any(String) },
         retryAfter: '1',
       });
     }

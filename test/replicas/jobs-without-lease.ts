@@ -54,7 +54,7 @@ export async function openJobsWithoutLease<D extends Declaration, Deps>(
       // without a lease of a slot there is only one counter shard
       return { ...store, counterShards: 1 };
     },
-    bus,
+    openBus: async () => bus,
     denials: makeDenials(),
     connect<C extends ServiceDefinition>(definition: C, audience: ProcessName) {
       const connection = openConnection({

@@ -111,6 +111,16 @@ export interface ErrorExtras {
   cause?: unknown;
 }
 
+const MAX_DETAILS = 20;
+const MAX_TEXT = 1_000;
+
+/**
+ * Text of an error as it may leave a process: at most 1,000 characters, and well-formed UTF-16. A tenant's text may be
+ * longer, or cut inside a surrogate pair; gRPC then breaks a whole connection, or throws.
+ */
+const shortened = (text: string): string =>
+  (text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`).toWellFormed();
+
 /** An outcome that the caller must learn of: the only error that leaves a service with a message. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
@@ -120,9 +130,11 @@ export class ServiceError extends Error {
   readonly headers: Record<string, string>;
 
   constructor(reason: KnownReason, message: string = ERRORS[reason].message, extras: ErrorExtras = {}) {
-    super(message, { cause: extras.cause });
+    super(shortened(message), { cause: extras.cause });
     this.reason = reason;
-    this.details = (extras.details ?? []).slice(0, 20);
+    this.details = (extras.details ?? [])
+      .slice(0, MAX_DETAILS)
+      .map((detail) => ({ path: shortened(detail.path), message: shortened(detail.message) }));
     this.facts = extras.facts ?? {};
     this.headers = extras.headers ?? {};
   }

@@ -1,3 +1,4 @@
+import { strict as assert } from 'node:assert';
 import { Metadata, status, type ServiceError as GrpcError } from '@grpc/grpc-js';
 import type { Any } from 'proto/google/protobuf/any.ts';
 import { BadRequest, ErrorInfo } from 'proto/google/rpc/error_details.ts';
@@ -9,6 +10,7 @@ const TRAILER = 'grpc-status-details-bin';
 const DOMAIN = 'agent-and-memory-service';
 /** ErrorInfo.metadata holds reply headers under this prefix, and facts, as JSON text, under their own names. */
 const HEADER = 'header-';
+const MAX_TRAILER_BYTES = 32_768;
 
 const anyOf = <M>(type: string, codec: { encode(message: M): { finish(): Uint8Array } }, message: M): Any => ({
   typeUrl: `type.googleapis.com/${type}`,
@@ -16,9 +18,17 @@ const anyOf = <M>(type: string, codec: { encode(message: M): { finish(): Uint8Ar
 });
 
 /** A ServiceError as google.rpc.Status with ErrorInfo; with BadRequest, too, when the error has details. */
-export function toStatus({ reason, message, details, facts, headers }: ServiceError): Status {
+export function toStatus({
+  reason,
+  message,
+  details,
+  facts,
+  headers,
+}: Omit<ServiceError, 'name' | 'stack' | 'cause'>): Status {
+  assert.ok(!Object.keys(facts).some((name) => name.startsWith(HEADER)), 'a fact is named like a header');
+  const known = Object.entries(facts).filter(([, value]) => value !== undefined);
   const metadata = Object.fromEntries([
-    ...Object.entries(facts).map(([name, value]) => [name, JSON.stringify(value)]),
+    ...known.map(([name, value]) => [name, JSON.stringify(value)]),
     ...Object.entries(headers).map(([name, value]) => [`${HEADER}${name}`, value]),
   ]);
   const info = anyOf('google.rpc.ErrorInfo', ErrorInfo, { reason, domain: DOMAIN, metadata });
@@ -46,11 +56,28 @@ export function fromStatus({ message, details }: Status): ServiceError | undefin
   });
 }
 
+/** Headers that are too large end the HTTP/2 session with all calls in it: the last violations are left out instead. */
+function trailerOf(error: ServiceError): Buffer {
+  for (let { details } = error; ; details = details.slice(0, -1)) {
+    const bytes = Buffer.from(Status.encode(toStatus({ ...error, message: error.message, details })).finish());
+    if (bytes.length <= MAX_TRAILER_BYTES || details.length === 0) return bytes;
+  }
+}
+
 /** A ServiceError as a service sends it: the gRPC status, with google.rpc.Status in a trailer. */
 export function toGrpcError(error: ServiceError): Partial<GrpcError> {
   const metadata = new Metadata();
-  metadata.set(TRAILER, Buffer.from(Status.encode(toStatus(error)).finish()));
+  metadata.set(TRAILER, trailerOf(error));
   return { code: ERRORS[error.reason].grpc, details: error.message, metadata };
+}
+
+/** Undefined for a trailer that no process of ours has written. */
+function readTrailer(bytes: Buffer): ServiceError | undefined {
+  try {
+    return fromStatus(Status.decode(bytes));
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -59,7 +86,7 @@ export function toGrpcError(error: ServiceError): Partial<GrpcError> {
  */
 export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceError {
   const [details] = error.metadata.get(TRAILER);
-  const ours = details instanceof Buffer ? fromStatus(Status.decode(details)) : undefined;
+  const ours = details instanceof Buffer ? readTrailer(details) : undefined;
   if (ours) return ours;
   switch (error.code) {
     case status.UNAVAILABLE:

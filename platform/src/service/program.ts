@@ -23,8 +23,8 @@ export interface Start<C> extends ProcessStart<C & ServiceConfig> {
   openStore(collections: readonly Collection<never>[]): Promise<ServiceStore>;
   /** SQLite file of the store, for a service that keeps other data in the same file. */
   storeFile: string;
-  /** For subscriptions, and for events that bypass the outbox; `run` relays the outbox. */
-  bus: EventBus;
+  /** The bus, for subscriptions and for events that bypass the outbox; `run` relays the outbox. */
+  openBus(): Promise<EventBus>;
   /** For a denial that is not an error of a handler; `run` counts the errors. */
   denials: Denials;
   /** Client of another service (one of `calls`), at the address in the setting `<NAME>_ADDRESS`. */

@@ -7,6 +7,7 @@ import type { Log } from '../core/log.ts';
 import { settingOf } from '../core/processes.ts';
 import { StartError } from '../core/start-error.ts';
 import { denialsJob, flushDenials, makeDenials } from '../events/denials.ts';
+import type { EventBus } from '../events/bus.ts';
 import { OUTBOX } from '../events/outbox.ts';
 import { relayJob } from '../events/relay.ts';
 import { listJobs, runJob } from '../jobs/job-service.ts';
@@ -50,14 +51,21 @@ export async function startService<D extends Declaration, Deps>(
   const eventsFile = settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db');
   const connections: Connection[] = [];
   const denials = makeDenials();
-  const opened: { store?: OpenStore; migrates?: boolean; startRelay?: () => void } = {};
+  const opened: { store?: OpenStore; bus?: Promise<EventBus>; migrates?: boolean; startRelay?: () => void } = {};
+  const openBus = () => (opened.bus ??= openBusEngine(opening, eventsFile, program.publishes));
 
-  const bus = await openBusEngine(opening, eventsFile, program.publishes).catch(throwStartError);
+  /** Closes what is open. @throws StartError for an engine that failed */
+  async function giveUp(error: unknown): Promise<never> {
+    await opened.bus?.then((bus) => bus.close()).catch(() => undefined);
+    await opened.store?.close();
+    throw startError(error);
+  }
+
   const deps = await program
     .openDeps({
       ...start,
       storeFile,
-      bus,
+      openBus,
       denials,
       async openStore(collections) {
         const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX, LEASES]));
@@ -73,14 +81,11 @@ export async function startService<D extends Declaration, Deps>(
         return clientOf(definition, connection.call);
       },
     })
-    .catch(async (error: unknown) => {
-      await bus.close();
-      await opened.store?.close();
-      throwStartError(error);
-    });
+    .catch(giveUp);
 
   const { store } = opened;
   if (!store) throw new Error(`${program.name} opened no store`);
+  const bus = await openBus().catch(giveUp);
   const { platformStore } = store;
   const denialDeps = { denials, platformStore, source: `/${program.name}` };
   const relay = relayJob({ platformStore, bus, log, intervalMs: settings.RELAY_INTERVAL_MS });
@@ -116,11 +121,11 @@ export async function startService<D extends Declaration, Deps>(
   };
 }
 
-/** Makes a StartError of the ServiceError of an engine that is not available. @throws StartError, or the given error */
-function throwStartError(error: unknown): never {
-  if (!(error instanceof ServiceError)) throw error;
+/** A StartError for an engine that failed at the start, with the message that callers get; any other error as it is. */
+function startError(error: unknown): unknown {
+  if (!(error instanceof ServiceError)) return error;
   const why = error.cause instanceof Error ? ` (${error.cause.message.split('\n', 1)[0]})` : '';
-  throw new StartError(`${error.message}${why}`, { cause: error });
+  return new StartError(`${error.message}${why}`, { cause: error });
 }
 
 /** Resolves to true when it corrected the time of this process. @throws ServiceError when the clocks differ too much */

@@ -14,7 +14,7 @@ const PAUSE_MAX_MS = 64;
 export async function retryOnConflict<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
   const giveUpAt = performance.now() + MIN_DURATION_MS;
   for (let attempts = 1; ; attempts++) {
-    requireCaller(signal);
+    requireWaitingCaller(signal);
     try {
       return await attempt();
     } catch (cause) {
@@ -28,6 +28,6 @@ export async function retryOnConflict<T>(signal: AbortSignal, attempt: () => Pro
 }
 
 /** @throws ServiceError CLIENT_GONE when the caller is gone */
-export function requireCaller(signal: AbortSignal): void {
+export function requireWaitingCaller(signal: AbortSignal): void {
   if (signal.aborted) throw new ServiceError('CLIENT_GONE');
 }

@@ -1,7 +1,7 @@
 import { codeOf } from 'platform/core/errors.ts';
-import { actorOf, organizationOf } from 'platform/core/principal.ts';
+import { actorOf } from 'platform/core/principal.ts';
 import { auditEntryOp, eventOp } from 'platform/events/outbox.ts';
-import type { CallContext } from 'platform/rpc/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Op } from 'platform/store/store.ts';
 import type { ExecutionRecord } from './executions/store.ts';
 
@@ -16,7 +16,7 @@ export const agentAuditEntry = (
 ): Op =>
   auditEntryOp({
     source: SOURCE,
-    organizationId: organizationOf(context.principal),
+    organizationId: organizationOfCall(context),
     action,
     outcome: 'success',
     actor: actorOf(context.principal),

@@ -74,7 +74,7 @@ export async function startAgents({
     {
       ...program,
       async openDeps(start) {
-        start.bus.publish = () => Promise.reject(new Error('the bus is down'));
+        (await start.openBus()).publish = () => Promise.reject(new Error('the bus is down'));
         return (deps = { ...(await program.openDeps(start)), credits: double.client });
       },
     },

@@ -14,7 +14,7 @@ describe('a run that waits for a runner', () => {
       (await agents.call('listAgentExecutions', { agent: 'long', status })).items[0]?.id;
     const run = (aborter: AbortController) =>
       agents.call('runAgent', { agentName: 'long', args: '{}' }, { signal: aborter.signal }).catch(() => undefined);
-    const recordOf = async (id: string) => (await agents.deps().executions.find(agents.organizationId, id))!;
+    const recordOf = async (id: string) => (await agents.deps().executions.byId(agents.organizationId, id))!;
 
     const first = run(one);
     await until(async () => (await idOf('running')) !== undefined);

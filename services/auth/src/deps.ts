@@ -35,8 +35,9 @@ export interface Deps {
 
 const COLLECTIONS = [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, AUDIT_ENTRIES];
 
-export async function openDeps({ config, clock, openStore, bus, denials }: Start<Config>): Promise<Deps> {
+export async function openDeps({ config, clock, openStore, openBus, denials }: Start<Config>): Promise<Deps> {
   const { store, platformStore } = await openStore(COLLECTIONS);
+  const bus = await openBus();
   const auditEntries = openAuditEntries(store, platformStore);
   return {
     config,

@@ -4,7 +4,7 @@ import { actorOf } from 'platform/core/principal.ts';
 import type { Op } from 'platform/store/store.ts';
 
 /** The CloudEvents `source` of everything that this service publishes. */
-export const SOURCE = '/auth';
+const SOURCE = '/auth';
 
 /**
  * The audit entry of a successful change, as an operation for the batch that makes the change, so that both are

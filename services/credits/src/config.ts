@@ -5,7 +5,7 @@ export const config = {
     default: 30,
     min: 1,
     max: 3_650,
-    description: 'How long the id of a grant or reservation is remembered; ids that are older are refused.',
+    description: 'Days that the id of a grant or reservation is remembered; older ids are rejected.',
   }),
   SWEEP_INTERVAL_MS: integer({
     default: 5_000,
@@ -40,7 +40,7 @@ export const config = {
     values: ['refuse', 'allow'],
     default: 'refuse',
     description:
-      'A Redis without appendonly yes or with eviction may forget what it acknowledged: refuse it, or allow it.',
+      'What to do with a Redis that may forget what it acknowledged (no appendonly, or eviction): refuse to start, or allow it.',
   }),
 };
 export type Config = ConfigOf<typeof config>;

@@ -23,7 +23,7 @@ export async function openDeps(start: Start<Config>): Promise<Deps> {
   return {
     ...ledgers,
     mirroring,
-    bus: start.bus,
+    bus: await start.openBus(),
     config: start.config,
     closeLedger,
   };

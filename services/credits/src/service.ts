@@ -6,8 +6,8 @@ import { grant } from './accounts/grant.ts';
 import { rebuildLedger } from './accounts/rebuild-ledger.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
-import { mirrorLedgerJob } from './jobs/mirror-ledger.ts';
-import { relayLedgerJob } from './jobs/relay-ledger.ts';
+import { mirrorJob } from './jobs/mirror.ts';
+import { relayJob } from './jobs/relay.ts';
 import { sweeperJob } from './jobs/sweeper.ts';
 import { listLedgerRows } from './ledger/list-ledger-rows.ts';
 import { extend } from './reservations/extend.ts';
@@ -35,10 +35,6 @@ export const program: Program<typeof config, Deps> = {
       rebuildLedger,
     }),
   ],
-  jobs: (deps) => [
-    relayLedgerJob(deps),
-    sweeperJob(deps),
-    ...(deps.mirroring ? [mirrorLedgerJob(deps.mirroring, deps)] : []),
-  ],
+  jobs: (deps) => [relayJob(deps), sweeperJob(deps), ...(deps.mirroring ? [mirrorJob(deps.mirroring, deps)] : [])],
   close: (deps) => deps.closeLedger(),
 };

@@ -1,4 +1,4 @@
-import { requireCaller } from 'platform/store/retry-on-conflict.ts';
+import { requireWaitingCaller } from 'platform/store/retry-on-conflict.ts';
 import { acquireLease, keepLease, releaseLease, type Lease } from 'platform/jobs/lease.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { OpenStore } from 'platform/store/store.ts';
@@ -116,7 +116,7 @@ export function shardPool(shards: readonly number[]): CounterShards['withShard']
     const { free, waiting } = pool;
     const shard = free.shift() ?? (await new Promise<number>((resolve) => waiting.push(resolve)));
     try {
-      requireCaller(signal);
+      requireWaitingCaller(signal);
       return await work(shard);
     } finally {
       const next = waiting.shift();

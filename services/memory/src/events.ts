@@ -3,7 +3,7 @@ import { auditEntryOp, eventOp } from 'platform/events/outbox.ts';
 import { actorOf } from 'platform/core/principal.ts';
 import type { Op } from 'platform/store/store.ts';
 
-export const SOURCE = '/memory';
+const SOURCE = '/memory';
 
 /** One change of a memory type or a memory object. `names` goes into the event's data; content never does. */
 export type Change = {

@@ -14,8 +14,7 @@ export function fairScheduler(nowMs: () => number = () => performance.now()): Fa
 
   function runSlice(): void {
     const until = nowMs() + SLICE_MS;
-    do waiting.shift()!();
-    while (waiting.length > 0 && nowMs() < until);
+    for (let next; nowMs() < until && (next = waiting.shift());) next();
     if (waiting.length > 0) setImmediate(runSlice);
   }
 

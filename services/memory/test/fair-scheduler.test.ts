@@ -55,4 +55,9 @@ describe('fairScheduler', () => {
     expect(await next).toBe('next');
     expect(await work('a', 'later', 0)).toBe('later');
   });
+
+  it('lets work schedule more work', async () => {
+    const schedule = fairScheduler();
+    await expect(schedule('a', () => schedule('a', () => 'inner'))).resolves.toBe('inner');
+  });
 });

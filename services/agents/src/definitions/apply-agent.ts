@@ -37,7 +37,7 @@ export async function applyAgent(
   });
 
   return retryOnConflict(context.signal, async () => {
-    const agent = await deps.definitions.find(organizationId, name);
+    const agent = await deps.definitions.byName(organizationId, name);
     if (!agent) {
       const created: AgentRecord = {
         _id: newId(),
@@ -56,7 +56,7 @@ export async function applyAgent(
       return { agent: agentMessage(created), version: 1, changed: true };
     }
 
-    const newest = await deps.definitions.findVersion(organizationId, name, agent.latestVersion);
+    const newest = await deps.definitions.versionByNumber(organizationId, name, agent.latestVersion);
     if (newest?.hash === hash) return { agent: agentMessage(agent), version: newest.version, changed: false };
     const next = newVersion(agent.latestVersion + 1);
     await deps.definitions.addVersion(agent, next, auditEntry);

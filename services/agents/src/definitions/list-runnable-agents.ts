@@ -41,7 +41,7 @@ export async function listRunnableAgents(
 
   const agents = await deps.definitions.listRunnable(organizationId);
   if (included.length === 0) return { agents: agents.map(({ name }) => ({ name })) };
-  const versions = await deps.definitions.findVersionsById(
+  const versions = await deps.definitions.versionsByIds(
     organizationId,
     agents.flatMap(({ publishedVersionId }) => publishedVersionId ?? []),
   );

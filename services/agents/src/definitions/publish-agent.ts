@@ -20,9 +20,9 @@ export async function publishAgent(
 ): Promise<PublishAgentResponse> {
   const organizationId = organizationOfCall(context);
   return retryOnConflict(context.signal, async () => {
-    const agent = await deps.definitions.find(organizationId, request.name);
+    const agent = await deps.definitions.byName(organizationId, request.name);
     if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
-    const version = await deps.definitions.findVersion(
+    const version = await deps.definitions.versionByNumber(
       organizationId,
       agent.name,
       request.version ?? agent.latestVersion,

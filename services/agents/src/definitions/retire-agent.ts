@@ -18,7 +18,7 @@ export async function retireAgent(
   context: CallContext,
 ): Promise<RetireAgentResponse> {
   return retryOnConflict(context.signal, async () => {
-    const agent = await deps.definitions.find(organizationOfCall(context), request.name);
+    const agent = await deps.definitions.byName(organizationOfCall(context), request.name);
     if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
     if (agent.state === 'retired') return { agent: agentMessage(agent) };
 

@@ -44,16 +44,16 @@ export type Definitions = ReturnType<typeof openDefinitions>;
 
 export function openDefinitions(store: Store) {
   return {
-    find: (organizationId: string, name: string) => store.findOne(organizationId, AGENTS, { name }),
+    byName: (organizationId: string, name: string) => store.findOne(organizationId, AGENTS, { name }),
     /** All agents in any state, sorted by name. */
     list: (organizationId: string) => store.find(organizationId, AGENTS, {}, { sort: [['name', 'asc']] }),
     /** The agents that can be run through the API, sorted by name. */
     listRunnable: (organizationId: string) =>
       store.find(organizationId, AGENTS, { state: 'published', runnable: true }, { sort: [['name', 'asc']] }),
-    findVersion: (organizationId: string, agent: string, version: number) =>
+    versionByNumber: (organizationId: string, agent: string, version: number) =>
       store.findOne(organizationId, AGENT_VERSIONS, { agent, version }),
     /** Sorted by the names of their agents. */
-    findVersionsById: (organizationId: string, ids: readonly string[]) =>
+    versionsByIds: (organizationId: string, ids: readonly string[]) =>
       store.find(organizationId, AGENT_VERSIONS, { _id: { in: ids } }, { sort: [['agent', 'asc']] }),
     /** Newest first. */
     listVersions: (organizationId: string, agent: string, limit: number) =>

@@ -39,7 +39,7 @@ export function makeVersionLoader(definitions: Definitions, capacity = 500): Loa
 }
 
 async function load(definitions: Definitions, organizationId: string, versionId: string): Promise<LoadedVersion> {
-  const [record] = await definitions.findVersionsById(organizationId, [versionId]);
+  const [record] = await definitions.versionsByIds(organizationId, [versionId]);
   assert.ok(record, `published version ${versionId} is missing`);
   const definition = JSON.parse(record.definition) as Definition;
   const argumentsSchema = compileOptional(definition.argumentsSchema);

@@ -14,9 +14,9 @@ export async function getAgentExecution(
   context: CallContext,
 ): Promise<GetAgentExecutionResponse> {
   const organizationId = organizationOfCall(context);
-  const execution = await executions.find(organizationId, request.id);
+  const execution = await executions.byId(organizationId, request.id);
   if (!execution) throw new ServiceError('NOT_FOUND', 'Agent execution not found');
-  const payload = await executions.findPayload(organizationId, execution._id);
+  const payload = await executions.payloadById(organizationId, execution._id);
   return {
     agentExecution: {
       ...executionMessage(execution),

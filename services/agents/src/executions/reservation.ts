@@ -39,7 +39,7 @@ export async function reserve(
     // The reservation may have been made all the same; without a release it would hold the credits until it expires.
     void deps.releases.start(deps.credits, execution._id, call);
     await withdraw(deps, execution);
-    throw unavailable('Credits are not available', cause);
+    throw unavailable('The credits service is not available', cause);
   }
   if (response.outcome === 'RESERVED') return;
 
@@ -50,7 +50,10 @@ export async function reserve(
   }
   if (response.outcome === 'TOO_MANY_OPEN')
     throw new ServiceError('TOO_MANY_RUNS', undefined, { headers: { 'Retry-After': '1' } });
-  throw unavailable('Credits are not available', new Error(`reservation ${execution._id}: ${response.outcome}`));
+  throw unavailable(
+    'The credits service is not available',
+    new Error(`reservation ${execution._id}: ${response.outcome}`),
+  );
 }
 
 /**
@@ -73,7 +76,7 @@ export async function withdraw({ executions }: Pick<Needs, 'executions'>, execut
  * Settles the charge of an ended run, or releases its reservation when the platform was at fault; idempotent.
  * @throws ServiceError from credits; the reaper tries again unless `isPermanent(error)`
  */
-export async function settle(
+export async function settleOrRelease(
   { credits, executions }: Pick<Needs, 'credits' | 'executions'>,
   ended: ExecutionRecord,
   call: CallOptions,
@@ -140,7 +143,7 @@ export function openReleases({
       /** True when no further attempt is needed. */
       const attempt = (): Promise<boolean> => credits.release({ id }, call).then(() => true, isPermanent);
       const giveUp = (): void =>
-        log.warn({ agentExecutionId: id, requestId: call.requestId }, 'not released; the reservation will expire');
+        log.warn({ agentExecutionId: id, requestId: call.requestId }, 'a reservation was not released; it will expire');
       if (await attempt()) return;
       if (signal.aborted || outstanding.size >= maxOutstanding) return giveUp();
       outstanding.add(id);

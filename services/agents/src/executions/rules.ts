@@ -48,8 +48,8 @@ export interface RunRequest {
 /** @throws ServiceError INVALID_REQUEST, MALFORMED_JSON, with the path of the faulty member */
 export function checkRunRequest(request: { agentName?: string; args?: string; idempotencyKey?: string }): RunRequest {
   const { agentName, args: argsText, idempotencyKey: key } = request;
-  if (agentName === undefined) throw invalid('/agentName', 'is required');
-  if (argsText === undefined) throw invalid('/args', 'is required');
+  if (agentName === undefined) throw invalid('/agentName', 'agentName is required');
+  if (argsText === undefined) throw invalid('/args', 'args is required');
   if (Buffer.byteLength(argsText) > MAX_ARGS_BYTES)
     throw invalid('/args', `must have at most ${MAX_ARGS_BYTES} bytes as JSON`);
   if (key !== undefined && (key.length < 1 || key.length > 255))

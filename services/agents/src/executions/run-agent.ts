@@ -10,15 +10,27 @@ import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
 import { executionEvents } from '../events.ts';
 import { evaluate, startHeartbeat, type EvaluatedRun } from './evaluate.ts';
-import { reserve, settle, withdraw } from './reservation.ts';
+import { reserve, settleOrRelease, withdraw } from './reservation.ts';
 import { chargeOf, checkRunRequest, isActive, type RunRequest } from './rules.ts';
 import type { ExecutionPayloadRecord, ExecutionRecord } from './store.ts';
 
-type Needs = Omit<Deps, 'platformStore'>;
+type Needs = Pick<
+  Deps,
+  | 'definitions'
+  | 'loadVersion'
+  | 'executions'
+  | 'credits'
+  | 'releases'
+  | 'runners'
+  | 'clock'
+  | 'config'
+  | 'instanceId'
+  | 'log'
+>;
 
 /**
- * One run: claim → reserve → evaluate under heartbeat → finish → settle → answer. After a crash at any point the reaper
- * completes the run. `finish` is the commit point: only the owner of the lease can write it, and only what it wrote is
+ * One run: claim → reserve → evaluate under heartbeat → finish → settle or release → answer. After a crash at any point
+ * the reaper completes the run. `finish` is the commit point: only the owner of the lease can write it, and only what it wrote is
  * charged.
  */
 export async function runAgent(deps: Needs, request: RunAgentRequest, context: CallContext): Promise<RunAgentResponse> {
@@ -35,8 +47,9 @@ export async function runAgent(deps: Needs, request: RunAgentRequest, context: C
   const { startedAt, ...evaluated } = await evaluateUnderHeartbeat(deps, execution, version, run, context);
   const ended = await finish(deps, { ...execution, startedAt }, version, evaluated);
   if (!ended) return answerOfInterrupted(deps, execution);
-  await settle(deps, ended, { principal: context.principal, requestId: context.requestId }).catch((error: unknown) =>
-    context.log.warn({ error, agentExecutionId: ended._id }, 'not settled yet; the reaper will settle this run'),
+  await settleOrRelease(deps, ended, { principal: context.principal, requestId: context.requestId }).catch(
+    (error: unknown) =>
+      context.log.warn({ error, agentExecutionId: ended._id }, 'a run is not settled yet; the reaper will settle it'),
   );
   return answer(ended, evaluated);
 }
@@ -51,10 +64,10 @@ async function replay(
   run: RunRequest,
 ): Promise<RunAgentResponse | undefined> {
   if (run.key === undefined) return undefined;
-  const claimed = await executions.findRunKey(organizationId, run.key);
+  const claimed = await executions.runKeyByKey(organizationId, run.key);
   if (!claimed) return undefined;
   if (claimed.requestHash !== requestHash(run)) throw new ServiceError('IDEMPOTENCY_KEY_REUSED');
-  const execution = await executions.find(organizationId, claimed.executionId);
+  const execution = await executions.byId(organizationId, claimed.executionId);
   // Withdrawn or interrupted after the key was read: the key is free again.
   if (!execution || execution.status === 'interrupted') return undefined;
   if (isActive(execution))
@@ -62,7 +75,7 @@ async function replay(
       facts: { agentExecutionId: execution._id },
       headers: { 'Retry-After': '1' },
     });
-  const payload = await executions.findPayload(organizationId, execution._id);
+  const payload = await executions.payloadById(organizationId, execution._id);
   if (!payload)
     throw new ServiceError('INTERNAL', undefined, {
       cause: new Error(`payload of execution ${execution._id} is missing`),
@@ -80,7 +93,7 @@ async function requireRunnable(
   organizationId: string,
   { agentName, args }: RunRequest,
 ): Promise<LoadedVersion> {
-  const agent = await deps.definitions.find(organizationId, agentName);
+  const agent = await deps.definitions.byName(organizationId, agentName);
   if (!agent || agent.publishedVersionId === null) throw new ServiceError('NOT_FOUND', 'Agent not found');
   if (!agent.runnable) throw new ServiceError('AGENT_NOT_RUNNABLE');
   const version = await deps.loadVersion(organizationId, agent.publishedVersionId);
@@ -138,7 +151,7 @@ function claim(
 
 /**
  * The answer of the run that claimed the key first.
- * @throws ServiceError RUN_IN_PROGRESS also when that run was withdrawn meanwhile: it looks like one that is starting
+ * @throws ServiceError RUN_IN_PROGRESS also when that run has been withdrawn since: the client repeats either way
  */
 async function answerOfWinner(
   deps: Pick<Deps, 'executions'>,
@@ -210,7 +223,7 @@ async function answerOfInterrupted(
   { executions }: Pick<Deps, 'executions'>,
   { organizationId, _id }: ExecutionRecord,
 ): Promise<RunAgentResponse> {
-  const interrupted = await executions.find(organizationId, _id);
+  const interrupted = await executions.byId(organizationId, _id);
   if (!interrupted) throw new ServiceError('INTERNAL', undefined, { cause: new Error(`execution ${_id} is gone`) });
   return answer(interrupted, { output: null, messages: '[]' });
 }

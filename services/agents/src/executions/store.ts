@@ -97,9 +97,9 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
   });
 
   return {
-    find: (organizationId: string, id: string) => store.findOne(organizationId, EXECUTIONS, { _id: id }),
-    findPayload: (organizationId: string, id: string) => store.findOne(organizationId, EXECUTION_PAYLOADS, { _id: id }),
-    findRunKey: (organizationId: string, key: string) => store.findOne(organizationId, RUN_KEYS, { key }),
+    byId: (organizationId: string, id: string) => store.findOne(organizationId, EXECUTIONS, { _id: id }),
+    payloadById: (organizationId: string, id: string) => store.findOne(organizationId, EXECUTION_PAYLOADS, { _id: id }),
+    runKeyByKey: (organizationId: string, key: string) => store.findOne(organizationId, RUN_KEYS, { key }),
     /** Newest first, starting after the id `before`. */
     list: (
       organizationId: string,

@@ -4,7 +4,7 @@ import type { Job } from 'platform/jobs/jobs.ts';
 import { servicePrincipal } from 'platform/core/principal.ts';
 import type { Deps } from '../deps.ts';
 import { executionEvents } from '../events.ts';
-import { isPermanent, settle } from '../executions/reservation.ts';
+import { isPermanent, settleOrRelease } from '../executions/reservation.ts';
 import { INTERRUPTED, isActive } from '../executions/rules.ts';
 import { EXECUTIONS, type ExecutionRecord } from '../executions/store.ts';
 
@@ -43,19 +43,22 @@ async function complete(deps: Needs, execution: ExecutionRecord): Promise<boolea
     : (await deps.executions.leaseSettlement(execution)) && execution;
   if (!ended) return false;
   try {
-    await settle(deps, ended, { principal: servicePrincipal('agents', ended.organizationId), requestId: newId() });
+    await settleOrRelease(deps, ended, {
+      principal: servicePrincipal('agents', ended.organizationId),
+      requestId: newId(),
+    });
     return true;
   } catch (error) {
     const { _id: agentExecutionId, organizationId, chargeMicros } = ended;
     if (isPermanent(error)) {
       deps.log.error(
         { error, agentExecutionId, organizationId, chargeMicros },
-        'never settled: credits does not know the reservation of this run',
+        'a run will never be settled: credits does not know its reservation',
       );
       await deps.executions.markSettled(ended);
       return true;
     }
-    deps.log.warn({ error, agentExecutionId }, 'not settled yet; the reaper will try again');
+    deps.log.warn({ error, agentExecutionId }, 'a run is not settled yet; the reaper will try again');
     return false;
   }
 }

@@ -16,7 +16,7 @@ import { serverTokenMessage } from './message.ts';
 import { hashToken, hintOf, makeToken, requireExpiry, requireId } from './rules.ts';
 import { isExpired, slotOfName, type ServerTokenRecord } from './store.ts';
 
-type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'denials' | 'mutex'>;
+type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'mutex'>;
 
 /**
  * The value of the token is in this response and nowhere else. The batch expects what was checked: the organization is

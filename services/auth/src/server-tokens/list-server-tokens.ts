@@ -6,7 +6,7 @@ import { PAGE_SIZES } from '../organizations/rules.ts';
 import { requireSecurityAdmin } from './authority.ts';
 import { serverTokenMessage } from './message.ts';
 
-type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'denials'>;
+type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens'>;
 
 /** Newest first, with the revoked ones. @throws ServiceError FORBIDDEN, INVALID_REQUEST */
 export async function listServerTokens(

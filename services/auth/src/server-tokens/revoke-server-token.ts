@@ -8,7 +8,7 @@ import type { Deps } from '../deps.ts';
 import { requireSecurityAdmin } from './authority.ts';
 import { serverTokenMessage } from './message.ts';
 
-type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'denials'>;
+type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens'>;
 
 /**
  * Every request with the token that starts after this has returned is denied. Idempotent by id: a token that is revoked

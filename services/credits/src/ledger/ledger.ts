@@ -115,6 +115,10 @@ export type ReserveResult =
   | { readonly outcome: 'RESERVED' | 'ENDED'; readonly state: ReservationState; readonly availableMicros: number }
   | { readonly outcome: 'INSUFFICIENT' | 'TOO_MANY_OPEN'; readonly availableMicros: number }
   | Rejected<'CONFLICT' | 'ID_OUT_OF_WINDOW'>;
+/**
+ * `FOUND` in the following results: the reservation is known. `state` says whether the call had an effect, since an ended
+ * reservation does not change.
+ */
 export type ExtendResult =
   { readonly outcome: 'FOUND'; readonly state: ReservationState } | Rejected<'UNKNOWN' | 'ID_OUT_OF_WINDOW'>;
 export type SettleResult =

@@ -13,6 +13,7 @@ interface LedgerLocationRecord extends Document {
   /** host:path of the file when the location was claimed. */
   place: string;
 }
+/** The stored name must not change: a second collection would look like a first start. */
 export const LEDGER_LOCATION = collection<LedgerLocationRecord>('ledger_home', { scope: 'platform' });
 
 /** Where this process would keep the ledger: in the given file, or in Redis where `file` is missing. */
@@ -21,7 +22,7 @@ interface Claim {
   file?: { id: string; path: string };
 }
 
-/** Records the ledger's location at the first start of all. @throws StartError when another location is recorded */
+/** Records the ledger's location at the very first start. @throws StartError when another location is recorded */
 export async function claimLocation({ platformStore, file }: Claim): Promise<void> {
   const claimed: LedgerLocationRecord = {
     _id: 'ledger',

@@ -33,5 +33,5 @@ export async function deleteMemoryObject(
     );
     return id;
   };
-  return { success: true, id: await mutex(request.id, () => retryOnConflict(context.signal, attempt)) };
+  return { success: true, id: await mutex(request.id.toLowerCase(), () => retryOnConflict(context.signal, attempt)) };
 }

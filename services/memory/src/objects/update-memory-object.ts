@@ -50,5 +50,5 @@ export async function updateMemoryObject(
     );
     return { memoryObject: memoryObjectMessage(after, type) };
   };
-  return mutex(request.pathId, () => retryOnConflict(context.signal, attempt));
+  return mutex(request.pathId.toLowerCase(), () => retryOnConflict(context.signal, attempt));
 }

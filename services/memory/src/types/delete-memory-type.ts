@@ -35,5 +35,5 @@ export async function deleteMemoryType(
     ]);
     return _id;
   };
-  return { success: true, id: await mutex(request.id, () => retryOnConflict(context.signal, attempt)) };
+  return { success: true, id: await mutex(request.id.toLowerCase(), () => retryOnConflict(context.signal, attempt)) };
 }

@@ -34,7 +34,7 @@ export async function updateMemoryType(
     const { text } = readJsonObject('jsonSchema', fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
     await deps.schedule(organizationOfCall(context), () => checkSchema(text));
   }
-  const record = await deps.mutex(request.pathId, () =>
+  const record = await deps.mutex(request.pathId.toLowerCase(), () =>
     retryOnConflict(context.signal, () => attempt(deps, request, fields, context)),
   );
   return { memoryType: memoryTypeMessage(record) };

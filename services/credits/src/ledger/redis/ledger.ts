@@ -69,7 +69,7 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
       const { id, amountMicros, note } = grant;
       const [outcome, ...fields] = await commands.change(organizationId, {
         command: 'grant',
-        ...grantOf(id),
+        ...onGrant(id),
         amount: amountMicros,
         author: authorText(author, note),
       });
@@ -81,7 +81,7 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
       const { id, amountMicros, ttlMs, maxOpen } = request;
       const command = {
         command: 'reserve',
-        ...reservationOf(id),
+        ...onReservation(id),
         amount: amountMicros,
         ttlMs,
         maxOpen,
@@ -96,7 +96,7 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
     async extend(organizationId, id, ttlMs) {
       checkExtend(id, ttlMs);
       return stateResult(
-        await commands.change(organizationId, { command: 'extend', ...reservationOf(id), ttlMs }),
+        await commands.change(organizationId, { command: 'extend', ...onReservation(id), ttlMs }),
       ) as ExtendResult;
     },
 
@@ -104,7 +104,7 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
       checkSettle(id, chargeMicros);
       const [outcome, state, charged, shortfall] = await commands.change(organizationId, {
         command: 'settle',
-        ...reservationOf(id),
+        ...onReservation(id),
         amount: chargeMicros,
         author: authorText(author),
       });
@@ -120,7 +120,7 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
     async release(organizationId, id, author) {
       checkRelease(id);
       return stateResult(
-        await commands.change(organizationId, { command: 'release', ...reservationOf(id), author: authorText(author) }),
+        await commands.change(organizationId, { command: 'release', ...onReservation(id), author: authorText(author) }),
       ) as ReleaseResult;
     },
 
@@ -190,8 +190,8 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
   };
 }
 
-const reservationOf = (id: string) => ({ key: 'reservation' as const, id, madeMs: timeOfId(id) });
-const grantOf = (id: string) => ({ key: 'grant' as const, id, madeMs: timeOfId(id) });
+const onReservation = (id: string) => ({ key: 'reservation' as const, id, madeMs: timeOfId(id) });
+const onGrant = (id: string) => ({ key: 'grant' as const, id, madeMs: timeOfId(id) });
 
 const stateResult = ([outcome, state]: string[]) => (outcome === 'FOUND' ? { outcome, state } : { outcome });
 

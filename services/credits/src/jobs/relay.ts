@@ -16,7 +16,7 @@ interface Needs extends Pick<Deps, 'ledger' | 'platformLedger'> {
  * a crash between publishing and acknowledging, a row is published again with the same event id.
  * Publishes one batch for each organization in turn until nothing is left.
  */
-export const relayLedgerJob = ({ ledger, platformLedger, bus, config }: Needs): Job => ({
+export const relayJob = ({ ledger, platformLedger, bus, config }: Needs): Job => ({
   name: 'relay',
   description: 'Publishes the ledger rows that the event bus does not have yet, and the audit entries of grants.',
   intervalMs: config.RELAY_INTERVAL_MS,

@@ -1,5 +1,5 @@
 import type { CloudEvent, Topic } from 'platform/events/bus.ts';
-import { relayLedgerJob } from '../src/jobs/relay-ledger.ts';
+import { relayJob } from '../src/jobs/relay.ts';
 import { withLedger } from './ledger-harness.ts';
 import { sqliteHarness } from './sqlite-harness.ts';
 
@@ -29,17 +29,17 @@ describe('relay-ledger', () => {
     const { ledger, platformLedger } = context.harness.opened;
     const bus = recordingBus();
     const dying = { ...ledger, acknowledge: () => Promise.reject(new Error('killed')) };
-    await expect(relayLedgerJob({ ledger: dying, platformLedger, bus, config }).run(never)).rejects.toThrow('killed');
+    await expect(relayJob({ ledger: dying, platformLedger, bus, config }).run(never)).rejects.toThrow('killed');
     const first = bus.accepted.splice(0);
     expect(first.map(({ topic }) => topic)).toEqual(['credits.ledger.v1', 'audit.v1']);
     await context.harness.reopen();
-    await relayLedgerJob({ ...context.harness.opened, bus, config }).run(never);
+    await relayJob({ ...context.harness.opened, bus, config }).run(never);
     expect(bus.accepted).toEqual(first);
   });
 
   it('keeps rows while the bus is down, and publishes them in order when it is up again', async () => {
     const bus = recordingBus();
-    const job = relayLedgerJob({ ...context.harness.opened, bus, config });
+    const job = relayJob({ ...context.harness.opened, bus, config });
     await Promise.all(
       Array.from({ length: 450 }, () => context.organization.reserve(context.organization.freshId(), 0)),
     );

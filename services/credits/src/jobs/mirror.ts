@@ -7,10 +7,7 @@ import { eachOrganization } from './each-organization.ts';
  * Copies rows to the document store whether or not the event bus works, so that the engine does not fill up during an
  * outage of the bus. Copies one batch for each organization in turn until nothing is left.
  */
-export const mirrorLedgerJob = (
-  { organizationsUnmirrored, mirror }: Mirroring,
-  { config }: Pick<Deps, 'config'>,
-): Job => ({
+export const mirrorJob = ({ organizationsUnmirrored, mirror }: Mirroring, { config }: Pick<Deps, 'config'>): Job => ({
   name: 'mirror',
   description: 'Copies new ledger rows to the document store, and trims the engine.',
   intervalMs: config.RELAY_INTERVAL_MS,
