@@ -98,7 +98,7 @@ function settle(
   else reject((decision?.denial && fromStatus(decision.denial)) ?? new Error('auth did not decide an attempt'));
 }
 
-/** 503 if auth does not answer: to authenticate changes nothing, so the client may ask again. Other failures are 500. */
+/** 503 if auth does not answer: authenticating changes nothing, so the client may ask again. Else 500. */
 function failureOf(error: unknown): ServiceError {
   const isOutage = error instanceof ServiceError && ['UNAVAILABLE', 'OUTCOME_UNKNOWN'].includes(error.reason);
   return new ServiceError(isOutage ? 'UNAVAILABLE' : 'INTERNAL', undefined, { cause: isOutage ? error.cause : error });

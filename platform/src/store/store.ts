@@ -30,7 +30,7 @@ export interface Collection<D extends Document> {
   readonly indexes: readonly Index<D>[];
   /** Indexes for queries of PlatformStore, without organizationId in front. */
   readonly platformIndexes: readonly Index<D>[];
-  /** The document version that this release writes: 1, and one more with every release whose new fields need a value. */
+  /** The version that this release writes: 1, and one more with every release whose new fields need a value. */
   readonly version: number;
   /**
    * By version: computes, from a document of that version, the fields to set for the next one. Fields that the next

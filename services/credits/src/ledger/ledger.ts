@@ -116,7 +116,7 @@ export type ReserveResult =
   | { readonly outcome: 'INSUFFICIENT' | 'TOO_MANY_OPEN'; readonly availableMicros: number }
   | Rejected<'CONFLICT' | 'ID_OUT_OF_WINDOW'>;
 /**
- * `FOUND` in the following results: the reservation is known. `state` says whether the call had an effect, since an ended
+ * `FOUND` in the following results: the reservation is known. `state` says whether the call had an effect: an ended
  * reservation does not change.
  */
 export type ExtendResult =
