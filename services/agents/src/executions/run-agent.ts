@@ -30,8 +30,8 @@ type Needs = Pick<
 
 /**
  * One run: claim → reserve → evaluate under heartbeat → finish → settle or release → answer. After a crash at any point
- * the reaper completes the run. `finish` is the commit point: only the owner of the lease can write it, and only what it
- * wrote is charged.
+ * the reaper completes the run. `finish` is the commit point: only the owner of the lease can write it, and only what
+ * it wrote is charged.
  */
 export async function runAgent(deps: Needs, request: RunAgentRequest, context: CallContext): Promise<RunAgentResponse> {
   const organizationId = organizationOfCall(context);
