@@ -67,8 +67,8 @@ it.each<[string, (stores: Stores) => Promise<void>]>([
   ]);
   const stores = { organizations: openOrganizations(platformStore), users: openUsers(store, platformStore) };
   const serverTokens = openServerTokens(store);
-  await stores.organizations.insert(organization, audit());
-  await stores.users.add(membership, undefined, audit());
+  await stores.organizations.create(organization, audit());
+  await stores.users.create(membership, undefined, audit());
 
   let changed: Promise<void> | undefined;
   const serverTokensWithChange: typeof serverTokens = {

@@ -38,7 +38,7 @@ export async function storeAuditEvent(
     count,
     requestId,
   };
-  await auditEntries.insert(entry).catch((error: unknown) => {
+  await auditEntries.create(entry).catch((error: unknown) => {
     if (!(error instanceof DuplicateKeyError)) throw error;
   });
 }

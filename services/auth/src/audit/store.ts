@@ -37,7 +37,7 @@ export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
 
 export const openAuditEntries = (store: Store, platformStore: PlatformStore) => ({
   /** @throws DuplicateKeyError when the entry exists already */
-  insert: (entry: AuditEntryRecord): Promise<void> => store.apply(entry.organizationId, [insert(AUDIT_ENTRIES, entry)]),
+  create: (entry: AuditEntryRecord): Promise<void> => store.apply(entry.organizationId, [insert(AUDIT_ENTRIES, entry)]),
 
   /** Newest first. An empty `beforeId` starts at the newest; an empty `action` means every action. */
   list: (organizationId: string, beforeId: string, action: string, limit: number): Promise<AuditEntryRecord[]> => {

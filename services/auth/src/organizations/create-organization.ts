@@ -34,7 +34,7 @@ export async function createOrganization(
       createdAt: now,
       updatedAt: now,
     };
-    await organizations.insert(
+    await organizations.create(
       organization,
       auditEntry(context, organization._id, 'organization.create', { type: 'organization', id: organization._id }, now),
     );

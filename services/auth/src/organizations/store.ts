@@ -43,7 +43,7 @@ export const openOrganizations = (platformStore: PlatformStore) => ({
   list: (afterName: string, limit: number): Promise<OrganizationRecord[]> =>
     platformStore.find(ORGANIZATIONS, { nameKey: { gt: foldName(afterName) } }, { sort: [['nameKey', 'asc']], limit }),
 
-  insert: (organization: OrganizationRecord, auditEntry: Op): Promise<void> =>
+  create: (organization: OrganizationRecord, auditEntry: Op): Promise<void> =>
     platformStore.apply([insert(ORGANIZATIONS, organization), auditEntry]),
 
   /** @throws ExpectationFailedError when state or tier changed since they were read */

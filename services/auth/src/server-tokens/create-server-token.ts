@@ -63,7 +63,7 @@ export function createServerToken(
       expiresAt,
       revokedAt: null,
     };
-    await serverTokens.insert(token, sameName, [
+    await serverTokens.create(token, sameName, [
       raiseTokenEpoch(organization),
       expectUnchanged(membership),
       auditEntry(context, organization._id, 'server_token.create', { type: 'server_token', id }, now),

@@ -60,7 +60,7 @@ export const openServerTokens = (store: Store) => ({
    * Inserts the token, and takes its name from `expired`. `alsoApply` goes into the same batch.
    * @throws DuplicateKeyError when the id or the name is taken, ExpectationFailedError when what was read has changed
    */
-  insert: (token: ServerTokenRecord, expired: ServerTokenRecord | undefined, alsoApply: readonly Op[]): Promise<void> =>
+  create: (token: ServerTokenRecord, expired: ServerTokenRecord | undefined, alsoApply: readonly Op[]): Promise<void> =>
     store.apply(token.organizationId, [
       ...(expired
         ? [

@@ -49,7 +49,7 @@ export async function createUser(
       revision: 1,
       createdAt: now,
     };
-    await users.add(
+    await users.create(
       membership,
       knownUser ? undefined : user,
       auditEntry(context, organizationId, 'user.create', { type: 'user', id: user._id }, now),

@@ -58,7 +58,7 @@ export const openUsers = (store: Store, platformStore: PlatformStore) => ({
     store.find(organizationId, MEMBERSHIPS, { email: { gt: afterEmail } }, { sort: [['email', 'asc']], limit }),
 
   /** Adds the membership, and the user if it is new. @throws DuplicateKeyError when one of them exists already */
-  add: (membership: MembershipRecord, newUser: UserRecord | undefined, auditEntry: Op): Promise<void> =>
+  create: (membership: MembershipRecord, newUser: UserRecord | undefined, auditEntry: Op): Promise<void> =>
     store.apply(membership.organizationId, [
       ...(newUser ? [insert(USERS, newUser)] : []),
       insert(MEMBERSHIPS, membership),

@@ -78,7 +78,7 @@ export function openMemoryObjects(store: Store) {
       }
     },
     /** @throws ExpectationFailedError when the object has changed, or an expectation in `ops` fails */
-    replace({ revision }: MemoryObjectRecord, after: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
+    change({ revision }: MemoryObjectRecord, after: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
       const { _id, organizationId, ...set } = after;
       return store.apply(organizationId, [update(OBJECTS, { _id, revision }, { set }), ...ops]);
     },

@@ -46,7 +46,7 @@ export async function updateMemoryObject(
       names: { typeId, type, key },
     });
     await counterShards.withShard(organizationId, context.signal, (shard) =>
-      objects.replace(object, after, [fences.expectEpoch(typeId, epoch, shard, 0), ...events]),
+      objects.change(object, after, [fences.expectEpoch(typeId, epoch, shard, 0), ...events]),
     );
     return { memoryObject: memoryObjectMessage(after, type) };
   };

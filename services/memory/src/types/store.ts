@@ -62,7 +62,7 @@ export function openMemoryTypes(store: Store, shardCount: number) {
     create: (record: MemoryTypeRecord, ops: readonly Op[]): Promise<void> =>
       store.apply(record.organizationId, [insert(TYPES, record), ...insertFences(record, shardCount), ...ops]),
     /** @throws DuplicateKeyError when the name is taken; ExpectationFailedError when the type or a fence has changed */
-    replace(
+    change(
       { revision }: MemoryTypeRecord,
       after: MemoryTypeRecord,
       fences: readonly FenceRecord[],

@@ -68,7 +68,7 @@ async function attempt(
     time: updatedAt,
     names: { type, version },
   });
-  await types.replace(before, after, typeFences, [...resized, ...events]);
+  await types.change(before, after, typeFences, [...resized, ...events]);
   return after;
 }
 
