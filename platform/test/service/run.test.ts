@@ -1,6 +1,6 @@
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import { operator, OPERATOR, startProgram } from 'platform/service/testing.ts';
+import { operator, OPERATOR, startProgram, type RunningProgram } from 'platform/service/testing.ts';
 import type { Program, ServiceStore } from 'platform/service/program.ts';
 import { collection, insert, type Collection } from 'platform/store/store.ts';
 
@@ -29,36 +29,42 @@ const programWith = (openDeps: TestProgram['openDeps']): TestProgram => ({
 });
 
 describe('a service', () => {
+  let running: RunningProgram | undefined;
+  afterEach(async () => {
+    await running?.stop();
+    running = undefined;
+  });
+
   it("identifies its callers although its store's time differs from the machine's clock", async () => {
     const twentyMinutesAhead = { now: () => Date.now() + 20 * 60_000 };
-    const running = await startProgram(
+    const service = (running = await startProgram(
       programWith(({ openStore }) => openStore([])),
       {},
       twentyMinutesAhead,
-    );
-    await expect(running.client(JobServiceService, OPERATOR).listJobs({}, running.as(operator()))).resolves.toEqual({
+    ));
+    await expect(service.client(JobServiceService, OPERATOR).listJobs({}, service.as(operator()))).resolves.toEqual({
       jobs: [],
     });
-    await running.stop();
   });
 
   it('with a new document version upgrades the stored documents by a job', async () => {
     let people = OLD as unknown as Collection<never>;
     let opened: ServiceStore;
-    const running = await startProgram(programWith(async ({ openStore }) => (opened = await openStore([people]))));
+    const service = (running = await startProgram(
+      programWith(async ({ openStore }) => (opened = await openStore([people]))),
+    ));
     const jobs = async () =>
-      (await running.client(JobServiceService, OPERATOR).listJobs({}, running.as(operator()))).jobs.map(
+      (await service.client(JobServiceService, OPERATOR).listJobs({}, service.as(operator()))).jobs.map(
         ({ name }) => name,
       );
     await opened!.store.apply('A', [insert(OLD, { _id: '1', organizationId: 'A', name: 'Ada' })]);
     expect(await jobs()).toEqual([]);
     people = NEW;
-    await running.restart();
+    await service.restart();
     expect(await jobs()).toEqual(['migrate']);
-    await running.runJob('migrate');
+    await service.runJob('migrate');
     // `count` sees the stored document; a read would upgrade it.
     expect(await opened!.store.count('A', NEW, { upper: 'ADA' })).toBe(1);
-    await running.stop();
   });
 
   it('whose engine fails at the start reports it in one sentence', async () => {
