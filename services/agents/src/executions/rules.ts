@@ -51,7 +51,7 @@ export function checkRunRequest(request: { agentName?: string; args?: string; id
   if (agentName === undefined) throw invalid('/agentName', 'agentName is required');
   if (argsText === undefined) throw invalid('/args', 'args is required');
   if (Buffer.byteLength(argsText) > MAX_ARGS_BYTES)
-    throw invalid('/args', `must have at most ${MAX_ARGS_BYTES} bytes as JSON`);
+    throw invalid('/args', `args must have at most ${MAX_ARGS_BYTES} bytes as JSON`);
   if (key !== undefined && (key.length < 1 || key.length > 255))
     throw invalid('', 'Idempotency-Key must have 1 to 255 characters');
   try {
@@ -67,6 +67,6 @@ export function checkRunRequest(request: { agentName?: string; args?: string; id
 /** @throws ServiceError INVALID_REQUEST */
 export function checkStatus(given: string): Status {
   const status = STATUSES.find((known) => known === given);
-  if (!status) throw invalid('/status', `must be one of ${STATUSES.join(', ')}`);
+  if (!status) throw invalid('/status', `status must be one of ${STATUSES.join(', ')}`);
   return status;
 }
