@@ -35,7 +35,10 @@ export async function listRunnableAgents(
       ? []
       : request.include.split(',').map((name) => {
           if (!isIncludable(name))
-            throw invalid('/include', `include must be a comma-separated list of ${Object.keys(INCLUDABLE).join(', ')}`);
+            throw invalid(
+              '/include',
+              `include must be a comma-separated list of ${Object.keys(INCLUDABLE).join(', ')}`,
+            );
           return name;
         });
 
