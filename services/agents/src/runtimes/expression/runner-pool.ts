@@ -6,7 +6,7 @@ import { ServiceError } from 'platform/core/errors.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { Message } from 'proto/agents/v1/agents.ts';
 import { fairQueue } from 'platform/core/fair-queue.ts';
-import type { ExpressionLimits } from './expression.ts';
+import type { ExpressionLimits } from './evaluator.ts';
 import { startRunner, type Runner, type RunnerResult } from './runner.ts';
 
 export interface RunLimits extends ExpressionLimits {
@@ -91,12 +91,13 @@ export function startRunnerPool({
       runtime: { source },
       argsText,
       limits: { memoryMb, ...limits },
+      organizationId,
       signal,
     } = request;
     const runner = takeRunner(memoryMb);
     busy.add(runner);
     request.onStart();
-    const result = await runner.run({ source, argsText, limits }, signal);
+    const result = await runner.run({ organizationId, source, argsText, limits }, signal);
     busy.delete(runner);
     if (runner.alive && runner.runs < recycleAfter) idle.push(runner);
     else runner.kill();

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Log } from 'platform/core/log.ts';
-import type { ExpressionResult } from './expression.ts';
+import type { ExpressionResult } from './evaluator.ts';
 import type { Assignment, Report } from './runner-child.ts';
 
 /** Time for a child process to start. */
