@@ -257,11 +257,11 @@ describe('an evaluation', () => {
       '$decodeUrl("%" & secret)',
       '$fromMillis(0, "[" & secret)',
       '$formatNumber(number, secret & secret)',
-      '$formatInteger(1, secret)',
+      '$formatInteger(1, "*" & $substring(secret, 2))',
     ]) {
       const result = outcome(openRealm(), source, { secret: 'S3CRET', number: 48_151_623 });
       expect([source, result]).toEqual([source, expect.objectContaining({ outcome: 'failed' })]);
-      expect(JSON.stringify(result)).not.toMatch(/S3CRET|48151623/);
+      expect(JSON.stringify(result)).not.toMatch(/CRET|48151623/);
     }
   });
 
