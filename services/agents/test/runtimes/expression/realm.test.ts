@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { runInContext, type Context } from 'node:vm';
 import type { Language } from '../../../src/runtimes/expression/evaluator.ts';
-import { prepareRealms, type Realm } from '../../../src/runtimes/expression/realm.ts';
+import { keepRealms, prepareRealms, type Realm } from '../../../src/runtimes/expression/realm.ts';
 
 const LIMITS = { wallMs: 30_000, maxSteps: 2_000, outputBytes: 10_000 };
 /** Random expressions; more by FUZZ_RUNS, the same ones again by the seed that a failure prints. */
@@ -270,6 +270,16 @@ describe('an evaluation', () => {
     expect(one!.size).toBeGreaterThan(200);
     expect([...one!].filter((value) => other!.has(value))).toEqual([]);
     expect(one).not.toContain(Object.prototype);
+  });
+
+  it('has a realm of its organization, which is kept for the four that ran last', () => {
+    const realmOf = keepRealms(openRealm);
+    const first = ['a', 'b', 'c', 'd'].map(realmOf);
+    expect(new Set(first).size).toBe(4);
+    expect(['a', 'b', 'c', 'd'].map(realmOf)).toEqual(first);
+    realmOf('e');
+    expect(['b', 'c', 'd'].map(realmOf)).toEqual(first.slice(1));
+    expect(realmOf('a')).not.toBe(first[0]);
   });
 
   it('reaches nothing that can be written but data of its own', () => {
