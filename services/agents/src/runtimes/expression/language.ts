@@ -64,7 +64,6 @@ const FUNCTIONS_ARE_HANDLES: Change[] = [
     `return definitions.has(arg) && definitions.get(arg)._jsonata_lambda === true;`,
   ],
   [`var arity = typeof func.arity`, `func = revealed(func); var arity = typeof func.arity`],
-  [`typeof arg === 'object' && !isLambda(arg)`, `typeof arg === 'object' && !isFunction(arg)`],
   [
     `while(isLambda(result) && result.thunk === true) {`,
     `while(isLambda(result) && definitions.get(result).thunk === true) {

@@ -47,6 +47,11 @@ describe('an evaluation', () => {
     ['$match("ab12cd345", /[0-9]+/).match', {}, '["12","345"]'],
     ['$replace("John Smith", /(\\w+)\\s(\\w+)/, "$2, $1")', {}, '"Smith, John"'],
     ['$split("a1b22c", /[0-9]+/)', {}, '["a","b","c"]'],
+    [
+      '$match("abc", function($s) { { "match": "a", "start": 0, "end": 1, "groups": [], "next": function() { $none } } })',
+      {},
+      '{"match":"a","index":0,"groups":[]}',
+    ],
     ['$contains("ABC", /^b$/im) or $contains("ABC", /b/i)', {}, 'true'],
     ['[$pad("x", 3), $pad("x", -3, "#"), $pad("xyz", 2), $pad("😀", 3, "ab")]', {}, '["x  ","##x","xyz","😀ab"]'],
   ])('evaluates %s to JSON text', (source, args, outputText) => {
@@ -73,6 +78,8 @@ describe('an evaluation', () => {
     ['a built-in function as output', '[$sum]', /something that is not JSON/],
     ['a pattern that needs back-tracking', '$match("aab", /(?=a)b/)', /linear time/],
     ['a pattern that matches nothing', '$match("aaa", /x*/)', /zero length/],
+    ['a transform of its arguments', '{} ~> |$$|{"a": 1}|', /must select objects of the value/],
+    ['a transform that deletes from its arguments', '{} ~> |$$|{}, "a"|', /must select objects of the value/],
     ['$eval', '$eval("1")', /\$eval is not available/],
     ['endless recursion', '($f := function($n) { 1 + $f($n) }; $f(0))', /Stack overflow/],
     ['a sequence without bounds', '[1..10000000]', /maximum sequence length/],
@@ -94,7 +101,7 @@ describe('an evaluation', () => {
     ],
     ['an output of too many levels', '$reduce([1..100], function($x, $y) { { "a": $x } }, 1)', /more than 64 levels/],
   ])('fails at %s, with a message without a stack trace', (_what, source, message) => {
-    const result = evaluate(source);
+    const result = evaluate(source, { a: 1 });
     expect(result).toEqual({ outcome: 'failed', message: expect.stringMatching(message), steps: expect.any(Number) });
     expect(JSON.stringify(result)).not.toMatch(/jsonata\.js|at \w+ \(/);
   });

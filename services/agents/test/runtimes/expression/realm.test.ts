@@ -226,6 +226,7 @@ describe('an evaluation', () => {
       'object',
     ],
     ['a stream of tuples', { tupleStream: true, '@': 1, x: 'theirs' }, '($x := "mine"; args[$x = "mine"].x)', 'theirs'],
+    ['a stream of tuples in a filter', { tupleStream: true }, '$type(args[true])', 'object'],
     ['a stream of tuples in a group', { tupleStream: true, x: 'theirs' }, '($x := "mine"; args{"a": $x}).a', 'mine'],
     ['the wrapper of an input', { outerWrapper: true, a: 1 }, 'args.($.a)', 1],
     [
