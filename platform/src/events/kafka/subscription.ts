@@ -2,10 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
 import { parseEvent, RejectedEventError, type EventHandler, type SubscribeOptions, type Subscription } from '../bus.ts';
 import { consume, type Consumption, type Received } from './consumer.ts';
+import { rootOf } from './client.ts';
 import { bury } from './dead-letters.ts';
 import type { Sender } from './sender.ts';
 
 const RESTART_MS = 1_000;
+/**
+ * What brokers answer until their first group has a coordinator, which takes seconds; kafkajs keeps only the message. It
+ * deserves a warning only if it lasts.
+ */
+const NO_COORDINATOR = /\bcoordinator\b/;
+const QUIET_ENDS = 10;
 
 export interface Member extends SubscribeOptions, Omit<Consumption, 'signal' | 'handle'> {
   sender: Sender;
@@ -21,11 +28,15 @@ export function startMember(member: Member): Subscription {
   const stopping = new AbortController();
   const { signal } = stopping;
 
+  /** How often a consumer may still end without a warning because no coordinator is there yet. */
+  let quietEnds = QUIET_ENDS;
+
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      await consume({ ...member, signal, handle }).catch((error: unknown) =>
-        log.warn({ error }, 'the event consumer ended; a new one starts'),
-      );
+      await consume({ ...member, signal, handle, joined: () => (quietEnds = 0) }).catch((error: unknown) => {
+        const isQuiet = quietEnds-- > 0 && NO_COORDINATOR.test(rootOf(error).message);
+        log[isQuiet ? 'debug' : 'warn']({ error }, 'the event consumer ended; a new one starts');
+      });
       if (!signal.aborted) await delay(RESTART_MS, undefined, { signal }).catch(() => undefined);
     }
   }
