@@ -70,8 +70,11 @@ function batched(auth: AuthClient): (attempt: Attempt) => Promise<Principal> {
     });
 }
 
-/** Settles every attempt of the batch; never rejects. */
-async function decide(auth: AuthClient, batch: readonly PendingAttempt[]): Promise<void> {
+/**
+ * Settles every attempt of the batch; never rejects. Attempts of which auth wants to be asked alone are sent again, one
+ * call for each token, so that no other token's requests wait for them or fail with them.
+ */
+async function decide(auth: AuthClient, batch: readonly PendingAttempt[], alone = false): Promise<void> {
   const [
     {
       attempt: { requestId },
@@ -82,7 +85,12 @@ async function decide(auth: AuthClient, batch: readonly PendingAttempt[]): Promi
       { attempts: batch.map(({ attempt }) => attempt) },
       { principal: SELF, requestId },
     );
-    batch.forEach(({ resolve, reject }, index) => settle(decisions[index], resolve, reject));
+    const again = batch.filter((_, index) => decisions[index]?.askAlone && !alone);
+    for (const ofOneToken of Map.groupBy(again, ({ attempt }) => attempt.bearer).values())
+      void decide(auth, ofOneToken, true);
+    batch.forEach((pending, index) => {
+      if (!again.includes(pending)) settle(decisions[index], pending.resolve, pending.reject);
+    });
   } catch (error) {
     const failure = failureOf(error);
     for (const { reject } of batch) reject(failure);

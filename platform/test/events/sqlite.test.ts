@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { CloudEvent } from 'platform/events/bus.ts';
+import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
 import { openSharedFile } from 'platform/events/sqlite/connection.ts';
 import { eventLog, SCHEMA } from 'platform/events/sqlite/event-log.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
@@ -32,6 +32,9 @@ busSuite('SQLite', async () => {
   };
 });
 
+/** Closed at the end of its block, also when an expectation fails. */
+const closing = (bus: EventBus) => Object.assign(bus, { [Symbol.asyncDispose]: () => bus.close() });
+
 describe('the event file', () => {
   const TOPIC = 'audit.v1';
   let folder: string;
@@ -53,6 +56,25 @@ describe('the event file', () => {
     await seen.count(2);
     await bus.close();
     expect(seen.items).toEqual([one.id, two.id]);
+  });
+
+  it('moves what is not an event to the dead letters, delivers what follows, and passes over it in a replay', async () => {
+    await using bus = closing(await openSqliteBus(file, { pollMs: 10, log }));
+    using writer = new DatabaseSync(file);
+    const insert = writer.prepare('INSERT INTO event (id, topic, at, event) VALUES (?, ?, ?, ?)');
+    const malformed = ['{"id":', '', 'null', '[]', '"text"', '5'];
+    malformed.forEach((text, n) => insert.run(`m${n}`, TOPIC, Date.now(), text));
+    const sound = eventOf('o', 1);
+    await bus.publish(TOPIC, [sound]);
+    const seen = new Seen<string>();
+    const retries = { maxAttempts: 600, retryDelayMs: 3_600_000 };
+    await bus.subscribe(TOPIC, 'g', async ({ id }) => seen.add(id), retries);
+    await seen.count(1);
+    expect(seen.items).toEqual([sound.id]);
+    const buried = () => writer.prepare('SELECT event FROM dead_letter ORDER BY rowid').all();
+    expect(buried().map(({ event }) => event)).toEqual(malformed);
+    expect(await bus.replay(TOPIC, 'g', async ({ id }) => seen.add(id))).toBe(0);
+    expect(buried()).toHaveLength(malformed.length);
   });
 
   it('does not stop the event loop while another process writes', async () => {

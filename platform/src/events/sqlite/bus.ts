@@ -1,6 +1,6 @@
 import { makeLog } from '../../core/log.ts';
 import { Notifier } from '../../core/notifier.ts';
-import type { CloudEvent, EventBus, Subscription } from '../bus.ts';
+import { parseEvent, RejectedEventError, type EventBus, type Subscription } from '../bus.ts';
 import { openSharedFile } from './connection.ts';
 import { eventLog, SCHEMA } from './event-log.ts';
 import { startMember } from './subscription.ts';
@@ -32,10 +32,17 @@ export async function openSqliteBus(
     },
     async replay(topic, group, handler) {
       let count = 0;
-      for (let seq = 0, letter; (letter = await events.deadLetter(topic, group, seq)); count++) {
-        await handler(JSON.parse(letter.event) as CloudEvent);
+      for (let seq = 0, letter; (letter = await events.deadLetter(topic, group, seq));) {
         ({ seq } = letter);
+        try {
+          await handler(parseEvent(letter.event));
+        } catch (error) {
+          if (!(error instanceof RejectedEventError)) throw error;
+          log.warn({ error, topic, group, seq }, 'a dead letter was rejected again');
+          continue;
+        }
         await events.discard(seq);
+        count++;
       }
       return count;
     },
