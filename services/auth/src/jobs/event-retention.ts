@@ -2,7 +2,7 @@ import type { EventBus } from 'platform/events/bus.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
 import type { Deps } from '../deps.ts';
 
-/** For an event bus that does not remove what is past its retention by itself: the event file, of which auth takes care. */
+/** For the event file, of which auth takes care. Kafka removes what is past its retention by itself. */
 export const eventRetentionJob = (
   { clock, config }: Pick<Deps, 'clock' | 'config'>,
   removeExpired: NonNullable<EventBus['removeExpired']>,
