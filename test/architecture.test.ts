@@ -51,7 +51,6 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 /** Beside main, config, deps, service and events. */
 const OF_ONE_SERVICE: readonly string[] = [
   'services/auth/src/tiers.ts',
-  'services/memory/src/counter-shards.ts',
   'services/memory/src/fair-scheduler.ts',
   'services/memory/src/request-members.ts',
 ];
@@ -282,6 +281,7 @@ describe('the architecture', () => {
 const ACROSS_ORGANIZATIONS: string[] = [
   // work of every service: outbox, leases, denials
   'platform/src/events/relay.ts',
+  'platform/src/jobs/count-bytes.ts',
   'platform/src/jobs/jobs.ts',
   'platform/src/jobs/lease.ts',
   'platform/src/events/denials.ts',
@@ -307,5 +307,4 @@ const NAME_IT_ONLY: string[] = [
   'services/credits/src/ledger/redis/ledger.ts',
   'services/credits/src/ledger/sqlite/ledger.ts',
   'services/credits/src/ledger/ledger.ts',
-  'services/memory/src/counter-shards.ts',
 ];

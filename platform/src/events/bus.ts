@@ -37,7 +37,7 @@ export const RETENTION_MS = {
 } as const;
 export type Topic = keyof typeof RETENTION_MS;
 export const TOPICS = Object.keys(RETENTION_MS) as Topic[];
-/** Long enough for people to look at dead letters and replay them. */
+/** Default: long enough for people to look at dead letters and replay them. */
 export const DEAD_LETTER_RETENTION_MS = 30 * DAY_MS;
 
 /** Largest event in bytes of JSON, which every engine accepts. Events carry names and ids, never content. */
@@ -104,5 +104,10 @@ export interface EventBus {
    * with it; that event and the rest stay dead letters. One caller at a time. Resolves to the number of events handled.
    */
   replay(topic: Topic, group: string, handler: EventHandler): Promise<number>;
+  /**
+   * Removes events that are past the retention of their topic and that every group has handled, and dead letters past
+   * theirs. Resolves to their number. Only for an engine that does not do so by itself.
+   */
+  removeExpired?(nowMs: number, signal: AbortSignal): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
+import { openCounterShards } from 'platform/jobs/counter-shards.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
@@ -16,6 +17,7 @@ import { openReleases } from '../src/executions/reservation.ts';
 import { EXECUTION_PAYLOADS, EXECUTIONS, openExecutions, RUN_KEYS } from '../src/executions/store.ts';
 import { runAgent } from '../src/executions/run-agent.ts';
 import { reaperJob } from '../src/jobs/reaper.ts';
+import { openUsage, USAGE } from '../src/usage/store.ts';
 import { startRunnerPool } from '../src/runtimes/expression/runner-pool.ts';
 import { creditsDouble } from './credits-double.ts';
 
@@ -38,9 +40,12 @@ export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, gran
     EXECUTIONS,
     EXECUTION_PAYLOADS,
     RUN_KEYS,
+    USAGE,
     OUTBOX,
   ]);
   const log = makeLog('agents', 'silent');
+  const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log });
+  const usage = openUsage(opened.store, counterShards);
   const runners = startRunnerPool({ size: 1, queueLimit: 100, log, recycleAfter: 1_000 });
   const time = { offset: 0 };
   const now = () => Date.now() + time.offset;
@@ -69,11 +74,13 @@ export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, gran
         return result;
       };
     const definitions = openDefinitions(opened.store);
-    const records = openExecutions(opened.store, async () => now() + leaseMs);
+    const records = openExecutions(opened.store, usage, async () => now() + leaseMs);
     return {
       definitions,
       loadVersion: makeVersionLoader(definitions),
       platformStore,
+      usage,
+      counterShards,
       config,
       log,
       releases,
@@ -107,8 +114,9 @@ export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, gran
     },
     sweep: credits.sweep,
     stateOf: credits.stateOf,
-    run: (deps: Deps, agentName: string, idempotencyKey?: string): Promise<RunAgentResponse> =>
-      runAgent(deps, { agentName, args: '{}', idempotencyKey }, context()),
+    run: (deps: Deps, agentName: string, idempotencyKey?: string, args = '{}'): Promise<RunAgentResponse> =>
+      runAgent(deps, { agentName, args, idempotencyKey }, context()),
+    store: opened.store,
     reap: (deps = healthy) => reaperJob(deps).run(new AbortController().signal),
     records: () => platformStore.find(EXECUTIONS, {}),
     payloads: () => platformStore.count(EXECUTION_PAYLOADS, {}),

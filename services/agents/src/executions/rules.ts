@@ -36,6 +36,21 @@ export function chargeOf(price: { baseMicros: number; maxMicros: number; stepMic
 
 const MAX_ARGS_BYTES = 262_144;
 
+/** What a stored execution takes beside its error, with its idempotency key and indexes, rounded up. */
+const EXECUTION_BYTES = 2_048;
+/** What a stored payload takes beside its texts, rounded up. */
+const PAYLOAD_BYTES = 512;
+
+/** The stored bytes of an execution without its payload, as the tier's limit `execution_bytes` counts them. */
+export const executionBytes = ({ error }: Pick<RunEnd, 'error'>): number =>
+  EXECUTION_BYTES + Buffer.byteLength(error?.message ?? '');
+
+/** The stored bytes of a payload; its members are JSON text. */
+export const payloadBytes = ({ args, ...result }: { args: string; output: string | null; messages: string }): number =>
+  PAYLOAD_BYTES + Buffer.byteLength(args) + resultBytes(result);
+export const resultBytes = ({ output, messages }: { output: string | null; messages: string }): number =>
+  Buffer.byteLength(output ?? '') + Buffer.byteLength(messages);
+
 export interface RunRequest {
   agentName: string;
   args: unknown;

@@ -10,7 +10,7 @@ import { readJsonObject } from '../request-members.ts';
 import { foldTypeName, visibleTo } from '../types/rules.ts';
 import type { MemoryTypeRecord, MemoryTypes } from '../types/store.ts';
 import { memoryObjectMessage } from './message.ts';
-import { checkContent, requireKey } from './rules.ts';
+import { checkContent, objectBytes, requireKey } from './rules.ts';
 import type { MemoryObjectRecord } from './store.ts';
 
 type Needs = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'config' | 'schedule'>;
@@ -39,6 +39,7 @@ export async function createMemoryObject(
       content: content.text,
       schemaVersion: version,
       revision: 1,
+      bytes: objectBytes({ content: content.text, key }),
       createdAt,
       updatedAt: createdAt,
     };
@@ -50,8 +51,9 @@ export async function createMemoryObject(
       names: { typeId, type, key },
     });
     await counterShards.withShard(organizationId, context.signal, async (shard) => {
-      const counted = await usage.addObject(organizationId, context.principal, shard);
-      await objects.create(record, [fences.expectEpoch(typeId, epoch, shard, 1), counted, ...events]);
+      const growth = { objects: 1, bytes: record.bytes } as const;
+      const counted = await usage.grow(organizationId, context.principal, shard, growth);
+      await objects.create(record, [fences.expectEpoch(typeId, epoch, shard, 1), ...counted, ...events]);
     });
     return { record, type };
   };

@@ -2,6 +2,12 @@ import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { compileSchema } from 'platform/json-schema/schema.ts';
 
 const CONTROL = /\p{Cc}/u;
+/** What a stored object takes beside its content and key: ids, times and the entries in six indexes, rounded up. */
+const OBJECT_BYTES = 1_024;
+
+/** The stored bytes of an object, as the tier's limit `memory_bytes` counts them. */
+export const objectBytes = ({ content, key }: { content: string; key: string }): number =>
+  OBJECT_BYTES + Buffer.byteLength(content) + Buffer.byteLength(key);
 
 /** @throws ServiceError INVALID_REQUEST unless the key has 1 to `maxLength` characters and no control character */
 export function requireKey(key: string | undefined, maxLength: number): string {

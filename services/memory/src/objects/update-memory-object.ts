@@ -7,17 +7,20 @@ import type { Deps } from '../deps.ts';
 import { readJsonObject, rejectIfMatch, requireUpdateMask } from '../request-members.ts';
 import { requireType } from '../types/store.ts';
 import { memoryObjectMessage } from './message.ts';
-import { checkContent, requireSameIdentity } from './rules.ts';
+import { checkContent, objectBytes, requireSameIdentity } from './rules.ts';
 import { requireObject } from './store.ts';
 
-type Needs = Pick<Deps, 'types' | 'objects' | 'fences' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule'>;
+type Needs = Pick<
+  Deps,
+  'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule'
+>;
 
 export async function updateMemoryObject(
   deps: Needs,
   request: UpdateMemoryObjectRequest,
   context: CallContext,
 ): Promise<UpdateMemoryObjectResponse> {
-  const { types, objects, fences, counterShards, clock, config, mutex, schedule } = deps;
+  const { types, objects, fences, usage, counterShards, clock, config, mutex, schedule } = deps;
   rejectIfMatch(request);
   const content = requireUpdateMask(request).includes('content')
     ? readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES)
@@ -36,6 +39,7 @@ export async function updateMemoryObject(
       content: content.text,
       schemaVersion: version,
       revision: object.revision + 1,
+      bytes: objectBytes({ content: content.text, key }),
       updatedAt: isoTime(clock.now()),
     };
     const events = changeEvents(context, {
@@ -45,9 +49,14 @@ export async function updateMemoryObject(
       time: after.updatedAt,
       names: { typeId, type, key },
     });
-    await counterShards.withShard(organizationId, context.signal, (shard) =>
-      objects.change(object, after, [fences.expectEpoch(typeId, epoch, shard, 0), ...events]),
-    );
+    await counterShards.withShard(organizationId, context.signal, async (shard) => {
+      const change = { bytes: after.bytes - (object.bytes ?? 0) };
+      const counted =
+        after.bytes > objectBytes(object)
+          ? await usage.grow(organizationId, context.principal, shard, change)
+          : usage.shrink(organizationId, shard, change);
+      await objects.change(object, after, [fences.expectEpoch(typeId, epoch, shard, 0), ...counted, ...events]);
+    });
     return { memoryObject: memoryObjectMessage(after, type) };
   };
   return mutex(request.pathId.toLowerCase(), () => retryOnConflict(context.signal, attempt));

@@ -8,7 +8,14 @@ import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject } from '../request-members.ts';
 import { memoryTypeMessage } from './message.ts';
-import { checkFields, checkSchema, foldTypeName, rejectUnsupportedMembers, type Visibility } from './rules.ts';
+import {
+  checkFields,
+  checkSchema,
+  foldTypeName,
+  rejectUnsupportedMembers,
+  typeBytes,
+  type Visibility,
+} from './rules.ts';
 import { requireFreeName, type MemoryTypeRecord } from './store.ts';
 
 export async function createMemoryType(
@@ -26,16 +33,15 @@ export async function createMemoryType(
 
   const id = newId();
   const createdAt = isoTime(timeOfId(id));
+  const texts = { type, displayName: displayName ?? type, description, jsonSchema };
+  const bytes = typeBytes(texts);
   const record: MemoryTypeRecord = {
     _id: id,
     organizationId,
-    type,
+    ...texts,
     typeLower: foldTypeName(type),
-    displayName: displayName ?? type,
-    description,
     visibility: visibility as Visibility,
     version: 1,
-    jsonSchema,
     idSchema: null,
     embeddingSchema: null,
     groupNames: [],
@@ -43,6 +49,7 @@ export async function createMemoryType(
     state: 'active',
     epoch: 1,
     revision: 1,
+    bytes,
     createdAt,
     updatedAt: createdAt,
   };
@@ -58,10 +65,10 @@ export async function createMemoryType(
     const counted = await usage.addType(
       organizationId,
       context.principal,
-      Buffer.byteLength(jsonSchema),
+      { schemaBytes: Buffer.byteLength(jsonSchema), bytes },
       config.MEMORY_SCHEMAS_MAX_BYTES,
     );
-    await types.create(record, [counted, ...events]);
+    await types.create(record, [...counted, ...events]);
   };
   // All types of an organization are counted in one record, so concurrent creations would only abort each other.
   await mutex(organizationId, () => retryOnConflict(context.signal, attempt));

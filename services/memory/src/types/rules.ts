@@ -23,6 +23,17 @@ export interface MemoryTypeFields {
 const TYPE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 const PRINTABLE = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u;
 const DESCRIPTION_MAX = 2_000;
+/** What a stored type takes beside its texts, rounded up; most of it are its 64 fences on MongoDB. */
+const TYPE_BYTES = 32_768;
+
+/** The stored bytes of a type, as the tier's limit `memory_bytes` counts them. */
+export const typeBytes = ({
+  type,
+  displayName,
+  description,
+  jsonSchema,
+}: Omit<MemoryTypeFields, 'visibility'>): number =>
+  TYPE_BYTES + [type, displayName, description, jsonSchema].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
 /**
  * Checks the fields that are present, except jsonSchema.

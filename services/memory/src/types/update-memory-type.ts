@@ -14,6 +14,7 @@ import {
   checkSchema,
   foldTypeName,
   rejectUnsupportedMembers,
+  typeBytes,
   type MemoryTypeFields,
   type Visibility,
 } from './rules.ts';
@@ -58,9 +59,12 @@ async function attempt(
   const count = objectCountOf(typeFences);
   if (version !== before.version && count > 0) throw new ServiceError('SCHEMA_IN_USE', undefined, { facts: { count } });
 
-  const growth = Buffer.byteLength(after.jsonSchema) - Buffer.byteLength(before.jsonSchema);
-  const resized =
-    growth === 0 ? [] : [await usage.resizeSchema(organizationId, growth, config.MEMORY_SCHEMAS_MAX_BYTES)];
+  const growth = {
+    schemaBytes: Buffer.byteLength(after.jsonSchema) - Buffer.byteLength(before.jsonSchema),
+    bytes: after.bytes - (before.bytes ?? 0),
+    grown: after.bytes > typeBytes(before),
+  };
+  const resized = await usage.resizeType(organizationId, context.principal, growth, config.MEMORY_SCHEMAS_MAX_BYTES);
   const events = changeEvents(context, {
     eventType: 'memory.type.updated.v1',
     id: _id,
@@ -83,12 +87,22 @@ function fieldsOf(request: UpdateMemoryTypeRequest): Partial<MemoryTypeFields> {
 }
 
 /** The type with the fields set. A jsonSchema that is another JSON value raises version and epoch. */
-function withFields(before: MemoryTypeRecord, fields: Partial<MemoryTypeFields>, updatedAt: string): MemoryTypeRecord {
+function withFields(
+  before: MemoryTypeRecord,
+  fields: Partial<MemoryTypeFields>,
+  updatedAt: string,
+): MemoryTypeRecord & { bytes: number } {
   const after = { ...before, ...fields, revision: before.revision + 1, updatedAt } as MemoryTypeRecord & {
     visibility: Visibility;
   };
   const rise = sameJson(before.jsonSchema, after.jsonSchema) ? 0 : 1;
-  return { ...after, typeLower: foldTypeName(after.type), version: before.version + rise, epoch: before.epoch + rise };
+  return {
+    ...after,
+    typeLower: foldTypeName(after.type),
+    version: before.version + rise,
+    epoch: before.epoch + rise,
+    bytes: typeBytes(after),
+  };
 }
 
 const sameJson = (a: string, b: string): boolean =>

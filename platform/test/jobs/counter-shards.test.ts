@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { ServiceError } from 'platform/core/errors.ts';
 import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
-import { shardPool, openCounterShards, type CounterShards } from '../src/counter-shards.ts';
+import { shardPool, openCounterShards, type CounterShards } from 'platform/jobs/counter-shards.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import type { OpenStore } from 'platform/store/store.ts';
