@@ -52,7 +52,6 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 const OF_ONE_SERVICE: readonly string[] = [
   'services/auth/src/tiers.ts',
   'services/memory/src/counter-shards.ts',
-  'services/memory/src/fair-scheduler.ts',
   'services/memory/src/request-members.ts',
 ];
 

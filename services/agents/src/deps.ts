@@ -1,4 +1,5 @@
 import type { Clock } from 'platform/core/clock.ts';
+import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { Start } from 'platform/service/program.ts';
 import { StartError } from 'platform/core/start-error.ts';
@@ -33,7 +34,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
   const definitions = openDefinitions(store);
   return {
     definitions,
-    loadVersion: makeVersionLoader(definitions),
+    loadVersion: makeVersionLoader(definitions, { schedule: fairScheduler(), cacheBytes: config.VERSION_CACHE_BYTES }),
     executions: openExecutions(store, async () => (await platformStore.now()) + config.RUN_LEASE_MS),
     credits: connect(CreditsServiceService, 'credits'),
     releases: openReleases({ ttlMs: config.RESERVATION_TTL_MS, log }),

@@ -1,7 +1,8 @@
 import type { Clock } from 'platform/core/clock.ts';
 import { keyedMutex, type KeyedMutex } from 'platform/core/keyed-mutex.ts';
-import { fairScheduler, type FairScheduler } from './fair-scheduler.ts';
+import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
+import { makeSchemaCache, type SchemaCache } from 'platform/json-schema/cache.ts';
 import type { Start } from 'platform/service/program.ts';
 import { openCounterShards, type CounterShards } from './counter-shards.ts';
 import type { Config } from './config.ts';
@@ -19,6 +20,7 @@ export interface Deps {
   mutex: KeyedMutex;
   /** Runs what may take long: compiling schemas and validating contents. */
   schedule: FairScheduler;
+  schemas: SchemaCache;
   clock: Clock;
   config: Config;
   log: Log;
@@ -38,6 +40,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore }: St
     counterShards,
     mutex: keyedMutex(),
     schedule: fairScheduler(),
+    schemas: makeSchemaCache(config.MEMORY_SCHEMA_CACHE_BYTES),
     clock,
     config,
     log,

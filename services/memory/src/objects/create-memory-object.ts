@@ -13,10 +13,10 @@ import { memoryObjectMessage } from './message.ts';
 import { checkContent, requireKey } from './rules.ts';
 import type { MemoryObjectRecord } from './store.ts';
 
-type Needs = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'config' | 'schedule'>;
+type Needs = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'config' | 'schedule' | 'schemas'>;
 
 export async function createMemoryObject(
-  { types, objects, fences, usage, counterShards, config, schedule }: Needs,
+  { types, objects, fences, usage, counterShards, config, schedule, schemas }: Needs,
   request: CreateMemoryObjectRequest,
   context: CallContext,
 ): Promise<CreateMemoryObjectResponse> {
@@ -30,7 +30,8 @@ export async function createMemoryObject(
   const attempt = async (): Promise<{ record: MemoryObjectRecord; type: string }> => {
     const memoryType = await findType(types, request, context);
     const { _id: typeId, type, version, epoch, jsonSchema } = memoryType;
-    await schedule(organizationId, () => checkContent(jsonSchema, content.value));
+    const countObject = await usage.roomForObject(organizationId, context.principal);
+    await schedule(organizationId, () => checkContent(schemas.compile(organizationId, jsonSchema), content.value));
     const record = {
       _id: id,
       organizationId,
@@ -49,10 +50,9 @@ export async function createMemoryObject(
       time: createdAt,
       names: { typeId, type, key },
     });
-    await counterShards.withShard(organizationId, context.signal, async (shard) => {
-      const counted = await usage.addObject(organizationId, context.principal, shard);
-      await objects.create(record, [fences.expectEpoch(typeId, epoch, shard, 1), counted, ...events]);
-    });
+    await counterShards.withShard(organizationId, context.signal, (shard) =>
+      objects.create(record, [fences.expectEpoch(typeId, epoch, shard, 1), countObject(shard), ...events]),
+    );
     return { record, type };
   };
   const { record, type } = await retryOnConflict(context.signal, attempt);

@@ -10,14 +10,17 @@ import { memoryObjectMessage } from './message.ts';
 import { checkContent, requireSameIdentity } from './rules.ts';
 import { requireObject } from './store.ts';
 
-type Needs = Pick<Deps, 'types' | 'objects' | 'fences' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule'>;
+type Needs = Pick<
+  Deps,
+  'types' | 'objects' | 'fences' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule' | 'schemas'
+>;
 
 export async function updateMemoryObject(
   deps: Needs,
   request: UpdateMemoryObjectRequest,
   context: CallContext,
 ): Promise<UpdateMemoryObjectResponse> {
-  const { types, objects, fences, counterShards, clock, config, mutex, schedule } = deps;
+  const { types, objects, fences, counterShards, clock, config, mutex, schedule, schemas } = deps;
   rejectIfMatch(request);
   const content = requireUpdateMask(request).includes('content')
     ? readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES)
@@ -30,7 +33,7 @@ export async function updateMemoryObject(
     if (content === undefined) return { memoryObject: memoryObjectMessage(object, fence.type) };
 
     const { type, version, epoch, jsonSchema } = await requireType(types, context, typeId);
-    await schedule(organizationId, () => checkContent(jsonSchema, content.value));
+    await schedule(organizationId, () => checkContent(schemas.compile(organizationId, jsonSchema), content.value));
     const after = {
       ...object,
       content: content.text,

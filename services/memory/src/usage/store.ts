@@ -61,22 +61,24 @@ export function openUsage(store: Store, shardCount: number) {
     objectCount: async (organizationId: string): Promise<number> => sumOfObjects(await read(organizationId)),
 
     /**
-     * Counts one more object. The tier's cap is never exceeded, even by concurrent requests: the cap is divided among
-     * the shards, and the op expects its record to be below its share. When the record of `shard` is at its share, the
-     * object is counted in another record.
-     * @param shard number of the counter shard that the batch may write
+     * Checks that the organization may have one more object. The tier's cap is never exceeded, even by concurrent
+     * requests: it is divided among the shards, and the op expects its record to be below its share. When the record of
+     * `shard` is at its share, the object is counted in another record.
+     * @returns makes the op that counts the object, for a batch that may write counter shard `shard`
      * @throws ServiceError TIER_LIMIT
      */
-    async addObject(organizationId: string, principal: Principal, shard: number): Promise<Op> {
+    async roomForObject(organizationId: string, principal: Principal): Promise<(shard: number) => Op> {
       const cap = principal.limits.memory_objects;
       const increment = { objects: 1 };
-      if (cap === undefined) return update(USAGE, { _id: usageId(organizationId, shard) }, { increment });
+      if (cap === undefined) return (shard) => update(USAGE, { _id: usageId(organizationId, shard) }, { increment });
       const records = await read(organizationId);
       requireWithinLimit(principal, 'memory_objects', sumOfObjects(records));
       const shareOf = ({ k }: UsageRecord): number => Math.floor((cap + k) / records.length);
       const withRoom = records.filter((record) => record.objects < shareOf(record));
-      const chosen = withRoom.find(({ k }) => k === shard) ?? withRoom[Math.floor(Math.random() * withRoom.length)]!;
-      return update(USAGE, { _id: chosen._id, objects: { lt: shareOf(chosen) } }, { increment });
+      return (shard) => {
+        const chosen = withRoom.find(({ k }) => k === shard) ?? withRoom[Math.floor(Math.random() * withRoom.length)]!;
+        return update(USAGE, { _id: chosen._id, objects: { lt: shareOf(chosen) } }, { increment });
+      };
     },
     /** Counts one object less. */
     removeObject: (organizationId: string, shard: number): Op =>
