@@ -1,4 +1,5 @@
 import type { Clock } from 'platform/core/clock.ts';
+import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import { openCounterShards, type CounterShards } from 'platform/jobs/counter-shards.ts';
 import type { Start } from 'platform/service/program.ts';
@@ -43,7 +44,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
   const definitions = openDefinitions(store);
   return {
     definitions,
-    loadVersion: makeVersionLoader(definitions),
+    loadVersion: makeVersionLoader(definitions, { schedule: fairScheduler(), cacheBytes: config.VERSION_CACHE_BYTES }),
     executions: openExecutions(store, usage, async () => (await platformStore.now()) + config.RUN_LEASE_MS),
     usage,
     counterShards,

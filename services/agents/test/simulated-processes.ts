@@ -11,6 +11,7 @@ import { config as declaration } from '../src/config.ts';
 import { AGENTS, AGENT_VERSIONS, openDefinitions } from '../src/definitions/store.ts';
 import { applyAgent } from '../src/definitions/apply-agent.ts';
 import { publishAgent } from '../src/definitions/publish-agent.ts';
+import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import { makeVersionLoader } from '../src/definitions/version-loader.ts';
 import type { Deps } from '../src/deps.ts';
 import { openReleases } from '../src/executions/reservation.ts';
@@ -77,7 +78,7 @@ export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, gran
     const records = openExecutions(opened.store, usage, async () => now() + leaseMs);
     return {
       definitions,
-      loadVersion: makeVersionLoader(definitions),
+      loadVersion: makeVersionLoader(definitions, { schedule: fairScheduler(), cacheBytes: 1e8 }),
       platformStore,
       usage,
       counterShards,

@@ -1,8 +1,9 @@
 import type { Clock } from 'platform/core/clock.ts';
 import { keyedMutex, type KeyedMutex } from 'platform/core/keyed-mutex.ts';
-import { fairScheduler, type FairScheduler } from './fair-scheduler.ts';
 import { openCounterShards, type CounterShards } from 'platform/jobs/counter-shards.ts';
+import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
+import { makeSchemaCache, type SchemaCache } from 'platform/json-schema/cache.ts';
 import type { Start } from 'platform/service/program.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
@@ -21,6 +22,7 @@ export interface Deps {
   mutex: KeyedMutex;
   /** Runs what may take long: compiling schemas and validating contents. */
   schedule: FairScheduler;
+  schemas: SchemaCache;
   clock: Clock;
   config: Config;
   log: Log;
@@ -41,6 +43,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore }: St
     platformStore,
     mutex: keyedMutex(),
     schedule: fairScheduler(),
+    schemas: makeSchemaCache(config.MEMORY_SCHEMA_CACHE_BYTES),
     clock,
     config,
     log,

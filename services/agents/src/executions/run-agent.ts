@@ -97,7 +97,7 @@ async function requireRunnable(
   if (!agent || agent.publishedVersionId === null) throw new ServiceError('NOT_FOUND', 'Agent not found');
   if (!agent.runnable) throw new ServiceError('AGENT_NOT_RUNNABLE');
   const version = await deps.loadVersion(organizationId, agent.publishedVersionId);
-  const details = version.checkArgs(args);
+  const details = await version.checkArgs(args);
   if (details.length > 0) throw new ServiceError('INVALID_ARGS', undefined, { details });
   return version;
 }

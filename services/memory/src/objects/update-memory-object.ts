@@ -12,7 +12,7 @@ import { requireObject } from './store.ts';
 
 type Needs = Pick<
   Deps,
-  'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule'
+  'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule' | 'schemas'
 >;
 
 export async function updateMemoryObject(
@@ -20,7 +20,7 @@ export async function updateMemoryObject(
   request: UpdateMemoryObjectRequest,
   context: CallContext,
 ): Promise<UpdateMemoryObjectResponse> {
-  const { types, objects, fences, usage, counterShards, clock, config, mutex, schedule } = deps;
+  const { types, objects, fences, usage, counterShards, clock, config, mutex, schedule, schemas } = deps;
   rejectIfMatch(request);
   const content = requireUpdateMask(request).includes('content')
     ? readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES)
@@ -33,13 +33,19 @@ export async function updateMemoryObject(
     if (content === undefined) return { memoryObject: memoryObjectMessage(object, fence.type) };
 
     const { type, version, epoch, jsonSchema } = await requireType(types, context, typeId);
-    await schedule(organizationId, () => checkContent(jsonSchema, content.value));
+    const bytes = objectBytes({ content: content.text, key });
+    const change = { bytes: bytes - (object.bytes ?? 0) };
+    const count =
+      bytes > objectBytes(object)
+        ? await usage.roomToGrow(organizationId, context.principal, change)
+        : (shard: number) => usage.shrink(organizationId, shard, change);
+    await schedule(organizationId, () => checkContent(schemas.compile(organizationId, jsonSchema), content.value));
     const after = {
       ...object,
       content: content.text,
       schemaVersion: version,
       revision: object.revision + 1,
-      bytes: objectBytes({ content: content.text, key }),
+      bytes,
       updatedAt: isoTime(clock.now()),
     };
     const events = changeEvents(context, {
@@ -49,14 +55,9 @@ export async function updateMemoryObject(
       time: after.updatedAt,
       names: { typeId, type, key },
     });
-    await counterShards.withShard(organizationId, context.signal, async (shard) => {
-      const change = { bytes: after.bytes - (object.bytes ?? 0) };
-      const counted =
-        after.bytes > objectBytes(object)
-          ? await usage.grow(organizationId, context.principal, shard, change)
-          : usage.shrink(organizationId, shard, change);
-      await objects.change(object, after, [fences.expectEpoch(typeId, epoch, shard, 0), ...counted, ...events]);
-    });
+    await counterShards.withShard(organizationId, context.signal, (shard) =>
+      objects.change(object, after, [fences.expectEpoch(typeId, epoch, shard, 0), ...count(shard), ...events]),
+    );
     return { memoryObject: memoryObjectMessage(after, type) };
   };
   return mutex(request.pathId.toLowerCase(), () => retryOnConflict(context.signal, attempt));

@@ -1,6 +1,5 @@
 import { invalid } from 'platform/core/errors.ts';
 import { isAdmin, type Principal } from 'platform/core/principal.ts';
-import { compileSchema } from 'platform/json-schema/schema.ts';
 
 /** Who sees a type and its objects: `organization`, everybody in it; `private`, only admins and server tokens. */
 export type Visibility = 'organization' | 'private';
@@ -49,14 +48,6 @@ export function checkFields({ type, displayName, description, visibility }: Part
   if (visibility === 'group') throw notSupported('visibility', 'visibility "group" is not supported yet');
   if (visibility !== undefined && visibility !== 'organization' && visibility !== 'private')
     throw invalid('/visibility', 'visibility must be "organization" or "private"');
-}
-
-/**
- * Compiles a jsonSchema, which may take long: call it through the fair scheduler.
- * @throws ServiceError INVALID_SCHEMA with paths below /jsonSchema
- */
-export function checkSchema(jsonSchema: string): void {
-  compileSchema(jsonSchema, { path: '/jsonSchema' });
 }
 
 /** Members of the REST contract that have no effect yet; JSON members are text. */

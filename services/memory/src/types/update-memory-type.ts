@@ -1,5 +1,5 @@
 import type { UpdateMemoryTypeRequest, UpdateMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
-import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid, ServiceError } from 'platform/core/errors.ts';
@@ -11,7 +11,6 @@ import { objectCountOf } from './fences.ts';
 import { memoryTypeMessage } from './message.ts';
 import {
   checkFields,
-  checkSchema,
   foldTypeName,
   rejectUnsupportedMembers,
   typeBytes,
@@ -20,7 +19,7 @@ import {
 } from './rules.ts';
 import { requireFreeName, requireType, type MemoryTypeRecord } from './store.ts';
 
-type Needs = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'mutex' | 'schedule'>;
+type Needs = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'mutex' | 'schedule' | 'schemas'>;
 
 export async function updateMemoryType(
   deps: Needs,
@@ -31,10 +30,8 @@ export async function updateMemoryType(
   const fields = fieldsOf(request);
   rejectUnsupportedMembers(request);
   checkFields(fields);
-  if (fields.jsonSchema !== undefined) {
-    const { text } = readJsonObject('jsonSchema', fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
-    await deps.schedule(organizationOfCall(context), () => checkSchema(text));
-  }
+  if (fields.jsonSchema !== undefined)
+    readJsonObject('jsonSchema', fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
   const record = await deps.mutex(request.pathId.toLowerCase(), () =>
     retryOnConflict(context.signal, () => attempt(deps, request, fields, context)),
   );
@@ -43,7 +40,7 @@ export async function updateMemoryType(
 
 /** Reads, checks and writes once. Resolves to the type as it is afterwards. */
 async function attempt(
-  { types, fences, usage, clock, config }: Needs,
+  { types, fences, usage, clock, config, schedule, schemas }: Needs,
   { pathId, id }: UpdateMemoryTypeRequest,
   fields: Partial<MemoryTypeFields>,
   context: CallContext,
@@ -65,6 +62,8 @@ async function attempt(
     grown: after.bytes > typeBytes(before),
   };
   const resized = await usage.resizeType(organizationId, context.principal, growth, config.MEMORY_SCHEMAS_MAX_BYTES);
+  if (version !== before.version)
+    await schedule(organizationId, () => schemas.compile(organizationId, after.jsonSchema, { path: '/jsonSchema' }));
   const events = changeEvents(context, {
     eventType: 'memory.type.updated.v1',
     id: _id,

@@ -34,25 +34,23 @@ export function openUsage(store: Store, shardCount: number) {
     storedBytes: async (organizationId: string): Promise<number> => sumOf(await read(organizationId), 'bytes'),
 
     /**
-     * Counts what a new or larger object adds. The tier's caps are never exceeded, even by concurrent requests.
-     * @param shard number of the counter shard that the batch may write
+     * Checks that an object may be new, or larger. The tier's caps are never exceeded, even by concurrent requests.
+     * @returns makes the ops that count it, for a batch that may write counter shard `shard`
      * @throws ServiceError TIER_LIMIT
      */
-    async grow(
+    async roomToGrow(
       organizationId: string,
       principal: Principal,
-      shard: number,
       growth: { objects?: 1; bytes: number },
-    ): Promise<Op[]> {
+    ): Promise<(shard: number) => Op[]> {
       const { memory_objects: objects, memory_bytes: bytes } = principal.limits;
-      if (objects === undefined && bytes === undefined) return [countOp(USAGE, organizationId, shard, growth)];
+      if (objects === undefined && bytes === undefined)
+        return (shard) => [countOp(USAGE, organizationId, shard, growth)];
       const records = await read(organizationId);
       if (growth.objects) requireWithinLimit(principal, 'memory_objects', sumOf(records, 'objects'));
       requireWithinLimit(principal, 'memory_bytes', sumOf(records, 'bytes'), growth.bytes);
-      return countWithinOps(USAGE, records, shard, growth, {
-        ...(objects !== undefined && { objects }),
-        ...(bytes !== undefined && { bytes }),
-      });
+      const caps = { ...(objects !== undefined && { objects }), ...(bytes !== undefined && { bytes }) };
+      return (shard) => countWithinOps(USAGE, records, shard, growth, caps);
     },
     /** Counts documents that are stored and not counted yet; no limit applies. */
     async countStored(organizationId: string, shard: number, bytes: number): Promise<Op[]> {
