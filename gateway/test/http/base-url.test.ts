@@ -81,6 +81,28 @@ describe('scheme and host of a request behind proxies', () => {
   ])('%s', (_, headers, trustedProxies, expected) => {
     expect(urlOf(headers, trustedProxies)).toBe(expected);
   });
+  describe('of an HTTP/1.0 request without Host', () => {
+    const own = (localAddress: string, headers: Record<string, string>, trustedProxies = 0, publicUrl = '') =>
+      baseUrl({ headers, socket: { localAddress, localPort: 8080 } } as unknown as IncomingMessage, {
+        publicUrl,
+        trustedProxies,
+      });
+    const forwardedHost = { 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' };
+
+    it.each([
+      ['192.0.2.1', 'http://192.0.2.1:8080'],
+      ['::ffff:192.0.2.1', 'http://192.0.2.1:8080'],
+      ['2001:db8::1', 'http://[2001:db8::1]:8080'],
+    ])('are the own address %s, whatever the client sends', (address, url) => {
+      expect(own(address, {})).toBe(url);
+      expect(own(address, forwardedHost)).toBe(url);
+      // a proxy that is trusted has sent no valid host
+      expect(own(address, { 'x-forwarded-host': 'a/b' }, 1)).toBe(url);
+    });
+    it('are those of PUBLIC_URL, if it is set', () => {
+      expect(own('192.0.2.1', forwardedHost, 0, 'https://public.example')).toBe('https://public.example');
+    });
+  });
   it('are replaced by PUBLIC_URL', () => {
     expect(urlOf({ forwarded: 'proto=http;host=api.example' }, 1, 'https://public.example')).toBe(
       'https://public.example',
