@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { compileSchema, type CompiledSchema } from 'platform/json-schema/schema.ts';
 import type { Violation } from 'platform/core/errors.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { limitsOf, priceOf, type Definition, type Limits, type Price } from './rules.ts';
 import type { Definitions } from './store.ts';
 
@@ -41,7 +42,7 @@ export function makeVersionLoader(definitions: Definitions, capacity = 500): Loa
 async function load(definitions: Definitions, organizationId: string, versionId: string): Promise<LoadedVersion> {
   const [record] = await definitions.versionsByIds(organizationId, [versionId]);
   assert.ok(record, `published version ${versionId} is missing`);
-  const definition = JSON.parse(record.definition) as Definition;
+  const definition = parseJson(record.definition) as Definition;
   const argumentsSchema = compileOptional(definition.argumentsSchema);
   const outputSchema = compileOptional(definition.outputSchema);
   return {
@@ -51,7 +52,7 @@ async function load(definitions: Definitions, organizationId: string, versionId:
     limits: limitsOf(definition),
     price: priceOf(definition),
     checkArgs: (value) => (argumentsSchema ? argumentsSchema.validate(value, '/args') : checkNoArgs(value)),
-    checkOutput: (text) => outputSchema?.validate(JSON.parse(text)) ?? [],
+    checkOutput: (text) => outputSchema?.validate(parseJson(text)) ?? [],
   };
 }
 
