@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { expressionAgent, startStack, untilPrinted, type Stack, type Tenant } from '../test/support/stack.ts';
 import { realEngines } from './engines.ts';
+import { measureJson } from './json.ts';
 import { measure, type Measured, type Target } from './load.ts';
 import { measureStart } from './start.ts';
 
@@ -25,6 +26,7 @@ const HELP = `npm run bench -- <what>
                            With MONGODB_URL, REDIS_URL and KAFKA_BROKERS (npm run engines -- up) also on those servers:
                            ${sizeText(SIZE_ON_SERVERS)}
   start                    seconds from start to the first 200, and memory (PSS) of all processes
+  json                     CPU milliseconds of the gateway's thread for bodies of 1 MiB that are costly to read
 `;
 
 interface ScenarioSpec {
@@ -212,6 +214,7 @@ function report(
 
 const wanted = process.argv.slice(2);
 if (wanted.join() === 'start') await measureStart();
+else if (wanted.join() === 'json') measureJson();
 else if (wanted.length > 0 && wanted.every((each): each is Scenario => Object.hasOwn(scenarios, each)))
   await compare(wanted);
 else process.stdout.write(HELP);

@@ -102,7 +102,7 @@ export const ERRORS: Record<KnownReason, Mapping> = {
 export const codeOf = (reason: KnownReason): string => reason.toLowerCase();
 
 export interface ErrorExtras {
-  /** Violations, each a JSON pointer and a sentence; at most 20 reach the client. */
+  /** Violations, each a JSON pointer and a sentence; at most MAX_DETAILS reach the client. */
   details?: Violation[];
   /** Further members of the error body (`id`, `needed`, `count` ...). */
   facts?: Record<string, unknown>;
@@ -112,7 +112,8 @@ export interface ErrorExtras {
   cause?: unknown;
 }
 
-const MAX_DETAILS = 20;
+/** Violations of one request that reach its client. */
+export const MAX_DETAILS = 20;
 const MAX_TEXT = 1_000;
 
 /**

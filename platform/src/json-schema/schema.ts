@@ -1,5 +1,6 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { ServiceError, type Violation } from '../core/errors.ts';
+import { parseJson } from '../core/parse-json.ts';
 import { OverBudgetError, withBudget } from './budget.ts';
 import { heapBytesOf } from './compile-cost.ts';
 import { EnoughViolationsError, newAjv, type Draft } from './compiler.ts';
@@ -44,7 +45,7 @@ function invalidSchema(path: string, message: string, cause?: unknown): ServiceE
 function parse(schemaText: string, path: string): Record<string, unknown> {
   let schema: unknown;
   try {
-    schema = JSON.parse(schemaText);
+    schema = parseJson(schemaText);
   } catch (error) {
     throw invalidSchema(path, 'the schema is not JSON', error);
   }

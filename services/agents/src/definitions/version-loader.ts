@@ -3,6 +3,7 @@ import { fairCache } from 'platform/core/fair-cache.ts';
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import { compileSchema, type CompiledSchema } from 'platform/json-schema/schema.ts';
 import type { Violation } from 'platform/core/errors.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { limitsOf, priceOf, type Definition, type Limits, type Price } from './rules.ts';
 import type { AgentVersionRecord, Definitions } from './store.ts';
 
@@ -50,7 +51,7 @@ function prepare(
   record: AgentVersionRecord,
   schedule: <T>(work: () => T) => Promise<T>,
 ): { version: LoadedVersion; bytes: number } {
-  const definition = JSON.parse(record.definition) as Definition;
+  const definition = parseJson(record.definition) as Definition;
   const argumentsSchema = compileOptional(definition.argumentsSchema);
   const outputSchema = compileOptional(definition.outputSchema);
   const version: LoadedVersion = {
@@ -61,7 +62,7 @@ function prepare(
     price: priceOf(definition),
     checkArgs: (value) =>
       schedule(() => (argumentsSchema ? argumentsSchema.validate(value, '/args') : checkNoArgs(value))),
-    checkOutput: (text) => schedule(() => outputSchema?.validate(JSON.parse(text)) ?? []),
+    checkOutput: (text) => schedule(() => outputSchema?.validate(parseJson(text)) ?? []),
   };
   const bytes = 2_048 + 2 * definition.runtime.source.length;
   return { version, bytes: bytes + (argumentsSchema?.bytes ?? 0) + (outputSchema?.bytes ?? 0) };

@@ -1,4 +1,5 @@
 import { ServiceError, invalid, type KnownReason } from 'platform/core/errors.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 
 export const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'] as const;
 export type Status = (typeof STATUSES)[number];
@@ -70,7 +71,7 @@ export function checkRunRequest(request: { agentName?: string; args?: string; id
   if (key !== undefined && (key.length < 1 || key.length > 255))
     throw invalid('', 'Idempotency-Key must have 1 to 255 characters');
   try {
-    return { agentName, args: JSON.parse(argsText), argsText, key };
+    return { agentName, args: parseJson(argsText), argsText, key };
   } catch (cause) {
     throw new ServiceError('MALFORMED_JSON', 'args is not valid JSON', {
       details: [{ path: '/args', message: 'is not valid JSON' }],

@@ -4,6 +4,7 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { canonicalJson } from 'platform/core/canonical-json.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject, rejectIfMatch, requireUpdateMask } from '../request-members.ts';
@@ -105,4 +106,4 @@ function withFields(
 }
 
 const sameJson = (a: string, b: string): boolean =>
-  a === b || canonicalJson(JSON.parse(a)) === canonicalJson(JSON.parse(b));
+  a === b || canonicalJson(parseJson(a)) === canonicalJson(parseJson(b));
