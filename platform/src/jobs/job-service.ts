@@ -3,7 +3,10 @@ import { ServiceError } from '../core/errors.ts';
 import type { JobRunner } from './jobs.ts';
 
 export async function listJobs(runner: JobRunner): Promise<ListJobsResponse> {
-  return { jobs: runner.list().map(({ name, description, intervalMs = 0 }) => ({ name, description, intervalMs })) };
+  const jobs = runner.list().map(({ name, description, intervalMs = 0, everyReplica = false }) => {
+    return { name, description, intervalMs, everyReplica };
+  });
+  return { jobs };
 }
 
 /** @throws ServiceError NOT_FOUND when this service has no job of this name */
