@@ -13,7 +13,7 @@ import { audiences, LISTEN, type config as declaration } from './config.ts';
 import { errorReply } from './http/errors.ts';
 import { makeFindRoute } from './policies/find-route.ts';
 import { sendReply } from './http/reply.ts';
-import { makeRoom } from './http/room.ts';
+import { makeByteBudget } from './http/byte-budget.ts';
 import { serveHttp } from './http/server.ts';
 import { hostPipeline } from './host/plugin.ts';
 import { makeReadBody } from './policies/read-body.ts';
@@ -38,14 +38,14 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
   const auth = clientOf(AuthServiceService, (connections.get('auth') as Connection).call);
   const routes = makeRouteTable([{ verb: 'GET', template: '/health', route: HEALTH }, ...serviceRoutes(restMethods())]);
   const running = new Set<Promise<unknown>>();
-  const room = makeRoom({ totalBytes: config.BYTES_IN_FLIGHT, tokenBytes: config.BYTES_IN_FLIGHT_PER_TOKEN });
+  const budget = makeByteBudget({ totalBytes: config.BYTES_IN_FLIGHT, tokenBytes: config.BYTES_IN_FLIGHT_PER_TOKEN });
   const urls = { publicUrl: config.PUBLIC_URL, trustedProxies: config.TRUSTED_PROXIES };
 
   const handle = await hostPipeline(
     {
       'find-route': makeFindRoute(routes),
       authenticate: makeAuthenticate(auth),
-      admit: makeAdmit(room, config.MAX_BODY_BYTES),
+      admit: makeAdmit(budget, config.MAX_BODY_BYTES),
       'read-body': makeReadBody({ maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
       'call-service': makeCallService({ calls, running, urls }),
     },

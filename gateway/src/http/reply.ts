@@ -43,7 +43,7 @@ export async function sendReply(req: GatewayRequest, res: ServerResponse, reply:
       headers['content-encoding'] = 'gzip';
     }
     headers['content-length'] = body.length;
-    req.exchange.reservation?.resize(body.length);
+    req.exchange.permit?.resize(body.length);
   }
   if (res.destroyed || res.headersSent) return;
   res.writeHead(reply.status, headers);

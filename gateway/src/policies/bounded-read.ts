@@ -2,24 +2,28 @@ import type { CallableMethod, UnaryCall } from 'platform/rpc/client.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { TranscodedResponse } from '../contract/transcode-response.ts';
-import type { Reservation } from '../http/room.ts';
-import { EXPECTED_REPLY_BYTES, noRoom } from './admit.ts';
+import type { Permit } from '../http/byte-budget.ts';
+import { EXPECTED_REPLY_BYTES, overBudget } from './admit.ts';
 
 const MAX_REMEMBERED = 10_000;
 /** A list may grow between two calls. */
 const HEADROOM = 1.25;
 const ATTEMPTS = 3;
 
+/** UTF-8 needs at most three bytes for a UTF-16 unit, so a short text need not be counted. */
+const bytesOf = (text: string): number =>
+  text.length * 3 <= EXPECTED_REPLY_BYTES ? text.length : Buffer.byteLength(text);
+
 type Read = (
   call: UnaryCall,
   method: CallableMethod,
   message: object,
   options: CallOptions,
-  reservation: Reservation,
+  permit: Permit,
 ) => Promise<TranscodedResponse>;
 
 /**
- * Makes calls that only read, whose replies are no larger than what is reserved for them: the service refuses to send a
+ * Makes calls that only read, whose replies are no larger than their permit: the service refuses to send a
  * larger one and says how large it is, and the call is repeated if there is room for it. The size is remembered for the
  * next call of the same method with the same token, so that a client that asks for too much is soon refused before its
  * call.
@@ -38,19 +42,19 @@ export function makeBoundedRead(): Read {
     if (expected.size > MAX_REMEMBERED) expected.delete(expected.keys().next().value as string);
   }
 
-  return async (call, method, message, options, reservation) => {
+  return async (call, method, message, options, permit) => {
     const key = `${options.principal.subject} ${method.path}`;
     let maxReplyBytes = expected.get(key) ?? EXPECTED_REPLY_BYTES;
     for (let attempt = 1; ; attempt++) {
-      if (!reservation.tryResize(maxReplyBytes)) throw noRoom(`no room for a reply of ${maxReplyBytes} bytes`);
+      if (!permit.tryResize(maxReplyBytes)) throw overBudget(`no room for a reply of ${maxReplyBytes} bytes`);
       try {
         const response = (await call(method, message, { ...options, maxReplyBytes })) as TranscodedResponse;
-        remember(key, response.body.length);
+        remember(key, bytesOf(response.body));
         return response;
       } catch (error) {
         if (!(error instanceof ServiceError && error.reason === 'REPLY_TOO_LARGE')) throw error;
         remember(key, Number(error.facts.bytes));
-        if (attempt === ATTEMPTS) throw noRoom('the reply grew with every attempt');
+        if (attempt === ATTEMPTS) throw overBudget('the reply grew with every attempt');
         maxReplyBytes = Math.ceil(Number(error.facts.bytes) * HEADROOM);
       }
     }

@@ -2,10 +2,10 @@ import type { UnaryCall } from 'platform/rpc/client.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { servicePrincipal } from 'platform/core/principal.ts';
 import { baseUrl, type UrlSettings } from '../http/base-url.ts';
+import type { Permit } from '../http/byte-budget.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 import { sendReply } from '../http/reply.ts';
-import type { Reservation } from '../http/room.ts';
 import { makeBoundedRead } from './bounded-read.ts';
 import { parseQuery } from '../contract/transcode-request.ts';
 import type { ResponseHeader, TranscodedResponse } from '../contract/transcode-response.ts';
@@ -45,7 +45,7 @@ export function makeCallService({ calls, running, urls }: CallServiceDeps): Poli
     };
     // what a write has done must be told, however large the reply is
     const call = isRead(req)
-      ? read(service, method, message, callOptions, exchange.reservation as Reservation)
+      ? read(service, method, message, callOptions, exchange.permit as Permit)
       : service(method, message, callOptions);
     running.add(call);
     const { status, headers, body } = (await call

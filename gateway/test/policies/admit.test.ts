@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { MemoryObject, MemoryType } from 'proto/memory/v1/memory.ts';
 import { serverToken } from 'platform/service/testing.ts';
-import { startGatewayFixture, type GatewayFixture } from '../fixture.ts';
+import { raw, startGatewayFixture, TOKEN, type GatewayFixture } from '../fixture.ts';
 
 /** More than the kernel's buffers take. */
 const PAGE_BYTES = 16_000_000;
@@ -76,6 +76,25 @@ describe('replies that a client does not read', () => {
     let status = 503;
     while (status === 503) ({ status } = await get('page', 'o4.a'));
     expect(status).toBe(200);
+  });
+  it('take no room for a client that left while its token was checked', async () => {
+    const hold = Promise.withResolvers<void>();
+    const small = await startGatewayFixture(
+      { onBatch: () => hold.promise, memory: { listMemoryTypes: async () => ({ items: [] }) } },
+      { BYTES_IN_FLIGHT: String(1 << 20), BYTES_IN_FLIGHT_PER_TOKEN: String(1 << 19) },
+    );
+    for (let client = 0; client < 20; client++) {
+      const socket = connect(small.port, '127.0.0.1');
+      socket.write(`GET /api/memory/types HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
+      await once(socket, 'connect');
+      // answered after the request above has arrived
+      await raw(small.port, 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+      socket.destroy();
+    }
+    await raw(small.port, 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    hold.resolve();
+    expect((await small.request('/api/memory/types')).status).toBe(200);
+    await small.stop();
   });
   it('never cost the reply to a write, however large it is', async () => {
     const socket = await openPage('o5.a');

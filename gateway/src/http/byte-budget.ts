@@ -1,5 +1,5 @@
 /** Bytes that are held for one request: its body and its reply. */
-export interface Reservation {
+export interface Permit {
   /** Changes it to this many bytes. @returns false, and changes nothing, if there is no room for them */
   tryResize(bytes: number): boolean;
   /** Changes it to the bytes that are held in fact. */
@@ -9,12 +9,12 @@ export interface Reservation {
 }
 
 /** The memory for bodies and replies of clients. */
-export interface Room {
+export interface ByteBudget {
   /** @returns undefined if there is no room for so many bytes */
-  reserve(holder: { organizationId: string; subject: string }, bytes: number): Reservation | undefined;
+  acquire(holder: { organizationId: string; subject: string }, bytes: number): Permit | undefined;
 }
 
-export interface RoomLimits {
+export interface ByteBudgetLimits {
   totalBytes: number;
   tokenBytes: number;
 }
@@ -23,13 +23,13 @@ export interface RoomLimits {
  * Bounds the bytes in flight in all, and those of each token. An organization may hold as many as are free, so one takes
  * at most half, two a third each, and there is always room for another ("dynamic threshold", Choudhury and Hahne 1998).
  */
-export function makeRoom({ totalBytes, tokenBytes }: RoomLimits): Room {
+export function makeByteBudget({ totalBytes, tokenBytes }: ByteBudgetLimits): ByteBudget {
   let free = totalBytes;
   const ofOrganization = new Map<string, number>();
   const ofToken = new Map<string, number>();
 
   return {
-    reserve({ organizationId, subject }, wanted) {
+    acquire({ organizationId, subject }, wanted) {
       let held = 0;
       let isReleased = false;
       const fits = (more: number): boolean =>
