@@ -9,7 +9,7 @@ import { operator, OPERATOR, temporaryFolder } from 'platform/service/testing.ts
 
 describe('a reply that is larger than its caller takes', () => {
   const folder = temporaryFolder();
-  const jobs = [{ name: 'x'.repeat(10_000), description: '', intervalMs: 0 }];
+  const jobs = [{ name: 'x'.repeat(10_000), description: '', intervalMs: 0, everyReplica: false }];
   let server: RunningServer;
   let connection: Connection;
   let client: ServiceClient<typeof JobServiceService>;
