@@ -45,7 +45,8 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
     if (field.resolvedType?.fullName === FIELD_MASK) maskName = field.name;
     else if (options.header !== '') fromHeaders.push({ name: field.name, header: options.header });
     else if (!params.includes(field.name) && !options.internal) {
-      settable.set(field.name, takesBody ? compileField(field) : compileParameter(field));
+      const check = takesBody ? compileField(field) : compileParameter(field);
+      settable.set(field.name, options.required ? rejectingEmpty(check) : check);
       if (options.required) required.push(field.name);
     }
   }
@@ -92,6 +93,15 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
     return message;
   };
 }
+
+/** An empty text in a required field is as good as none. */
+const rejectingEmpty =
+  (check: Check): Check =>
+  (value, path, violations) => {
+    const checked = check(value, path, violations);
+    if (checked === '') violations.push({ path, message: 'must not be empty' });
+    return checked;
+  };
 
 function requireObject(body: string | undefined): string {
   if (body?.startsWith('{')) return body;

@@ -146,6 +146,15 @@ export class ServiceError extends Error {
 export const unavailable = (message: string, cause: unknown): ServiceError =>
   new ServiceError('UNAVAILABLE', message, { headers: { 'Retry-After': '1' }, cause });
 
+/**
+ * The text of a member that names something: a record that may exist, so an empty one is no 404.
+ * @throws ServiceError INVALID_REQUEST when it is missing or empty
+ */
+export function requireText(member: string, text: string | undefined): string {
+  if (!text) throw invalid(`/${member}`, `${member} ${text === undefined ? 'is required' : 'must not be empty'}`);
+  return text;
+}
+
 /** 400 that names one member of the request. `path` is a JSON pointer ("/content/price"). */
 export function invalid(path: string, message: string, reason: KnownReason = 'INVALID_REQUEST'): ServiceError {
   return new ServiceError(reason, message, { details: [{ path, message }] });

@@ -1,5 +1,5 @@
 import type { ListJobsResponse, RunJobRequest, RunJobResponse } from 'proto/platform/v1/jobs.ts';
-import { ServiceError } from '../core/errors.ts';
+import { requireText, ServiceError } from '../core/errors.ts';
 import type { JobRunner } from './jobs.ts';
 
 export async function listJobs(runner: JobRunner): Promise<ListJobsResponse> {
@@ -11,6 +11,7 @@ export async function listJobs(runner: JobRunner): Promise<ListJobsResponse> {
 
 /** @throws ServiceError NOT_FOUND when this service has no job of this name */
 export async function runJob(runner: JobRunner, { name }: RunJobRequest): Promise<RunJobResponse> {
+  requireText('name', name);
   if (!runner.list().some((job) => job.name === name))
     throw new ServiceError('NOT_FOUND', `This service has no job "${name}"`);
   return runner.runNow(name);

@@ -35,4 +35,5 @@ describe('SetOrganizationTier', () => {
   });
 
   it('rejects an unknown id with NOT_FOUND', () => expectError(setTier(newId(), 'starter'), 'NOT_FOUND'));
+  it('rejects an empty id', () => expectError(setTier('', 'starter'), 'INVALID_REQUEST'));
 });

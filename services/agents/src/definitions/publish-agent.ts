@@ -1,7 +1,7 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
-import { ServiceError } from 'platform/core/errors.ts';
+import { requireText, ServiceError } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import type { PublishAgentRequest, PublishAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
@@ -19,9 +19,10 @@ export async function publishAgent(
   request: PublishAgentRequest,
   context: CallContext,
 ): Promise<PublishAgentResponse> {
+  const name = requireText('name', request.name);
   const organizationId = organizationOfCall(context);
   return retryOnConflict(context.signal, async () => {
-    const agent = await deps.definitions.byName(organizationId, request.name);
+    const agent = await deps.definitions.byName(organizationId, name);
     if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
     const version = await deps.definitions.versionByNumber(
       organizationId,

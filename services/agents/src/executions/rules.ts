@@ -1,4 +1,4 @@
-import { ServiceError, invalid, type KnownReason } from 'platform/core/errors.ts';
+import { ServiceError, invalid, requireText, type KnownReason } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 
 export const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'] as const;
@@ -63,8 +63,8 @@ export interface RunRequest {
 
 /** @throws ServiceError INVALID_REQUEST, MALFORMED_JSON, with the path of the faulty member */
 export function checkRunRequest(request: { agentName?: string; args?: string; idempotencyKey?: string }): RunRequest {
-  const { agentName, args: argsText, idempotencyKey: key } = request;
-  if (agentName === undefined) throw invalid('/agentName', 'agentName is required');
+  const { args: argsText, idempotencyKey: key } = request;
+  const agentName = requireText('agentName', request.agentName);
   if (argsText === undefined) throw invalid('/args', 'args is required');
   if (Buffer.byteLength(argsText) > MAX_ARGS_BYTES)
     throw invalid('/args', `args must have at most ${MAX_ARGS_BYTES} bytes as JSON`);
