@@ -38,4 +38,10 @@ describe('a run that waits for a runner', () => {
       'RESERVATION_TTL_MS must be longer than RUN_LEASE_MS',
     );
   });
+
+  it('needs room for all runners among the most runners; otherwise the service does not start', async () => {
+    await expect(startAgents({ env: { RUNNERS: '3', RUNNERS_MAX: '2' } })).rejects.toThrow(
+      'RUNNERS_MAX must not be less than RUNNERS',
+    );
+  });
 });
