@@ -19,7 +19,8 @@ export const config = {
     default: 30_000,
     min: 0,
     max: 3_600_000,
-    description: 'Time after which a runner beyond RUNNERS ends that no run has used.',
+    description:
+      'Time after which a runner beyond RUNNERS ends that no run has used; one stays while all RUNNERS are in use.',
   }),
   RUNNER_RECYCLE_AFTER: integer({
     default: 500,

@@ -3,7 +3,7 @@ import { definitionOf, ENDLESS, startAgents, until, type Agents } from './fixtur
 describe('a run that waits for a runner', () => {
   let agents: Agents;
   beforeAll(async () => {
-    agents = await startAgents({ env: { RUNNERS: '1', RUN_LEASE_MS: '300' } });
+    agents = await startAgents({ env: { RUN_LEASE_MS: '300' } });
     await agents.publish(definitionOf('long', ENDLESS, { limits: { wallMs: 60_000, maxSteps: 1_000_000_000 } }));
   });
   afterAll(() => agents.service.stop());

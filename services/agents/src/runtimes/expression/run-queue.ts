@@ -6,9 +6,9 @@ export interface RunQueue<T> {
   readonly length: number;
   /**
    * Counts a run as running if it need not wait.
-   * @param options.isIdle whether a runner beyond `size` is there for it, and has nothing to do
+   * @param options.spare whether a runner beyond `size` stands ready
    */
-  admit(organizationId: string, options: { isIdle: boolean }): boolean;
+  admit(organizationId: string, options: { spare: boolean }): boolean;
   /**
    * Adds a run that waits. When the queue is full, the newest run of the organization with the most waiting runs leaves
    * it, which may be the one that was added.
@@ -20,10 +20,8 @@ export interface RunQueue<T> {
    * runs, the one that has used the least processor time.
    */
   next(): T | undefined;
-  /** The same for one organization, if none of its runs is running. */
-  first(organizationId: string): T | undefined;
-  /** A run has ended. @returns whether its organization now has runs that wait, and none that is running */
-  end(organizationId: string, cpuMs: number): boolean;
+  /** A run has ended. */
+  end(organizationId: string, cpuMs: number): void;
   remove(organizationId: string, run: T): void;
   /** Takes all runs that wait. */
   clear(): T[];
@@ -68,12 +66,6 @@ export function runQueue<T>({ size, maxSize, limit }: { size: number; maxSize: n
     organizations.set(organizationId, organization);
   }
 
-  function take(organizationId: string, organization: Organization<T>): T | undefined {
-    start(organizationId, organization);
-    length -= 1;
-    return organization.waiting.shift();
-  }
-
   return {
     get running() {
       return running;
@@ -81,10 +73,9 @@ export function runQueue<T>({ size, maxSize, limit }: { size: number; maxSize: n
     get length() {
       return length;
     },
-    admit(organizationId, { isIdle }) {
+    admit(organizationId, { spare }) {
       const organization = find(organizationId);
-      const mayGoFirst = organization.waiting.length === 0 && (isIdle || length >= limit);
-      const isAdmitted = running < size || (mayGoFirst && mayStart(organization));
+      const isAdmitted = running < size || (spare && organization.waiting.length === 0 && mayStart(organization));
       if (isAdmitted) start(organizationId, organization);
       return isAdmitted;
     },
@@ -102,12 +93,10 @@ export function runQueue<T>({ size, maxSize, limit }: { size: number; maxSize: n
       let best: [string, Organization<T>] | undefined;
       for (const entry of organizations)
         if (entry[1].waiting.length > 0 && (!best || isBefore(entry[1], best[1]))) best = entry;
-      return best && mayStart(best[1]) ? take(...best) : undefined;
-    },
-    first(organizationId) {
-      const organization = organizations.get(organizationId);
-      if (!organization || organization.waiting.length === 0 || organization.running > 0) return undefined;
-      return mayStart(organization) ? take(organizationId, organization) : undefined;
+      if (!best || !mayStart(best[1])) return undefined;
+      start(...best);
+      length -= 1;
+      return best[1].waiting.shift();
     },
     end(organizationId, cpuMs) {
       const ended = find(organizationId);
@@ -119,7 +108,6 @@ export function runQueue<T>({ size, maxSize, limit }: { size: number; maxSize: n
       for (const [id, organization] of organizations)
         if (!isActive(organization) && (organization.usedMs <= fairMs || running + length === 0))
           organizations.delete(id);
-      return ended.running === 0 && ended.waiting.length > 0;
     },
     remove(organizationId, run) {
       const waiting = organizations.get(organizationId)?.waiting ?? [];

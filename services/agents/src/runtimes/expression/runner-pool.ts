@@ -9,12 +9,6 @@ import type { ExpressionLimits } from './expression.ts';
 import { runQueue } from './run-queue.ts';
 import { startRunner, type Runner, type RunnerResult } from './runner.ts';
 
-/**
- * How long an organization with nothing running waits for a runner in use before a further one is started for it: most
- * runs take a few milliseconds, and the start of a process takes 200.
- */
-const FURTHER_RUNNER_AFTER_MS = 200;
-
 export interface RunLimits extends ExpressionLimits {
   memoryMb: number;
 }
@@ -65,10 +59,11 @@ interface WaitingEvaluation {
 
 /**
  * A pool of child processes, each started when it is needed. A runner is replaced after `recycleAfter` runs, and after
- * it was killed.
+ * it was killed. While `size` runs are running, a spare runner stands ready for the next organization that has nothing
+ * running; spares are started one after the other, because a start takes a core for a fifth of a second.
  * @param options.size runners for all organizations
  * @param options.maxSize with the further ones, of which each serves an organization that has nothing else running
- * @param options.idleMs time after which a runner beyond `size` ends that nobody has used
+ * @param options.idleMs time after which a runner ends that nobody has used, unless it is one of `size` or the spare
  * @param options.program what a runner executes; given in tests
  */
 export function startRunnerPool({
@@ -92,6 +87,9 @@ export function startRunnerPool({
   const idle = new Map<Runner, NodeJS.Timeout>();
   const alive = new Set<Runner>();
   const queue = runQueue<WaitingEvaluation>({ size, maxSize, limit: queueLimit });
+  let isSpareStarting = false;
+  /** Of the last run that needed a process: most runs have the same. */
+  let usualMemoryMb = 0;
   let folder: string | undefined;
   let stopped = false;
 
@@ -105,7 +103,8 @@ export function startRunnerPool({
 
   function putBack(runner: Runner): void {
     const endIfSpare = (): void => {
-      if (idle.size + queue.running <= size) return;
+      const spares = queue.running >= size ? 1 : 0;
+      if (idle.size + queue.running <= Math.max(size, queue.running + spares)) return;
       forget(runner);
       runner.kill();
     };
@@ -125,6 +124,11 @@ export function startRunnerPool({
       forget(oldest);
       oldest.kill();
     }
+    return newRunner(memoryMb);
+  }
+
+  function newRunner(memoryMb: number): Runner {
+    usualMemoryMb = memoryMb;
     folder ??= mkdtempSync(join(tmpdir(), 'runner-'));
     const runner = startRunner({ memoryMb, cwd: folder, log, program });
     alive.add(runner);
@@ -133,6 +137,33 @@ export function startRunnerPool({
       forget(runner);
     });
     return runner;
+  }
+
+  function startWaiting(): void {
+    while (queue.running < size || idle.size > 0) {
+      const waiting = queue.next();
+      if (!waiting) break;
+      waiting.start();
+    }
+    startSpare();
+  }
+
+  function startSpare(): void {
+    const isWanted = queue.running >= size && queue.running < maxSize && idle.size === 0;
+    if (!isWanted || isSpareStarting || stopped) return;
+    try {
+      const spare = newRunner(usualMemoryMb);
+      isSpareStarting = true;
+      void spare.ready.then(() => {
+        isSpareStarting = false;
+        if (!spare.alive) return;
+        putBack(spare);
+        startWaiting();
+      });
+    } catch (error) {
+      // The next run that comes or ends tries again.
+      log.error({ error }, 'a spare runner cannot be started');
+    }
   }
 
   async function runOnce({ runtime, argsText, limits, signal, onStart }: EvaluationRequest): Promise<RunnerResult> {
@@ -152,14 +183,9 @@ export function startRunnerPool({
       if ('cpuMs' in result) ({ cpuMs } = result);
       return result;
     } finally {
-      const isLeftWaiting = queue.end(request.organizationId, cpuMs);
-      queue.next()?.start();
-      if (isLeftWaiting) startFurther(request.organizationId);
+      queue.end(request.organizationId, cpuMs);
+      startWaiting();
     }
-  }
-
-  function startFurther(organizationId: string): void {
-    setTimeout(() => queue.first(organizationId)?.start(), FURTHER_RUNNER_AFTER_MS).unref();
   }
 
   function wait(request: EvaluationRequest): Promise<RunnerResult> {
@@ -188,7 +214,6 @@ export function startRunnerPool({
       queue
         .push(organizationId, waiting)
         ?.reject(new ServiceError('QUEUE_FULL', undefined, { headers: { 'Retry-After': '1' } }));
-      startFurther(organizationId);
     });
   }
 
@@ -200,9 +225,10 @@ export function startRunnerPool({
       if (stopped)
         throw new ServiceError('UNAVAILABLE', 'The service is stopping', { headers: { 'Retry-After': '1' } });
       if (request.signal.aborted) return { outcome: 'cancelled', steps: 0, cpuMs: 0 };
-      const { organizationId, limits } = request;
-      const isAdmitted = queue.admit(organizationId, { isIdle: idleRunner(limits.memoryMb) !== undefined });
-      return evaluationResult(await (isAdmitted ? runNow(request) : wait(request)));
+      const isAdmitted = queue.admit(request.organizationId, { spare: idle.size > 0 });
+      const result = isAdmitted ? runNow(request) : wait(request);
+      startSpare();
+      return evaluationResult(await result);
     },
     async stop() {
       stopped = true;

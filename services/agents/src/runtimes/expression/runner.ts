@@ -62,6 +62,8 @@ export interface Runner {
    */
   run(assignment: Omit<Assignment, 'id'>, signal: AbortSignal, onStart?: () => void): Promise<RunnerResult>;
   kill(): void;
+  /** Resolves when the process has started, or has failed to. */
+  readonly ready: Promise<void>;
   readonly exited: Promise<void>;
 }
 
@@ -203,6 +205,7 @@ export function startRunner({
     memoryMb,
     pid,
     kill,
+    ready,
     exited,
     get alive() {
       return alive;

@@ -73,6 +73,12 @@ export const LIES: Record<string, (id: number, send: Send) => void> = {
   reportText: (_id, send) => send('started'),
 };
 
+/** Never ends the run. */
+export const NEVER_ENDING = (id: number, send: Send): void => {
+  send({ kind: 'started', id });
+  for (;;);
+};
+
 /** The same as bytes of the channel that are no reports at all. */
 export const NO_REPORTS: Record<string, () => void> = {
   reportNoJson: () => void writeSync(3, 'started\n'),

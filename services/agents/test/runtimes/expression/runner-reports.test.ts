@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { NO_REPORTS } from './lies.ts';
-import { runners, SUCCEEDED, testPool, type TestPool } from './pool-fixture.ts';
+import { cpuMs, runners, SUCCEEDED, testPool, type TestPool } from './pool-fixture.ts';
 import { isRunning, until } from './runner-processes.ts';
 
 const PROGRAM = join(import.meta.dirname, 'lying-runner.ts');
@@ -25,6 +25,15 @@ describe('a runner that lies', () => {
     const liar = runner();
     expect(await pool.run(lie)).toEqual({ outcome: 'interrupted' });
     await until(() => !isRunning(liar));
+    expect(await pool.run('truth')).toEqual(SUCCEEDED);
+  });
+
+  it('is killed at the time limit of a run that it never ends', async () => {
+    expect(await pool.run('truth')).toEqual(SUCCEEDED);
+    const endless = runner();
+    const limits = { wallMs: 100 };
+    expect(await pool.run('neverEnding', { limits })).toEqual({ outcome: 'timed_out', steps: 0, cpuMs });
+    await until(() => !isRunning(endless));
     expect(await pool.run('truth')).toEqual(SUCCEEDED);
   });
 
