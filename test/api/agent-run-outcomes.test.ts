@@ -28,7 +28,7 @@ const AGENTS = [
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack({ env: { RUNNERS: '1', RUN_QUEUE_LIMIT: '1', RUNS_AT_ONCE: '2' } });
+  stack = await startStack({ env: { RUNNERS: '1', RUNNERS_MAX: '1', RUN_QUEUE_LIMIT: '1', RUNS_AT_ONCE: '2' } });
 });
 afterAll(() => stack.stop());
 

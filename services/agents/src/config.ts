@@ -8,6 +8,20 @@ export const config = {
     max: 64,
     description: 'Child processes that evaluate agents; each is started when first needed.',
   }),
+  RUNNERS_MAX: integer({
+    default: 16,
+    min: 1,
+    max: 256,
+    description:
+      'The same with those started for organizations that have nothing running while all RUNNERS are in use; at least RUNNERS.',
+  }),
+  RUNNER_IDLE_MS: integer({
+    default: 30_000,
+    min: 0,
+    max: 3_600_000,
+    description:
+      'Time after which a runner beyond RUNNERS ends that no run has used; one stays while all RUNNERS are in use.',
+  }),
   RUNNER_RECYCLE_AFTER: integer({
     default: 500,
     min: 1,
@@ -18,7 +32,8 @@ export const config = {
     default: 256,
     min: 0,
     max: 100_000,
-    description: 'Runs that may wait for a runner; further ones are rejected with 503.',
+    description:
+      'Runs that may wait for a runner; beyond, runs of the organization with the most of them are rejected with 503.',
   }),
   RUNS_AT_ONCE: integer({
     default: 20,

@@ -34,6 +34,7 @@ export interface Deps {
 export async function openDeps({ config, clock, log, instanceId, openStore, connect }: Start<Config>): Promise<Deps> {
   if (config.RESERVATION_TTL_MS <= config.RUN_LEASE_MS)
     throw new StartError('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
+  if (config.RUNNERS_MAX < config.RUNNERS) throw new StartError('RUNNERS_MAX must not be less than RUNNERS');
   const collections = [AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS, USAGE];
   const { store, platformStore, counterShards: shardCount } = await openStore(collections);
   const counterShards = await openCounterShards(
@@ -52,6 +53,8 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
     releases: openReleases({ ttlMs: config.RESERVATION_TTL_MS, log }),
     runners: startRunnerPool({
       size: config.RUNNERS,
+      maxSize: config.RUNNERS_MAX,
+      idleMs: config.RUNNER_IDLE_MS,
       queueLimit: config.RUN_QUEUE_LIMIT,
       log,
       recycleAfter: config.RUNNER_RECYCLE_AFTER,

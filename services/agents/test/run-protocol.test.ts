@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import { definitionOf, ENDLESS, until } from './fixture.ts';
 import { freezeAt, simulateProcesses, STEPS, type Simulation } from './simulated-processes.ts';
@@ -184,6 +185,31 @@ describe('the run protocol', () => {
     await simulation.reap();
     expect(simulation.account).toMatchObject({ spent: PRICE, reserved: 0 });
   });
+});
+
+describe('a runner that lies', () => {
+  let simulation: Simulation;
+  beforeEach(async () => {
+    simulation = await simulateProcesses({ program: join(import.meta.dirname, 'runtimes/expression/lying-runner.ts') });
+  });
+  afterEach(() => simulation.close());
+
+  it.each(['stepsNegative', 'stepsNaN', 'outputThatEndsTheReply', 'outputNoJson'])(
+    'makes the run a fault of the platform, free of charge, and the key is free again: %s',
+    async (lie) => {
+      const metered = { pricing: { base: 1, max: 2, perUnit: { steps: 0.01, cpuMs: 0.01 } } };
+      await simulation.publish(definitionOf('lied-about', lie, metered));
+      await expect(simulation.run(simulation.healthy, 'lied-about', 'key')).rejects.toMatchObject({
+        reason: 'INTERNAL',
+        facts: { success: false },
+      });
+      expect(await simulation.records()).toMatchObject([
+        { status: 'interrupted', steps: 0, cpuMs: 0, chargeMicros: 0, leaseUntil: null },
+      ]);
+      expect(simulation.account).toMatchObject({ spent: 0, reserved: 0, open: 0 });
+      expect(await simulation.keys()).toBe(0);
+    },
+  );
 });
 
 describe('the heartbeat', () => {

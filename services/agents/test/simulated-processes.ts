@@ -32,8 +32,14 @@ export type Probe = (step: Step, side: 'before' | 'after') => Promise<void> | vo
  * Simulates processes of the service within the test's process: they share one real store and one runner pool, and a
  * clock that the test moves. Each has its own probe.
  * @param options.granted credits granted to the organization
+ * @param options.program what a runner executes instead of its own program
  */
-export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, granted = 100 } = {}) {
+export async function simulateProcesses({
+  leaseMs = 20_000,
+  ttlMs = 60_000,
+  granted = 100,
+  program,
+}: { leaseMs?: number; ttlMs?: number; granted?: number; program?: string } = {}) {
   const folder = temporaryFolder();
   const opened = await openSqliteStore(join(folder.path, 'agents.db'), [
     AGENTS,
@@ -47,7 +53,7 @@ export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, gran
   const log = makeLog('agents', 'silent');
   const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log });
   const usage = openUsage(opened.store, counterShards);
-  const runners = startRunnerPool({ size: 1, queueLimit: 100, log, recycleAfter: 1_000 });
+  const runners = startRunnerPool({ size: 1, queueLimit: 100, log, recycleAfter: 1_000, program });
   const time = { offset: 0 };
   const now = () => Date.now() + time.offset;
   const credits = creditsDouble(granted * 1e6, now);

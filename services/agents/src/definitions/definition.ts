@@ -50,7 +50,12 @@ const definitionSchema = {
       properties: {
         base: credits,
         max: credits,
-        perUnit: { type: 'object', additionalProperties: false, required: ['steps'], properties: { steps: credits } },
+        perUnit: {
+          type: 'object',
+          additionalProperties: false,
+          minProperties: 1,
+          properties: { steps: credits, cpuMs: credits },
+        },
       },
       dependentRequired: { perUnit: ['max'] },
     },

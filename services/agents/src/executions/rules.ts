@@ -14,24 +14,30 @@ export interface RunEnd {
   status: EndStatus;
   error: { reason: KnownReason; message: string } | null;
   steps: number;
+  /** Processor time in begun milliseconds. */
+  cpuMs: number;
 }
 
 export const INTERRUPTED: RunEnd = {
   status: 'interrupted',
   error: { reason: 'INTERNAL', message: 'The run was interrupted by the platform' },
   steps: 0,
+  cpuMs: 0,
 };
 
 /** A run that failed by the platform's fault costs nothing: its reservation is released, not settled. */
 export const isPlatformFault = ({ error }: Pick<RunEnd, 'error'>): boolean => error?.reason === 'INTERNAL';
 
 /**
- * The charge in whole micro-credits, at most `maxMicros`: base price and metered steps after success; only the metered
- * steps after the agent's own failure, a time-out or a cancellation; nothing after a fault of the platform.
+ * The charge in whole micro-credits, at most `maxMicros`: base price and metered units after success; only the metered
+ * units after the agent's own failure, a time-out or a cancellation; nothing after a fault of the platform.
  */
-export function chargeOf(price: { baseMicros: number; maxMicros: number; stepMicros: number }, end: RunEnd): number {
+export function chargeOf(
+  price: { baseMicros: number; maxMicros: number; stepMicros: number; cpuMsMicros: number },
+  end: Pick<RunEnd, 'error' | 'steps' | 'cpuMs'>,
+): number {
   if (isPlatformFault(end)) return 0;
-  const metered = end.steps * price.stepMicros;
+  const metered = end.steps * price.stepMicros + end.cpuMs * price.cpuMsMicros;
   return Math.min(price.maxMicros, end.error ? metered : price.baseMicros + metered);
 }
 

@@ -119,6 +119,7 @@ function newExecution(
     actor: actorOf(principal),
     chargeMicros: null,
     steps: null,
+    cpuMs: null,
     requestId,
     runKeyId: key === undefined ? null : newId(),
     createdAt: isoTime(clock.now()),

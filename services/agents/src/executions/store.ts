@@ -25,6 +25,8 @@ export interface ExecutionRecord extends OrganizationDocument {
   actor: Actor;
   chargeMicros: number | null;
   steps: number | null;
+  /** Absent in a record that an earlier release wrote, which did not measure it. */
+  cpuMs?: number | null;
   requestId: string;
   /** `_id` of its claim on an idempotency key; null without a key. */
   runKeyId: string | null;
@@ -233,6 +235,7 @@ const endFields = ({
   error,
   chargeMicros,
   steps,
+  cpuMs,
   startedAt,
   finishedAt,
 }: ExecutionRecord): Partial<ExecutionRecord> => ({
@@ -240,6 +243,7 @@ const endFields = ({
   error,
   chargeMicros,
   steps,
+  cpuMs,
   startedAt,
   finishedAt,
 });

@@ -39,9 +39,15 @@ export interface Evaluator {
 /**
  * Evaluates JSONata expressions over JSON text inside of a realm. The realm compiles the text of this function, so it
  * refers to nothing outside of itself.
+ * @param parseJson that of platform, compiled in the realm
  * @param loadRe2 evaluates RE2JS in the realm
  */
-export function makeEvaluator({ jsonata, isFunction }: Language, loadRe2: () => typeof RE2JS, host: Host): Evaluator {
+export function makeEvaluator(
+  { jsonata, isFunction }: Language,
+  parseJson: (text: string) => unknown,
+  loadRe2: () => typeof RE2JS,
+  host: Host,
+): Evaluator {
   const MAX_SOURCE_CHARACTERS = 65_536;
   const MAX_STACK_DEPTH = 1_000;
   const MAX_SEQUENCE_LENGTH = 100_000;
@@ -210,7 +216,7 @@ export function makeEvaluator({ jsonata, isFunction }: Language, loadRe2: () => 
       });
       expression.registerFunction('base64encode', (text?: string) => text && host.base64Of(text), '<s-:s>');
       expression.registerFunction('base64decode', (text?: string) => text && host.binaryOf(text), '<s-:s>');
-      const output: unknown = await expression.evaluate(JSON.parse(argsText));
+      const output: unknown = await expression.evaluate(parseJson(argsText));
       if (output === undefined) throw new ExpressionError('The expression produced no output');
       result = { outcome: 'succeeded', outputText: jsonText(output, limits.outputBytes), steps };
     } catch (error) {

@@ -144,6 +144,9 @@ const FUNCTIONS_ARE_HANDLES: Change[] = [
   ],
 ];
 
+/** Copies are read by `parseJson` of platform, because V8's JSON.parse lets one text change another (ADR 19). */
+const COPIES_ARE_READ_SAFELY: Change[] = [[`return JSON.parse(fn.string(arg));`, `return parseJson(fn.string(arg));`]];
+
 /** A transform changes a copy of its input, made by the built-in function, and nothing else that its pattern finds. */
 const TRANSFORMS_CHANGE_COPIES: Change[] = [
   [
@@ -225,7 +228,7 @@ const MESSAGES_SHOW_KINDS: Change[] = [
 ];
 
 /**
- * The text of a script whose value is `{jsonata, isFunction}`: JSONata with the changes that keep one evaluation from
+ * The text of a function that takes `parseJson` of platform and returns `{jsonata, isFunction}`: JSONata with the changes that keep one evaluation from
  * another (docs/adr/0016).
  * @throws Error if JSONata's source is not the one that the changes were written for
  */
@@ -233,6 +236,7 @@ export function languageSource(): string {
   let source = readFileSync(createRequire(import.meta.url).resolve('jsonata'), 'utf8');
   for (const [text, replacement] of [
     ...FUNCTIONS_ARE_HANDLES,
+    ...COPIES_ARE_READ_SAFELY,
     ...TRANSFORMS_CHANGE_COPIES,
     ...DATA_IS_NO_MARK,
     ...MESSAGES_SHOW_KINDS,
@@ -241,12 +245,12 @@ export function languageSource(): string {
     if (parts.length !== 2) throw new Error(`JSONata's source has ${parts.length - 1} times: ${text}`);
     source = parts.join(replacement);
   }
-  return `(function () {
+  return `(function (parseJson) {
 ${BEFORE}
 var module = { exports: {} }, exports = module.exports;
 ${source}
 return { jsonata: module.exports, isFunction: function (value) {
   return typeof value === 'function' || definitions.has(value);
 } };
-})()`;
+})`;
 }
