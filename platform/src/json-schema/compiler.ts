@@ -99,8 +99,8 @@ function equalsOneOf(allowed: readonly unknown[]): (data: unknown) => boolean {
 }
 
 /**
- * Compares items in linear time; ajv compares each with each. The sign keeps V8 from hashing the text of an integer by its
- * value, so that nobody can choose integers whose hashes collide.
+ * Compares items in linear time; ajv compares each with each. The sign keeps V8 from hashing the text of an integer by
+ * its value, so that nobody can choose integers whose hashes collide.
  */
 const allDiffer = (data: unknown[]): boolean =>
   new Set(data.map((item) => `=${spendAndCanonicalize(item)}`)).size === data.length;

@@ -70,8 +70,8 @@ function isBase64(text: string): boolean {
 const NOT_IN_URI = /[^a-z0-9\-._~!$&'"()*+,;=:@/?#%]|%(?![0-9a-f]{2})/i;
 
 /**
- * RFC 3986, appendix A. A path may have every character that an authority may have, so only an IP literal, the one place
- * for brackets, needs a look at the parts of the authority.
+ * RFC 3986, appendix A. A path may have every character that an authority may have, so only an IP literal, the one
+ * place for brackets, needs a look at the parts of the authority.
  */
 function isUriReference(text: string): boolean {
   const start = text.indexOf('[');
@@ -97,8 +97,8 @@ const PUBLIC_IPV4_AND_PORT =
   /^(?!(?:10|127)(?:\.\d{1,3}){3})(?!(?:169\.254|192\.168)(?:\.\d{1,3}){2})(?!172\.(?:1[6-9]|2\d|3[0-1])(?:\.\d{1,3}){2})(?:[1-9]\d?|1\d\d|2[01]\d|22[0-3])(?:\.(?:1?\d{1,2}|2[0-4]\d|25[0-5])){2}(?:\.(?:[1-9]\d?|1\d\d|2[0-4]\d|25[0-4]))(?::\d{2,5})?$/;
 
 /**
- * An absolute URL of a public host (https://gist.github.com/dperini/729294). Any "@" may end the user information, which
- * may have "/" in it, so in each part between two "/" the text after the last "@" may be the host.
+ * An absolute URL of a public host (https://gist.github.com/dperini/729294). Any "@" may end the user information,
+ * which may have "/" in it, so in each part between two "/" the text after the last "@" may be the host.
  */
 function isUrl(text: string): boolean {
   const scheme = /^(?:https?|ftp):\/\//iu.exec(text)?.[0];

@@ -70,7 +70,7 @@ export function isCheapAsOnePass(re2: Re2): boolean {
   return true;
 }
 
-/** Bytes of heap that a compiled pattern keeps, as measured: for each instruction, and the tables, which it may share. */
+/** Bytes of heap that a compiled pattern keeps, as measured: for each instruction, and for tables that they share. */
 export function bytesOf({ prog, onepass }: Re2): number {
   const instructions: (Instruction & { next: ArrayLike<number> | null })[] = [...prog.inst, ...(onepass?.inst ?? [])];
   const tables = new Set(instructions.flatMap(({ runes, next }) => (next === null ? [runes] : [runes, next])));

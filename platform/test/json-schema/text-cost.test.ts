@@ -169,7 +169,7 @@ describe('the check of a text', () => {
     const perUnit = leastMicros(reference, plain, plain, () => false)[0] / unitsOf(reference, plain);
     const texts = adverseTexts(name).flatMap(([short, long], i) => [[short], [long], [], [], [], []][i % 6]!);
     for (const text of ['', 'a', '(', '/', 'http://a.bc', ...texts]) {
-      // A unit may cost forty times as much as one of the cheapest check; in the holes it was more than a hundred times.
+      // A unit may cost forty times as much as one of the cheapest check; the holes were beyond a hundred times.
       const isCharged = (time: number) => time <= 40 * perUnit * unitsOf(check, text) + NOISE_MICROS;
       const [time] = leastMicros(check, text, '', isCharged);
       expect([text.slice(0, 50), isCharged(time) || time]).toEqual([text.slice(0, 50), true]);
