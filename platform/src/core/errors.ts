@@ -92,6 +92,7 @@ export const ERRORS: Record<KnownReason, Mapping> = {
   RUN_CANCELLED: { grpc: status.CANCELLED, http: 500, message: 'The run was cancelled' },
   UNAVAILABLE: { grpc: status.UNAVAILABLE, http: 503, message: 'A dependency of the service is not available' },
   QUEUE_FULL: { grpc: status.UNAVAILABLE, http: 503, message: 'Too many runs are waiting' },
+  REPLY_TOO_LARGE: { grpc: status.OUT_OF_RANGE, http: 503, message: 'The reply is larger than its reader takes' },
   RUN_TIMEOUT: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'The run took too long' },
   OUTCOME_UNKNOWN: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'The outcome of the request is unknown' },
   CLIENT_GONE: { grpc: status.CANCELLED, http: 499, message: 'The client closed the request' },
