@@ -4,6 +4,7 @@ import { servicePrincipal, type Principal } from 'platform/core/principal.ts';
 import { fromStatus } from 'platform/rpc/wire-errors.ts';
 import type { AuthServiceService, Decision } from 'proto/auth/v1/auth.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
+import { isRepeated } from '../http/request-headers.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 
 export type AuthClient = Pick<ServiceClient<typeof AuthServiceService>, 'authenticate'>;
@@ -41,14 +42,8 @@ export function makeAuthenticate(auth: AuthClient): Policy {
 
 function bearerOf(req: GatewayRequest): string {
   const { authorization = '' } = req.headers;
-  // of several Authorization headers, req.headers holds only the first
-  if (
-    req.rawHeaders.filter(
-      (name, index) => index % 2 === 0 && name.length === 13 && name.toLowerCase() === 'authorization',
-    ).length > 1
-  ) {
+  if (isRepeated(req, 'authorization'))
     throw new ServiceError('INVALID_REQUEST', 'The Authorization header is given more than once');
-  }
   const bearer = BEARER.exec(authorization)?.[1];
   if (bearer === undefined) throw new ServiceError('UNAUTHENTICATED');
   return bearer;
