@@ -10,8 +10,8 @@ const SOCKETS = 8;
 const REQUESTS_PER_SOCKET = 600;
 const IN_FLIGHT = 64 * MIB;
 /**
- * What the process needs without load, and while a page is written: its message, its text and its bytes. Garbage that is
- * not collected yet comes on top.
+ * What the process needs without load, and while a page is written: its message, its text and its bytes, and garbage
+ * that is not collected yet.
  */
 const MAX_RSS = 256 * MIB + 4 * IN_FLIGHT;
 

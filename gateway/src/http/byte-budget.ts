@@ -5,7 +5,7 @@ export interface Permit {
   /** Changes it to the bytes that are held in fact. */
   resize(bytes: number): void;
   /** Gives all of it back. */
-  release(): void;
+  giveBack(): void;
 }
 
 /** The memory for bodies and replies of clients. */
@@ -20,8 +20,8 @@ export interface ByteBudgetLimits {
 }
 
 /**
- * Bounds the bytes in flight in all, and those of each token. An organization may hold as many as are free, so one takes
- * at most half, two a third each, and there is always room for another ("dynamic threshold", Choudhury and Hahne 1998).
+ * Bounds the bytes in flight in all, and those of each token. An organization may hold as many as are free, so one
+ * takes at most half, and there is always room for another ("dynamic threshold", Choudhury and Hahne 1998).
  */
 export function makeByteBudget({ totalBytes, tokenBytes }: ByteBudgetLimits): ByteBudget {
   let free = totalBytes;
@@ -31,12 +31,12 @@ export function makeByteBudget({ totalBytes, tokenBytes }: ByteBudgetLimits): By
   return {
     acquire({ organizationId, subject }, wanted) {
       let held = 0;
-      let isReleased = false;
+      let isGivenBack = false;
       const fits = (more: number): boolean =>
         (ofOrganization.get(organizationId) ?? 0) + more <= free && (ofToken.get(subject) ?? 0) + more <= tokenBytes;
       const resize = (bytes: number): void => {
         // a reply may arrive after its client has gone
-        if (isReleased) return;
+        if (isGivenBack) return;
         const more = bytes - held;
         free -= more;
         add(ofOrganization, organizationId, more);
@@ -48,11 +48,11 @@ export function makeByteBudget({ totalBytes, tokenBytes }: ByteBudgetLimits): By
         resize(bytes);
         return true;
       };
-      const release = (): void => {
+      const giveBack = (): void => {
         resize(0);
-        isReleased = true;
+        isGivenBack = true;
       };
-      return tryResize(wanted) ? { tryResize, resize, release } : undefined;
+      return tryResize(wanted) ? { tryResize, resize, giveBack } : undefined;
     },
   };
 }

@@ -5,8 +5,8 @@ import type { GatewayRequest } from './exchange.ts';
 /** What a client may send of its next requests while one is unanswered; more waits in the kernel's buffers. */
 const READ_AHEAD_BYTES = 65_536;
 /**
- * The parser handles all requests in the bytes that it is given at once. So it is given pieces that end behind the first
- * end of a head after this many bytes: no more than some thirty requests fit in one, and a large body is one piece.
+ * The parser finds all requests in the bytes that it is given at once. So it is given pieces that end at the first end
+ * of a head after this many bytes: no more than some thirty requests fit in one, and a large body is one piece.
  */
 const PIECE_BYTES = 512;
 const HEAD_END = '\r\n\r\n';
@@ -14,7 +14,7 @@ const NOTHING = Buffer.alloc(0);
 
 /** One connection, whose requests are handled one at a time, in their order. */
 export interface Connection {
-  /** Replies not yet completely passed to the operating system, in the order of their requests; the first is under way. */
+  /** Replies not yet completely passed to the operating system, in order; only the first request has begun. */
   readonly replies: ReadonlySet<ServerResponse>;
   /** The reply to the newest request. */
   last: ServerResponse | undefined;

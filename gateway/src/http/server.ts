@@ -50,7 +50,7 @@ export async function serveHttp(
   const onRequest: RequestListener = (req, res) => {
     const exchange = beginExchange(req, corsOrigins);
     (req as GatewayRequest).exchange = exchange;
-    res.once('finish', () => exchange.permit?.release());
+    res.once('finish', () => exchange.permit?.giveBack());
     (connections.get(req.socket) as Connection).handleInTurn(req as GatewayRequest, res);
   };
   const begin: RequestListener = (req, res) => {
@@ -81,8 +81,8 @@ export async function serveHttp(
       if (isCounted) count.remove(address);
       for (const { req } of connection.replies) {
         const { exchange } = req as GatewayRequest;
-        exchange.permit?.release();
-        // during a drain the gateway and proxies close connections too, so a close does not mean that the client has gone
+        exchange.permit?.giveBack();
+        // during a drain the gateway and proxies close connections, too: the client has not gone
         if (server.listening) exchange.onClientGone?.();
       }
     });

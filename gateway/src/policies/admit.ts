@@ -14,11 +14,11 @@ export const overBudget = (cause: string): Error =>
 
 /**
  * Third policy. Acquires a permit for the bytes of the body and the reply, or rejects the request with 503. The
- * server releases it when the reply has been passed on or the client has gone.
+ * server takes it back when the reply has been passed on or the client has gone.
  */
 export function makeAdmit(budget: ByteBudget, maxBodyBytes: number): Policy {
   return (req, _res, next) => {
-    // the server has released what its requests held when the connection closed
+    // the permits of its requests were given back when the connection closed
     if (req.socket.destroyed) return;
     const { principal = NOBODY, route } = req.exchange;
     const { takesBody, options } = route as ServiceRoute;

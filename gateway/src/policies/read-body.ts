@@ -14,7 +14,7 @@ export interface BodyLimits {
   timeoutMs: number;
 }
 
-/** Fourth policy. Checks the media type (415), size (413), time (408) and JSON (400), unless the route takes no body. */
+/** Next to last policy. Checks media type (415), size (413), time (408) and JSON (400), if the route takes a body. */
 export function makeReadBody(limits: BodyLimits): Policy {
   return async (req, res, next) => {
     const { takesBody, options } = req.exchange.route as ServiceRoute;

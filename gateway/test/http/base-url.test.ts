@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { MemoryType } from 'proto/memory/v1/memory.ts';
 import { baseUrl } from '../../src/http/base-url.ts';
+import { parseRaw, raw, startGatewayFixture, TOKEN } from '../fixture.ts';
 
 const urlOf = (headers: Record<string, string>, trustedProxies = 1, publicUrl = ''): string =>
   baseUrl({ headers: { host: 'own.example', ...headers }, socket: {} } as IncomingMessage, {
@@ -98,6 +100,24 @@ describe('scheme and host of a request behind proxies', () => {
       expect(own(address, forwardedHost)).toBe(url);
       // a proxy that is trusted has sent no valid host
       expect(own(address, { 'x-forwarded-host': 'a/b' }, 1)).toBe(url);
+    });
+    it('are in Location, too', async () => {
+      const fixture = await startGatewayFixture({
+        memory: {
+          createMemoryType: async () => ({
+            memoryType: MemoryType.decode(new Uint8Array()),
+            outcome: 'CREATED' as const,
+            location: '/api/memory/types/1',
+          }),
+        },
+      });
+      const body = '{"type":"t","jsonSchema":{}}';
+      const reply = await raw(
+        fixture.port,
+        `POST http://evil.example/api/memory/types HTTP/1.0\r\nX-Forwarded-Host: evil.example\r\nForwarded: host=evil.example\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      expect(parseRaw(reply).headers.get('location')).toBe(`${fixture.url}/api/memory/types/1`);
+      await fixture.stop();
     });
     it('are those of PUBLIC_URL, if it is set', () => {
       expect(own('192.0.2.1', forwardedHost, 0, 'https://public.example')).toBe('https://public.example');

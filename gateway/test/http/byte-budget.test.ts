@@ -12,7 +12,7 @@ describe('the budget of bytes in flight', () => {
     expect(first.tryResize(100)).toBe(true);
     expect(acquired(budget, 'o', 'a', 1)).toBeUndefined();
     expect(acquired(budget, 'o', 'b', 100)).toBeDefined();
-    first.release();
+    first.giveBack();
     expect(acquired(budget, 'o', 'a', 100)).toBeDefined();
   });
   it('gives one organization at most half, two a third each, and always leaves as much for another', () => {
@@ -27,14 +27,14 @@ describe('the budget of bytes in flight', () => {
     expect(takeAll('c')).toBe(150);
     expect(takeAll('a')).toBe(0);
   });
-  it('counts what is held in fact, beyond its bounds, too, and nothing after the release', () => {
+  it('counts what is held in fact, beyond its bounds, too, and nothing after it was given back', () => {
     const budget = makeByteBudget({ totalBytes: 1_000, tokenBytes: 100 });
     const write = acquired(budget, 'o', 'a', 10);
     write.resize(900);
     expect(acquired(budget, 'other', 'b', 101)).toBeUndefined();
-    write.release();
+    write.giveBack();
     write.resize(900);
-    write.release();
+    write.giveBack();
     expect(acquired(budget, 'other', 'b', 100)).toBeDefined();
     expect(acquired(budget, 'o', 'a', 100)).toBeDefined();
   });

@@ -74,7 +74,7 @@ export interface CallOptions {
   /** Milliseconds since the epoch. The method's deadline_ms from now applies too: the earlier of both counts. */
   deadline?: number;
   signal?: AbortSignal;
-  /** For calls that only read: the service answers REPLY_TOO_LARGE, with the fact `bytes`, instead of a larger reply. */
+  /** For calls that only read: instead of a larger reply, the service answers REPLY_TOO_LARGE with the fact `bytes`. */
   maxReplyBytes?: number;
 }
 /** Typed client of a service: rejects with ServiceError. Made by `connect` in client.ts. */
