@@ -2,7 +2,8 @@ import { userInfo } from 'node:os';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
-import { eventually, expressionAgent, request, startStack, type Stack } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { expressionAgent, request, startStack, type Stack } from '../support/stack.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const OPERATOR = userInfo().username;

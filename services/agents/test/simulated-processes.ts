@@ -4,6 +4,7 @@ import { makeLog } from 'platform/core/log.ts';
 import { openCounterShards } from 'platform/jobs/counter-shards.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
+import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import { readConfig } from 'platform/core/config.ts';
 import type { RunAgentResponse } from 'proto/agents/v1/agents.ts';
@@ -110,6 +111,8 @@ export async function simulateProcesses({
     };
   }
   const healthy = process();
+  const runs = new Set<Promise<unknown>>();
+  const frozen: { thaw(): void }[] = [];
 
   return {
     organizationId,
@@ -121,9 +124,17 @@ export async function simulateProcesses({
     },
     sweep: credits.sweep,
     stateOf: credits.stateOf,
-    run: (deps: Deps, agentName: string, idempotencyKey?: string, args = '{}'): Promise<RunAgentResponse> =>
-      runAgent(deps, { agentName, args, idempotencyKey }, context()),
+    run(deps: Deps, agentName: string, idempotencyKey?: string, args = '{}'): Promise<RunAgentResponse> {
+      const run = runAgent(deps, { agentName, args, idempotencyKey }, context());
+      runs.add(run);
+      return run;
+    },
     store: opened.store,
+    freezeAt(step: Step, side: 'before' | 'after') {
+      const freeze = freezeAt(step, side);
+      frozen.push(freeze);
+      return freeze;
+    },
     reap: (deps = healthy) => reaperJob(deps).run(new AbortController().signal),
     records: () => platformStore.find(EXECUTIONS, {}),
     payloads: () => platformStore.count(EXECUTION_PAYLOADS, {}),
@@ -132,12 +143,15 @@ export async function simulateProcesses({
       await applyAgent(healthy, { definition: JSON.stringify(definition) }, context());
       await publishAgent(healthy, { name: definition.name as string }, context());
     },
-    async close() {
-      releases.stop();
+    /** Lets frozen processes continue, and waits for all runs. */
+    close: closedInTheEnd(async () => {
+      for (const { thaw } of frozen) thaw();
       await runners.stop();
+      await Promise.allSettled(runs);
+      releases.stop();
       await opened.close();
       folder.remove();
-    },
+    }),
   };
 }
 export type Simulation = Awaited<ReturnType<typeof simulateProcesses>>;
@@ -146,7 +160,7 @@ export type Simulation = Awaited<ReturnType<typeof simulateProcesses>>;
  * A probe that freezes a whole process, heartbeats included, from one point on until `thaw`. `frozen` resolves when the
  * process has reached that point.
  */
-export function freezeAt(step: Step, side: 'before' | 'after') {
+function freezeAt(step: Step, side: 'before' | 'after') {
   const frozen = Promise.withResolvers<void>();
   const thawed = Promise.withResolvers<void>();
   let isFrozen = false;

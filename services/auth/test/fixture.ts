@@ -3,6 +3,7 @@ import { AuthServiceService, type Attempt, type Decision } from 'proto/auth/v1/a
 import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Principal } from 'platform/core/principal.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import { OPERATOR, operator, principalWith, startProgram } from 'platform/service/testing.ts';
 import { program } from '../src/service.ts';
 
@@ -107,13 +108,13 @@ export async function startAuth(env: Record<string, string> = {}) {
   };
 }
 
-/** Reads until `wanted` accepts the value; the time limit of the test is the only other end. */
+/** Reads until `wanted` accepts the value. */
 export async function until<T>(read: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
-  for (;;) {
-    const value = await read();
-    if (wanted(value)) return value;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  const { value } = await eventually(async () => {
+    const current = await read();
+    return wanted(current) && { value: current };
+  });
+  return value;
 }
 
 /** Expects the call to fail for this reason, and resolves to its error. */
