@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
@@ -22,7 +23,15 @@ const NICENESS = 5;
 /** Heap that Node and JSONata use before an agent runs. */
 const BASE_MB = 24;
 
-const PLATFORM = join(dirname(fileURLToPath(import.meta.resolve('platform/core/parse-json.ts'))), '../..');
+/** The one file of another workspace that runners import, its package, and the link through which Node finds it. */
+const PARSE_JSON = [
+  fileURLToPath(import.meta.resolve('platform/core/parse-json.ts')),
+  fileURLToPath(new URL('../../package.json', import.meta.resolve('platform/core/parse-json.ts'))),
+  createRequire(import.meta.url)
+    .resolve.paths('platform')!
+    .map((folder) => join(folder, 'platform'))
+    .find(existsSync)!,
+];
 export const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
 /** All files that a runner may read. It may write no file and start nothing but the thread that watches its parent. */
 const readableBy = (program: string): string[] => [
@@ -30,7 +39,7 @@ const readableBy = (program: string): string[] => [
   join(import.meta.dirname, '../../../package.json'),
   folderOf('jsonata'),
   folderOf('re2js'),
-  ...['package.json', 'src/core/parse-json.ts'].map((file) => join(PLATFORM, file)),
+  ...PARSE_JSON,
 ];
 /** The first evaluation of every process: it shows that the process works, and is charged to nobody. */
 const FIRST: Omit<Assignment, 'id'> = {
