@@ -127,7 +127,7 @@ describe('the stored bytes of executions', () => {
 describe('the limit execution_bytes', () => {
   let agents: Agents;
   beforeAll(async () => {
-    agents = await startAgents({ env: { RUNNERS: '2' } });
+    agents = await startAgents({ env: { RUNNERS: '2', RUNNERS_MAX: '2' } });
     await agents.publish(definitionOf('echo', '$'));
   });
   afterAll(() => agents.service.stop());
