@@ -55,6 +55,13 @@ export async function startAuth(env: Record<string, string> = {}) {
     );
     return user!;
   }
+  /** The decisions of one call. */
+  async function decideTogether(...attempts: Partial<Attempt>[]): Promise<Decision[]> {
+    const request = {
+      attempts: attempts.map((attempt) => ({ bearer: '', method: LIST_TYPES, requestId: newId(), ...attempt })),
+    };
+    return (await gateway.authenticate(request, running.as(service))).decisions;
+  }
   async function assume(organizationId: string, email: string): Promise<Principal> {
     const { principal } = await auth.assumeUser({ email }, running.as(operator(organizationId)));
     return principal!;
@@ -80,11 +87,14 @@ export async function startAuth(env: Record<string, string> = {}) {
       return { organizationId, user, principal, asAdmin: () => running.as(principal) };
     },
 
+    decideTogether,
+
+    /** Asks again alone, as the gateway does, where auth wants that. */
     async authenticate(...attempts: Partial<Attempt>[]): Promise<Decision[]> {
-      const request = {
-        attempts: attempts.map((attempt) => ({ bearer: '', method: LIST_TYPES, requestId: newId(), ...attempt })),
-      };
-      return (await gateway.authenticate(request, running.as(service))).decisions;
+      const decisions = await decideTogether(...attempts);
+      for (const [index, { askAlone }] of decisions.entries())
+        if (askAlone) decisions[index] = (await decideTogether(attempts[index]!))[0]!;
+      return decisions;
     },
 
     /** Flushes denials and outbox, and resolves to the audit trail, newest first, once `enough` accepts its actions. */

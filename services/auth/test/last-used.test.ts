@@ -31,14 +31,14 @@ describe('lastUsedAt of a server token', () => {
 
   it('is in the store when the first requests of several tokens in one turn return', async () => {
     const tokens = [await withToken(), await withToken()];
-    const together = await fixture.authenticate(...tokens.map(({ bearer }) => ({ bearer })));
+    const together = await fixture.decideTogether(...tokens.map(({ bearer }) => ({ bearer })));
     expect(together).toEqual([{ askAlone: true }, { askAlone: true }]);
     for (const { lastUsedAt, use, now } of tokens) {
       expect(await lastUsedAt()).toBeUndefined();
       expect((await use())[0]!.principal).toBeDefined();
       expect(await lastUsedAt()).toBe(now());
     }
-    const again = await fixture.authenticate(...tokens.map(({ bearer }) => ({ bearer })));
+    const again = await fixture.decideTogether(...tokens.map(({ bearer }) => ({ bearer })));
     expect(again.map(({ principal }) => principal?.kind)).toEqual(['SERVER_TOKEN', 'SERVER_TOKEN']);
   });
 

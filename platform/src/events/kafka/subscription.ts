@@ -8,7 +8,7 @@ import type { Sender } from './sender.ts';
 
 const RESTART_MS = 1_000;
 /**
- * What brokers answer until their first group has a coordinator, which takes seconds; kafkajs keeps only the message.
+ * What brokers answer until their first group has a coordinator, which takes seconds (kafkajs keeps only the message).
  * It deserves a warning only if it lasts.
  */
 const NO_COORDINATOR = /\bcoordinator\b/;
