@@ -228,8 +228,8 @@ const MESSAGES_SHOW_KINDS: Change[] = [
 ];
 
 /**
- * The text of a function that takes `parseJson` of platform and returns `{jsonata, isFunction}`: JSONata with the changes that keep one evaluation from
- * another (docs/adr/0016).
+ * The text of a function that takes `parseJson` of platform and returns `{jsonata, isFunction}`: JSONata with the
+ * changes that keep one evaluation from another (docs/adr/0016).
  * @throws Error if JSONata's source is not the one that the changes were written for
  */
 export function languageSource(): string {
