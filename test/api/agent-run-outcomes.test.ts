@@ -3,8 +3,8 @@ import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/core/ids.ts';
 import { startGatewayToFirstAgents, type StackProcess } from '../support/stack-process.ts';
 import { anyId, expectError } from '../support/expect-error.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import {
-  eventually,
   expressionAgent,
   request,
   startStack,

@@ -10,6 +10,7 @@ import type {
   UpdateMemoryTypeRequest,
 } from 'proto/memory/v1/memory.ts';
 import type { ListAgentExecutionsRequest, RunAgentRequest, RunAgentResponse } from 'proto/agents/v1/agents.ts';
+import { fieldOptions, restMethods } from '../../src/contract/rest-methods.ts';
 import { startGatewayFixture, TOKEN, type GatewayFixture } from '../fixture.ts';
 
 const TYPE: MemoryType = {
@@ -217,6 +218,35 @@ describe('a body becomes the request message', () => {
     ['a name of Object.prototype', { content: 1, constructor: 1, toString: 2 }, ['/constructor', '/toString']],
   ])('rejected naming %s', async (_, body, paths) => {
     await expectRejected(post('/api/memory/objects', body), ...paths);
+  });
+  it.each(
+    restMethods().flatMap(({ requestType, bindings }) =>
+      requestType.fieldsArray
+        .filter((field) => field.type === 'string' && fieldOptions(field).required && !fieldOptions(field).json)
+        .map(({ name }) => ({ name, ...bindings[0]! })),
+    ),
+  )('rejected naming the empty $name of $verb $template', async ({ name, verb, template }) => {
+    const { status, json } = await fixture.request(template.replace(/\{\w+\}/, 'x'), {
+      method: verb,
+      body: { [name]: '' },
+    });
+    expect(status).toBe(400);
+    expect(json.details).toContainEqual({ path: `/${name}`, message: 'must not be empty' });
+  });
+  it('rejected naming no more than 20 of 50,000 unknown members', async () => {
+    const body = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`m${i}`, 0]));
+    await expectRejected(
+      post('/api/memory/objects', body),
+      ...Object.keys(body)
+        .slice(0, 20)
+        .map((name) => `/${name}`),
+    );
+  });
+  it('rejected naming a list of more than 1,000 elements', async () => {
+    const groupNames = Array.from({ length: 1_001 }, () => 'g');
+    await expectRejected(post('/api/memory/types', { type: 't', jsonSchema: {}, groupNames }), '/groupNames');
+    await post('/api/memory/types', { type: 't', jsonSchema: {}, groupNames: groupNames.slice(1) });
+    expect((got as CreateMemoryTypeRequest).groupNames).toHaveLength(1_000);
   });
   it('rejected naming the element of a list', async () => {
     await expectRejected(

@@ -41,6 +41,13 @@ export const config = {
     max: 100_000,
     description: 'Runs that one organization may have at once; further ones are rejected with 429.',
   }),
+  VERSION_CACHE_BYTES: integer({
+    default: 67_108_864,
+    min: 1_048_576,
+    max: 4_294_967_296,
+    description:
+      'Memory for agents with their compiled schemas, in bytes; the organizations that use it share it equally.',
+  }),
   RUN_LEASE_MS: integer({
     default: 15_000,
     min: 100,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import { definitionOf, ENDLESS, until } from './fixture.ts';
-import { freezeAt, simulateProcesses, STEPS, type Simulation } from './simulated-processes.ts';
+import { simulateProcesses, STEPS, type Simulation } from './simulated-processes.ts';
 
 const PRICE = 3_000_000;
 const LEASE_MS = 20_000;
@@ -24,7 +24,7 @@ describe('the run protocol', () => {
   it.each(points)(
     'a process frozen %s %s and reaped, reservation %s: charged once with a retry, and no change when it continues',
     async (side, step, reservation) => {
-      const { probe, frozen, thaw } = freezeAt(step, side);
+      const { probe, frozen, thaw } = simulation.freezeAt(step, side);
       const first = simulation.run(simulation.process(probe), 'fixed', 'key').catch((error: unknown) => error);
       await frozen;
 
@@ -58,7 +58,7 @@ describe('the run protocol', () => {
   );
 
   it('a run that the reaper took over answers as interrupted and does not settle its result', async () => {
-    const { probe, frozen, thaw } = freezeAt('evaluate', 'after');
+    const { probe, frozen, thaw } = simulation.freezeAt('evaluate', 'after');
     const late = simulation.run(simulation.process(probe), 'fixed').catch((error: unknown) => error);
     await frozen;
     simulation.advance(LEASE_MS + 1);
@@ -69,7 +69,7 @@ describe('the run protocol', () => {
   });
 
   it('two reapers at the same time complete a run once', async () => {
-    const { probe, frozen } = freezeAt('settle', 'before');
+    const { probe, frozen } = simulation.freezeAt('settle', 'before');
     void simulation.run(simulation.process(probe), 'fixed');
     await frozen;
     simulation.advance(LEASE_MS + 1);

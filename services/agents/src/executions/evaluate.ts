@@ -29,7 +29,7 @@ export async function evaluate(
     });
     // A client that disconnects cancels its run; a lost gateway process is a fault of the platform.
     const lost = result.outcome === 'cancelled' && isCallerLost(request.signal);
-    return evaluatedRun(lost ? { outcome: 'interrupted' } : result, version);
+    return await evaluatedRun(lost ? { outcome: 'interrupted' } : result, version);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     log.error({ error, agentExecutionId: execution._id, requestId: execution.requestId }, 'the runner failed');
@@ -37,11 +37,11 @@ export async function evaluate(
   }
 }
 
-function evaluatedRun(result: EvaluationResult, version: LoadedVersion): EvaluatedRun {
+async function evaluatedRun(result: EvaluationResult, version: LoadedVersion): Promise<EvaluatedRun> {
   switch (result.outcome) {
     case 'succeeded': {
       const { outputText: output, steps, cpuMs } = result;
-      const [violation] = version.checkOutput(output);
+      const [violation] = await version.checkOutput(output);
       if (violation)
         return failedRun(
           'failed',

@@ -1,4 +1,5 @@
-import { ServiceError, invalid, type KnownReason } from 'platform/core/errors.ts';
+import { ServiceError, invalid, requireText, type KnownReason } from 'platform/core/errors.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 
 export const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'] as const;
 export type Status = (typeof STATUSES)[number];
@@ -42,6 +43,21 @@ export function chargeOf(
 
 const MAX_ARGS_BYTES = 262_144;
 
+/** What a stored execution takes beside its error, with its idempotency key and indexes, rounded up. */
+const EXECUTION_BYTES = 2_048;
+/** What a stored payload takes beside its texts, rounded up. */
+const PAYLOAD_BYTES = 512;
+
+/** The stored bytes of an execution without its payload, as the tier's limit `execution_bytes` counts them. */
+export const executionBytes = ({ error }: Pick<RunEnd, 'error'>): number =>
+  EXECUTION_BYTES + Buffer.byteLength(error?.message ?? '');
+
+/** The stored bytes of a payload; its members are JSON text. */
+export const payloadBytes = ({ args, ...result }: { args: string; output: string | null; messages: string }): number =>
+  PAYLOAD_BYTES + Buffer.byteLength(args) + resultBytes(result);
+export const resultBytes = ({ output, messages }: { output: string | null; messages: string }): number =>
+  Buffer.byteLength(output ?? '') + Buffer.byteLength(messages);
+
 export interface RunRequest {
   agentName: string;
   args: unknown;
@@ -53,15 +69,15 @@ export interface RunRequest {
 
 /** @throws ServiceError INVALID_REQUEST, MALFORMED_JSON, with the path of the faulty member */
 export function checkRunRequest(request: { agentName?: string; args?: string; idempotencyKey?: string }): RunRequest {
-  const { agentName, args: argsText, idempotencyKey: key } = request;
-  if (agentName === undefined) throw invalid('/agentName', 'agentName is required');
+  const { args: argsText, idempotencyKey: key } = request;
+  const agentName = requireText('agentName', request.agentName);
   if (argsText === undefined) throw invalid('/args', 'args is required');
   if (Buffer.byteLength(argsText) > MAX_ARGS_BYTES)
     throw invalid('/args', `args must have at most ${MAX_ARGS_BYTES} bytes as JSON`);
   if (key !== undefined && (key.length < 1 || key.length > 255))
     throw invalid('', 'Idempotency-Key must have 1 to 255 characters');
   try {
-    return { agentName, args: JSON.parse(argsText), argsText, key };
+    return { agentName, args: parseJson(argsText), argsText, key };
   } catch (cause) {
     throw new ServiceError('MALFORMED_JSON', 'args is not valid JSON', {
       details: [{ path: '/args', message: 'is not valid JSON' }],

@@ -1,4 +1,5 @@
-import type { ExpressionLimits, ExpressionResult } from './expression.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
+import type { ExpressionLimits, ExpressionResult } from './evaluator.ts';
 import type { Report } from './runner-child.ts';
 
 /** A runner counts steps exactly, and reports them no more often than this. */
@@ -32,7 +33,7 @@ export const maxReportBytes = (progress: Progress | undefined): number =>
  * @throws InvalidReportError
  */
 export function readReport(text: string, progress: Progress): Report {
-  const report = membersOf(parseJson(text));
+  const report = membersOf(valueOf(text));
   const { id, started } = progress;
   if (report.id !== id) throw new InvalidReportError('a report about another evaluation');
   if (report.kind === 'started') {
@@ -68,7 +69,7 @@ function stepsOf({ steps }: Record<string, unknown>, least: number, { limits }: 
 function outputOf({ outputText }: Record<string, unknown>, { outputBytes }: ExpressionLimits): string {
   if (typeof outputText !== 'string' || Buffer.byteLength(outputText) > outputBytes)
     throw new InvalidReportError('an output that is no text, or too long');
-  const output = parseJson(outputText);
+  const output = valueOf(outputText);
   if (isDeeper(output, MAX_LEVELS + 1)) throw new InvalidReportError('an output of too many levels');
   if (JSON.stringify(output) !== outputText)
     throw new InvalidReportError('an output that is not JSON in its only form');
@@ -80,9 +81,9 @@ const isDeeper = (value: unknown, levels: number): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)));
 
-function parseJson(text: string): unknown {
+function valueOf(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw new InvalidReportError('not JSON');
   }

@@ -1,9 +1,11 @@
 import { Worker } from 'node:worker_threads';
-import { evaluateExpression, type ExpressionLimits, type ExpressionResult } from './expression.ts';
+import type { ExpressionLimits, ExpressionResult } from './evaluator.ts';
+import { keepRealms, prepareRealms } from './realm.ts';
 
 /** A message from the pool to a runner. */
 export interface Assignment {
   id: number;
+  organizationId: string;
   source: string;
   argsText: string;
   limits: ExpressionLimits;
@@ -17,10 +19,13 @@ export type Report =
 
 const send = (report: Report): void => void process.send!(report);
 
+let running: number;
+const realmOf = keepRealms(prepareRealms((steps) => send({ kind: 'steps', id: running, steps })));
+
 new Worker(new URL('./watch-parent.ts', import.meta.url), { workerData: process.argv[2] }).unref();
 process.on('disconnect', () => process.exit());
-process.on('message', async ({ id, source, argsText, limits }: Assignment) => {
+process.on('message', ({ id, organizationId, source, argsText, limits }: Assignment) => {
+  running = id;
   send({ kind: 'started', id });
-  const result = await evaluateExpression(source, argsText, limits, (steps) => send({ kind: 'steps', id, steps }));
-  send({ kind: 'finished', id, result });
+  send({ kind: 'finished', id, result: realmOf(organizationId).evaluate(source, argsText, limits) });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { Message } from 'proto/agents/v1/agents.ts';
-import type { ExpressionLimits } from './expression.ts';
+import type { ExpressionLimits } from './evaluator.ts';
 import { runQueue } from './run-queue.ts';
 import { startRunner, type Runner, type RunnerResult } from './runner.ts';
 
@@ -166,10 +166,18 @@ export function startRunnerPool({
     }
   }
 
-  async function runOnce({ runtime, argsText, limits, signal, onStart }: EvaluationRequest): Promise<RunnerResult> {
+  async function runOnce({
+    runtime,
+    argsText,
+    limits,
+    organizationId,
+    signal,
+    onStart,
+  }: EvaluationRequest): Promise<RunnerResult> {
     const { memoryMb, ...others } = limits;
     const runner = takeRunner(memoryMb);
-    const result = await runner.run({ source: runtime.source, argsText, limits: others }, signal, onStart);
+    const assignment = { organizationId, source: runtime.source, argsText, limits: others };
+    const result = await runner.run(assignment, signal, onStart);
     putBack(runner);
     return result;
   }

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Log } from 'platform/core/log.ts';
 import { cpuMsOf } from './cpu-time.ts';
-import type { ExpressionResult } from './expression.ts';
+import type { ExpressionResult } from './evaluator.ts';
 import { lineSplitter } from './lines.ts';
 import { InvalidReportError, maxReportBytes, readReport, type Progress } from './reports.ts';
 import type { Assignment } from './runner-child.ts';
@@ -21,6 +23,15 @@ const NICENESS = 10;
 /** Heap that Node and JSONata use before an agent runs. */
 const BASE_MB = 24;
 
+/** The one file of another workspace that runners import, its package, and the link through which Node finds it. */
+const PARSE_JSON = [
+  fileURLToPath(import.meta.resolve('platform/core/parse-json.ts')),
+  fileURLToPath(new URL('../../package.json', import.meta.resolve('platform/core/parse-json.ts'))),
+  createRequire(import.meta.url)
+    .resolve.paths('platform')!
+    .map((folder) => join(folder, 'platform'))
+    .find(existsSync)!,
+];
 export const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
 /** All files that a runner may read. It may write no file and start nothing but the thread that watches its parent. */
 const readableBy = (program: string): string[] => [
@@ -28,9 +39,11 @@ const readableBy = (program: string): string[] => [
   join(import.meta.dirname, '../../../package.json'),
   folderOf('jsonata'),
   folderOf('re2js'),
+  ...PARSE_JSON,
 ];
 /** The first evaluation of every process: it shows that the process works, and is charged to nobody. */
 const FIRST: Omit<Assignment, 'id'> = {
+  organizationId: '',
   source: '1',
   argsText: '{}',
   limits: { wallMs: START_MS, maxSteps: 1_000, outputBytes: 1_000 },

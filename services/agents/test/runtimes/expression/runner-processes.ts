@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { eventually } from 'platform/service/test-end.ts';
 
 /** Process ids of the runners that a process started. */
 export const runnersOf = (parent: number, program = 'runner-child.ts'): number[] =>
@@ -30,5 +31,5 @@ export const environmentOf = (pid: number): string[] =>
 export const folderOf = (pid: number): string => readlinkSync(`/proc/${pid}/cwd`);
 
 export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(holds);
 }

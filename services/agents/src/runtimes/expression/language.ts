@@ -1,0 +1,256 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+/** A text of JSONata's source that occurs once, and what takes its place. */
+type Change = [text: string, replacement: string];
+
+/** Stands before JSONata's source; all of it can use these names. */
+const BEFORE = `
+var definitions = new WeakMap();
+var placeholder = Object.freeze({});
+function hidden(definition) {
+  var handle = Object.create(null);
+  if (definition.apply) Object.defineProperty(handle, 'apply', { value: frozen(definition.apply) });
+  definitions.set(Object.freeze(handle), definition);
+  return handle;
+}
+function revealed(value) {
+  return typeof value === 'object' && value !== null ? definitions.get(value) : value;
+}
+function frozen(closure) {
+  if (closure.prototype) Object.freeze(closure.prototype);
+  return Object.freeze(closure);
+}
+function membersOf(root) {
+  var members = new Set();
+  for (var open = [root]; open.length > 0;) {
+    var value = open.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    if (!Array.isArray(value)) members.add(value);
+    for (var key of Object.keys(value)) open.push(value[key]);
+  }
+  return members;
+}
+function changeable(match, members, transform) {
+  if (members.has(match)) return match;
+  throw {
+    code: 'T2014',
+    message: 'The pattern of a transform must select objects of the value that it transforms',
+    position: transform.pattern.position
+  };
+}
+function shown(error, name) {
+  var value = error[name];
+  if (error.code[0] === 'S' || name === 'token' || name === 'index' || name === 'type') return JSON.stringify(value);
+  if (value === undefined || value === null) return value === null ? 'null' : 'nothing';
+  if (typeof value === 'function' || definitions.has(value)) return 'a function';
+  if (Array.isArray(value)) return 'an array';
+  return { string: 'a string', number: 'a number', boolean: 'a boolean' }[typeof value] || 'an object';
+}
+`;
+
+/**
+ * JSONata represents a function as a plain object. An expression could read, copy and change its members: the
+ * implementation, the closure, and through the closure the limits of the evaluation. It could also pass data off as a
+ * function. Here it holds a frozen handle without members; the definition is in a map that only the evaluator reads.
+ */
+const FUNCTIONS_ARE_HANDLES: Change[] = [
+  [
+    `return ((arg && (arg._jsonata_function === true || arg._jsonata_lambda === true)) || typeof arg === 'function');`,
+    `return definitions.has(arg) || typeof arg === 'function';`,
+  ],
+  [
+    `return arg && arg._jsonata_lambda === true;`,
+    `return definitions.has(arg) && definitions.get(arg)._jsonata_lambda === true;`,
+  ],
+  [`var arity = typeof func.arity`, `func = revealed(func); var arity = typeof func.arity`],
+  [
+    `while(isLambda(result) && result.thunk === true) {`,
+    `while(isLambda(result) && definitions.get(result).thunk === true) {
+            result = definitions.get(result);`,
+  ],
+  [
+    `if(result.body.procedure.type === 'variable') {
+                next.token = result.body.procedure.value;
+            }
+            next.position = result.body.procedure.position;`,
+    ``,
+  ],
+  [
+    `if(typeof proc === 'object') {
+                proc.token = procName;
+                proc.position = expr.position;
+            }`,
+    ``,
+  ],
+  [`evaluatedArgs.push(closure);`, `evaluatedArgs.push(frozen(closure));`],
+  [
+    `try {
+            var validatedArgs = args;`,
+    `proc = revealed(proc);
+        try {
+            var validatedArgs = args;`,
+  ],
+  [
+    `if (isLambda(proc)) {
+                result = await applyProcedure`,
+    `if (proc && proc._jsonata_lambda === true) {
+                result = await applyProcedure`,
+  ],
+  [`return await apply(procedure, args, input,`, `return await apply(handle, args, input,`],
+  [
+    `};
+        return procedure;
+    }
+
+    /**
+     * Evaluate partial application`,
+    `};
+        var handle = hidden(procedure);
+        return handle;
+    }
+
+    /**
+     * Evaluate partial application`,
+  ],
+  [
+    `if (isLambda(proc)) {
+            result = partialApplyProcedure`,
+    `proc = revealed(proc);
+        if (proc && proc._jsonata_lambda === true) {
+            result = partialApplyProcedure`,
+  ],
+  [
+    `body: proc.body
+        };
+        return procedure;`,
+    `body: proc.body
+        };
+        return hidden(procedure);`,
+  ],
+  [
+    `return definition;`,
+    `frozen(func);
+        return hidden(Object.freeze(definition));`,
+  ],
+  [
+    `return result;
+        };
+        return closure;`,
+    `if (result) frozen(result.next);
+            return result;
+        };
+        return frozen(closure);`,
+  ],
+];
+
+/** Copies are read by `parseJson` of platform, because V8's JSON.parse lets one text change another (ADR 19). */
+const COPIES_ARE_READ_SAFELY: Change[] = [[`return JSON.parse(fn.string(arg));`, `return parseJson(fn.string(arg));`]];
+
+/** A transform changes a copy of its input, made by the built-in function, and nothing else that its pattern finds. */
+const TRANSFORMS_CHANGE_COPIES: Change[] = [
+  [
+    `var cloneFunction = environment.lookup('clone');
+            if(!isFunction(cloneFunction)) {
+                // throw type error
+                throw {
+                    code: "T2013",
+                    stack: (new Error()).stack,
+                    position: expr.position
+                };
+            }
+            var result = await apply(cloneFunction, [obj], null, environment);`,
+    `var result = functionClone(obj);
+            var members = membersOf(result);`,
+  ],
+  [
+    `match[prop] = update[prop];`,
+    `Object.defineProperty(changeable(match, members, expr), prop, {
+                                value: update[prop],
+                                writable: true,
+                                enumerable: true,
+                                configurable: true
+                            });`,
+  ],
+  [`delete match[deletions[jj]];`, `delete changeable(match, members, expr)[deletions[jj]];`],
+];
+
+/** What JSONata marks by members of arrays, data could claim by a member of that name; a mark counts on arrays only. */
+const DATA_IS_NO_MARK: Change[] = [
+  [`if( input && input.tupleStream) {`, `if( Array.isArray(input) && input.tupleStream) {`],
+  [`var reduce = input && input.tupleStream`, `var reduce = Array.isArray(input) && input.tupleStream`],
+  [`result = input && input.outerWrapper`, `result = Array.isArray(input) && input.outerWrapper`],
+  [
+    `evaluatedArgs.push(arg);
+            } else {
+                evaluatedArgs.push(await evaluate(arg, input, environment));`,
+    `evaluatedArgs.push(placeholder);
+            } else {
+                evaluatedArgs.push(await evaluate(arg, input, environment));`,
+  ],
+  [
+    `var arg = args[index];
+            if (arg && arg.type === 'operator' && arg.value === '?') {`,
+    `var arg = args[index];
+            if (arg === placeholder) {`,
+  ],
+  [
+    `exec_env.createSequence = function() {
+                    var sequence = [];
+                    if (options && options.sequence) {
+                        sequence.push = function(...items) {
+                            if(sequence.length + items.length > options.sequence) {
+                                throw {
+                                    code: "D2015",
+                                    stack: (new Error()).stack,
+                                    value: options.sequence
+                                };
+                            }
+                            return Array.prototype.push.apply(sequence, items);
+                        };
+                    }`,
+    `const push = {
+                    value: frozen(function(...items) {
+                        if (this.length + items.length > options.sequence) throw { code: "D2015" };
+                        return Array.prototype.push.apply(this, items);
+                    })
+                };
+                exec_env.createSequence = function() {
+                    var sequence = Object.defineProperty([], 'push', push);`,
+  ],
+];
+
+/** The language's own messages name a position and a kind of value, never a value of the data. */
+const MESSAGES_SHOW_KINDS: Change[] = [
+  [`return JSON.stringify(err[arguments[1]]);`, `return shown(err, arguments[1]);`],
+  [`"The maximum sequence length of {{value}} was exceeded."`, `"The maximum sequence length was exceeded"`],
+  [`must not exceed 1e7.  Attempted to allocate {{value}}."`, `must not exceed 1e7"`],
+];
+
+/**
+ * The text of a function that takes `parseJson` of platform and returns `{jsonata, isFunction}`: JSONata with the changes that keep one evaluation from
+ * another (docs/adr/0016).
+ * @throws Error if JSONata's source is not the one that the changes were written for
+ */
+export function languageSource(): string {
+  let source = readFileSync(createRequire(import.meta.url).resolve('jsonata'), 'utf8');
+  for (const [text, replacement] of [
+    ...FUNCTIONS_ARE_HANDLES,
+    ...COPIES_ARE_READ_SAFELY,
+    ...TRANSFORMS_CHANGE_COPIES,
+    ...DATA_IS_NO_MARK,
+    ...MESSAGES_SHOW_KINDS,
+  ]) {
+    const parts = source.split(text);
+    if (parts.length !== 2) throw new Error(`JSONata's source has ${parts.length - 1} times: ${text}`);
+    source = parts.join(replacement);
+  }
+  return `(function (parseJson) {
+${BEFORE}
+var module = { exports: {} }, exports = module.exports;
+${source}
+return { jsonata: module.exports, isFunction: function (value) {
+  return typeof value === 'function' || definitions.has(value);
+} };
+})`;
+}
