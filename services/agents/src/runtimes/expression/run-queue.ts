@@ -30,7 +30,7 @@ export interface RunQueue<T> {
 interface Organization<T> {
   waiting: T[];
   running: number;
-  /** Processor time of its runs, counted from `fairMs` when it came. */
+  /** Processor time of its ended runs; at least the least that another one had used when it came (fair queueing). */
   usedMs: number;
 }
 
@@ -44,17 +44,24 @@ export function runQueue<T>({ size, maxSize, limit }: { size: number; maxSize: n
   const organizations = new Map<string, Organization<T>>();
   let running = 0;
   let length = 0;
-  /** What an organization would have used that always got its share (the virtual time of fair queueing). */
-  let fairMs = 0;
 
   const isActive = (organization: Organization<T>): boolean =>
     organization.running > 0 || organization.waiting.length > 0;
   const mayStart = (organization: Organization<T>): boolean => running < (organization.running === 0 ? maxSize : size);
 
+  /** Infinity when nothing is active. */
+  const leastUsedMs = (): number =>
+    organizations
+      .values()
+      .filter(isActive)
+      .reduce((leastMs, { usedMs }) => Math.min(leastMs, usedMs), Infinity);
+
   function find(organizationId: string): Organization<T> {
-    let organization = organizations.get(organizationId);
-    if (!organization) organizations.set(organizationId, (organization = { waiting: [], running: 0, usedMs: fairMs }));
-    if (!isActive(organization)) organization.usedMs = Math.max(organization.usedMs, fairMs);
+    const known = organizations.get(organizationId);
+    if (known && isActive(known)) return known;
+    const leastMs = running + length > 0 ? leastUsedMs() : 0;
+    const organization = { waiting: [], running: 0, usedMs: Math.max(known?.usedMs ?? 0, leastMs) };
+    organizations.set(organizationId, organization);
     return organization;
   }
 
@@ -100,14 +107,13 @@ export function runQueue<T>({ size, maxSize, limit }: { size: number; maxSize: n
     },
     end(organizationId, cpuMs) {
       const ended = find(organizationId);
-      fairMs += cpuMs / [...organizations.values()].filter(isActive).length;
       ended.usedMs += cpuMs;
       ended.running -= 1;
       running -= 1;
-      // Whoever used more than its share is remembered until the others have caught up.
+      // Whoever has used more than another one is remembered until that one has caught up.
+      const leastMs = leastUsedMs();
       for (const [id, organization] of organizations)
-        if (!isActive(organization) && (organization.usedMs <= fairMs || running + length === 0))
-          organizations.delete(id);
+        if (!isActive(organization) && organization.usedMs <= leastMs) organizations.delete(id);
     },
     remove(organizationId, run) {
       const waiting = organizations.get(organizationId)?.waiting ?? [];

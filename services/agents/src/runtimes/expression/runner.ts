@@ -19,7 +19,7 @@ const GRACE_MS = 500;
 /** A process that dies by itself takes its count of processor time with it, so the count is also read this often. */
 const CPU_SAMPLE_MS = 250;
 /** Evaluations yield to the services and to runners that start: they are nicer by this much (setpriority(2)). */
-const NICENESS = 5;
+const NICENESS = 10;
 /** Heap that Node and JSONata use before an agent runs. */
 const BASE_MB = 24;
 

@@ -72,6 +72,21 @@ describe('the queue of runs', () => {
     expect(Math.abs(used.l - used.s)).toBeLessThanOrEqual(500);
   });
 
+  it('takes one that comes anew before those that have used time, but for the one that used the least', () => {
+    const queue = queueOf({ size: 1, maxSize: 1 });
+    queue.admit('x');
+    for (const name of ['a', 'b', 'c', 'd']) for (const run of [`${name}1`, `${name}2`]) queue.push(run);
+    let run: string | undefined = 'x';
+    for (const cpuMs of [0, 1_000, 900, 800, 700]) {
+      queue.end(run!, cpuMs);
+      if (cpuMs === 700) queue.push('z1');
+      run = queue.next();
+    }
+    expect(run).toBe('d2');
+    queue.end('d2', 700);
+    expect(queue.next()).toBe('z1');
+  });
+
   it('does not let an organization catch up on time in which it did not ask', () => {
     const queue = queueOf({ size: 1, maxSize: 1 });
     const runAlone = (run: string) => {

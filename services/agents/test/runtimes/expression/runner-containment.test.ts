@@ -39,7 +39,7 @@ describe('a runner', () => {
 
   it('yields to the service when both compute', async () => {
     await pool.run('1');
-    expect(getPriority(runners()[0])).toBe(Math.min(19, getPriority() + 5));
+    expect(getPriority(runners()[0])).toBe(Math.min(19, getPriority() + 10));
   });
 });
 
