@@ -28,7 +28,9 @@ const loaded = new Set(
 /** The folder of the package that `from` finds by this name, as Node and npm look for it. */
 function folderOf(from: string, name: string): string {
   const candidate = `${from}${from === '' ? '' : '/'}node_modules/${name}`;
-  return packages[candidate] ? candidate : folderOf(from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/'))), name);
+  return packages[candidate]
+    ? candidate
+    : folderOf(from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/'))), name);
 }
 const isStandIn = (folder: string): boolean => packages[folder]!.resolved === STAND_IN;
 const declaredBy = (folder: string): string[] =>
@@ -52,7 +54,9 @@ describe('what express-gateway declares', () => {
       for (const declared of declaredBy(folder)) visit(declared);
     };
     visit(HOST);
-    const names = [...installed].filter((folder) => !loaded.has(folder)).map((folder) => folder.split('node_modules/').at(-1));
+    const names = [...installed]
+      .filter((folder) => !loaded.has(folder))
+      .map((folder) => folder.split('node_modules/').at(-1));
     expect([...new Set(names)].sort()).toEqual([
       '@colors/colors',
       '@types/triple-beam',
@@ -80,7 +84,9 @@ describe('a package that is not installed', () => {
 
   it('is found by express-gateway alone', () => {
     expect(standIns.filter((folder) => !folder.startsWith(`${HOST}/node_modules/`))).toEqual([]);
-    expect(standIns.map((folder) => realpathSync(join(ROOT, folder)))).toEqual(standIns.map(() => join(ROOT, STAND_IN)));
+    expect(standIns.map((folder) => realpathSync(join(ROOT, folder)))).toEqual(
+      standIns.map(() => join(ROOT, STAND_IN)),
+    );
   });
 
   it('says which file loads it, and what it stands for', () => {

@@ -138,7 +138,11 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
       content: '{"price":3}',
       updateMask: ['content'],
     });
-    const putOfTheirs = UpdateMemoryTypeRequest.fromPartial({ pathId: typeId, displayName: 'x', updateMask: ['displayName'] });
+    const putOfTheirs = UpdateMemoryTypeRequest.fromPartial({
+      pathId: typeId,
+      displayName: 'x',
+      updateMask: ['displayName'],
+    });
     for (const attempt of [
       updateMemoryObject(deps, patchOfTheirs, theirs),
       deleteMemoryObject(deps, { id }, theirs),

@@ -24,9 +24,7 @@ export async function updateMemoryObject(
   rejectIfMatch(request);
   const organizationId = organizationOfCall(context);
   const content = requireUpdateMask(request).includes('content')
-    ? await schedule(organizationId, () =>
-        readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES),
-      )
+    ? await schedule(organizationId, () => readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES))
     : undefined;
 
   const attempt = async (): Promise<UpdateMemoryObjectResponse> => {
@@ -63,7 +61,5 @@ export async function updateMemoryObject(
     );
     return { memoryObject: memoryObjectMessage(after, type) };
   };
-  return mutex(organizationId, request.pathId.toLowerCase(), () =>
-    retryOnConflict(context.signal, attempt),
-  );
+  return mutex(organizationId, request.pathId.toLowerCase(), () => retryOnConflict(context.signal, attempt));
 }
