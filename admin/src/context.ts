@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
 import type { CallOptions, ServiceClient, ServiceDefinition } from 'platform/rpc/call.ts';
 import { readConfig, typedPath, type Env } from 'platform/core/config.ts';
+import { requireOwnFolder } from 'platform/core/folder.ts';
 import { keyFolderOf } from 'platform/rpc/keys.ts';
 import { openOperator, operatorName, type Operator } from 'platform/rpc/operator.ts';
 import { commonConfig } from 'platform/service/process.ts';
@@ -47,7 +48,11 @@ const OPERATOR_NAME = /^\w[\w.@-]{0,63}$/;
 
 export function makeContext(program: Command, env: Env): Context {
   const options = (): GlobalOptions => program.opts<GlobalOptions>();
-  const keyFolder = (): string => keyFolderOf(readConfig({ DATA_DIR: commonConfig('admin').DATA_DIR }, env).DATA_DIR);
+  const keyFolder = (): string => {
+    const { DATA_DIR } = readConfig({ DATA_DIR: commonConfig('admin').DATA_DIR }, env);
+    requireOwnFolder(DATA_DIR);
+    return keyFolderOf(DATA_DIR);
+  };
   const name = (): string => {
     const given = options().operator;
     if (given === undefined) return operatorName();

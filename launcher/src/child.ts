@@ -2,7 +2,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ChildMessage } from 'platform/service/process.ts';
+import type { Env } from 'platform/core/config.ts';
+import { SETTINGS_BY_MESSAGE, type ChildMessage, type SettingsMessage } from 'platform/service/process.ts';
+import { forNode, only } from './environment.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const FIRST_DELAY_MS = 200;
@@ -51,12 +53,11 @@ export interface SupervisedChild {
   stop(): Promise<void>;
 }
 
-/** Starts a process. Once it was ready, restarts it whenever it ends, after a delay that doubles up to MAX_DELAY_MS. */
-export function superviseChild(
-  spec: ChildSpec,
-  env: NodeJS.ProcessEnv,
-  print: (line: string) => void,
-): SupervisedChild {
+/**
+ * Starts a process with those settings that it asks for. Once it was ready, restarts it whenever it ends, after a
+ * delay that doubles up to MAX_DELAY_MS.
+ */
+export function superviseChild(spec: ChildSpec, env: Env, print: (line: string) => void): SupervisedChild {
   const stopping = new AbortController();
   let started = startChild(spec, env);
   const restartWhenEnded = async (): Promise<void> => {
@@ -86,9 +87,9 @@ export function superviseChild(
 }
 
 /** Starts the process in its own process group, so that only the launcher gets the terminal's Ctrl-C. */
-function startChild(spec: ChildSpec, env: NodeJS.ProcessEnv): StartedChild {
+function startChild(spec: ChildSpec, env: Env): StartedChild {
   const child = spawn(process.execPath, [mainFileOf(spec)], {
-    env,
+    env: { ...forNode(env), [SETTINGS_BY_MESSAGE]: 'yes' },
     cwd: join(REPOSITORY, spec.folder),
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
@@ -98,6 +99,11 @@ function startChild(spec: ChildSpec, env: NodeJS.ProcessEnv): StartedChild {
   let stopsWithinMs = EARLY_STOP_MS;
   let readyAt = Number.POSITIVE_INFINITY;
   child.on('message', (message: ChildMessage) => {
+    if ('asksFor' in message) {
+      const answer: SettingsMessage = { settings: only(message.asksFor, env) };
+      // a process that has ended is reported by its exit
+      return void child.send(answer, () => undefined);
+    }
     if ('faults' in message) return void faults.push(...message.faults);
     readyAt = Date.now();
     ({ stopsWithinMs } = message);

@@ -2,6 +2,33 @@ import { isAddress, type Env } from 'platform/core/config.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { StartError } from 'platform/core/start-error.ts';
 
+/**
+ * What Node itself reads, and INIT_CWD, to which relative paths refer. Everything else, also what other programs read
+ * from the environment of whoever starts this one, is handed to no process that does not ask for it.
+ */
+const FOR_NODE = [
+  'INIT_CWD',
+  'LD_LIBRARY_PATH',
+  'NODE_COMPILE_CACHE',
+  'NODE_EXTRA_CA_CERTS',
+  'NODE_OPTIONS',
+  'OPENSSL_CONF',
+  'SSL_CERT_DIR',
+  'SSL_CERT_FILE',
+  'TMPDIR',
+  'TZ',
+];
+export const forNode = (env: Env): Record<string, string> => only(FOR_NODE, env);
+
+/** Those of the names that have a value. */
+export const only = (names: readonly string[], env: Env): Record<string, string> =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+
 /** The address at which this machine reaches a listener: "all interfaces" becomes the loopback address. */
 export const reachable = (listen: string): string =>
   listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:');

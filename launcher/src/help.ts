@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import type { Env } from 'platform/core/config.ts';
 import { mainFileOf, type ChildSpec } from './child.ts';
+import { forNode } from './environment.ts';
 
 const INTRODUCTION = `npm start: runs the gateway and the four services, either on embedded engines
 (one SQLite file each) or on the servers that MONGODB_URL, REDIS_URL and KAFKA_BROKERS name
@@ -15,7 +17,7 @@ sets LOG_LEVEL to warn by default.
  * Text of `npm start -- --help`: the settings that each process lists itself; a setting that several have is listed
  * once.
  */
-export async function helpOf(children: readonly ChildSpec[], env: NodeJS.ProcessEnv): Promise<string> {
+export async function helpOf(children: readonly ChildSpec[], env: Env): Promise<string> {
   const listed = await Promise.all(
     children.map(async (child) => ({ name: child.name, settings: await settingsOf(child, env) })),
   );
@@ -33,10 +35,10 @@ export async function helpOf(children: readonly ChildSpec[], env: NodeJS.Process
 const SET_BY_LAUNCHER = /^  (KEY|PEERS)_FILE\b/;
 
 /** The settings of a process, each as text: name and default, then its description on the next line. */
-async function settingsOf(child: ChildSpec, env: NodeJS.ProcessEnv): Promise<string[]> {
+async function settingsOf(child: ChildSpec, env: Env): Promise<string[]> {
   const { stdout } = await promisify(execFile)(process.execPath, [mainFileOf(child), '--help'], {
     encoding: 'utf8',
-    env,
+    env: forNode(env),
   });
   return stdout
     .trimEnd()

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { MongoClient } from 'mongodb';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import type { ServiceClient } from 'platform/rpc/call.ts';
@@ -44,10 +45,8 @@ describe.each([5, -5])('two replicas whose clocks are %i minutes apart', (minute
   let stack: Stack;
   beforeAll(async () => {
     mongo = await startMongo();
-    const skewed = {
-      NODE_OPTIONS: `--import=${join(import.meta.dirname, 'skewed-clock.ts')}`,
-      CLOCK_SKEW_MS: String(minutes * MINUTE_MS),
-    };
+    const preloaded = pathToFileURL(join(import.meta.dirname, 'skewed-clock.ts'));
+    const skewed = { NODE_OPTIONS: `--import=${preloaded}?ms=${minutes * MINUTE_MS}` };
     stack = await startStack({ env: { ...SETTINGS, MONGODB_URL: mongo.url }, replicaEnv: skewed });
   });
   afterAll(async () => {

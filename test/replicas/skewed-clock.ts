@@ -1,5 +1,5 @@
-// Preloaded by a process (`NODE_OPTIONS=--import`): shifts its clock by CLOCK_SKEW_MS milliseconds.
-const skewMs = Number(process.env.CLOCK_SKEW_MS);
+// Preloaded by a process (`NODE_OPTIONS=--import=<this file>?ms=<n>`): shifts its clock by n milliseconds.
+const skewMs = Number(new URL(import.meta.url).searchParams.get('ms'));
 const rightNow = Date.now;
 Date.now = () => rightNow() + skewMs;
 globalThis.Date = new Proxy(Date, {

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
-import { makeFolder } from '../core/folder.ts';
+import { makeFolder, requireOwnFolder } from '../core/folder.ts';
 
 /** Name of a process -> its public keys (PEM, at most two: the second is for rotation). */
 export type Peers = Record<string, string[]>;
@@ -14,9 +14,11 @@ export const peersFileOf = (keyFolder: string): string => join(keyFolder, 'peers
  * Makes an Ed25519 private key (file mode 0600) for every named process that has none, and adds its public key to
  * peers.json.
  * @param names process names; an operator is "operator:<name>"
+ * @throws StartError when another user owns or can write the folder
  * @returns true when a public key was added; processes read the file at their start, so running ones need a restart
  */
 export function createKeys(keyFolder: string, names: readonly string[]): boolean {
+  requireOwnFolder(keyFolder);
   makeFolder(keyFolder);
   const peersFile = peersFileOf(keyFolder);
   const peers: Peers = existsSync(peersFile) ? (JSON.parse(readFileSync(peersFile, 'utf8')) as Peers) : {};

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { systemClock, type Clock } from '../core/clock.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type Declaration,
   type Env,
 } from '../core/config.ts';
+import { requireOwnFolder } from '../core/folder.ts';
 import { newId } from '../core/ids.ts';
 import { keyFileOf, keyFolderOf, peersFileOf } from '../rpc/keys.ts';
 import { makeLog, type Log } from '../core/log.ts';
@@ -50,10 +52,15 @@ export const commonConfig = (name: string) => ({
 export type CommonConfig = ConfigOf<ReturnType<typeof commonConfig>>;
 
 /**
- * Message of a process to the one that started it with an IPC channel. `ready`: the host:port that it listens on;
- * `faults`: sentences that say why it could not start.
+ * Message of a process to the one that started it with an IPC channel. `asksFor`: the names of its settings, to which
+ * the answer is a SettingsMessage; `ready`: the host:port that it listens on; `faults`: sentences that say why it could
+ * not start.
  */
-export type ChildMessage = { ready: string; stopsWithinMs: number } | { faults: string[] };
+export type ChildMessage = { asksFor: string[] } | { ready: string; stopsWithinMs: number } | { faults: string[] };
+export type SettingsMessage = { settings: Record<string, string> };
+
+/** In the environment of a process that must ask its parent for its settings. */
+export const SETTINGS_BY_MESSAGE = 'SETTINGS_BY_MESSAGE';
 
 export interface Running {
   /** Where it listens: host:port. */
@@ -106,7 +113,9 @@ async function startAndReport<D extends Declaration & ReturnType<typeof commonCo
 ): Promise<void> {
   // Only the owner of the process may read the files that it writes.
   process.umask(0o077);
-  const config = withKeyFiles(name, readConfig(declaration, env));
+  const settings = env[SETTINGS_BY_MESSAGE] ? { ...env, ...(await askForSettings(Object.keys(declaration))) } : env;
+  const config = withKeyFiles(name, readConfig(declaration, settings));
+  requireOwnFolder(config.DATA_DIR as string);
   const log = makeLog(name, config.LOG_LEVEL as string);
   const stopsWithinMs = (config.DRAIN_MS as number) + CLOSE_MS;
   const started = Promise.resolve().then(() =>
@@ -159,6 +168,14 @@ async function reportFault(name: string, error: unknown): Promise<void> {
   const faults = forPeople ? error.message.split('\n') : [error instanceof Error ? String(error.stack) : String(error)];
   if (forPeople && process.connected) await sendToParent({ faults });
   else process.stderr.write(faults.map((fault) => `${name}: ${fault}\n`).join(''));
+}
+
+/** Never resolves when the parent ends first, which ends this process. */
+async function askForSettings(names: string[]): Promise<Env> {
+  const answer = once(process, 'message') as Promise<[SettingsMessage]>;
+  await sendToParent({ asksFor: names });
+  const [{ settings }] = await answer;
+  return settings;
 }
 
 /** Resolves also when the parent has ended: the 'disconnect' listener handles that. */

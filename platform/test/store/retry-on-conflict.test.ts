@@ -33,10 +33,10 @@ describe('an attempt to read, check and write', () => {
       leaving.abort();
       throw new ExpectationFailedError(0, 'things');
     };
-    const first = mutex('x', () => gate.promise);
-    const [waited, other] = [new AbortController(), mutex('y', () => retryOnConflict(leaving.signal, round))];
-    const gone = mutex('x', () => retryOnConflict(waited.signal, round));
-    const last = mutex('x', async () => 'last');
+    const first = mutex('o', 'x', () => gate.promise);
+    const [waited, other] = [new AbortController(), mutex('o', 'y', () => retryOnConflict(leaving.signal, round))];
+    const gone = mutex('o', 'x', () => retryOnConflict(waited.signal, round));
+    const last = mutex('o', 'x', async () => 'last');
     waited.abort();
     gate.resolve();
     await first;
@@ -44,6 +44,18 @@ describe('an attempt to read, check and write', () => {
     expect(await last).toBe('last');
     expect(rounds).toBe(1);
   });
+});
+
+it('work of one organization never waits for that of another, whatever key it names', async () => {
+  const mutex = keyedMutex();
+  const gate = Promise.withResolvers<void>();
+  const held = mutex('one', 'x', () => gate.promise);
+  const behind = mutex('one', 'x', async () => 'behind');
+  expect(await mutex('two', 'x', async () => 'free')).toBe('free');
+  expect(await Promise.race([behind, mutex('two', 'x', async () => 'free again')])).toBe('free again');
+  gate.resolve();
+  await held;
+  expect(await behind).toBe('behind');
 });
 
 describe('getOrCreate', () => {

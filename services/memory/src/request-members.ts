@@ -10,7 +10,7 @@ export interface JsonObject {
 }
 
 /**
- * Reads a member whose value is a JSON object, sent as text.
+ * Reads a member whose value is a JSON object, sent as text, which may take long: call it through the fair scheduler.
  * @param name of the member, for the error
  * @throws ServiceError INVALID_REQUEST when the member is missing, larger than `maxBytes`, or not a JSON object
  */

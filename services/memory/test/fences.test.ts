@@ -83,7 +83,7 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
       if (left-- > 0) await meanwhile();
       return found;
     };
-    return { ...deps, mutex: (_, work) => work(), [store]: { ...deps[store], [method]: paused } };
+    return { ...deps, mutex: (_organizationId, _key, work) => work(), [store]: { ...deps[store], [method]: paused } };
   }
 
   /** What the store holds of the organization, and by how much the counters are wrong. */
@@ -116,6 +116,43 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
     };
   }
   const consistent = { orphans: 0, wrongCounts: 0, wrongFences: 0, wrongUsage: [0, 0], wrongBytes: 0 };
+
+  it('lets another organization, which names the same ids, not wait for writes under way', async () => {
+    const typeId = await createType();
+    const { id } = await create(typeId);
+    const stopped = Promise.withResolvers<void>();
+    const underWay = (['fences', 'types'] as const).map((store) => {
+      const reached = Promise.withResolvers<void>();
+      const pausing = pausedAfter(store, store === 'fences' ? 'find' : 'byId', () => {
+        reached.resolve();
+        return stopped.promise;
+      });
+      return { using: { ...pausing, mutex: deps.mutex }, reached: reached.promise };
+    });
+    const writes = [putSchema(typeId, SCHEMA, underWay[0]!.using), patch(id, '{"price":2}', underWay[1]!.using)];
+    await Promise.all(underWay.map(({ reached }) => reached));
+
+    const theirs = { ...context, principal: serverToken(newId()) };
+    const patchOfTheirs = UpdateMemoryObjectRequest.fromPartial({
+      pathId: id,
+      content: '{"price":3}',
+      updateMask: ['content'],
+    });
+    const putOfTheirs = UpdateMemoryTypeRequest.fromPartial({
+      pathId: typeId,
+      displayName: 'x',
+      updateMask: ['displayName'],
+    });
+    for (const attempt of [
+      updateMemoryObject(deps, patchOfTheirs, theirs),
+      deleteMemoryObject(deps, { id }, theirs),
+      updateMemoryType(deps, putOfTheirs, theirs),
+      deleteMemoryType(deps, { id: typeId }, theirs),
+    ])
+      expect(await errorOf(attempt)).toMatchObject({ reason: 'NOT_FOUND' });
+    stopped.resolve();
+    await Promise.all(writes);
+  });
 
   it('rejects a create that was paused while its type was deleted', async () => {
     const typeId = await createType();

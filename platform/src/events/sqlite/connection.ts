@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
-import { makeFolder } from '../../core/folder.ts';
+import { makeFolder, requireOwnFolder } from '../../core/folder.ts';
 import { StartError } from '../../core/start-error.ts';
 import { useWriteAheadLog } from '../../store/sqlite/database.ts';
 
@@ -20,6 +20,7 @@ export interface SharedConnection {
 
 /** Opens the file; makes it and its folder when missing. @throws StartError when it cannot be used */
 export async function openSharedFile(file: string, schema: string): Promise<SharedConnection> {
+  requireOwnFolder(dirname(file));
   let db: DatabaseSync | undefined;
   try {
     makeFolder(dirname(file));

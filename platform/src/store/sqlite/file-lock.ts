@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makeFolder } from '../../core/folder.ts';
+import { makeFolder, requireOwnFolder } from '../../core/folder.ts';
 import { StartError } from '../../core/start-error.ts';
 
 const SQLITE_BUSY = 5;
@@ -13,7 +13,7 @@ const held = new Set<DatabaseSync>();
  * Locks `path` for this process until `release` or the end of the process, kill -9 included: SQLite holds a lock of the
  * operating system on `<path>.lock`. Makes the folder of `path` when it is missing.
  * @param inUse message of the StartError when another process holds the lock
- * @throws StartError when another process holds the lock or the folder cannot be written
+ * @throws StartError when another process holds the lock, the folder cannot be written, or another user can write it
  */
 export function lockFile(path: string, inUse = `${path} is in use by another process`): { release(): void } {
   const lock = openLock(path);
@@ -29,6 +29,7 @@ export function lockFile(path: string, inUse = `${path} is in use by another pro
 }
 
 function openLock(path: string): DatabaseSync {
+  requireOwnFolder(dirname(path));
   makeFolder(dirname(path));
   try {
     return new DatabaseSync(`${path}.lock`, { timeout: BUSY_TIMEOUT_MS });

@@ -70,5 +70,5 @@ export function createServerToken(
     ]);
     return { serverToken: serverTokenMessage(token), value };
   };
-  return deps.mutex(context.principal.organizationId, () => retryOnConflict(context.signal, tryOnce));
+  return deps.mutex(context.principal.organizationId, 'server tokens', () => retryOnConflict(context.signal, tryOnce));
 }

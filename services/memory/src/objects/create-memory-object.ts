@@ -23,7 +23,9 @@ export async function createMemoryObject(
   const organizationId = organizationOfCall(context);
   requireTypeReference(request);
   const key = requireKey(request.key, config.MEMORY_KEY_MAX_LENGTH);
-  const content = readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES);
+  const content = await schedule(organizationId, () =>
+    readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES),
+  );
 
   const id = newId();
   const createdAt = isoTime(timeOfId(id));

@@ -1,5 +1,5 @@
 import type { DeleteMemoryObjectRequest, DeleteMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
-import type { CallContext } from 'platform/rpc/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { changeEvents } from '../events.ts';
@@ -33,5 +33,8 @@ export async function deleteMemoryObject(
     );
     return id;
   };
-  return { success: true, id: await mutex(request.id.toLowerCase(), () => retryOnConflict(context.signal, attempt)) };
+  const id = await mutex(organizationOfCall(context), request.id.toLowerCase(), () =>
+    retryOnConflict(context.signal, attempt),
+  );
+  return { success: true, id };
 }

@@ -1,5 +1,5 @@
 import type { UpdateMemoryObjectRequest, UpdateMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
-import type { CallContext } from 'platform/rpc/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { changeEvents } from '../events.ts';
@@ -22,13 +22,14 @@ export async function updateMemoryObject(
 ): Promise<UpdateMemoryObjectResponse> {
   const { types, objects, fences, usage, counterShards, clock, config, mutex, schedule, schemas } = deps;
   rejectIfMatch(request);
+  const organizationId = organizationOfCall(context);
   const content = requireUpdateMask(request).includes('content')
-    ? readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES)
+    ? await schedule(organizationId, () => readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES))
     : undefined;
 
   const attempt = async (): Promise<UpdateMemoryObjectResponse> => {
     const { object, fence } = await requireObject(deps, context, request.pathId);
-    const { _id: id, organizationId, typeId, key } = object;
+    const { _id: id, typeId, key } = object;
     requireSameIdentity(request, { id, typeId, type: fence.type, key });
     if (content === undefined) return { memoryObject: memoryObjectMessage(object, fence.type) };
 
@@ -60,5 +61,5 @@ export async function updateMemoryObject(
     );
     return { memoryObject: memoryObjectMessage(after, type) };
   };
-  return mutex(request.pathId.toLowerCase(), () => retryOnConflict(context.signal, attempt));
+  return mutex(organizationId, request.pathId.toLowerCase(), () => retryOnConflict(context.signal, attempt));
 }

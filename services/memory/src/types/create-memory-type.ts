@@ -22,7 +22,9 @@ export async function createMemoryType(
   checkFields(request);
   const { type, displayName, description = '', visibility = 'organization' } = request;
   if (type === undefined) throw invalid('/type', 'type is required');
-  const { text: jsonSchema } = readJsonObject('jsonSchema', request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES);
+  const { text: jsonSchema } = await schedule(organizationId, () =>
+    readJsonObject('jsonSchema', request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES),
+  );
 
   const id = newId();
   const createdAt = isoTime(timeOfId(id));
@@ -65,6 +67,6 @@ export async function createMemoryType(
     await types.create(record, [...counted, ...events]);
   };
   // All types of an organization are counted in one record, so concurrent creations would only abort each other.
-  await mutex(organizationId, () => retryOnConflict(context.signal, attempt));
+  await mutex(organizationId, 'types', () => retryOnConflict(context.signal, attempt));
   return { memoryType: memoryTypeMessage(record), outcome: 'CREATED', location: `/api/memory/types/${id}` };
 }

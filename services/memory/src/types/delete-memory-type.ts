@@ -1,5 +1,5 @@
 import type { DeleteMemoryTypeRequest, DeleteMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
-import type { CallContext } from 'platform/rpc/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
@@ -35,5 +35,8 @@ export async function deleteMemoryType(
     ]);
     return _id;
   };
-  return { success: true, id: await mutex(request.id.toLowerCase(), () => retryOnConflict(context.signal, attempt)) };
+  const id = await mutex(organizationOfCall(context), request.id.toLowerCase(), () =>
+    retryOnConflict(context.signal, attempt),
+  );
+  return { success: true, id };
 }

@@ -1,5 +1,5 @@
 import type { UpdateMemoryTypeRequest, UpdateMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
-import type { CallContext } from 'platform/rpc/call.ts';
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid, ServiceError } from 'platform/core/errors.ts';
@@ -31,9 +31,12 @@ export async function updateMemoryType(
   const fields = fieldsOf(request);
   rejectUnsupportedMembers(request);
   checkFields(fields);
+  const organizationId = organizationOfCall(context);
   if (fields.jsonSchema !== undefined)
-    readJsonObject('jsonSchema', fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
-  const record = await deps.mutex(request.pathId.toLowerCase(), () =>
+    await deps.schedule(organizationId, () =>
+      readJsonObject('jsonSchema', fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES),
+    );
+  const record = await deps.mutex(organizationId, request.pathId.toLowerCase(), () =>
     retryOnConflict(context.signal, () => attempt(deps, request, fields, context)),
   );
   return { memoryType: memoryTypeMessage(record) };
@@ -50,8 +53,9 @@ async function attempt(
   if (id !== undefined && id.toLowerCase() !== before._id) throw invalid('/id', 'id must be that of the memory type');
   if (Object.keys(fields).length === 0) return before;
 
-  const after = withFields(before, fields, isoTime(clock.now()));
-  const { _id, organizationId, type, typeLower, version, revision, updatedAt } = after;
+  const { organizationId } = before;
+  const after = await schedule(organizationId, () => withFields(before, fields, isoTime(clock.now())));
+  const { _id, type, typeLower, version, revision, updatedAt } = after;
   if (typeLower !== before.typeLower) await requireFreeName(types, context.principal, organizationId, type);
   const typeFences = await fences.find(organizationId, { typeId: _id });
   const count = objectCountOf(typeFences);
@@ -86,7 +90,10 @@ function fieldsOf(request: UpdateMemoryTypeRequest): Partial<MemoryTypeFields> {
   return Object.fromEntries(given);
 }
 
-/** The type with the fields set. A jsonSchema that is another JSON value raises version and epoch. */
+/**
+ * The type with the fields set. A jsonSchema that is another JSON value raises version and epoch. Comparing the values
+ * may take long: call it through the fair scheduler.
+ */
 function withFields(
   before: MemoryTypeRecord,
   fields: Partial<MemoryTypeFields>,
