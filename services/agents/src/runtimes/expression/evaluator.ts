@@ -77,7 +77,7 @@ export function makeEvaluator(
   }
 
   const patterns = new Map<string, RE2JS>();
-  let limits: ExpressionLimits = { wallMs: 0, maxSteps: 0, outputBytes: 0 };
+  let limits: ExpressionLimits = { wallMs: Infinity, maxSteps: Infinity, outputBytes: Infinity };
   let deadline = Infinity;
   let steps = 0;
   let values = 0;
