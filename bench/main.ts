@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { expressionAgent, startStack, untilPrinted, type Stack, type Tenant } from '../test/support/stack.ts';
 import { realEngines } from './engines.ts';
+import { measureJson } from './json.ts';
 import { measure, type Measured, type Target } from './load.ts';
+import { measureNeighbours } from './neighbours.ts';
 import { measureStart } from './start.ts';
 
 interface Size {
@@ -24,7 +26,9 @@ const HELP = `npm run bench -- <what>
                            baseline (fastify on the same store) in the same run: ${sizeText(SIZE)}.
                            With MONGODB_URL, REDIS_URL and KAFKA_BROKERS (npm run engines -- up) also on those servers:
                            ${sizeText(SIZE_ON_SERVERS)}
+  neighbours               how long a quick run takes while eight other organizations flood the runners
   start                    seconds from start to the first 200, and memory (PSS) of all processes
+  json                     CPU milliseconds of the gateway's thread for bodies of 1 MiB that are costly to read
 `;
 
 interface ScenarioSpec {
@@ -212,6 +216,8 @@ function report(
 
 const wanted = process.argv.slice(2);
 if (wanted.join() === 'start') await measureStart();
+else if (wanted.join() === 'json') measureJson();
+else if (wanted.join() === 'neighbours') await measureNeighbours();
 else if (wanted.length > 0 && wanted.every((each): each is Scenario => Object.hasOwn(scenarios, each)))
   await compare(wanted);
 else process.stdout.write(HELP);

@@ -38,6 +38,39 @@ const own = {
     max: 600_000,
     description: 'Time limit for the headers of a request to arrive, and then for its body.',
   }),
+  READ_TIMEOUT_MS: integer({
+    default: 30_000,
+    min: 100,
+    max: 600_000,
+    description: 'A client that takes nothing of its reply for this time is disconnected.',
+  }),
+  BYTES_IN_FLIGHT: integer({
+    default: 268_435_456,
+    min: 1_048_576,
+    max: 17_179_869_184,
+    description:
+      'Bytes of request bodies and of replies in memory at once; one organization gets at most half, ' +
+      'so twice the largest page must fit.',
+  }),
+  BYTES_IN_FLIGHT_PER_TOKEN: integer({
+    default: 67_108_864,
+    min: 524_288,
+    max: 17_179_869_184,
+    description: 'The same for the requests of one token; the largest page must fit.',
+  }),
+  MAX_CONNECTIONS: integer({
+    default: 4_096,
+    min: 1,
+    max: 1_000_000,
+    description: 'Open connections of clients at once.',
+  }),
+  CONNECTIONS_PER_ADDRESS: integer({
+    default: 512,
+    min: 1,
+    max: 1_000_000,
+    description:
+      'Open connections from one address (IPv6: one /64 network); no limit if TRUSTED_PROXIES is more than 0.',
+  }),
 };
 
 const addressOf = (name: ProcessName) =>

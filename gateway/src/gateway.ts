@@ -6,12 +6,14 @@ import { restMethods } from './contract/rest-methods.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
 import type { ProcessStart, Running } from 'platform/service/process.ts';
 import { settingOf } from 'platform/core/processes.ts';
+import { makeAdmit } from './policies/admit.ts';
 import { makeAuthenticate } from './policies/authenticate.ts';
 import { makeCallService } from './policies/call-service.ts';
 import { audiences, LISTEN, type config as declaration } from './config.ts';
 import { errorReply } from './http/errors.ts';
 import { makeFindRoute } from './policies/find-route.ts';
 import { sendReply } from './http/reply.ts';
+import { makeByteBudget } from './http/byte-budget.ts';
 import { serveHttp } from './http/server.ts';
 import { hostPipeline } from './host/plugin.ts';
 import { makeReadBody } from './policies/read-body.ts';
@@ -36,12 +38,14 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
   const auth = clientOf(AuthServiceService, (connections.get('auth') as Connection).call);
   const routes = makeRouteTable([{ verb: 'GET', template: '/health', route: HEALTH }, ...serviceRoutes(restMethods())]);
   const running = new Set<Promise<unknown>>();
+  const budget = makeByteBudget({ totalBytes: config.BYTES_IN_FLIGHT, tokenBytes: config.BYTES_IN_FLIGHT_PER_TOKEN });
   const urls = { publicUrl: config.PUBLIC_URL, trustedProxies: config.TRUSTED_PROXIES };
 
   const handle = await hostPipeline(
     {
       'find-route': makeFindRoute(routes),
       authenticate: makeAuthenticate(auth),
+      admit: makeAdmit(budget, config.MAX_BODY_BYTES),
       'read-body': makeReadBody({ maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
       'call-service': makeCallService({ calls, running, urls }),
     },
@@ -52,6 +56,12 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
     listen: String(settings[LISTEN]),
     corsOrigins,
     timeoutMs: config.BODY_TIMEOUT_MS,
+    stallMs: config.READ_TIMEOUT_MS,
+    connections: {
+      max: config.MAX_CONNECTIONS,
+      // behind proxies, every connection comes from their addresses
+      maxPerAddress: config.TRUSTED_PROXIES > 0 ? config.MAX_CONNECTIONS : config.CONNECTIONS_PER_ADDRESS,
+    },
     allow: routes.allow,
     log,
   });

@@ -13,6 +13,7 @@ import { makeLog } from 'platform/core/log.ts';
 import type { Running } from 'platform/service/process.ts';
 import { startServer, type RunningServer } from 'platform/rpc/server.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
+import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { toStatus } from 'platform/rpc/wire-errors.ts';
 import { config } from '../src/config.ts';
 import { startGateway } from '../src/gateway.ts';
@@ -137,10 +138,10 @@ export async function startGatewayFixture(
         json: text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : {},
       };
     },
-    async stop() {
+    stop: closedInTheEnd(async () => {
       await gateway.stop();
       await stopServices();
-    },
+    }),
   };
 }
 

@@ -2,7 +2,8 @@ import { userInfo } from 'node:os';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
-import { eventually, expressionAgent, request, startStack, type Stack } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { expressionAgent, request, startStack, type Stack } from '../support/stack.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const OPERATOR = userInfo().username;
@@ -164,9 +165,18 @@ describe('the commands of the admin command line', () => {
     );
   });
 
+  it('job: list shows which jobs run on every replica, because they work on what a process holds in memory', async () => {
+    const list: { service: string; name: string; everyReplica: boolean }[] = await json(admin('--json job list'));
+    const onEvery = list.filter(({ everyReplica }) => everyReplica).map(({ service, name }) => `${service}/${name}`);
+    const ON_EVERY_REPLICA = ['agents/denials', 'auth/denials', 'auth/last-used', 'memory/denials'];
+    const WITH_MONGODB = ['agents/clock', 'auth/clock', 'credits/clock', 'memory/clock'];
+    expect(onEvery.sort()).toEqual([...ON_EVERY_REPLICA, ...(stack.env.MONGODB_URL ? WITH_MONGODB : [])].sort());
+    expect(await printed(admin('job list'))).toMatch(/^auth\/last-used +5 s +every replica +\w/m);
+  });
+
   it('events: replay runs the dead-letters job of auth, here without dead letters', async () => {
     expect(await json(admin('--json events replay'))).toEqual([{ job: 'auth/dead-letters', ran: true, count: 0 }]);
-    expect(await printed(admin('job list'))).toMatch(/^auth\/dead-letters +on request +\w/m);
+    expect(await printed(admin('job list'))).toMatch(/^auth\/dead-letters +on request +one replica +\w/m);
   });
 
   it('audit: lists every change with its actor, newest first, or only one action', async () => {

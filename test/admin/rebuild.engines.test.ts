@@ -4,7 +4,8 @@ import { Kafka, logLevel } from 'kafkajs';
 import { deadLetterName, groupName } from 'platform/events/kafka/topics.ts';
 import { newId } from 'platform/core/ids.ts';
 import { startRedis, type PrivateServer } from '../../dev-servers/src/private-server.ts';
-import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const LOST =

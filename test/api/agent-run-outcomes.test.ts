@@ -3,8 +3,8 @@ import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/core/ids.ts';
 import { startGatewayToFirstAgents, type StackProcess } from '../support/stack-process.ts';
 import { anyId, expectError } from '../support/expect-error.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import {
-  eventually,
   expressionAgent,
   request,
   startStack,
@@ -28,7 +28,7 @@ const AGENTS = [
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack({ env: { RUNNERS: '1', RUN_QUEUE_LIMIT: '1', RUNS_AT_ONCE: '2' } });
+  stack = await startStack({ env: { RUNNERS: '1', RUNNERS_MAX: '1', RUN_QUEUE_LIMIT: '1', RUNS_AT_ONCE: '2' } });
 });
 afterAll(() => stack.stop());
 

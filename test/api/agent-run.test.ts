@@ -255,7 +255,6 @@ describe('POST /api/agent/run', () => {
       ['unknown', `agent-${newId()}`],
       ['not published yet', 'draft'],
       ['retired', 'retired'],
-      ['named by an empty string', ''],
       ['named in another case', 'ECHO'],
     ])('answers an agent that is %s', async (_what, name) => {
       expectError(await run(name, {}), 404, 'not_found');

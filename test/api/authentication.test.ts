@@ -4,7 +4,8 @@ import { exchange } from '../support/raw-http.ts';
 import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
 import { asAdministrator } from '../support/tenant-resources.ts';
-import { eventually, request, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { request, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
 let stack: Stack;
 let tenant: Tenant;

@@ -2,7 +2,8 @@ import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/core/ids.ts';
 import { eventsOf } from '../support/event-records.ts';
 import { auditTrailOf, executionsOf, expectLedgerConsistent, ledgerOf } from '../support/organization-records.ts';
-import { eventually, expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
 
 const CREDITS = 10;
 const RUNS = 30;

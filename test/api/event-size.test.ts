@@ -3,7 +3,8 @@ import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/core/ids.ts';
 import { eventsOf, type EventRecords } from '../support/event-records.ts';
-import { eventually, expressionAgent, request, startStack, type Stack } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { expressionAgent, request, startStack, type Stack } from '../support/stack.ts';
 
 const KEY_LENGTH = 1_024;
 const WIDE = '😀';

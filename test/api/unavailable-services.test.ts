@@ -10,8 +10,8 @@ import { freePorts } from '../support/addresses.ts';
 import { startProcess } from '../support/stack-process.ts';
 import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import {
-  eventually,
   expressionAgent,
   request,
   startStack,

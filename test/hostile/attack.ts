@@ -36,8 +36,8 @@ export interface Attack {
 }
 
 /**
- * Keeps up the attack until the neighbour's requests, sent one after the other, are all answered. An attack that starved
- * the neighbour would never end.
+ * Keeps up the attack until the neighbour's requests, sent one after the other, are all answered. An attack that
+ * starved the neighbour would never end.
  */
 export async function withstand({
   name,

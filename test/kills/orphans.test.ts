@@ -1,7 +1,8 @@
 import { PROCESSES } from 'platform/core/processes.ts';
 import { isGone } from '../../dev-servers/src/process-state.ts';
 import { startGatewayToFirstAgents, type StackProcess } from '../support/stack-process.ts';
-import { eventually, request, startStack, untilAvailable, type Stack, type Tenant } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { request, startStack, untilAvailable, type Stack, type Tenant } from '../support/stack.ts';
 import { childrenOf, commandOf, descendantsOf } from '../support/process-tree.ts';
 import { ENDLESS, LOAD_AGENTS, SHORT_LEASES } from '../support/load-settings.ts';
 

@@ -1,6 +1,7 @@
 import { newId } from 'platform/core/ids.ts';
 import { isGone } from '../../dev-servers/src/process-state.ts';
-import { eventually, startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { startStack, type Stack, type Tenant } from '../support/stack.ts';
 import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { descendantsOf } from '../support/process-tree.ts';
 import { startLoad, type Load } from '../support/load.ts';

@@ -9,7 +9,8 @@ import { startMongo, type PrivateServer } from '../../dev-servers/src/private-se
 import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { startLoad, type SentRequest } from '../support/load.ts';
 import { LOAD_AGENTS, LONG_ENGINE_TIMEOUTS, QUICK, SLOW, SLOW_ARGS } from '../support/load-settings.ts';
-import { eventually, request, startStack, untilAvailable, type Stack, type Tenant } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { request, startStack, untilAvailable, type Stack, type Tenant } from '../support/stack.ts';
 
 const MINUTE_MS = 60_000;
 const CLIENTS = 3;

@@ -15,7 +15,8 @@ import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { startLoad } from '../support/load.ts';
 import { LOAD_AGENTS, SHORT_LEASES, LONG_ENGINE_TIMEOUTS, SLOW, SLOW_ARGS } from '../support/load-settings.ts';
 import { executionsOf, ledgerOf, type Execution } from '../support/organization-records.ts';
-import { eventually, startStack, type Stack } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { startStack, type Stack } from '../support/stack.ts';
 import { openJobsWithoutLease, type JobsWithoutLease } from './jobs-without-lease.ts';
 
 const CLIENTS = 4;

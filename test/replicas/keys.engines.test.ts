@@ -11,7 +11,8 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { startLoad, type Load } from '../support/load.ts';
 import { LOAD_AGENTS, SHORT_LEASES } from '../support/load-settings.ts';
-import { eventually, startStack, type Stack } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { startStack, type Stack } from '../support/stack.ts';
 
 const NAMES = Object.keys(PROCESSES) as ProcessName[];
 const CLIENTS = 4;

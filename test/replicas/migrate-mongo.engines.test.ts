@@ -4,7 +4,7 @@ import type { Program, ServiceStore } from 'platform/service/program.ts';
 import { openMongoStore } from 'platform/store/mongo/store.ts';
 import { collection, insert, update, type Collection, type OpenStore } from 'platform/store/store.ts';
 import { startProgram, type RunningProgram } from 'platform/service/testing.ts';
-import { eventually } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
 
 interface Person {
   _id: string;

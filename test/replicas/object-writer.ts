@@ -7,7 +7,7 @@ import { OUTBOX } from 'platform/events/outbox.ts';
 import { newId } from 'platform/core/ids.ts';
 import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
-import type { CounterShards } from '../../services/memory/src/counter-shards.ts';
+import type { CounterShards } from 'platform/jobs/counter-shards.ts';
 import { openMongoStore } from 'platform/store/mongo/store.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
 import { serverToken } from 'platform/service/testing.ts';

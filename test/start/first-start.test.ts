@@ -11,7 +11,8 @@ import { PROCESSES } from 'platform/core/processes.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
 import { descendantsOf } from '../support/process-tree.ts';
-import { eventually, expressionAgent, launch, REPOSITORY, request, untilPrinted } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { expressionAgent, launch, REPOSITORY, request, untilPrinted } from '../support/stack.ts';
 import { spawnProcess, exitOf, expectAllEnded, type SpawnedProcess } from '../support/run-process.ts';
 
 const SLOW = expressionAgent(

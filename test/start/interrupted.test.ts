@@ -10,7 +10,8 @@ import { openOperator } from 'platform/rpc/operator.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
 import { childrenOf, descendantsOf } from '../support/process-tree.ts';
-import { eventually, launch, request, untilPrinted } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { launch, request, untilPrinted } from '../support/stack.ts';
 import { exitOf, expectAllEnded, killAndListDescendants } from '../support/run-process.ts';
 
 type Start = ReturnType<typeof launch>;

@@ -7,7 +7,8 @@ import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
 import { descendantsOf } from '../support/process-tree.ts';
-import { eventually, REPOSITORY, request } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { REPOSITORY, request } from '../support/stack.ts';
 import {
   spawnProcess,
   exitOf,

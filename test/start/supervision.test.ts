@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { eventually, expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { eventually } from 'platform/service/test-end.ts';
+import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
 
 const ADD = expressionAgent('add-one', '{"n": n + 1}');
 

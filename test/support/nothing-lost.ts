@@ -15,6 +15,7 @@ import {
   type TenantRef,
 } from './organization-records.ts';
 import { request, type Stack } from './stack.ts';
+import { expectBytesCounted } from './stored-bytes.ts';
 import type { Load, Outcome, SentRun } from './load.ts';
 
 const ACTIVE = ['queued', 'running'];
@@ -69,6 +70,7 @@ export async function expectNothingLost(stack: Stack, tenant: TenantRef, load: L
     spent: ledger.account.spentMicros,
   }).toEqual({ missing: [], doubled: [], reservationsLeft: 0, reserved: 0, spent: charged });
   const events = await expectOneEventEach(stack, tenant, load, executions, ledger.rows.length);
+  await expectBytesCounted(stack, tenant);
   const count = (wanted: Outcome): number => load.sent.filter(({ outcome }) => outcome === wanted).length;
   const slowestMs = Math.max(...load.sent.map(({ tookMs }) => tookMs));
   return {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { pause } from '../../dev-servers/src/pause.ts';
 import { isGone } from '../../dev-servers/src/process-state.ts';
 import { commandOf, descendantsOf } from './process-tree.ts';
-import { eventually } from './stack.ts';
+import { closedInTheEnd, eventually } from 'platform/service/test-end.ts';
 
 /** How a process ended, and what it printed. */
 export interface ProcessResult {
@@ -33,13 +33,14 @@ export const runToEnd = (
     );
   });
 
-/** A running process, and what it has printed so far on both streams. */
+/** A running process, and what it has printed so far on both streams. It is killed in the end. */
 export interface SpawnedProcess {
   child: ChildProcess;
   output(): string;
 }
 export function spawnProcess(file: string, args: readonly string[], options: SpawnOptions): SpawnedProcess {
   const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  closedInTheEnd(() => child.kill('SIGKILL'));
   let printed = '';
   for (const stream of [child.stdout, child.stderr])
     stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()));

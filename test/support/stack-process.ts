@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/rpc/keys.ts';
 import { settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { freePorts } from './addresses.ts';
@@ -35,6 +36,7 @@ export async function startProcess(
     },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
+  closedInTheEnd(() => child.kill('SIGKILL'));
   const [{ ready }] = (await once(child, 'message')) as [{ ready: string }];
   return { address: ready, child };
 }

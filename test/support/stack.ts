@@ -11,6 +11,7 @@ import { sumOfRounds } from 'platform/jobs/job-service.ts';
 import { createKeys, keyFolderOf } from 'platform/rpc/keys.ts';
 import { openOperator, operatorName, type Operator } from 'platform/rpc/operator.ts';
 import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
+import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses, replicaAddresses } from './addresses.ts';
 import { childrenOf, commandOf } from './process-tree.ts';
@@ -138,16 +139,16 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
       process.kill(pidOf(name), 'SIGKILL');
       await untilPrinted(launcher, () => output().slice(seen), `${name} is back`);
     },
-    async stop() {
+    stop: closedInTheEnd(async () => {
       operator.close();
       await Promise.all(launchers.map(stopLauncher));
       if (folder === undefined) await engines.remove();
       temporary.remove();
-    },
+    }),
   };
 }
 
-/** Starts a launcher without waiting for anything, for tests of the start itself. */
+/** Starts a launcher without waiting for anything, for tests of the start itself. It is stopped in the end. */
 export function launch(
   env: Record<string, string>,
   args: readonly string[] = [],
@@ -156,6 +157,7 @@ export function launch(
     env: { ...process.env, NODE_OPTIONS: '', ...NO_ENGINES, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  closedInTheEnd(() => stopLauncher(launcher));
   let printed = '';
   for (const stream of [launcher.stdout, launcher.stderr])
     stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
@@ -176,16 +178,6 @@ export function untilPrinted(child: ChildProcess, output: () => string, text: st
     child.on('exit', ended);
     check();
   });
-}
-
-/** Polls until the answer is neither undefined nor false: for a state that another process reaches by itself. */
-export async function eventually<T>(poll: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
-  for (;;) {
-    const answer = await poll();
-    if (answer !== undefined && answer !== false) return answer;
-    // leave the processor to the processes that it waits for
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
 }
 
 export async function request(

@@ -1,53 +1,72 @@
 import type { Enum, Field, Type } from 'protobufjs';
 import { fieldOptions } from './rest-methods.ts';
-import type { Violation } from 'platform/core/errors.ts';
-import { pointerTo } from './json.ts';
+import { MAX_DETAILS, type Violation } from 'platform/core/errors.ts';
+import { elementsOf, membersOf } from '../json/parts.ts';
+import { pointerTo } from '../json/pointer.ts';
 
 /**
- * Turns a JSON value into a field value without coercion. If it does not fit, pushes a violation with the value's path.
+ * Turns a value into a field value without coercion. If it does not fit, pushes a violation with the value's path.
+ * @param value of a member of a body: JSON text as strictJson returns it; of a query parameter: its text
  */
-export type Check = (value: unknown, path: string, violations: Violation[]) => unknown;
+export type Check = (value: string, path: string, violations: Violation[]) => unknown;
+
+/** Of one list. Each element costs far more than the bytes of a short one. */
+const MAX_ELEMENTS = 1_000;
 
 /** Compiles the check of one field of a body. */
 export function compileField(field: Field): Check {
   if (field.map) throw new Error(`${field.fullName}: a map cannot be set through REST`);
   const check = compileValue(field);
   if (!field.repeated) return check;
-  return (value, path, violations) => {
-    if (Array.isArray(value)) return value.map((element, index) => check(element, `${path}/${index}`, violations));
-    return addViolation(violations, path, 'must be an array');
+  return (json, path, violations) => {
+    if (!json.startsWith('[')) return addViolation(violations, path, 'must be an array');
+    const elements = Array.from(elementsOf(json).take(MAX_ELEMENTS + 1));
+    if (elements.length > MAX_ELEMENTS)
+      return addViolation(violations, path, `must have at most ${MAX_ELEMENTS} elements`);
+    return elements.map((element, index) => check(element, `${path}/${index}`, violations));
   };
 }
 
 function compileValue(field: Field): Check {
-  if (fieldOptions(field).json) return (value) => JSON.stringify(value);
+  if (fieldOptions(field).json) return (json) => json;
   const resolved = field.resolvedType;
   if (resolved && 'fields' in resolved) return compileMessage(resolved);
-  if (resolved) return enumCheck(resolved);
+  const check = compileScalar(field);
+  return (json, path, violations) => check(scalarOf(json), path, violations);
+}
+
+/** Undefined for an object or array, which fits no scalar field: no value is made of it. */
+const scalarOf = (json: string): unknown => (/^[[{]/.test(json) ? undefined : JSON.parse(json));
+
+function compileMessage(type: Type): Check {
+  const members = new Map(type.fieldsArray.map((field) => [field.name, compileField(field)]));
+  const required = type.fieldsArray.filter((field) => fieldOptions(field).required).map(({ name }) => name);
+  return (json, path, violations) => {
+    if (!json.startsWith('{')) return addViolation(violations, path, 'must be an object');
+    const message: Record<string, unknown> = {};
+    for (const [name, value] of membersOf(json)) {
+      const check = members.get(name);
+      if (check) message[name] = check(value, path + pointerTo(name), violations);
+      else addViolation(violations, path + pointerTo(name), 'is not a known member');
+      if (violations.length >= MAX_DETAILS) return undefined;
+    }
+    for (const name of required)
+      if (!Object.hasOwn(message, name)) addViolation(violations, path + pointerTo(name), 'is required');
+    return message;
+  };
+}
+
+type ScalarCheck = (value: unknown, path: string, violations: Violation[]) => unknown;
+
+function compileScalar(field: Field): ScalarCheck {
+  const resolved = field.resolvedType;
+  if (resolved) return enumCheck(resolved as Enum);
   const scalar = SCALARS[field.type];
   if (!scalar) throw new Error(`${field.fullName}: a field of type ${field.type} cannot be set through REST`);
   return (value, path, violations) => (scalar.fits(value) ? value : addViolation(violations, path, scalar.message));
 }
 
-function compileMessage(type: Type): Check {
-  const members = new Map(type.fieldsArray.map((field) => [field.name, compileField(field)]));
-  const required = type.fieldsArray.filter((field) => fieldOptions(field).required).map(({ name }) => name);
-  return (value, path, violations) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return addViolation(violations, path, 'must be an object');
-    for (const name of required)
-      if (!Object.hasOwn(value, name)) addViolation(violations, path + pointerTo(name), 'is required');
-    const message: Record<string, unknown> = {};
-    for (const [name, member] of Object.entries(value)) {
-      const check = members.get(name);
-      if (check) message[name] = check(member, path + pointerTo(name), violations);
-      else addViolation(violations, path + pointerTo(name), 'is not a known member');
-    }
-    return message;
-  };
-}
-
-function enumCheck({ values }: Enum): Check {
+function enumCheck({ values }: Enum): ScalarCheck {
   const numbers = new Map(Object.entries(values));
   return (value, path, violations) =>
     typeof value === 'string' && numbers.has(value)
@@ -83,19 +102,25 @@ const SCALARS: Readonly<Record<string, Scalar>> = {
 
 /** Compiles the check of one field as a query parameter: parses the text strictly, then checks it as in a body. */
 export function compileParameter(field: Field): Check {
-  const check = compileField(field);
-  switch (field.repeated ? 'repeated' : field.type) {
+  if (field.map || field.repeated || fieldOptions(field).json) throw notAParameter(field);
+  switch (field.type) {
     case 'string':
-      return check;
-    case 'bool':
+      return compileScalar(field);
+    case 'bool': {
+      const check = compileScalar(field);
       return (text, path, violations) => check(text === 'true' || (text === 'false' ? false : text), path, violations);
+    }
     case 'int32':
     case 'int64':
     case 'uint32':
-    case 'uint64':
-      return (text, path, violations) =>
-        check(/^(0|-?[1-9]\d*)$/.test(String(text)) ? Number(text) : text, path, violations);
+    case 'uint64': {
+      const check = compileScalar(field);
+      return (text, path, violations) => check(/^(0|-?[1-9]\d*)$/.test(text) ? Number(text) : text, path, violations);
+    }
     default:
-      throw new Error(`${field.fullName}: a field of this type cannot be a query parameter`);
+      throw notAParameter(field);
   }
 }
+
+const notAParameter = ({ fullName }: Field): Error =>
+  new Error(`${fullName}: a field of this type cannot be a query parameter`);

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Type } from 'protobufjs';
 import { fieldOptions } from './rest-methods.ts';
-import { ServiceError, type Violation } from 'platform/core/errors.ts';
-import { pointerTo } from './json.ts';
+import { MAX_DETAILS, ServiceError, type Violation } from 'platform/core/errors.ts';
+import { membersOf } from '../json/parts.ts';
+import { pointerTo } from '../json/pointer.ts';
 import { compileField, compileParameter, type Check } from './field-checks.ts';
 
 /** The parts of a request, beside its headers, that become the request message. */
@@ -11,12 +12,12 @@ export interface RequestParts {
   pathValues: string[];
   /** Still encoded, without "?". */
   query: string;
-  /** The JSON value; undefined if the route takes no body. */
-  body: unknown;
+  /** JSON text as strictJson returns it; undefined if the route takes no body. */
+  body: string | undefined;
 }
 /**
  * Makes the request message, a plain object with camelCase names, from path, query, headers and body.
- * @throws ServiceError INVALID_REQUEST with every violation
+ * @throws ServiceError INVALID_REQUEST with every violation, up to 20
  */
 export type ToMessage = (
   req: Pick<IncomingMessage, 'headersDistinct' | 'headers'>,
@@ -44,7 +45,8 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
     if (field.resolvedType?.fullName === FIELD_MASK) maskName = field.name;
     else if (options.header !== '') fromHeaders.push({ name: field.name, header: options.header });
     else if (!params.includes(field.name) && !options.internal) {
-      settable.set(field.name, takesBody ? compileField(field) : compileParameter(field));
+      const check = takesBody ? compileField(field) : compileParameter(field);
+      settable.set(field.name, options.required ? rejectingEmpty(check) : check);
       if (options.required) required.push(field.name);
     }
   }
@@ -54,7 +56,7 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
     const message: Record<string, unknown> = {};
     const violations: Violation[] = [];
     const given: string[] = [];
-    const set = (name: string, value: unknown, kind: string): void => {
+    const set = (name: string, value: string, kind: string): void => {
       const check = settable.get(name);
       if (check) {
         message[name] = check(value, pointerTo(name), violations);
@@ -67,7 +69,10 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
       if (query !== '')
         for (const [name] of parseQuery(query))
           violations.push({ path: pointerTo(name), message: 'is not a known query parameter' });
-      for (const [name, value] of Object.entries(bodyObject(body))) set(name, value, 'member');
+      for (const [name, value] of membersOf(requireObject(body))) {
+        set(name, value, 'member');
+        if (violations.length >= MAX_DETAILS) break;
+      }
     } else {
       for (const [name, value] of query === '' ? [] : parseQuery(query)) {
         if (Object.hasOwn(message, name))
@@ -89,8 +94,17 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
   };
 }
 
-function bodyObject(body: unknown): Record<string, unknown> {
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
+/** An empty text in a required field is as good as none. */
+const rejectingEmpty =
+  (check: Check): Check =>
+  (value, path, violations) => {
+    const checked = check(value, path, violations);
+    if (checked === '') violations.push({ path, message: 'must not be empty' });
+    return checked;
+  };
+
+function requireObject(body: string | undefined): string {
+  if (body?.startsWith('{')) return body;
   throw new ServiceError('INVALID_REQUEST', 'The body must be a JSON object', {
     details: [{ path: '', message: 'must be a JSON object' }],
   });

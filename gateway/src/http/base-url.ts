@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { isIPv6 } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { isHost } from './request-headers.ts';
 
 export interface UrlSettings {
   /** "https://api.example.com"; empty: scheme and host of the request. */
@@ -14,7 +16,13 @@ export function baseUrl(req: IncomingMessage, { publicUrl, trustedProxies }: Url
   const proto = forwarded(req, 'proto', trustedProxies)?.toLowerCase();
   const scheme = proto === 'http' || proto === 'https' ? proto : (req.socket as TLSSocket).encrypted ? 'https' : 'http';
   const host = forwarded(req, 'host', trustedProxies);
-  return `${scheme}://${host !== undefined && /^[\w.:[\]-]+$/.test(host) ? host : (req.headers.host ?? 'localhost')}`;
+  return `${scheme}://${host !== undefined && isHost(host) ? host : (req.headers.host ?? ownHost(req))}`;
+}
+
+/** The address at which this request arrived: an HTTP/1.0 request needs no Host header. */
+function ownHost({ socket: { localAddress = '', localPort } }: IncomingMessage): string {
+  const address = localAddress.replace(/^::ffff:/i, '');
+  return `${isIPv6(address) ? `[${address}]` : address}:${localPort}`;
 }
 
 /**

@@ -17,15 +17,27 @@ export function errorReply(error: unknown, requestId: string, log: Log): Reply {
   const code = codeOf(known.reason);
   if (status === 500) log.error({ requestId, code, error: known.cause }, 'request failed');
   else if (status > 500) log.warn({ requestId, code, cause: String(known.cause) }, 'request failed');
+  return replyOf(known, requestId);
+}
+
+/** The reply to an error, which is not logged. */
+export function replyOf(error: ServiceError, requestId: string): Reply {
+  const { http: status } = ERRORS[error.reason];
   // every 401 has the same body, so that it does not reveal why the token was rejected
-  const { message, details, facts } = known.reason === 'UNAUTHENTICATED' ? new ServiceError('UNAUTHENTICATED') : known;
+  const { message, details, facts } = error.reason === 'UNAUTHENTICATED' ? new ServiceError('UNAUTHENTICATED') : error;
   return {
     status,
     headers: {
       ...headersFor(status),
-      ...Object.fromEntries(Object.entries(known.headers).map(([name, value]) => [name.toLowerCase(), value])),
+      ...Object.fromEntries(Object.entries(error.headers).map(([name, value]) => [name.toLowerCase(), value])),
     },
-    body: JSON.stringify({ error: message, code, ...(details.length > 0 && { details }), ...facts, requestId }),
+    body: JSON.stringify({
+      error: message,
+      code: codeOf(error.reason),
+      ...(details.length > 0 && { details }),
+      ...facts,
+      requestId,
+    }),
   };
 }
 

@@ -3,6 +3,7 @@ import { newId } from 'platform/core/ids.ts';
 import type { Principal } from 'platform/core/principal.ts';
 import type { Route } from '../contract/routes.ts';
 import type { RequestParts } from '../contract/transcode-request.ts';
+import type { Permit } from './byte-budget.ts';
 
 /** The state of one request. Each policy adds what the later policies need. */
 export interface Exchange extends RequestParts {
@@ -13,6 +14,10 @@ export interface Exchange extends RequestParts {
   route?: Route;
   /** Set by authenticate, unless the route is public. */
   principal?: Principal;
+  /** Set by admit. */
+  permit?: Permit;
+  /** Makes sure that it is noticed when the client leaves, whatever it sends meanwhile. Set when the request begins. */
+  watchClient?: () => void;
   /** Cancels the call to the service. Set by call-service, unless the call continues without its client. */
   onClientGone?: () => void;
 }

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import { STATUS_CODES, type ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { GatewayRequest } from './exchange.ts';
@@ -13,6 +13,8 @@ export interface Reply {
 
 const compress = promisify(gzip);
 const COMPRESS_FROM_BYTES = 1024;
+/** A larger body is written in such slices, so that the server sees whether the client takes them. */
+const SLICE_BYTES = 65_536;
 
 /** Passed to writeHead in one object, because fifteen setHeader calls cost more than the rest of a small reply. */
 export const STATIC_HEADERS: Readonly<Record<string, string>> = {
@@ -41,10 +43,42 @@ export async function sendReply(req: GatewayRequest, res: ServerResponse, reply:
       headers['content-encoding'] = 'gzip';
     }
     headers['content-length'] = body.length;
+    req.exchange.permit?.resize(body.length);
   }
-  if (res.destroyed || res.writableEnded) return;
+  if (res.destroyed || res.headersSent) return;
   res.writeHead(reply.status, headers);
-  res.end(body);
+  if (body && body.length > SLICE_BYTES && req.method !== 'HEAD') await writeSlices(res, body);
+  else res.end(body);
+}
+
+/** Writes each slice when the client has taken the one before. */
+async function writeSlices(res: ServerResponse, body: Buffer): Promise<void> {
+  for (let offset = 0; offset < body.length && !res.destroyed; offset += SLICE_BYTES)
+    if (!res.write(body.subarray(offset, offset + SLICE_BYTES))) await drainedOrClosed(res);
+  res.end();
+}
+
+function drainedOrClosed(res: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      res.off('drain', settle).off('close', settle);
+      resolve();
+    };
+    res.on('drain', settle).on('close', settle);
+  });
+}
+
+/** A complete HTTP response as text, for a connection without a request that node could parse. */
+export function rawReply({ status, headers, body = '' }: Reply, requestId: string): string {
+  const all = {
+    ...STATIC_HEADERS,
+    ...headers,
+    'x-request-id': requestId,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
 }
 
 const acceptsGzip = (accepted: string | string[] | undefined): boolean =>

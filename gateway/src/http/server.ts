@@ -1,13 +1,16 @@
-import { createServer, STATUS_CODES, type RequestListener, type ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Log } from 'platform/core/log.ts';
 import { addressFault } from 'platform/core/start-error.ts';
-import { errorReply, methodNotAllowed } from './errors.ts';
+import { openConnection, type Connection } from './connection.ts';
+import { countConnections, type ConnectionLimits } from './connection-limits.ts';
+import { errorReply, methodNotAllowed, replyOf } from './errors.ts';
 import { beginExchange, type GatewayRequest } from './exchange.ts';
-import { sendReply, STATIC_HEADERS } from './reply.ts';
+import { rawReply, sendReply } from './reply.ts';
+import { watchReaders } from './slow-readers.ts';
 
 export interface HttpServerOptions {
   /** host:port */
@@ -15,6 +18,9 @@ export interface HttpServerOptions {
   corsOrigins: ReadonlySet<string>;
   /** Limit for the headers to arrive, and again for the body. */
   timeoutMs: number;
+  /** A client that takes nothing of what is written for it is disconnected after this time. */
+  stallMs: number;
+  connections: ConnectionLimits;
   /** Every verb of every route. */
   allow: readonly string[];
   log: Log;
@@ -31,29 +37,24 @@ const SWEEP_MS = 50;
 /** After graceMs a drain answers the open requests; it waits this long until those replies are written. */
 const FLUSH_MS = 1_000;
 
-interface Connection {
-  /** Replies not yet completely passed to the operating system, in the order of their requests. */
-  replies: Set<ServerResponse>;
-  /** The reply to the newest request. */
-  last: ServerResponse | undefined;
-  /** The bytes after the newest request are not a valid request. */
-  isBroken: boolean;
-}
+const TOO_MANY_CONNECTIONS = new ServiceError('UNAVAILABLE', 'Too many connections are open');
+const REFUSAL_LOG_MS = 1_000;
 
 /** @throws StartError when the address cannot be bound */
 export async function serveHttp(
   handle: RequestListener,
-  { listen, corsOrigins, timeoutMs, allow, log }: HttpServerOptions,
+  { listen, corsOrigins, timeoutMs, stallMs, connections: limits, allow, log }: HttpServerOptions,
 ): Promise<HttpServer> {
-  const connections = new Map<Duplex, Connection>();
+  const connections = new Map<Socket, Connection>();
+  const count = countConnections(limits);
   const onRequest: RequestListener = (req, res) => {
-    const connection = connections.get(req.socket) as Connection;
-    connection.last = res;
-    connection.replies.add(res);
-    res.once('finish', () => connection.replies.delete(res));
     const exchange = beginExchange(req, corsOrigins);
-    if (!server.listening) exchange.headers.connection = 'close';
     (req as GatewayRequest).exchange = exchange;
+    res.once('finish', () => exchange.permit?.giveBack());
+    (connections.get(req.socket) as Connection).handleInTurn(req as GatewayRequest, res);
+  };
+  const begin: RequestListener = (req, res) => {
+    if (!server.listening) (req as GatewayRequest).exchange.headers.connection = 'close';
     handle(req, res);
   };
   const server = createServer(
@@ -70,44 +71,63 @@ export async function serveHttp(
   // read-body sends "100 Continue" once the request has passed the earlier policies
   server.on('checkContinue', onRequest);
   server.on('checkExpectation', onRequest);
-  server.on('connection', (socket: Duplex) => {
-    const connection: Connection = { replies: new Set(), last: undefined, isBroken: false };
+  server.on('connection', (socket: Socket) => {
+    const connection = openConnection(socket, begin);
     connections.set(socket, connection);
+    const address = socket.remoteAddress ?? '';
+    const isCounted = count.tryAdd(address);
     socket.once('close', () => {
       connections.delete(socket);
-      // during a drain the gateway and proxies close connections too, so a close does not mean that the client has gone
-      if (server.listening) for (const { req } of connection.replies) (req as GatewayRequest).exchange.onClientGone?.();
+      if (isCounted) count.remove(address);
+      for (const { req } of connection.replies) {
+        const { exchange } = req as GatewayRequest;
+        exchange.permit?.giveBack();
+        // during a drain the gateway and proxies close connections, too: the client has not gone
+        if (server.listening) exchange.onClientGone?.();
+      }
     });
+    if (!isCounted) refuse(socket, connection, address);
   });
+
+  let refusalLoggedAt = 0;
+  /** Answers 503 instead of a request. A flood of connections is logged once a second. */
+  const refuse = (socket: Socket, connection: Connection, address: string): void => {
+    connection.isBroken = true;
+    const requestId = newId();
+    socket.end(rawReply(replyOf(TOO_MANY_CONNECTIONS, requestId), requestId), () => socket.destroy());
+    if (Date.now() - refusalLoggedAt < REFUSAL_LOG_MS) return;
+    refusalLoggedAt = Date.now();
+    log.warn({ address, open: connections.size }, 'too many connections');
+  };
 
   const answer = (res: ServerResponse, error: ServiceError): void => {
     const req = res.req as GatewayRequest;
     const reply = errorReply(error, req.exchange.requestId, log);
-    const isLast = connections.get(req.socket)?.last === res;
-    sendReply(req, res, { ...reply, headers: { ...reply.headers, ...(isLast && { connection: 'close' }) } }).catch(() =>
-      res.destroy(),
-    );
+    sendReply(req, res, { ...reply, headers: { ...reply.headers, connection: 'close' } }).catch(() => res.destroy());
   };
   /** Answers invalid bytes with an error and closes the connection, after the replies to the requests before them. */
-  const rejectConnection = (socket: Duplex, error: ServiceError): void => {
+  const rejectConnection = (socket: Socket, error: ServiceError): void => {
     const connection = connections.get(socket);
     if (!connection || connection.isBroken) return;
     connection.isBroken = true;
     const { last } = connection;
     const isBodyAtFault = last !== undefined && !last.req.complete;
-    if (isBodyAtFault && !last.writableEnded) answer(last, error);
+    if (isBodyAtFault && !last.headersSent) answer(last, error);
     const end = (): void => {
-      if (socket.writable) socket.end(isBodyAtFault ? '' : rawReply(error, log), () => socket.destroy());
+      if (!socket.writable) return;
+      const requestId = newId();
+      const bytes = isBodyAtFault ? '' : rawReply(errorReply(error, requestId, log), requestId);
+      socket.end(bytes, () => socket.destroy());
     };
     if (last && connection.replies.has(last)) last.once('finish', end);
     else end();
   };
-  server.on('connect', (_req, socket) => {
+  server.on('connect', (_req, socket: Socket) => {
     // node removes its own error listener from this socket
     socket.on('error', () => socket.destroy());
     rejectConnection(socket, methodNotAllowed(allow));
   });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else rejectConnection(socket, protocolError(error));
   });
@@ -117,6 +137,7 @@ export async function serveHttp(
     server.once('error', (error) => reject(addressFault('gateway', listen, error)));
     server.listen(Number(listen.slice(separator + 1)), host.replace(/^\[|\]$/g, ''), resolve);
   });
+  const stopWatching = watchReaders(() => connections.keys(), stallMs);
   const { port } = server.address() as { port: number };
   return {
     address: `${host}:${port}`,
@@ -127,7 +148,8 @@ export async function serveHttp(
       // close() closes only the connections that are idle now, not those that become idle later
       const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
       if (!(await settledWithin(graceMs, closed))) {
-        const open = [...connections.values()].flatMap(({ replies }) => [...replies]);
+        // the requests behind the first of a connection were not begun, so they need no answer
+        const open = [...connections.values()].flatMap(({ replies }) => [...replies].slice(0, 1));
         const written = open.map(
           (res) =>
             new Promise((resolve) => {
@@ -135,13 +157,14 @@ export async function serveHttp(
             }),
         );
         for (const res of open)
-          if (!res.writableEnded)
+          if (!res.headersSent)
             answer(res, new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: 'the gateway stopped' }));
         await settledWithin(FLUSH_MS, Promise.all(written));
         for (const socket of connections.keys()) socket.destroy();
         await closed;
       }
       clearInterval(sweep);
+      stopWatching();
     },
   };
 }
@@ -158,19 +181,4 @@ function protocolError({ code }: NodeJS.ErrnoException): ServiceError {
     default:
       return new ServiceError('INVALID_REQUEST', 'The request is not valid HTTP');
   }
-}
-
-/** A complete HTTP response as text, for a request that node could not parse. */
-function rawReply(error: ServiceError, log: Log): string {
-  const requestId = newId();
-  const { status, headers, body = '' } = errorReply(error, requestId, log);
-  const all = {
-    ...STATIC_HEADERS,
-    ...headers,
-    'x-request-id': requestId,
-    'content-length': Buffer.byteLength(body),
-    connection: 'close',
-  };
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
 }

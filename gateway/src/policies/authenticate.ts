@@ -4,6 +4,7 @@ import { servicePrincipal, type Principal } from 'platform/core/principal.ts';
 import { fromStatus } from 'platform/rpc/wire-errors.ts';
 import type { AuthServiceService, Decision } from 'proto/auth/v1/auth.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
+import { isRepeated } from '../http/request-headers.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 
 export type AuthClient = Pick<ServiceClient<typeof AuthServiceService>, 'authenticate'>;
@@ -41,14 +42,8 @@ export function makeAuthenticate(auth: AuthClient): Policy {
 
 function bearerOf(req: GatewayRequest): string {
   const { authorization = '' } = req.headers;
-  // of several Authorization headers, req.headers holds only the first
-  if (
-    req.rawHeaders.filter(
-      (name, index) => index % 2 === 0 && name.length === 13 && name.toLowerCase() === 'authorization',
-    ).length > 1
-  ) {
+  if (isRepeated(req, 'authorization'))
     throw new ServiceError('INVALID_REQUEST', 'The Authorization header is given more than once');
-  }
   const bearer = BEARER.exec(authorization)?.[1];
   if (bearer === undefined) throw new ServiceError('UNAUTHENTICATED');
   return bearer;
@@ -70,8 +65,11 @@ function batched(auth: AuthClient): (attempt: Attempt) => Promise<Principal> {
     });
 }
 
-/** Settles every attempt of the batch; never rejects. */
-async function decide(auth: AuthClient, batch: readonly PendingAttempt[]): Promise<void> {
+/**
+ * Settles every attempt of the batch; never rejects. Attempts of which auth wants to be asked alone are sent again, one
+ * call for each token, so that no other token's requests wait for them or fail with them.
+ */
+async function decide(auth: AuthClient, batch: readonly PendingAttempt[], alone = false): Promise<void> {
   const [
     {
       attempt: { requestId },
@@ -82,7 +80,12 @@ async function decide(auth: AuthClient, batch: readonly PendingAttempt[]): Promi
       { attempts: batch.map(({ attempt }) => attempt) },
       { principal: SELF, requestId },
     );
-    batch.forEach(({ resolve, reject }, index) => settle(decisions[index], resolve, reject));
+    const again = batch.filter((_, index) => decisions[index]?.askAlone && !alone);
+    for (const ofOneToken of Map.groupBy(again, ({ attempt }) => attempt.bearer).values())
+      void decide(auth, ofOneToken, true);
+    batch.forEach((pending, index) => {
+      if (!again.includes(pending)) settle(decisions[index], pending.resolve, pending.reject);
+    });
   } catch (error) {
     const failure = failureOf(error);
     for (const { reject } of batch) reject(failure);

@@ -2,9 +2,11 @@ import type { UnaryCall } from 'platform/rpc/client.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { servicePrincipal } from 'platform/core/principal.ts';
 import { baseUrl, type UrlSettings } from '../http/base-url.ts';
+import type { Permit } from '../http/byte-budget.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 import { sendReply } from '../http/reply.ts';
+import { makeBoundedRead } from './bounded-read.ts';
 import { parseQuery } from '../contract/transcode-request.ts';
 import type { ResponseHeader, TranscodedResponse } from '../contract/transcode-response.ts';
 
@@ -23,6 +25,7 @@ const SELF = servicePrincipal('gateway');
  * cancels its call, unless the request has the field that lets the work continue without the client.
  */
 export function makeCallService({ calls, running, urls }: CallServiceDeps): Policy {
+  const read = makeBoundedRead();
   return async (req, res) => {
     const { exchange } = req;
     const { audience, method, options, toMessage } = exchange.route as ServiceRoute;
@@ -31,12 +34,19 @@ export function makeCallService({ calls, running, urls }: CallServiceDeps): Poli
     const outlivesClient = options.outlivesClientWith !== '' && message[options.outlivesClientWith] !== undefined;
     if (req.socket.destroyed || res.writableEnded) return;
     if (!outlivesClient) exchange.onClientGone = () => aborter.abort();
+    if (!outlivesClient && options.outlivesClientWith !== '') exchange.watchClient?.();
+    exchange.body = undefined;
 
-    const call = (calls.get(audience) as UnaryCall)(method, message, {
+    const service = calls.get(audience) as UnaryCall;
+    const callOptions = {
       principal: exchange.principal ?? SELF,
       requestId: exchange.requestId,
       signal: aborter.signal,
-    });
+    };
+    // what a write has done must be told, however large the reply is
+    const call = isRead(req)
+      ? read(service, method, message, callOptions, exchange.permit as Permit)
+      : service(method, message, callOptions);
     running.add(call);
     const { status, headers, body } = (await call
       .catch(rethrow)
@@ -44,6 +54,8 @@ export function makeCallService({ calls, running, urls }: CallServiceDeps): Poli
     await sendReply(req, res, { status, headers: headersOf(headers, req, urls), body });
   };
 }
+
+const isRead = ({ method }: GatewayRequest): boolean => method === 'GET' || method === 'HEAD';
 
 /**
  * UNAUTHENTICATED from a service means that it rejected the gateway's identity, not the client's token: 500, never 401.

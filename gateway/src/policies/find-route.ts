@@ -1,10 +1,10 @@
 import { ServiceError } from 'platform/core/errors.ts';
 import { methodNotAllowed } from '../http/errors.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
+import { isHost, isRepeated } from '../http/request-headers.ts';
 import { sendReply, type Reply } from '../http/reply.ts';
 import type { RouteTable } from '../contract/routes.ts';
 
-const HOST = /^[\w.:[\]-]+$/;
 const PREFLIGHT_SECONDS = '600';
 
 /** First policy. Unknown path: 404. Wrong verb: 405. Answers OPTIONS (204) and the routes of the gateway itself. */
@@ -28,12 +28,18 @@ export function makeFindRoute(table: RouteTable): Policy {
 
 /** Path and query of the request target, which may also have the absolute form that proxies send. */
 function splitTarget(req: GatewayRequest): { path: string; query: string } {
-  const { host } = req.headers;
-  if (req.httpVersion === '1.1' && (host === undefined || !HOST.test(host)))
-    throw new ServiceError('INVALID_REQUEST', 'The Host header is missing or malformed');
+  requireHost(req);
   const target = (req.url as string).replace(/^https?:\/\/[^/?#]*/i, '');
   const split = target.indexOf('?');
   return split < 0 ? { path: target, query: '' } : { path: target.slice(0, split), query: target.slice(split + 1) };
+}
+
+/** HTTP/1.0 knows no Host header; every other request has exactly one (RFC 9112, 3.2). */
+function requireHost(req: GatewayRequest): void {
+  const { host } = req.headers;
+  if (host === undefined ? req.httpVersion !== '1.0' : !isHost(host))
+    throw new ServiceError('INVALID_REQUEST', 'The Host header is missing or malformed');
+  if (isRepeated(req, 'host')) throw new ServiceError('INVALID_REQUEST', 'The Host header is given more than once');
 }
 
 /**

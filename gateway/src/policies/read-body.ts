@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServiceError } from 'platform/core/errors.ts';
-import { parseJson } from '../contract/json.ts';
+import { strictJson } from '../json/strict-json.ts';
 import type { Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 
@@ -14,7 +14,7 @@ export interface BodyLimits {
   timeoutMs: number;
 }
 
-/** Third policy. Checks the media type (415), size (413), time (408) and JSON (400), unless the route takes no body. */
+/** Next to last policy. Checks media type (415), size (413), time (408) and JSON (400), if the route takes a body. */
 export function makeReadBody(limits: BodyLimits): Policy {
   return async (req, res, next) => {
     const { takesBody, options } = req.exchange.route as ServiceRoute;
@@ -22,7 +22,7 @@ export function makeReadBody(limits: BodyLimits): Policy {
       requireJson(req);
       const bytes = await readBytes(req, res, { ...limits, maxBytes: options.maxBodyBytes || limits.maxBytes });
       if (!isUtf8(bytes)) throw new ServiceError('MALFORMED_JSON', 'The body is not valid UTF-8');
-      req.exchange.body = parseJson(bytes.toString('utf8'));
+      req.exchange.body = strictJson(bytes);
     }
     next();
   };

@@ -1,5 +1,3 @@
-import { gunzipSync } from 'node:zlib';
-import { get } from 'node:http';
 import fc from 'fast-check';
 import type {
   CreateMemoryObjectRequest,
@@ -10,7 +8,8 @@ import type {
   UpdateMemoryTypeRequest,
 } from 'proto/memory/v1/memory.ts';
 import type { ListAgentExecutionsRequest, RunAgentRequest, RunAgentResponse } from 'proto/agents/v1/agents.ts';
-import { startGatewayFixture, TOKEN, type GatewayFixture } from '../fixture.ts';
+import { fieldOptions, restMethods } from '../../src/contract/rest-methods.ts';
+import { startGatewayFixture, type GatewayFixture } from '../fixture.ts';
 
 const TYPE: MemoryType = {
   id: 'i',
@@ -62,7 +61,6 @@ const hasExactIntegers = (value: unknown): boolean =>
     ? !Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value) >= 1e21
     : typeof value !== 'object' || value === null || Object.values(value).every(hasExactIntegers);
 let got: unknown;
-let content = '{}';
 let fixture: GatewayFixture;
 beforeAll(async () => {
   fixture = await startGatewayFixture(
@@ -82,7 +80,7 @@ beforeAll(async () => {
         }),
         listMemoryObjects: async (request) => ({
           total: ((got = request), 2 ** 40),
-          items: [OBJECT, { ...OBJECT, content }],
+          items: [OBJECT, OBJECT],
         }),
         deleteMemoryObject: async (request) => ({ success: ((got = request), true), id: request.id }),
         getMemoryObject: async (request) => ({ memoryObject: ((got = request), { ...OBJECT, id: request.id }) }),
@@ -217,6 +215,35 @@ describe('a body becomes the request message', () => {
     ['a name of Object.prototype', { content: 1, constructor: 1, toString: 2 }, ['/constructor', '/toString']],
   ])('rejected naming %s', async (_, body, paths) => {
     await expectRejected(post('/api/memory/objects', body), ...paths);
+  });
+  it.each(
+    restMethods().flatMap(({ requestType, bindings }) =>
+      requestType.fieldsArray
+        .filter((field) => field.type === 'string' && fieldOptions(field).required && !fieldOptions(field).json)
+        .map(({ name }) => ({ name, ...bindings[0]! })),
+    ),
+  )('rejected naming the empty $name of $verb $template', async ({ name, verb, template }) => {
+    const { status, json } = await fixture.request(template.replace(/\{\w+\}/, 'x'), {
+      method: verb,
+      body: { [name]: '' },
+    });
+    expect(status).toBe(400);
+    expect(json.details).toContainEqual({ path: `/${name}`, message: 'must not be empty' });
+  });
+  it('rejected naming no more than 20 of 50,000 unknown members', async () => {
+    const body = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`m${i}`, 0]));
+    await expectRejected(
+      post('/api/memory/objects', body),
+      ...Object.keys(body)
+        .slice(0, 20)
+        .map((name) => `/${name}`),
+    );
+  });
+  it('rejected naming a list of more than 1,000 elements', async () => {
+    const groupNames = Array.from({ length: 1_001 }, () => 'g');
+    await expectRejected(post('/api/memory/types', { type: 't', jsonSchema: {}, groupNames }), '/groupNames');
+    await post('/api/memory/types', { type: 't', jsonSchema: {}, groupNames: groupNames.slice(1) });
+    expect((got as CreateMemoryTypeRequest).groupNames).toHaveLength(1_000);
   });
   it('rejected naming the element of a list', async () => {
     await expectRejected(
@@ -354,82 +381,5 @@ describe('the response message becomes the reply', () => {
     const last = await fixture.request(next.slice('https://api.example.com'.length));
     expect((got as ListAgentExecutionsRequest).cursor).toBe('a/b=');
     expect(last.headers.get('link')).toBeNull();
-  });
-});
-
-describe('HTTP', () => {
-  it('HEAD is GET without the body', async () => {
-    const full = await fixture.request('/api/memory/objects');
-    const head = await fixture.request('/api/memory/objects', { method: 'HEAD' });
-    expect([head.status, head.text, head.headers.get('content-length')]).toEqual([
-      200,
-      '',
-      String(Buffer.byteLength(full.text)),
-    ]);
-  });
-  it('a large reply is compressed only for a client that accepts gzip', async () => {
-    content = JSON.stringify('x'.repeat(2000));
-    const fetchRaw = (encoding: string) =>
-      new Promise<{ encoding: string | undefined; body: Buffer }>((resolve) => {
-        get(
-          `${fixture.url}/api/memory/objects`,
-          { headers: { authorization: `Bearer ${TOKEN}`, 'accept-encoding': encoding } },
-          async (res) =>
-            resolve({ encoding: res.headers['content-encoding'], body: Buffer.concat(await res.toArray()) }),
-        );
-      });
-    const zipped = await fetchRaw('br, gzip;q=0.5');
-    expect(zipped.encoding).toBe('gzip');
-    const plain = await fetchRaw('br, gzip;q=0');
-    expect(plain.encoding).toBeUndefined();
-    expect(gunzipSync(zipped.body).equals(plain.body)).toBe(true);
-    content = '{}';
-    expect((await fetchRaw('gzip')).encoding).toBeUndefined();
-  });
-  it('an invalid request id is replaced', async () => {
-    for (const id of ['a b', 'x'.repeat(65), '<script>'])
-      expect(
-        (await fixture.request('/health', { headers: { 'x-request-id': id } })).headers.get('x-request-id'),
-      ).toMatch(/^[0-9a-f-]{36}$/);
-  });
-  it('X-Forwarded-* is used only behind a trusted proxy, and never with PUBLIC_URL', async () => {
-    const stubs = {
-      memory: { createMemoryType: async () => ({ memoryType: TYPE, outcome: 'CREATED' as const, location: '/x' }) },
-    };
-    for (const [env, expected] of [
-      [{}, undefined],
-      [{ PUBLIC_URL: 'https://public.example' }, 'https://public.example/x'],
-    ] as const) {
-      const other = await startGatewayFixture(stubs, env);
-      const reply = await other.request('/api/memory/types', {
-        method: 'POST',
-        body: { type: 't', jsonSchema: {} },
-        headers: { 'x-forwarded-host': 'evil.example' },
-      });
-      await other.stop();
-      expect(reply.headers.get('location')).toBe(expected ?? `${other.url}/x`);
-    }
-  });
-  it('CORS allows only the origins of the settings; OPTIONS lists the allowed verbs', async () => {
-    const preflight = { origin: 'https://console.example', 'access-control-request-method': 'PUT' };
-    const none = await fixture.request('/api/memory/types/x', { method: 'OPTIONS', headers: preflight });
-    expect([none.status, none.headers.get('access-control-allow-origin'), none.headers.get('allow')]).toEqual([
-      204,
-      null,
-      'GET, PUT, DELETE, HEAD, OPTIONS',
-    ]);
-    const open = await startGatewayFixture({}, { CORS_ORIGINS: 'https://other.example,https://console.example' });
-    const some = await open.request('/api/memory/types/x', { method: 'OPTIONS', token: '', headers: preflight });
-    const refused = await open.request('/api/memory/types', {
-      token: '',
-      headers: { origin: 'https://console.example' },
-    });
-    await open.stop();
-    expect(some.headers.get('access-control-allow-origin')).toBe('https://console.example');
-    expect(some.headers.get('access-control-allow-methods')).toContain('PUT');
-    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([
-      401,
-      'https://console.example',
-    ]);
   });
 });

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { MemoryType } from 'proto/memory/v1/memory.ts';
 import { baseUrl } from '../../src/http/base-url.ts';
+import { parseRaw, raw, startGatewayFixture, TOKEN } from '../fixture.ts';
 
 const urlOf = (headers: Record<string, string>, trustedProxies = 1, publicUrl = ''): string =>
   baseUrl({ headers: { host: 'own.example', ...headers }, socket: {} } as IncomingMessage, {
@@ -80,6 +82,46 @@ describe('scheme and host of a request behind proxies', () => {
     ],
   ])('%s', (_, headers, trustedProxies, expected) => {
     expect(urlOf(headers, trustedProxies)).toBe(expected);
+  });
+  describe('of an HTTP/1.0 request without Host', () => {
+    const own = (localAddress: string, headers: Record<string, string>, trustedProxies = 0, publicUrl = '') =>
+      baseUrl({ headers, socket: { localAddress, localPort: 8080 } } as unknown as IncomingMessage, {
+        publicUrl,
+        trustedProxies,
+      });
+    const forwardedHost = { 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' };
+
+    it.each([
+      ['192.0.2.1', 'http://192.0.2.1:8080'],
+      ['::ffff:192.0.2.1', 'http://192.0.2.1:8080'],
+      ['2001:db8::1', 'http://[2001:db8::1]:8080'],
+    ])('are the own address %s, whatever the client sends', (address, url) => {
+      expect(own(address, {})).toBe(url);
+      expect(own(address, forwardedHost)).toBe(url);
+      // a proxy that is trusted has sent no valid host
+      expect(own(address, { 'x-forwarded-host': 'a/b' }, 1)).toBe(url);
+    });
+    it('are in Location, too', async () => {
+      const fixture = await startGatewayFixture({
+        memory: {
+          createMemoryType: async () => ({
+            memoryType: MemoryType.decode(new Uint8Array()),
+            outcome: 'CREATED' as const,
+            location: '/api/memory/types/1',
+          }),
+        },
+      });
+      const body = '{"type":"t","jsonSchema":{}}';
+      const reply = await raw(
+        fixture.port,
+        `POST http://evil.example/api/memory/types HTTP/1.0\r\nX-Forwarded-Host: evil.example\r\nForwarded: host=evil.example\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      expect(parseRaw(reply).headers.get('location')).toBe(`${fixture.url}/api/memory/types/1`);
+      await fixture.stop();
+    });
+    it('are those of PUBLIC_URL, if it is set', () => {
+      expect(own('192.0.2.1', forwardedHost, 0, 'https://public.example')).toBe('https://public.example');
+    });
   });
   it('are replaced by PUBLIC_URL', () => {
     expect(urlOf({ forwarded: 'proto=http;host=api.example' }, 1, 'https://public.example')).toBe(

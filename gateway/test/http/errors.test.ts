@@ -234,8 +234,36 @@ describe('a request that is too large, too slow or invalid is rejected in a way 
     expectRaw(await raw(fixture.port, 'FOO /health HTTP/1.1\r\nHost: x\r\n\r\n'), 400, 'invalid_request');
     expectRaw(await raw(fixture.port, head('Transfer-Encoding: chunked\r\n'), 'zz\r\n'), 400, 'invalid_request');
   });
-  it('400 without a Host, 405 with Allow for CONNECT', async () => {
-    expectRaw(await raw(fixture.port, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n'), 400, 'invalid_request');
+  it.each([
+    'HTTP/1.1',
+    'HTTP/1.1\r\nHost:',
+    'HTTP/1.1\r\nHost: a b',
+    'HTTP/1.1\r\nHost: a/b',
+    'HTTP/1.1\r\nHost: user@a',
+    'HTTP/1.1\r\nHost: a:b',
+    'HTTP/1.1\r\nHost: a:80:80',
+    'HTTP/1.1\r\nHost: a:65536',
+    'HTTP/1.1\r\nHost: a..b',
+    'HTTP/1.1\r\nHost: [::1',
+    'HTTP/1.1\r\nHost: [:::]',
+    'HTTP/1.1\r\nHost: ::1',
+    'HTTP/1.1\r\nHost: a, b',
+    'HTTP/1.1\r\nHost: a\r\nHost: b',
+    'HTTP/1.1\r\nHost: a\r\nhost: a',
+    'HTTP/1.0\r\nHost: a/b',
+    'HTTP/1.0\r\nHost: a\r\nHost: b',
+  ])('400 for the Host of GET /health %j', async (lines) => {
+    const reply = await raw(fixture.port, `GET /health ${lines}\r\nConnection: close\r\n\r\n`);
+    expectRaw(reply, 400, 'invalid_request');
+  });
+  it.each(['x', 'api.example', 'api.example.:8443', '192.0.2.1:80', '[::1]', '[2001:db8::1]:8443', 'my_host'])(
+    'no 400 for the Host %s',
+    async (host) => {
+      const reply = await raw(fixture.port, `GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      expect(parseRaw(reply).status).toBe(200);
+    },
+  );
+  it('405 with Allow for CONNECT', async () => {
     const rejected = await raw(fixture.port, 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n');
     expectRaw(rejected, 405, 'method_not_allowed');
     const { headers, json } = parseRaw(rejected);

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Principal } from 'platform/core/principal.ts';
 import { raw, startGatewayFixture, PRINCIPAL, TOKEN, type GatewayFixture } from '../fixture.ts';
@@ -136,12 +138,31 @@ describe('look-ups', () => {
     expect(statuses).toEqual(Array.from({ length: 40 }, (_, index) => (index % 2 ? 200 : 401)));
     expect(batches.flat().length).toBe(40);
   });
-  it('of requests that arrive in one packet share one call', async () => {
-    const request = (last: boolean) =>
-      `GET /api/memory/types HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n${last ? 'Connection: close\r\n' : ''}\r\n`;
-    const replies = await raw(fixture.port, request(false).repeat(29) + request(true));
-    expect(replies.match(/HTTP\/1\.1 200 OK/g)?.length).toBe(30);
-    expect(batches.map(({ length }) => length)).toEqual([30]);
+  it('of one event-loop turn share calls of at most 100, and each gets its own decision', async () => {
+    const sockets = await Promise.all(
+      Array.from({ length: 250 }, async () => {
+        const socket = connect(fixture.port, '127.0.0.1');
+        await once(socket, 'connect');
+        return socket;
+      }),
+    );
+    // the gateway has accepted all of them when it answers on a later one
+    await raw(fixture.port, 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    const isGood = (index: number) => index % 3 === 0;
+    const replies = sockets.map(async (socket, index) => {
+      let reply = '';
+      socket.on('data', (chunk) => (reply += chunk.toString()));
+      socket.write(
+        `GET /api/memory/types HTTP/1.1\r\nHost: x\r\nX-Request-Id: r-${index}\r\nConnection: close\r\nAuthorization: Bearer ${isGood(index) ? TOKEN : 'nope'}-${index}\r\n\r\n`,
+      );
+      await once(socket, 'close');
+      return [reply.split(' ')[1], /x-request-id: (.*)\r/.exec(reply)?.[1]];
+    });
+    expect(await Promise.all(replies)).toEqual(
+      sockets.map((_, index) => [isGood(index) ? '200' : '401', `r-${index}`]),
+    );
+    expect(batches.flat().length).toBe(250);
+    expect(Math.max(...batches.map(({ length }) => length))).toBe(100);
   });
   it('are never cached: a token is rejected as soon as it is revoked', async () => {
     const token = `${TOKEN}-2`;

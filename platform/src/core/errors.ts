@@ -92,6 +92,7 @@ export const ERRORS: Record<KnownReason, Mapping> = {
   RUN_CANCELLED: { grpc: status.CANCELLED, http: 500, message: 'The run was cancelled' },
   UNAVAILABLE: { grpc: status.UNAVAILABLE, http: 503, message: 'A dependency of the service is not available' },
   QUEUE_FULL: { grpc: status.UNAVAILABLE, http: 503, message: 'Too many runs are waiting' },
+  REPLY_TOO_LARGE: { grpc: status.OUT_OF_RANGE, http: 503, message: 'The reply is larger than its reader takes' },
   RUN_TIMEOUT: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'The run took too long' },
   OUTCOME_UNKNOWN: { grpc: status.DEADLINE_EXCEEDED, http: 504, message: 'The outcome of the request is unknown' },
   CLIENT_GONE: { grpc: status.CANCELLED, http: 499, message: 'The client closed the request' },
@@ -101,7 +102,7 @@ export const ERRORS: Record<KnownReason, Mapping> = {
 export const codeOf = (reason: KnownReason): string => reason.toLowerCase();
 
 export interface ErrorExtras {
-  /** Violations, each a JSON pointer and a sentence; at most 20 reach the client. */
+  /** Violations, each a JSON pointer and a sentence; at most MAX_DETAILS reach the client. */
   details?: Violation[];
   /** Further members of the error body (`id`, `needed`, `count` ...). */
   facts?: Record<string, unknown>;
@@ -111,7 +112,8 @@ export interface ErrorExtras {
   cause?: unknown;
 }
 
-const MAX_DETAILS = 20;
+/** Violations of one request that reach its client. */
+export const MAX_DETAILS = 20;
 const MAX_TEXT = 1_000;
 
 /**
@@ -143,6 +145,15 @@ export class ServiceError extends Error {
 /** 503: a dependency does not answer, and nothing was done; the caller may ask again after a second. */
 export const unavailable = (message: string, cause: unknown): ServiceError =>
   new ServiceError('UNAVAILABLE', message, { headers: { 'Retry-After': '1' }, cause });
+
+/**
+ * The text of a member that names something: a record that may exist, so an empty one is no 404.
+ * @throws ServiceError INVALID_REQUEST when it is missing or empty
+ */
+export function requireText(member: string, text: string | undefined): string {
+  if (!text) throw invalid(`/${member}`, `${member} ${text === undefined ? 'is required' : 'must not be empty'}`);
+  return text;
+}
 
 /** 400 that names one member of the request. `path` is a JSON pointer ("/content/price"). */
 export function invalid(path: string, message: string, reason: KnownReason = 'INVALID_REQUEST'): ServiceError {

@@ -17,10 +17,10 @@ export function organizationOf(principal: Principal): string {
 export const isAdmin = (principal: Principal): boolean =>
   principal.kind === 'SERVER_TOKEN' || principal.roles.includes('admin');
 
-/** @throws ServiceError TIER_LIMIT when `present` has reached the tier's limit of this name */
-export function requireWithinLimit(principal: Principal, limit: string, present: number): void {
+/** @throws ServiceError TIER_LIMIT when `growth` more than `present` would exceed the tier's limit of this name */
+export function requireWithinLimit(principal: Principal, limit: string, present: number, growth = 1): void {
   const max = principal.limits[limit];
-  if (max === undefined || present < max) return;
+  if (max === undefined || present + growth <= max) return;
   throw new ServiceError('TIER_LIMIT', `The licence tier allows at most ${max} ${limit.replaceAll('_', ' ')}`, {
     facts: { limit },
   });

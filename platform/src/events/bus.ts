@@ -37,7 +37,7 @@ export const RETENTION_MS = {
 } as const;
 export type Topic = keyof typeof RETENTION_MS;
 export const TOPICS = Object.keys(RETENTION_MS) as Topic[];
-/** Long enough for people to look at dead letters and replay them. */
+/** Default: long enough for people to look at dead letters and replay them. */
 export const DEAD_LETTER_RETENTION_MS = 30 * DAY_MS;
 
 /** Largest event in bytes of JSON, which every engine accepts. Events carry names and ids, never content. */
@@ -53,13 +53,35 @@ export class EventsTooLargeError extends ServiceError {
   }
 }
 
+/** A handler throws it for an event that it will never accept: the event becomes a dead letter without a retry. */
+export class RejectedEventError extends Error {
+  override readonly name = 'RejectedEventError';
+}
+
+/**
+ * The event as it was published, not checked further: whoever may write a topic may write anything.
+ * @throws RejectedEventError when it is not a JSON object, or larger than MAX_EVENT_BYTES
+ */
+export function parseEvent(text: string): CloudEvent {
+  if (Buffer.byteLength(text) > MAX_EVENT_BYTES) throw new RejectedEventError('the event is too large');
+  let event: unknown;
+  try {
+    event = JSON.parse(text);
+  } catch {
+    throw new RejectedEventError('the event is not JSON');
+  }
+  if (typeof event !== 'object' || event === null || Array.isArray(event))
+    throw new RejectedEventError('the event is not a JSON object');
+  return event as CloudEvent;
+}
+
 export interface Subscription {
   /** Stops once the running handler has finished and its event is marked as handled. */
   stop(): Promise<void>;
 }
 
 export interface SubscribeOptions {
-  /** An event whose handler fails this often becomes a dead letter. */
+  /** An event whose handler fails this often becomes a dead letter; one that it rejects does so at once. */
   maxAttempts: number;
   retryDelayMs: number;
 }
@@ -77,10 +99,15 @@ export interface EventBus {
    */
   subscribe(topic: Topic, group: string, handler: EventHandler, options: SubscribeOptions): Promise<Subscription>;
   /**
-   * Passes the group's dead letters to the handler again, oldest first, and removes those that it handles. Stops at the
-   * first error of the handler and rejects with it; that event and the rest stay dead letters. One caller at a time.
-   * Resolves to the number of events handled.
+   * Passes the group's dead letters to the handler again, oldest first, and removes those that it handles. One that the
+   * handler rejects (RejectedEventError) stays a dead letter. Stops at the first other error of the handler and rejects
+   * with it; that event and the rest stay dead letters. One caller at a time. Resolves to the number of events handled.
    */
   replay(topic: Topic, group: string, handler: EventHandler): Promise<number>;
+  /**
+   * Removes events that are past the retention of their topic and that every group has handled, and dead letters past
+   * theirs. Resolves to their number. Only for an engine that does not do so by itself.
+   */
+  removeExpired?(nowMs: number, signal: AbortSignal): Promise<number>;
   close(): Promise<void>;
 }

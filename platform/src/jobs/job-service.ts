@@ -1,13 +1,17 @@
 import type { ListJobsResponse, RunJobRequest, RunJobResponse } from 'proto/platform/v1/jobs.ts';
-import { ServiceError } from '../core/errors.ts';
+import { requireText, ServiceError } from '../core/errors.ts';
 import type { JobRunner } from './jobs.ts';
 
 export async function listJobs(runner: JobRunner): Promise<ListJobsResponse> {
-  return { jobs: runner.list().map(({ name, description, intervalMs = 0 }) => ({ name, description, intervalMs })) };
+  const jobs = runner.list().map(({ name, description, intervalMs = 0, everyReplica = false }) => {
+    return { name, description, intervalMs, everyReplica };
+  });
+  return { jobs };
 }
 
 /** @throws ServiceError NOT_FOUND when this service has no job of this name */
 export async function runJob(runner: JobRunner, { name }: RunJobRequest): Promise<RunJobResponse> {
+  requireText('name', name);
   if (!runner.list().some((job) => job.name === name))
     throw new ServiceError('NOT_FOUND', `This service has no job "${name}"`);
   return runner.runNow(name);

@@ -3,7 +3,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import names from 'ajv/dist/compile/names.js';
 import { canonicalJson } from '../core/canonical-json.ts';
 import { spend } from './budget.ts';
-import { formats, type Patterns } from './patterns.ts';
+import { formats } from './formats.ts';
+import type { Patterns } from './patterns.ts';
 import { LOOP_REQUIRED } from './compile-cost.ts';
 
 export type Draft = '2020-12' | 'draft-07';
@@ -88,15 +89,21 @@ function spendAndCanonicalize(value: unknown): string {
  */
 function equalsOneOf(allowed: readonly unknown[]): (data: unknown) => boolean {
   const scalars = new Set(allowed.filter((value) => typeof value !== 'object' || value === null));
+  const longest = Math.max(0, ...allowed.map((value) => (typeof value === 'string' ? value.length : 0)));
   const texts = new Set(allowed.filter((value) => typeof value === 'object' && value !== null).map(canonicalJson));
-  return (data) =>
-    typeof data !== 'object' || data === null
-      ? scalars.has(data)
-      : texts.size > 0 && texts.has(spendAndCanonicalize(data));
+  return (data) => {
+    if (typeof data === 'object' && data !== null) return texts.size > 0 && texts.has(spendAndCanonicalize(data));
+    if (typeof data === 'string') spend(Math.min(data.length, longest) / 256);
+    return scalars.has(data);
+  };
 }
 
-/** Compares items in linear time; ajv compares each with each. */
-const allDiffer = (data: unknown[]): boolean => new Set(data.map(spendAndCanonicalize)).size === data.length;
+/**
+ * Compares items in linear time; ajv compares each with each. The sign keeps V8 from hashing the text of an integer by
+ * its value, so that nobody can choose integers whose hashes collide.
+ */
+const allDiffer = (data: unknown[]): boolean =>
+  new Set(data.map((item) => `=${spendAndCanonicalize(item)}`)).size === data.length;
 
 /** Tests the length in code points, which are counted only when the number of UTF-16 units does not decide. */
 function codePointsBetween(min: number, max: number): (data: string) => boolean {
@@ -116,10 +123,22 @@ const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe00
 /** V8 compiles a function in parentheses at once; other functions it parses twice. */
 const eagerlyCompiled = (code: string): string => `${code.replace('return function', 'return (function')})`;
 
-/** A new ajv instance. Each schema gets one: a shared instance leaks memory and lets one schema refer to another. */
-export function newAjv(draft: Draft, options: Options, patterns: Patterns): Ajv {
+/**
+ * A new ajv instance. Each schema gets one: a shared instance leaks memory and lets one schema refer to another.
+ * @param onCode is told the length of each function's code
+ */
+export function newAjv(
+  draft: Draft,
+  options: Options,
+  patterns: Patterns,
+  onCode: (length: number) => void = () => {},
+): Ajv {
   const AjvOfDraft = draft === 'draft-07' ? Ajv : Ajv2020;
-  const regExp = Object.assign((source: string) => patterns(source), { code: 'patterns' });
+  const regExp = Object.assign((source: string) => patterns.compile(source), { code: 'patterns' });
+  const process = (code: string): string => {
+    onCode(code.length);
+    return eagerlyCompiled(code);
+  };
   const ajv = new AjvOfDraft({
     strict: false,
     logger: false,
@@ -129,7 +148,7 @@ export function newAjv(draft: Draft, options: Options, patterns: Patterns): Ajv 
     multipleOfPrecision: 8,
     formats,
     loopRequired: LOOP_REQUIRED,
-    code: { regExp, optimize: false, process: eagerlyCompiled },
+    code: { regExp, optimize: false, process },
     ...options,
   });
   // One table for all checks of a schema: the time that ajv needs is quadratic in the number of values it binds.

@@ -171,7 +171,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
 
   function checkPattern(source: string, pointer: string): void {
     try {
-      patterns(source);
+      patterns.compile(source);
     } catch (error) {
       throw new SchemaRejectedError(pointer, (error as Error).message);
     }

@@ -1,10 +1,11 @@
-import { hash } from 'node:crypto';
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { ServiceError, type Violation } from '../core/errors.ts';
+import { parseJson } from '../core/parse-json.ts';
 import { OverBudgetError, withBudget } from './budget.ts';
+import { heapBytesOf } from './compile-cost.ts';
 import { EnoughViolationsError, newAjv, type Draft } from './compiler.ts';
 import { lintSchema, SchemaRejectedError } from './lint.ts';
-import { patternsOfSchema } from './patterns.ts';
+import { patternsOfSchema, type Patterns } from './patterns.ts';
 
 const MAX_BYTES = 64 * 1024;
 const MAX_DEPTH = 32;
@@ -13,10 +14,10 @@ const MAX_VIOLATIONS = 20;
 const CHECK_UNITS = 400_000;
 /** Less when all errors are reported: each unit may add an error. */
 const REPORT_UNITS = 100_000;
-const CACHE_ENTRIES = 1_000;
-const CACHE_BYTES = 4 * 1024 * 1024;
 
 export interface CompiledSchema {
+  /** Of heap, as estimated. */
+  readonly bytes: number;
   /**
    * At most 20 violations, none when the value conforms. A message names the rule, and never contains a value from the
    * schema's const or enum or from the checked value.
@@ -25,36 +26,16 @@ export interface CompiledSchema {
   validate(value: unknown, at?: string): Violation[];
 }
 
-const cache = new Map<string, { compiled: CompiledSchema; bytes: number }>();
-let cachedBytes = 0;
-
 /**
- * Compiles a JSON Schema (draft 2020-12, or draft-07 by `$schema`) that may come from an attacker. The schemas used
- * last are cached.
+ * Compiles a JSON Schema (draft 2020-12, or draft-07 by `$schema`) that may come from an attacker.
  * @param schemaText JSON text, at most 64 KiB and 32 levels
  * @param options.path JSON pointer of the schema in the request ("/jsonSchema"): the paths in details begin with it
  * @throws ServiceError INVALID_SCHEMA
  */
-export function compileSchema(schemaText: string, options: { path?: string } = {}): CompiledSchema {
-  const { path = '' } = options;
-  const bytes = Buffer.byteLength(schemaText);
-  if (bytes > MAX_BYTES) throw invalidSchema(path, `the schema is larger than ${MAX_BYTES} bytes`);
-  const key = hash('sha256', schemaText, 'base64');
-  const known = cache.get(key);
-  if (known) {
-    cache.delete(key);
-    cache.set(key, known);
-    return known.compiled;
-  }
-  const compiled = compile(parse(schemaText, path), path);
-  cache.set(key, { compiled, bytes });
-  cachedBytes += bytes;
-  for (const [oldest, entry] of cache) {
-    if (cache.size <= CACHE_ENTRIES && cachedBytes <= CACHE_BYTES) break;
-    cache.delete(oldest);
-    cachedBytes -= entry.bytes;
-  }
-  return compiled;
+export function compileSchema(schemaText: string, { path = '' }: { path?: string } = {}): CompiledSchema {
+  if (Buffer.byteLength(schemaText) > MAX_BYTES)
+    throw invalidSchema(path, `the schema is larger than ${MAX_BYTES} bytes`);
+  return compile(parse(schemaText, path), path);
 }
 
 function invalidSchema(path: string, message: string, cause?: unknown): ServiceError {
@@ -64,7 +45,7 @@ function invalidSchema(path: string, message: string, cause?: unknown): ServiceE
 function parse(schemaText: string, path: string): Record<string, unknown> {
   let schema: unknown;
   try {
-    schema = JSON.parse(schemaText);
+    schema = parseJson(schemaText);
   } catch (error) {
     throw invalidSchema(path, 'the schema is not JSON', error);
   }
@@ -106,28 +87,36 @@ function compile(schema: Record<string, unknown>, path: string): CompiledSchema 
       throw new ServiceError('INVALID_SCHEMA', undefined, { details: violations(isSchema.errors!, path) });
     }
     const patterns = patternsOfSchema();
-    const linted = lintSchema(schema, draft, patterns);
-    const make = (allErrors: boolean) =>
-      newAjv(draft, { allErrors, meta: false, validateSchema: false }, patterns).compile(linted);
-    const conforms = make(false);
-    // V8 compiles the function at its first call, and only then may find that it is nested too deeply.
-    for (const value of [null, 0, '', [], {}]) withBudget(CHECK_UNITS, () => conforms(value));
-    let reportAll: ValidateFunction | undefined;
-    return {
-      validate(value, at = '') {
-        const first = errorsOf(() => conforms, value, CHECK_UNITS);
-        if (first === 'too costly')
-          return [{ path: at, message: 'takes more steps to check against the schema than are allowed' }];
-        if (first.length === 0) return [];
-        const all = errorsOf(() => (reportAll ??= make(true)), value, REPORT_UNITS);
-        return violations(all === 'too costly' ? first : all, at);
-      },
-    };
+    return compileLinted(lintSchema(schema, draft, patterns), draft, patterns);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     if (error instanceof SchemaRejectedError) throw invalidSchema(path + error.pointer, error.message);
     throw invalidSchema(path, 'the schema is too complex', error);
   }
+}
+
+/** What it returns keeps all that this function holds, so the schema as it was given is not among it. */
+function compileLinted(linted: Record<string, unknown>, draft: Draft, patterns: Patterns): CompiledSchema {
+  let codeLength = 0;
+  const make = (allErrors: boolean) =>
+    newAjv(draft, { allErrors, meta: false, validateSchema: false }, patterns, (length) => {
+      if (!allErrors) codeLength += length;
+    }).compile(linted);
+  const conforms = make(false);
+  // V8 compiles the function at its first call, and only then may find that it is nested too deeply.
+  for (const value of [null, 0, '', [], {}]) withBudget(CHECK_UNITS, () => conforms(value));
+  let reportAll: ValidateFunction | undefined;
+  return {
+    bytes: heapBytesOf(codeLength, JSON.stringify(linted).length, patterns.bytes),
+    validate(value, at = '') {
+      const first = errorsOf(() => conforms, value, CHECK_UNITS);
+      if (first === 'too costly')
+        return [{ path: at, message: 'takes more steps to check against the schema than are allowed' }];
+      if (first.length === 0) return [];
+      const all = errorsOf(() => (reportAll ??= make(true)), value, REPORT_UNITS);
+      return violations(all === 'too costly' ? first : all, at);
+    },
+  };
 }
 
 function errorsOf(check: () => ValidateFunction, value: unknown, units: number): ErrorObject[] | 'too costly' {

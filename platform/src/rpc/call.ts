@@ -64,6 +64,9 @@ export function bind<D extends ServiceDefinition, Deps>(
   return { definition, handlers: Object.fromEntries(bound) as BoundService['handlers'] };
 }
 
+/** Metadata key of `maxReplyBytes`. */
+export const MAX_REPLY_BYTES = 'max-reply-bytes';
+
 export interface CallOptions {
   /** Who the call acts for; the process signs it with its own key. */
   principal: Principal;
@@ -71,6 +74,8 @@ export interface CallOptions {
   /** Milliseconds since the epoch. The method's deadline_ms from now applies too: the earlier of both counts. */
   deadline?: number;
   signal?: AbortSignal;
+  /** For calls that only read: instead of a larger reply, the service answers REPLY_TOO_LARGE with the fact `bytes`. */
+  maxReplyBytes?: number;
 }
 /** Typed client of a service: rejects with ServiceError. Made by `connect` in client.ts. */
 export type ServiceClient<D extends ServiceDefinition> = {

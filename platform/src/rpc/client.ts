@@ -1,6 +1,6 @@
 import { Client, credentials, Metadata, type ChannelOptions, type ServiceError as GrpcError } from '@grpc/grpc-js';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
+import { MAX_REPLY_BYTES, type CallOptions, type ServiceClient, type ServiceDefinition } from './call.ts';
 import { ServiceError } from '../core/errors.ts';
 import type { Identity } from './identity.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
@@ -69,6 +69,7 @@ export function openConnection({
     const metadata = new Metadata();
     metadata.set('assertion', await identity.sign(audience, options.principal));
     metadata.set('x-request-id', options.requestId);
+    if (options.maxReplyBytes !== undefined) metadata.set(MAX_REPLY_BYTES, String(options.maxReplyBytes));
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
       const cancel = () => call.cancel();

@@ -15,6 +15,8 @@ export interface Call {
   readonly signal: AbortSignal;
   /** Milliseconds since the epoch. */
   readonly deadline: number;
+  /** The largest serialized reply that the caller takes. */
+  readonly maxReplyBytes: number;
   readonly log: Log;
   /** `caller` and `principal` are empty, and so rejected by every method, until `identifyCaller` sets them. */
   caller: string;

@@ -111,19 +111,21 @@ async function verifyUncached(
 
 /**
  * A service may act for users and server tokens, and as a service only as itself. An operator may act as itself, or for
- * a user whose `via` names this operator. Only an operator may act as an operator.
+ * a user whose `via` names this operator. Only an operator may act as an operator. Subject, name and `via` go into the
+ * audit trail; auth checks those of a user (authority.ts).
  */
 function mayAssert({ caller, principal }: AssertionClaims): boolean {
   const operatorName = callerRole(caller) === 'operator' ? caller.slice('operator:'.length) : undefined;
+  const { subject, name, via } = principal;
   switch (principal.kind) {
     case 'OPERATOR':
-      return operatorName !== undefined && principal.subject === operatorName && principal.name === operatorName;
+      return operatorName !== undefined && subject === operatorName && name === operatorName && via === '';
     case 'USER':
-      return operatorName === undefined || principal.via === operatorName;
+      return operatorName === undefined || via === operatorName;
     case 'SERVER_TOKEN':
-      return operatorName === undefined;
+      return operatorName === undefined && via === '';
     case 'SERVICE':
-      return principal.subject === caller;
+      return subject === caller && name === caller && via === '';
     default:
       return false;
   }

@@ -8,12 +8,12 @@ import {
   type ServerUnaryCall,
 } from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
-import type { ServiceError } from '../core/errors.ts';
+import { ServiceError } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import type { Log } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
 import { addressFault } from '../core/start-error.ts';
-import { CALLER_LOST, type BoundService, type CallContext } from './call.ts';
+import { CALLER_LOST, MAX_REPLY_BYTES, type BoundService, type CallContext, type ServiceDefinition } from './call.ts';
 import { handleThrough, type Handle } from './handle.ts';
 import type { Identity } from './identity.ts';
 import { requireAccess } from './interceptors/access.ts';
@@ -59,14 +59,19 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     'grpc.enable_channelz': 0,
   });
   for (const { definition, handlers } of services) {
-    const implementation = Object.entries(definition).map(([name, { path }]) => {
+    const implementation = Object.entries(definition).map(([name, { path, responseSerialize }]) => {
       const handler = handlers[name] as (request: unknown, context: CallContext) => Promise<unknown>;
-      const handle = handleThrough(interceptors, ({ request, principal, caller, requestId, signal, deadline }) =>
-        handler(request, { principal, caller, requestId, signal, deadline, log: log.child({ requestId }) }),
-      );
+      const handle = handleThrough(interceptors, async (call) => {
+        const { principal, caller, requestId, signal, deadline } = call;
+        const context = { principal, caller, requestId, signal, deadline, log: log.child({ requestId }) };
+        const bytes = responseSerialize(await handler(call.request, context));
+        if (bytes.length > call.maxReplyBytes)
+          throw new ServiceError('REPLY_TOO_LARGE', undefined, { facts: { bytes: bytes.length } });
+        return bytes;
+      });
       return [name, unary(path, handle, log)];
     });
-    server.addService(definition as never, Object.fromEntries(implementation));
+    server.addService(withSerializedReplies(definition) as never, Object.fromEntries(implementation));
   }
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) =>
@@ -86,6 +91,15 @@ function drain(server: Server, graceMs: number): Promise<void> {
   });
 }
 
+/** Replies are serialized by our handlers, not by grpc-js, because their size decides whether they are sent. */
+const withSerializedReplies = (definition: ServiceDefinition): object =>
+  Object.fromEntries(
+    Object.entries(definition).map(([name, method]) => [
+      name,
+      { ...method, responseSerialize: (bytes: Buffer) => bytes },
+    ]),
+  );
+
 /** Adapts `handle` to grpc-js: makes a Call of its unary call, and its reply of the outcome. */
 function unary(path: string, handle: Handle, log: Log): handleUnaryCall<unknown, unknown> {
   const options = methodOptionsOf(path);
@@ -100,6 +114,7 @@ function unary(path: string, handle: Handle, log: Log): handleUnaryCall<unknown,
       requestId: firstValue(call.metadata, 'x-request-id') || newId(),
       signal: aborter.signal,
       deadline: deadlineOf(call, options),
+      maxReplyBytes: Number(call.metadata.get(MAX_REPLY_BYTES)[0] ?? Number.POSITIVE_INFINITY),
       log,
       caller: '',
       principal: NOBODY,

@@ -1,5 +1,6 @@
 import { integer, text, type ConfigOf } from '../core/config.ts';
-import type { EventBus, Topic } from '../events/bus.ts';
+import { DAY_MS } from '../core/clock.ts';
+import { DEAD_LETTER_RETENTION_MS, type EventBus, type Topic } from '../events/bus.ts';
 import { kafkaSecurity, kafkaSecurityConfig } from '../events/kafka/security.ts';
 import { openSqliteBus } from '../events/sqlite/bus.ts';
 import type { Log } from '../core/log.ts';
@@ -32,6 +33,12 @@ export const engineConfig = {
     min: 500,
     max: 60_000,
     description: 'Time limit of one operation on MongoDB, retries included.',
+  }),
+  DEAD_LETTER_RETENTION_DAYS: integer({
+    default: DEAD_LETTER_RETENTION_MS / DAY_MS,
+    min: 1,
+    max: 3_650,
+    description: 'Days that the event bus keeps a dead letter; the same for all services.',
   }),
   KAFKA_BROKERS: text({
     default: '',
@@ -92,7 +99,9 @@ export async function openBusEngine(
   file: string,
   publishes: readonly Topic[],
 ): Promise<EventBus> {
-  if (settings.KAFKA_BROKERS === '') return openSqliteBus(file, { log, leaseMs: settings.LEASE_MS });
+  const deadLetterRetentionMs = settings.DEAD_LETTER_RETENTION_DAYS * DAY_MS;
+  if (settings.KAFKA_BROKERS === '')
+    return openSqliteBus(file, { log, leaseMs: settings.LEASE_MS, deadLetterRetentionMs });
   const { openKafkaBus } = await import('../events/kafka/bus.ts');
   const {
     KAFKA_BROKERS,
@@ -108,6 +117,7 @@ export async function openBusEngine(
     publishes,
     partitions,
     replication,
+    deadLetterRetentionMs,
     timeoutMs,
     log,
     security: kafkaSecurity(settings),

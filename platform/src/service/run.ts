@@ -10,6 +10,7 @@ import { denialsJob, flushDenials, makeDenials } from '../events/denials.ts';
 import type { EventBus } from '../events/bus.ts';
 import { OUTBOX } from '../events/outbox.ts';
 import { relayJob } from '../events/relay.ts';
+import { cutBackLogJob } from '../jobs/cut-back-log.ts';
 import { listJobs, runJob } from '../jobs/job-service.ts';
 import { startJobs, type Job } from '../jobs/jobs.ts';
 import { clearLeases, LEASES } from '../jobs/lease.ts';
@@ -94,6 +95,7 @@ export async function startService<D extends Declaration, Deps>(
     ...program.jobs(deps),
     ...(program.outbox === 'own' ? [] : outboxJobs),
     ...(store.exclusive ? [] : [clockJob(store, log)]),
+    ...(store.cutBackLog ? [cutBackLogJob(store.cutBackLog, log)] : []),
     ...(opened.migrates ? [migrateJob(store)] : []),
   ];
   const runner = startJobs(jobs, { platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log });

@@ -15,6 +15,7 @@ import { Principal } from '../core/principal.ts';
 import { PROCESSES, settingOf } from '../core/processes.ts';
 import { declarationOf, type Program } from './program.ts';
 import { startService } from './run.ts';
+import { closedInTheEnd } from './test-end.ts';
 
 /** Makes an empty folder; `remove` deletes it. */
 export function temporaryFolder(): { path: string; remove(): void } {
@@ -126,9 +127,9 @@ export async function startProgram<D extends Declaration, Deps>(
       await close();
       running = await start();
     },
-    async stop() {
+    stop: closedInTheEnd(async () => {
       await close();
       folder.remove();
-    },
+    }),
   };
 }

@@ -4,7 +4,7 @@ import type { Collection, FindOptions, Op, OpenStore } from './store.ts';
  * What SQLite and MongoDB implement. An engine knows nothing of organizations or document versions; the collections and
  * operations that it gets are checked already (see openStoreOn).
  */
-export interface Engine extends Pick<OpenStore, 'counterShards' | 'exclusive' | 'close'> {
+export interface Engine extends Pick<OpenStore, 'counterShards' | 'exclusive' | 'cutBackLog' | 'close'> {
   find(
     collection: Collection<never>,
     filter: Readonly<Record<string, unknown>>,

@@ -68,6 +68,7 @@ export function openStoreOn(engine: Engine, collections: readonly Collection<nev
     platformStore,
     counterShards: engine.counterShards,
     exclusive: engine.exclusive,
+    ...(engine.cutBackLog && { cutBackLog: engine.cutBackLog }),
     migrate: (signal) => migrate(engine, collections, signal),
     async close() {
       if (closed) return;

@@ -160,6 +160,11 @@ export interface OpenStore {
    * True when no other process can have the data open (embedded engine): leases of an earlier process are void then.
    */
   readonly exclusive: boolean;
+  /**
+   * Only for an engine whose database file has a write-ahead log: cuts back a log that has grown. Resolves to the bytes
+   * that remain above its limit, while another process reads an older state of the file; normally 0.
+   */
+  cutBackLog?(): Promise<number>;
   /** Writes documents of older versions in the present one; resolves to their number. */
   migrate(signal: AbortSignal): Promise<number>;
   close(): Promise<void>;

@@ -1,7 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { CloudEvent, EventBus, Subscription, Topic } from 'platform/events/bus.ts';
+import {
+  RejectedEventError,
+  type CloudEvent,
+  type EventBus,
+  type Subscription,
+  type Topic,
+} from 'platform/events/bus.ts';
 import { newId } from 'platform/core/ids.ts';
 import { eventOf } from './event-of.ts';
 import { Seen } from './seen.ts';
@@ -61,6 +67,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       bus: EventBus,
       handler: (event: CloudEvent) => Promise<void>,
       asGroup = group,
+      retries = { maxAttempts: 3, retryDelayMs: 1 },
     ): Promise<Subscription> =>
       bus.subscribe(
         TOPIC,
@@ -68,7 +75,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
         async (event) => {
           if (event.organizationid === organization) await handler(event);
         },
-        { maxAttempts: 3, retryDelayMs: 1 },
+        retries,
       );
 
     it('delivers every event to each group, unchanged and in order', async () => {
@@ -129,6 +136,23 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       expect(await engine.deadLetters(TOPIC, `${group}-sound`)).toEqual([]);
     });
 
+    it('moves an event that its handler rejects to the dead letters at once, and delivers the next', async () => {
+      const bus = await open();
+      const seen = new Seen<number>();
+      const published = events(3);
+      const handler = async (event: CloudEvent): Promise<void> => {
+        seen.add(numberOf(event));
+        if (numberOf(event) === 1) throw new RejectedEventError('never');
+      };
+      await subscribe(bus, handler, group, { maxAttempts: 600, retryDelayMs: 3_600_000 });
+      await bus.publish(TOPIC, published);
+      await seen.count(3);
+      expect(seen.items).toEqual([0, 1, 2]);
+      expect(await engine.deadLetters(TOPIC, group)).toEqual([
+        { id: published[1]!.id, error: 'RejectedEventError: never' },
+      ]);
+    });
+
     /** Publishes `count` events; those with these numbers become dead letters of the group. */
     async function makeDeadLetters(bus: EventBus, count: number, ...numbers: number[]): Promise<CloudEvent[]> {
       const published = events(count);
@@ -170,6 +194,24 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       expect(await idsOf()).toEqual([published[1]!.id, published[2]!.id]);
       expect(await (await open()).replay(TOPIC, group, async (event) => seen.add(numberOf(event)))).toBe(2);
       expect(seen.items).toEqual([0, 1, 1, 2]);
+    });
+
+    it('keeps a dead letter that is rejected again, and replays those after it', async () => {
+      const bus = await open();
+      const published = await makeDeadLetters(bus, 3, 0, 1, 2);
+      const replay = (rejected: number | undefined, seen: Seen<number>): Promise<number> =>
+        bus.replay(TOPIC, group, async (event) => {
+          seen.add(numberOf(event));
+          if (numberOf(event) === rejected) throw new RejectedEventError('never');
+        });
+      for (const expected of [[0, 1, 2], [0]]) {
+        const seen = new Seen<number>();
+        expect(await replay(0, seen)).toBe(expected.length - 1);
+        expect(seen.items).toEqual(expected);
+        expect(await idsOf()).toEqual([published[0]!.id]);
+      }
+      expect(await replay(undefined, new Seen())).toBe(1);
+      expect(await idsOf()).toEqual([]);
     });
 
     it('lets a group of one name consume several topics, each on its own', async () => {

@@ -110,6 +110,16 @@ describe('the topics of the event bus on Kafka', () => {
     await (await openKafkaBus(options)).close();
   });
 
+  it('keep dead letters as long as declared, or make the start fail', async () => {
+    const own = `${prefix}own.`;
+    const declared = { ...options, prefix: own, deadLetterRetentionMs: 86_400_000 };
+    await (await openKafkaBus(declared)).close();
+    expect(Number((await configOf(`${own}audit.v1.dlq`))['retention.ms'])).toBe(86_400_000);
+    expect(await startError({ prefix: own })).toBe(
+      `The Kafka topic ${own}agent.execution.v1.dlq has retention.ms=86400000, and 2592000000 is declared`,
+    );
+  });
+
   it('accept hundreds of the largest events at once, and such events as dead letters', async () => {
     const largest = Array.from({ length: 200 }, (_, n) => largestEvent('o', n));
     expect(new Set(largest.map((event) => Buffer.byteLength(JSON.stringify(event))))).toEqual(

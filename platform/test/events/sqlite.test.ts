@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { CloudEvent } from 'platform/events/bus.ts';
+import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
 import { openSharedFile } from 'platform/events/sqlite/connection.ts';
 import { eventLog, SCHEMA } from 'platform/events/sqlite/event-log.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
@@ -32,6 +32,9 @@ busSuite('SQLite', async () => {
   };
 });
 
+/** Closed at the end of its block, also when an expectation fails. */
+const closing = (bus: EventBus) => Object.assign(bus, { [Symbol.asyncDispose]: () => bus.close() });
+
 describe('the event file', () => {
   const TOPIC = 'audit.v1';
   let folder: string;
@@ -53,6 +56,25 @@ describe('the event file', () => {
     await seen.count(2);
     await bus.close();
     expect(seen.items).toEqual([one.id, two.id]);
+  });
+
+  it('moves what is not an event to the dead letters, delivers what follows, and passes over it in a replay', async () => {
+    await using bus = closing(await openSqliteBus(file, { pollMs: 10, log }));
+    using writer = new DatabaseSync(file);
+    const insert = writer.prepare('INSERT INTO event (id, topic, at, event) VALUES (?, ?, ?, ?)');
+    const malformed = ['{"id":', '', 'null', '[]', '"text"', '5'];
+    malformed.forEach((text, n) => insert.run(`m${n}`, TOPIC, Date.now(), text));
+    const sound = eventOf('o', 1);
+    await bus.publish(TOPIC, [sound]);
+    const seen = new Seen<string>();
+    const retries = { maxAttempts: 600, retryDelayMs: 3_600_000 };
+    await bus.subscribe(TOPIC, 'g', async ({ id }) => seen.add(id), retries);
+    await seen.count(1);
+    expect(seen.items).toEqual([sound.id]);
+    const buried = () => writer.prepare('SELECT event FROM dead_letter ORDER BY rowid').all();
+    expect(buried().map(({ event }) => event)).toEqual(malformed);
+    expect(await bus.replay(TOPIC, 'g', async ({ id }) => seen.add(id))).toBe(0);
+    expect(buried()).toHaveLength(malformed.length);
   });
 
   it('does not stop the event loop while another process writes', async () => {
@@ -98,28 +120,84 @@ describe('the event file', () => {
     connection.db.close();
   });
 
-  it('removes events after the retention of their topic in bounded steps, and only when every group has handled them', async () => {
-    const connection = await openSharedFile(file, SCHEMA);
-    const events = eventLog(connection);
-    const count = (): unknown => connection.db.prepare('SELECT count(*) AS n FROM event').get()!.n;
-    const now = 31 * 24 * 3_600_000;
-    await events.join(TOPIC, 'fast');
-    await events.join(TOPIC, 'slow');
-    await events.append(
-      TOPIC,
-      Array.from({ length: 10 }, (_, n) => eventOf('o', n)),
-      0,
-    );
-    const old = await events.after(TOPIC, 0, 10);
-    const pass = async (group: string, seq: number): Promise<boolean> =>
-      events.commit((await events.take(TOPIC, group, 0, 0, 0))!, seq, 0);
-    await pass('fast', old[9]!.seq);
-    await pass('slow', old[6]!.seq);
-    await events.append(TOPIC, [eventOf('o', 10)], now - 1);
-    expect(count()).toBe(9);
-    for (let n = 0; n < 5; n++) await events.append(TOPIC, [eventOf('o', 11 + n)], now);
-    expect((await events.after(TOPIC, 0, 100)).map(({ seq }) => seq)).toEqual([8, 9, 10, 11, 12, 13, 14, 15, 16]);
-    connection.db.close();
+  describe('removes what is past its retention', () => {
+    const signal = new AbortController().signal;
+    const DAY = 24 * 3_600_000;
+    const rows = (table: string): number => {
+      using db = new DatabaseSync(file, { readOnly: true });
+      return db.prepare(`SELECT count(*) AS n FROM ${table}`).get()!.n as number;
+    };
+
+    it('events when every group has handled them, whether or not further events are published', async () => {
+      const bus = await openSqliteBus(file, { log });
+      const connection = await openSharedFile(file, SCHEMA);
+      const events = eventLog(connection);
+      await events.join(TOPIC, 'fast');
+      await events.join(TOPIC, 'slow');
+      const many = 1_200;
+      const published = Array.from({ length: many }, (_, n) => eventOf('o', n));
+      await events.append(TOPIC, published, 0);
+      await events.append('memory.change.v1', [eventOf('o', many)], 0);
+      await events.append(TOPIC, [eventOf('o', many + 1)], DAY);
+      const [first] = await events.after(TOPIC, 0, 1);
+      const pass = async (group: string, seq: number): Promise<boolean> =>
+        events.commit((await events.take(TOPIC, group, 0, 0, 0))!, seq, 0);
+      await pass('fast', first!.seq + many + 1);
+      await pass('slow', first!.seq + many - 4);
+
+      expect(await bus.removeExpired!(7 * DAY, signal)).toBe(0);
+      expect(await bus.removeExpired!(7 * DAY + 1, signal)).toBe(1);
+      expect(await bus.removeExpired!(30 * DAY, signal)).toBe(0);
+      expect(await bus.removeExpired!(30 * DAY + 1, signal)).toBe(many - 3);
+      expect((await events.after(TOPIC, 0, 9)).map(({ event }) => (JSON.parse(event) as CloudEvent).data.n)).toEqual([
+        many - 3,
+        many - 2,
+        many - 1,
+        many + 1,
+      ]);
+      await pass('slow', first!.seq + many + 1);
+      expect(await bus.removeExpired!(31 * DAY, signal)).toBe(3);
+      expect(await bus.removeExpired!(31 * DAY + 1, signal)).toBe(1);
+      expect(rows('event')).toBe(0);
+      connection.db.close();
+      await bus.close();
+    });
+
+    it('dead letters after their own retention', async () => {
+      const bus = await openSqliteBus(file, { pollMs: 3_600_000, log, deadLetterRetentionMs: 2 * DAY });
+      const given = new Seen<string>();
+      const fail = async ({ id }: CloudEvent): Promise<void> => {
+        given.add(id);
+        throw new Error('no');
+      };
+      const member = await bus.subscribe(TOPIC, 'g', fail, { maxAttempts: 1, retryDelayMs: 1 });
+      const before = Date.now();
+      await bus.publish(TOPIC, [eventOf('o', 1), eventOf('o', 2)]);
+      await given.count(2);
+      await member.stop();
+      const after = Date.now();
+      expect(rows('dead_letter')).toBe(2);
+      expect(await bus.removeExpired!(before + 2 * DAY, signal)).toBe(0);
+      expect(await bus.removeExpired!(after + 2 * DAY + 1, signal)).toBe(2);
+      expect(rows('dead_letter')).toBe(0);
+      await bus.close();
+    });
+
+    it('in pieces, so that a process that stops does not wait for all of it', async () => {
+      const bus = await openSqliteBus(file, { log });
+      const connection = await openSharedFile(file, SCHEMA);
+      await eventLog(connection).append(
+        TOPIC,
+        Array.from({ length: 1_200 }, (_, n) => eventOf('o', n)),
+        0,
+      );
+      connection.db.close();
+      const stopping = new AbortController();
+      const removing = bus.removeExpired!(31 * DAY, stopping.signal);
+      stopping.abort();
+      expect(await removing).toBeLessThan(1_200);
+      await bus.close();
+    });
   });
 
   it('says in one sentence why it cannot be opened', async () => {

@@ -103,6 +103,10 @@ describe('an assertion', () => {
       principalWith({ kind: 'USER', organizationId: 'o1', subject: 'u1' }),
     ],
     ['another service', 'gateway', servicePrincipal('agents', 'o1')],
+    ['a service under another name', 'gateway', { ...servicePrincipal('gateway', 'o1'), name: 'agents' }],
+    ['an operator, through whom another acts', 'operator:test', { ...operator(), via: 'root' }],
+    ['a service, through which an operator acts', 'gateway', { ...servicePrincipal('gateway', 'o1'), via: 'root' }],
+    ['a server token, through which an operator acts', 'gateway', serverToken('o1', { via: 'root' })],
     ['empty', 'gateway', principalWith({})],
   ])('is rejected when its principal is %s', async (_whom, caller, principal) =>
     expectRejected(await open(caller).sign('memory', principal)),

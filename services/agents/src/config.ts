@@ -8,6 +8,20 @@ export const config = {
     max: 64,
     description: 'Child processes that evaluate agents; each is started when first needed.',
   }),
+  RUNNERS_MAX: integer({
+    default: 16,
+    min: 1,
+    max: 256,
+    description:
+      'The same with those started for organizations that have nothing running while all RUNNERS are in use; at least RUNNERS.',
+  }),
+  RUNNER_IDLE_MS: integer({
+    default: 30_000,
+    min: 0,
+    max: 3_600_000,
+    description:
+      'Time after which a runner beyond RUNNERS ends that no run has used; one stays while all RUNNERS are in use.',
+  }),
   RUNNER_RECYCLE_AFTER: integer({
     default: 500,
     min: 1,
@@ -18,13 +32,21 @@ export const config = {
     default: 256,
     min: 0,
     max: 100_000,
-    description: 'Runs that may wait for a runner; further ones are rejected with 503.',
+    description:
+      'Runs that may wait for a runner; beyond, runs of the organization with the most of them are rejected with 503.',
   }),
   RUNS_AT_ONCE: integer({
     default: 20,
     min: 1,
     max: 100_000,
     description: 'Runs that one organization may have at once; further ones are rejected with 429.',
+  }),
+  VERSION_CACHE_BYTES: integer({
+    default: 67_108_864,
+    min: 1_048_576,
+    max: 4_294_967_296,
+    description:
+      'Memory for agents with their compiled schemas, in bytes; the organizations that use it share it equally.',
   }),
   RUN_LEASE_MS: integer({
     default: 15_000,

@@ -1,5 +1,7 @@
 import type { Clock } from 'platform/core/clock.ts';
+import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
+import { openCounterShards, type CounterShards } from 'platform/jobs/counter-shards.ts';
 import type { Start } from 'platform/service/program.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
@@ -9,12 +11,15 @@ import { AGENTS, AGENT_VERSIONS, openDefinitions, type Definitions } from './def
 import { makeVersionLoader, type LoadVersion } from './definitions/version-loader.ts';
 import { EXECUTIONS, EXECUTION_PAYLOADS, openExecutions, RUN_KEYS, type Executions } from './executions/store.ts';
 import { openReleases, type Credits, type Releases } from './executions/reservation.ts';
+import { openUsage, USAGE, type Usage } from './usage/store.ts';
 import { startRunnerPool, type RunnerPool } from './runtimes/expression/runner-pool.ts';
 
 export interface Deps {
   definitions: Definitions;
   loadVersion: LoadVersion;
   executions: Executions;
+  usage: Usage;
+  counterShards: CounterShards;
   credits: Credits;
   releases: Releases;
   runners: RunnerPool;
@@ -29,16 +34,27 @@ export interface Deps {
 export async function openDeps({ config, clock, log, instanceId, openStore, connect }: Start<Config>): Promise<Deps> {
   if (config.RESERVATION_TTL_MS <= config.RUN_LEASE_MS)
     throw new StartError('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
-  const { store, platformStore } = await openStore([AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS]);
+  if (config.RUNNERS_MAX < config.RUNNERS) throw new StartError('RUNNERS_MAX must not be less than RUNNERS');
+  const collections = [AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS, USAGE];
+  const { store, platformStore, counterShards: shardCount } = await openStore(collections);
+  const counterShards = await openCounterShards(
+    { counterShards: shardCount, platformStore },
+    { owner: instanceId, leaseMs: config.LEASE_MS, log },
+  );
+  const usage = openUsage(store, counterShards);
   const definitions = openDefinitions(store);
   return {
     definitions,
-    loadVersion: makeVersionLoader(definitions),
-    executions: openExecutions(store, async () => (await platformStore.now()) + config.RUN_LEASE_MS),
+    loadVersion: makeVersionLoader(definitions, { schedule: fairScheduler(), cacheBytes: config.VERSION_CACHE_BYTES }),
+    executions: openExecutions(store, usage, async () => (await platformStore.now()) + config.RUN_LEASE_MS),
+    usage,
+    counterShards,
     credits: connect(CreditsServiceService, 'credits'),
     releases: openReleases({ ttlMs: config.RESERVATION_TTL_MS, log }),
     runners: startRunnerPool({
       size: config.RUNNERS,
+      maxSize: config.RUNNERS_MAX,
+      idleMs: config.RUNNER_IDLE_MS,
       queueLimit: config.RUN_QUEUE_LIMIT,
       log,
       recycleAfter: config.RUNNER_RECYCLE_AFTER,

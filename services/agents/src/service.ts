@@ -12,6 +12,7 @@ import { openDeps, type Deps } from './deps.ts';
 import { getAgentExecution } from './executions/get-agent-execution.ts';
 import { listAgentExecutions } from './executions/list-agent-executions.ts';
 import { runAgent } from './executions/run-agent.ts';
+import { executionBytesJob } from './jobs/count-bytes.ts';
 import { reaperJob } from './jobs/reaper.ts';
 import { retentionJob } from './jobs/retention.ts';
 
@@ -34,10 +35,13 @@ export const program: Program<typeof config, Deps> = {
       listAgentVersions,
     }),
   ],
-  jobs: (deps) => [reaperJob(deps), retentionJob(deps)],
+  jobs: (deps) => [reaperJob(deps), retentionJob(deps), executionBytesJob(deps)],
   // Interrupts the running evaluations: they are not charged, and their replies are sent while the server drains.
   interrupt: ({ runners }) => runners.stop(),
   async close(deps) {
     deps.releases.stop();
+    await deps.counterShards
+      .close()
+      .catch((error: unknown) => deps.log.warn({ error }, 'could not release the slot of counter shards'));
   },
 };

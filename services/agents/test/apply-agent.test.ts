@@ -84,8 +84,16 @@ describe('ApplyAgent', () => {
     ['a time limit over the maximum', { limits: { wallMs: 300_001 } }, '/limits/wallMs'],
     ['a negative price', { pricing: { base: -1 } }, '/pricing/base'],
     ['a price of seven decimals', { pricing: { base: 0.0000001 } }, '/pricing/base'],
+    [
+      'a price of seven decimals for a unit',
+      { pricing: { base: 1, max: 2, perUnit: { cpuMs: 1e-7 } } },
+      '/pricing/perUnit/cpuMs',
+    ],
+    ['a negative price for a unit', { pricing: { base: 1, max: 2, perUnit: { cpuMs: -1 } } }, '/pricing/perUnit/cpuMs'],
+    ['an unknown unit', { pricing: { base: 1, max: 2, perUnit: { tokens: 1 } } }, '/pricing/perUnit/tokens'],
+    ['prices of no unit', { pricing: { base: 1, max: 2, perUnit: {} } }, '/pricing/perUnit'],
     ['max below base', { pricing: { base: 2, max: 1 } }, '/pricing/max'],
-    ['a metered price without max', { pricing: { base: 1, perUnit: { steps: 1 } } }, '/pricing'],
+    ['a metered price without max', { pricing: { base: 1, perUnit: { cpuMs: 1 } } }, '/pricing'],
   ])('rejects %s and names its path', async (_what, more, path) => {
     const error = await apply(definitionOf('rejected', '1', more)).catch((reason: unknown) => reason);
     expect(error).toMatchObject({

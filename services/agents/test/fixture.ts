@@ -2,6 +2,7 @@ import { newId } from 'platform/core/ids.ts';
 import type { ServiceClient } from 'platform/rpc/call.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import { OPERATOR, operator, serverToken, startProgram, type RunningProgram } from 'platform/service/testing.ts';
 import { AgentsServiceService, type RunAgentRequest } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../src/deps.ts';
@@ -55,6 +56,7 @@ const SETTINGS = {
   DENIALS_INTERVAL_MS: '3600000',
   RELAY_INTERVAL_MS: '3600000',
   RUNNERS: '1',
+  RUNNERS_MAX: '1',
 };
 
 /**
@@ -106,7 +108,6 @@ export async function startAgents({
   return agents;
 }
 
-/** Polls until the condition holds; the time-out of the test ends a wait in vain. */
 export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
+  await eventually(condition);
 }

@@ -30,7 +30,7 @@ describe('GetAgentExecution', () => {
       startedAt: time,
       finishedAt: time,
     });
-    expect(JSON.parse(agentExecution?.usage ?? '')).toEqual({ steps: expect.any(Number) });
+    expect(JSON.parse(agentExecution?.usage ?? '')).toEqual({ steps: expect.any(Number), cpuMs: expect.any(Number) });
   });
 
   it('answers the same 404 for unknown ids, malformed ones and those of another organization', async () => {

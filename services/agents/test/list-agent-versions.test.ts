@@ -26,4 +26,9 @@ describe('ListAgentVersions', () => {
       reason: 'NOT_FOUND',
     });
   });
+  it('rejects an empty name', async () => {
+    await expect(agents.operate('listAgentVersions', { name: '' })).rejects.toMatchObject({
+      reason: 'INVALID_REQUEST',
+    });
+  });
 });

@@ -10,7 +10,7 @@ describe('ListRunnableAgents', () => {
       definitionOf('zeta', '1', {
         description: 'Last',
         argumentsSchema: { type: 'object' },
-        pricing: { base: 0.5, max: 2, perUnit: { steps: 0.001 } },
+        pricing: { base: 0.5, max: 2, perUnit: { cpuMs: 0.001 } },
       }),
     );
     await agents.publish(definitionOf('alpha', '1'));
@@ -37,7 +37,7 @@ describe('ListRunnableAgents', () => {
       outputSchema: 'null',
       version: 1,
     });
-    expect(JSON.parse(zeta?.pricing ?? '')).toEqual({ base: 0.5, max: 2, perUnit: { steps: 0.001 } });
+    expect(JSON.parse(zeta?.pricing ?? '')).toEqual({ base: 0.5, max: 2, perUnit: { steps: 0, cpuMs: 0.001 } });
     expect(JSON.parse(alpha?.pricing ?? '')).toEqual({ base: 1, max: 1, perUnit: { steps: 0 } });
   });
 

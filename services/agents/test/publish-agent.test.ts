@@ -35,4 +35,7 @@ describe('PublishAgent', () => {
   ])('answers 404 for an unknown agent or version: %s version %s', async (name, version) => {
     await expect(agents.operate('publishAgent', { name, version })).rejects.toMatchObject({ reason: 'NOT_FOUND' });
   });
+  it('rejects an empty name', async () => {
+    await expect(agents.operate('publishAgent', { name: '' })).rejects.toMatchObject({ reason: 'INVALID_REQUEST' });
+  });
 });

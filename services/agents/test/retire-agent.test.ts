@@ -31,4 +31,7 @@ describe('RetireAgent', () => {
   it('answers 404 for an unknown name', async () => {
     await expect(agents.operate('retireAgent', { name: 'missing' })).rejects.toMatchObject({ reason: 'NOT_FOUND' });
   });
+  it('rejects an empty name', async () => {
+    await expect(agents.operate('retireAgent', { name: '' })).rejects.toMatchObject({ reason: 'INVALID_REQUEST' });
+  });
 });

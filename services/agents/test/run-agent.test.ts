@@ -87,6 +87,7 @@ describe('RunAgent', () => {
   describe('400', () => {
     it.each([
       [{ args: '{}' }, '/agentName'],
+      [{ agentName: '', args: '{}' }, '/agentName'],
       [{ agentName: 'echo' }, '/args'],
       [{ agentName: 'echo', args: JSON.stringify('x'.repeat(262_143)) }, '/args'],
       [{ agentName: 'echo', args: '{' }, '/args'],

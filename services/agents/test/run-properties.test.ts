@@ -6,7 +6,7 @@ import { definitionOf, startAgents, type Agents } from './fixture.ts';
 const DRAWS = 40;
 
 interface Request {
-  agent: 'echo' | 'fails' | 'missing' | 'expensive' | 'strict';
+  agent: 'echo' | 'fails' | 'capped' | 'missing' | 'expensive' | 'strict';
   n: number;
   key: string | undefined;
 }
@@ -18,7 +18,7 @@ interface Answer extends Request {
 }
 
 const requests = fc.record({
-  agent: fc.constantFrom<Request['agent']>('echo', 'fails', 'missing', 'expensive', 'strict'),
+  agent: fc.constantFrom<Request['agent']>('echo', 'fails', 'capped', 'missing', 'expensive', 'strict'),
   n: fc.nat(2),
   key: fc.constantFrom(undefined, 'a', 'b'),
 });
@@ -35,13 +35,25 @@ const EXPECTED = [
   'IDEMPOTENCY_KEY_REUSED',
 ];
 
+/** Status and charge, as the prices below say. */
+function expectedEnd(agent: string, usage: string): string | undefined {
+  const { steps, cpuMs } = JSON.parse(usage) as { steps: number; cpuMs: number };
+  if (agent === 'echo') return 'succeeded 1';
+  if (agent === 'capped') return 'succeeded 2.5';
+  if (agent === 'fails') return `failed ${Math.min(5_000_000, steps * 10_000 + cpuMs * 1_000) / 1e6}`;
+  return undefined;
+}
+
 describe('random schedules of runs', () => {
   let agents: Agents;
   beforeAll(async () => {
     agents = await startAgents();
     await agents.publish(definitionOf('echo', '$'));
     await agents.publish(
-      definitionOf('fails', '$error("no")', { pricing: { base: 2, max: 5, perUnit: { steps: 0.01 } } }),
+      definitionOf('fails', '$error("no")', { pricing: { base: 2, max: 5, perUnit: { steps: 0.01, cpuMs: 0.001 } } }),
+    );
+    await agents.publish(
+      definitionOf('capped', '$', { pricing: { base: 2, max: 2.5, perUnit: { steps: 1, cpuMs: 1 } } }),
     );
     await agents.publish(definitionOf('expensive', '1', { pricing: { base: 5_000 } }));
     await agents.publish(definitionOf('strict', '$', { argumentsSchema: { type: 'object', maxProperties: 0 } }));
@@ -101,8 +113,7 @@ describe('random schedules of runs', () => {
         expect(created.map(({ id }) => id).sort()).toEqual([...new Set(answered.map(({ id }) => id))].sort());
         expect(
           created.filter(
-            ({ agent, status, charge }) =>
-              !(agent === 'echo' ? status === 'succeeded' && charge === 1 : agent === 'fails' && status === 'failed'),
+            ({ agent, status, charge, usage }) => `${status} ${charge}` !== expectedEnd(agent, usage ?? '{}'),
           ),
         ).toEqual([]);
         expect(agents.credits.account).toMatchObject({ reserved: 0, open: 0 });

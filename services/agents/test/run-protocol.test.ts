@@ -1,6 +1,7 @@
+import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import { definitionOf, ENDLESS, until } from './fixture.ts';
-import { freezeAt, simulateProcesses, STEPS, type Simulation } from './simulated-processes.ts';
+import { simulateProcesses, STEPS, type Simulation } from './simulated-processes.ts';
 
 const PRICE = 3_000_000;
 const LEASE_MS = 20_000;
@@ -23,7 +24,7 @@ describe('the run protocol', () => {
   it.each(points)(
     'a process frozen %s %s and reaped, reservation %s: charged once with a retry, and no change when it continues',
     async (side, step, reservation) => {
-      const { probe, frozen, thaw } = freezeAt(step, side);
+      const { probe, frozen, thaw } = simulation.freezeAt(step, side);
       const first = simulation.run(simulation.process(probe), 'fixed', 'key').catch((error: unknown) => error);
       await frozen;
 
@@ -57,7 +58,7 @@ describe('the run protocol', () => {
   );
 
   it('a run that the reaper took over answers as interrupted and does not settle its result', async () => {
-    const { probe, frozen, thaw } = freezeAt('evaluate', 'after');
+    const { probe, frozen, thaw } = simulation.freezeAt('evaluate', 'after');
     const late = simulation.run(simulation.process(probe), 'fixed').catch((error: unknown) => error);
     await frozen;
     simulation.advance(LEASE_MS + 1);
@@ -68,7 +69,7 @@ describe('the run protocol', () => {
   });
 
   it('two reapers at the same time complete a run once', async () => {
-    const { probe, frozen } = freezeAt('settle', 'before');
+    const { probe, frozen } = simulation.freezeAt('settle', 'before');
     void simulation.run(simulation.process(probe), 'fixed');
     await frozen;
     simulation.advance(LEASE_MS + 1);
@@ -184,6 +185,31 @@ describe('the run protocol', () => {
     await simulation.reap();
     expect(simulation.account).toMatchObject({ spent: PRICE, reserved: 0 });
   });
+});
+
+describe('a runner that lies', () => {
+  let simulation: Simulation;
+  beforeEach(async () => {
+    simulation = await simulateProcesses({ program: join(import.meta.dirname, 'runtimes/expression/lying-runner.ts') });
+  });
+  afterEach(() => simulation.close());
+
+  it.each(['stepsNegative', 'stepsNaN', 'outputThatEndsTheReply', 'outputNoJson'])(
+    'makes the run a fault of the platform, free of charge, and the key is free again: %s',
+    async (lie) => {
+      const metered = { pricing: { base: 1, max: 2, perUnit: { steps: 0.01, cpuMs: 0.01 } } };
+      await simulation.publish(definitionOf('lied-about', lie, metered));
+      await expect(simulation.run(simulation.healthy, 'lied-about', 'key')).rejects.toMatchObject({
+        reason: 'INTERNAL',
+        facts: { success: false },
+      });
+      expect(await simulation.records()).toMatchObject([
+        { status: 'interrupted', steps: 0, cpuMs: 0, chargeMicros: 0, leaseUntil: null },
+      ]);
+      expect(simulation.account).toMatchObject({ spent: 0, reserved: 0, open: 0 });
+      expect(await simulation.keys()).toBe(0);
+    },
+  );
 });
 
 describe('the heartbeat', () => {

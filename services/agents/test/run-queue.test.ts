@@ -3,7 +3,7 @@ import { definitionOf, ENDLESS, startAgents, until, type Agents } from './fixtur
 describe('a run that waits for a runner', () => {
   let agents: Agents;
   beforeAll(async () => {
-    agents = await startAgents({ env: { RUNNERS: '1', RUN_LEASE_MS: '300' } });
+    agents = await startAgents({ env: { RUN_LEASE_MS: '300' } });
     await agents.publish(definitionOf('long', ENDLESS, { limits: { wallMs: 60_000, maxSteps: 1_000_000_000 } }));
   });
   afterAll(() => agents.service.stop());
@@ -36,6 +36,12 @@ describe('a run that waits for a runner', () => {
   it('needs reservations that live longer than leases; otherwise the service does not start', async () => {
     await expect(startAgents({ env: { RUN_LEASE_MS: '5000', RESERVATION_TTL_MS: '5000' } })).rejects.toThrow(
       'RESERVATION_TTL_MS must be longer than RUN_LEASE_MS',
+    );
+  });
+
+  it('needs room for all runners among the most runners; otherwise the service does not start', async () => {
+    await expect(startAgents({ env: { RUNNERS: '3', RUNNERS_MAX: '2' } })).rejects.toThrow(
+      'RUNNERS_MAX must not be less than RUNNERS',
     );
   });
 });

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
+import { openCounterShards } from 'platform/jobs/counter-shards.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
+import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import { readConfig } from 'platform/core/config.ts';
 import type { RunAgentResponse } from 'proto/agents/v1/agents.ts';
@@ -10,12 +12,14 @@ import { config as declaration } from '../src/config.ts';
 import { AGENTS, AGENT_VERSIONS, openDefinitions } from '../src/definitions/store.ts';
 import { applyAgent } from '../src/definitions/apply-agent.ts';
 import { publishAgent } from '../src/definitions/publish-agent.ts';
+import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import { makeVersionLoader } from '../src/definitions/version-loader.ts';
 import type { Deps } from '../src/deps.ts';
 import { openReleases } from '../src/executions/reservation.ts';
 import { EXECUTION_PAYLOADS, EXECUTIONS, openExecutions, RUN_KEYS } from '../src/executions/store.ts';
 import { runAgent } from '../src/executions/run-agent.ts';
 import { reaperJob } from '../src/jobs/reaper.ts';
+import { openUsage, USAGE } from '../src/usage/store.ts';
 import { startRunnerPool } from '../src/runtimes/expression/runner-pool.ts';
 import { creditsDouble } from './credits-double.ts';
 
@@ -29,8 +33,14 @@ export type Probe = (step: Step, side: 'before' | 'after') => Promise<void> | vo
  * Simulates processes of the service within the test's process: they share one real store and one runner pool, and a
  * clock that the test moves. Each has its own probe.
  * @param options.granted credits granted to the organization
+ * @param options.program what a runner executes instead of its own program
  */
-export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, granted = 100 } = {}) {
+export async function simulateProcesses({
+  leaseMs = 20_000,
+  ttlMs = 60_000,
+  granted = 100,
+  program,
+}: { leaseMs?: number; ttlMs?: number; granted?: number; program?: string } = {}) {
   const folder = temporaryFolder();
   const opened = await openSqliteStore(join(folder.path, 'agents.db'), [
     AGENTS,
@@ -38,10 +48,13 @@ export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, gran
     EXECUTIONS,
     EXECUTION_PAYLOADS,
     RUN_KEYS,
+    USAGE,
     OUTBOX,
   ]);
   const log = makeLog('agents', 'silent');
-  const runners = startRunnerPool({ size: 1, queueLimit: 100, log, recycleAfter: 1_000 });
+  const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log });
+  const usage = openUsage(opened.store, counterShards);
+  const runners = startRunnerPool({ size: 1, queueLimit: 100, log, recycleAfter: 1_000, program });
   const time = { offset: 0 };
   const now = () => Date.now() + time.offset;
   const credits = creditsDouble(granted * 1e6, now);
@@ -69,11 +82,13 @@ export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, gran
         return result;
       };
     const definitions = openDefinitions(opened.store);
-    const records = openExecutions(opened.store, async () => now() + leaseMs);
+    const records = openExecutions(opened.store, usage, async () => now() + leaseMs);
     return {
       definitions,
-      loadVersion: makeVersionLoader(definitions),
+      loadVersion: makeVersionLoader(definitions, { schedule: fairScheduler(), cacheBytes: 1e8 }),
       platformStore,
+      usage,
+      counterShards,
       config,
       log,
       releases,
@@ -96,6 +111,8 @@ export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, gran
     };
   }
   const healthy = process();
+  const runs = new Set<Promise<unknown>>();
+  const frozen: { thaw(): void }[] = [];
 
   return {
     organizationId,
@@ -107,8 +124,17 @@ export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, gran
     },
     sweep: credits.sweep,
     stateOf: credits.stateOf,
-    run: (deps: Deps, agentName: string, idempotencyKey?: string): Promise<RunAgentResponse> =>
-      runAgent(deps, { agentName, args: '{}', idempotencyKey }, context()),
+    run(deps: Deps, agentName: string, idempotencyKey?: string, args = '{}'): Promise<RunAgentResponse> {
+      const run = runAgent(deps, { agentName, args, idempotencyKey }, context());
+      runs.add(run);
+      return run;
+    },
+    store: opened.store,
+    freezeAt(step: Step, side: 'before' | 'after') {
+      const freeze = freezeAt(step, side);
+      frozen.push(freeze);
+      return freeze;
+    },
     reap: (deps = healthy) => reaperJob(deps).run(new AbortController().signal),
     records: () => platformStore.find(EXECUTIONS, {}),
     payloads: () => platformStore.count(EXECUTION_PAYLOADS, {}),
@@ -117,12 +143,15 @@ export async function simulateProcesses({ leaseMs = 20_000, ttlMs = 60_000, gran
       await applyAgent(healthy, { definition: JSON.stringify(definition) }, context());
       await publishAgent(healthy, { name: definition.name as string }, context());
     },
-    async close() {
-      releases.stop();
+    /** Lets frozen processes continue, and waits for all runs. */
+    close: closedInTheEnd(async () => {
+      for (const { thaw } of frozen) thaw();
       await runners.stop();
+      await Promise.allSettled(runs);
+      releases.stop();
       await opened.close();
       folder.remove();
-    },
+    }),
   };
 }
 export type Simulation = Awaited<ReturnType<typeof simulateProcesses>>;
@@ -131,7 +160,7 @@ export type Simulation = Awaited<ReturnType<typeof simulateProcesses>>;
  * A probe that freezes a whole process, heartbeats included, from one point on until `thaw`. `frozen` resolves when the
  * process has reached that point.
  */
-export function freezeAt(step: Step, side: 'before' | 'after') {
+function freezeAt(step: Step, side: 'before' | 'after') {
   const frozen = Promise.withResolvers<void>();
   const thawed = Promise.withResolvers<void>();
   let isFrozen = false;

@@ -20,5 +20,11 @@ export const config = {
     max: DAY_MS,
     description: 'Pause between two rounds of the job that removes audit entries past their retention.',
   }),
+  EVENT_RETENTION_INTERVAL_MS: integer({
+    default: HOUR_MS,
+    min: 1_000,
+    max: DAY_MS,
+    description: 'Pause between two rounds of the job that removes what is past its retention from the event file.',
+  }),
 };
 export type Config = ConfigOf<typeof config>;

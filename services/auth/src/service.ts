@@ -6,6 +6,7 @@ import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
 import { auditRetentionJob } from './jobs/audit-retention.ts';
 import { deadLettersJob } from './jobs/dead-letters.ts';
+import { eventRetentionJob } from './jobs/event-retention.ts';
 import { flushLastUsed, lastUsedJob } from './jobs/last-used.ts';
 import { activateOrganization } from './organizations/activate-organization.ts';
 import { createOrganization } from './organizations/create-organization.ts';
@@ -51,7 +52,12 @@ export const program: Program<typeof config, Deps> = {
       listAuditEntries,
     }),
   ],
-  jobs: (deps) => [lastUsedJob(deps), auditRetentionJob(deps), deadLettersJob(deps)],
+  jobs: (deps) => [
+    lastUsedJob(deps),
+    auditRetentionJob(deps),
+    deadLettersJob(deps),
+    ...(deps.bus.removeExpired ? [eventRetentionJob(deps, deps.bus.removeExpired)] : []),
+  ],
   async close(deps) {
     await deps.auditSubscription.stop();
     await flushLastUsed(deps);

@@ -5,7 +5,7 @@ import { invalid } from 'platform/core/errors.ts';
 export interface Tier {
   /** What its organizations may use: "memory", "agents". */
   capabilities: readonly string[];
-  /** The largest number of each thing, by name; a name that is missing has no limit. */
+  /** The largest number of each thing, or of its stored bytes, by name; a name that is missing has no limit. */
   limits: Readonly<Record<string, number>>;
 }
 

@@ -25,4 +25,5 @@ describe('ActivateOrganization', () => {
   });
 
   it('rejects an unknown id with NOT_FOUND', () => expectError(activate(newId()), 'NOT_FOUND'));
+  it('rejects an empty id', () => expectError(activate(''), 'INVALID_REQUEST'));
 });

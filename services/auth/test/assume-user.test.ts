@@ -19,7 +19,13 @@ describe('AssumeUser', () => {
       roles: ['admin'],
       groups: ['red'],
       tier: 'starter',
-      limits: { memory_types: 20, memory_objects: 10_000, server_tokens: 5 },
+      limits: {
+        memory_types: 20,
+        memory_objects: 10_000,
+        memory_bytes: 1_073_741_824,
+        execution_bytes: 1_073_741_824,
+        server_tokens: 5,
+      },
       via: 'test',
     });
     const [entry] = await fixture.auditTrail(organizationId, (actions) => actions.includes('user.assume'));

@@ -39,4 +39,5 @@ describe('DeactivateOrganization', () => {
   });
 
   it('rejects an unknown id with NOT_FOUND', () => expectError(deactivate(newId()), 'NOT_FOUND'));
+  it('rejects an empty id', () => expectError(deactivate(''), 'INVALID_REQUEST'));
 });

@@ -42,7 +42,7 @@ describe('the job dead-letters', () => {
     return {
       specversion: '1.0',
       id,
-      source: '/memory',
+      source: '/agents',
       type: 'audit.entry.v1',
       subject: `entries/${id}`,
       time: isoTime(Date.now()),
@@ -70,25 +70,34 @@ describe('the job dead-letters', () => {
     await allFailed.promise;
     await subscription.stop();
   }
-  const run = (signal = new AbortController().signal): Promise<number> =>
-    deadLettersJob({ bus, auditEntries }).run(signal);
+  const run = (signal = new AbortController().signal, entries = auditEntries): Promise<number> =>
+    deadLettersJob({ bus, auditEntries: entries }).run(signal);
   const stored = async (): Promise<string[]> =>
     (await auditEntries.list(organizationId, '', '', 100)).map(({ action }) => action).reverse();
 
   it('stores the dead letters once and returns their number', async () => {
-    await makeDeadLetters(auditEvent('one'), auditEvent('two'));
+    await makeDeadLetters(auditEvent('agent.run'), auditEvent('agent.apply'));
     expect(await stored()).toEqual([]);
     expect(await run()).toBe(2);
     expect(await run()).toBe(0);
-    expect(await stored()).toEqual(['one', 'two']);
+    expect(await stored()).toEqual(['agent.run', 'agent.apply']);
+  });
+
+  it('keeps a malformed event as a dead letter, and stores those after it', async () => {
+    await makeDeadLetters(auditEvent('agent.publish'), auditEvent(undefined), auditEvent('agent.retire'));
+    expect([await run(), await run()]).toEqual([2, 0]);
+    expect(await stored()).toEqual(['agent.run', 'agent.apply', 'agent.publish', 'agent.retire']);
   });
 
   it('names the event that fails again, and keeps it and the later ones as dead letters', async () => {
-    const broken = auditEvent(undefined);
-    await makeDeadLetters(auditEvent('three'), broken, auditEvent('four'));
+    const [failing, later] = [auditEvent('agent.run'), auditEvent('agent.apply')];
+    await makeDeadLetters(failing, later);
+    const full = { ...auditEntries, create: () => Promise.reject(new Error('disk full')) };
     for (let round = 0; round < 2; round++)
-      await expect(run()).rejects.toThrow(`The audit event ${broken.id} failed again (TypeError`);
-    expect(await stored()).toEqual(['one', 'two', 'three']);
+      await expect(run(undefined, full)).rejects.toThrow(
+        `The audit event ${failing.id} failed again (Error: disk full)`,
+      );
+    expect(await run()).toBe(2);
   });
 
   it('stores nothing when the process is stopping', async () => {

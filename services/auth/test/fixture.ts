@@ -3,6 +3,7 @@ import { AuthServiceService, type Attempt, type Decision } from 'proto/auth/v1/a
 import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Principal } from 'platform/core/principal.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import { OPERATOR, operator, principalWith, startProgram } from 'platform/service/testing.ts';
 import { program } from '../src/service.ts';
 
@@ -54,6 +55,13 @@ export async function startAuth(env: Record<string, string> = {}) {
     );
     return user!;
   }
+  /** The decisions of one call. */
+  async function decideTogether(...attempts: Partial<Attempt>[]): Promise<Decision[]> {
+    const request = {
+      attempts: attempts.map((attempt) => ({ bearer: '', method: LIST_TYPES, requestId: newId(), ...attempt })),
+    };
+    return (await gateway.authenticate(request, running.as(service))).decisions;
+  }
   async function assume(organizationId: string, email: string): Promise<Principal> {
     const { principal } = await auth.assumeUser({ email }, running.as(operator(organizationId)));
     return principal!;
@@ -79,11 +87,14 @@ export async function startAuth(env: Record<string, string> = {}) {
       return { organizationId, user, principal, asAdmin: () => running.as(principal) };
     },
 
+    decideTogether,
+
+    /** Asks again alone, as the gateway does, where auth wants that. */
     async authenticate(...attempts: Partial<Attempt>[]): Promise<Decision[]> {
-      const request = {
-        attempts: attempts.map((attempt) => ({ bearer: '', method: LIST_TYPES, requestId: newId(), ...attempt })),
-      };
-      return (await gateway.authenticate(request, running.as(service))).decisions;
+      const decisions = await decideTogether(...attempts);
+      for (const [index, { askAlone }] of decisions.entries())
+        if (askAlone) decisions[index] = (await decideTogether(attempts[index]!))[0]!;
+      return decisions;
     },
 
     /** Flushes denials and outbox, and resolves to the audit trail, newest first, once `enough` accepts its actions. */
@@ -107,13 +118,13 @@ export async function startAuth(env: Record<string, string> = {}) {
   };
 }
 
-/** Reads until `wanted` accepts the value; the time limit of the test is the only other end. */
+/** Reads until `wanted` accepts the value. */
 export async function until<T>(read: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
-  for (;;) {
-    const value = await read();
-    if (wanted(value)) return value;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  const { value } = await eventually(async () => {
+    const current = await read();
+    return wanted(current) && { value: current };
+  });
+  return value;
 }
 
 /** Expects the call to fail for this reason, and resolves to its error. */

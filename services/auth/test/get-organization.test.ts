@@ -18,5 +18,6 @@ describe('GetOrganization', () => {
       expect((await get(idOrName)).organization).toEqual(organization);
   });
 
-  it.each(['', 'nobody', newId()])('rejects %j with NOT_FOUND', (idOrName) => expectError(get(idOrName), 'NOT_FOUND'));
+  it.each(['nobody', newId()])('rejects %j with NOT_FOUND', (idOrName) => expectError(get(idOrName), 'NOT_FOUND'));
+  it('rejects an empty name', () => expectError(get(''), 'INVALID_REQUEST'));
 });

@@ -14,6 +14,7 @@ describe('lastUsedAt of a server token', () => {
     const { asAdmin } = await fixture.withSecurityAdmin();
     const { value: bearer } = await fixture.auth.createServerToken({ name: 'used' }, asAdmin());
     return {
+      bearer,
       use: () => fixture.authenticate({ bearer }),
       lastUsedAt: async () =>
         (await fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, asAdmin())).serverTokens[0]!.lastUsedAt,
@@ -26,6 +27,19 @@ describe('lastUsedAt of a server token', () => {
     expect(await lastUsedAt()).toBeUndefined();
     await use();
     expect(await lastUsedAt()).toBe(now());
+  });
+
+  it('is in the store when the first requests of several tokens in one turn return', async () => {
+    const tokens = [await withToken(), await withToken()];
+    const together = await fixture.decideTogether(...tokens.map(({ bearer }) => ({ bearer })));
+    expect(together).toEqual([{ askAlone: true }, { askAlone: true }]);
+    for (const { lastUsedAt, use, now } of tokens) {
+      expect(await lastUsedAt()).toBeUndefined();
+      expect((await use())[0]!.principal).toBeDefined();
+      expect(await lastUsedAt()).toBe(now());
+    }
+    const again = await fixture.decideTogether(...tokens.map(({ bearer }) => ({ bearer })));
+    expect(again.map(({ principal }) => principal?.kind)).toEqual(['SERVER_TOKEN', 'SERVER_TOKEN']);
   });
 
   it('is set to the latest use by the job', async () => {

@@ -61,6 +61,11 @@ describe('RevokeServerToken', () => {
     ]);
   });
 
+  it('rejects an empty name', async () => {
+    const { asAdmin } = await fixture.withSecurityAdmin();
+    await expectError(fixture.auth.revokeServerToken({ idOrName: '' }, asAdmin()), 'INVALID_REQUEST');
+  });
+
   it('gives the same NOT_FOUND for a token of another organization and for one that does not exist', async () => {
     const [here, there] = [await fixture.withSecurityAdmin(), await fixture.withSecurityAdmin()];
     const { serverToken, value } = await fixture.auth.createServerToken({ name: 'foreign' }, there.asAdmin());

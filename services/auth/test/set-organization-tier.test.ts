@@ -17,7 +17,13 @@ describe('SetOrganizationTier', () => {
     expect((await setTier(organizationId, 'professional')).organization!.tier).toBe('professional');
     expect((await run()).principal).toMatchObject({
       tier: 'professional',
-      limits: { memory_types: 200, memory_objects: 1_000_000, server_tokens: 50 },
+      limits: {
+        memory_types: 200,
+        memory_objects: 1_000_000,
+        memory_bytes: 53_687_091_200,
+        execution_bytes: 53_687_091_200,
+        server_tokens: 50,
+      },
     });
     await setTier(organizationId, 'starter');
     expect(denialOf(await run())).toBe('TIER_REQUIRED');
@@ -29,4 +35,5 @@ describe('SetOrganizationTier', () => {
   });
 
   it('rejects an unknown id with NOT_FOUND', () => expectError(setTier(newId(), 'starter'), 'NOT_FOUND'));
+  it('rejects an empty id', () => expectError(setTier('', 'starter'), 'INVALID_REQUEST'));
 });

@@ -25,6 +25,12 @@ export const config = {
     max: 67_108_864,
     description: 'Largest total of the jsonSchemas of an organization, in bytes of their JSON text.',
   }),
+  MEMORY_SCHEMA_CACHE_BYTES: integer({
+    default: 67_108_864,
+    min: 1_048_576,
+    max: 4_294_967_296,
+    description: 'Memory for compiled jsonSchemas, in bytes; the organizations that use it share it equally.',
+  }),
   MEMORY_PAGE_SIZE: integer({
     default: 20,
     min: 1,

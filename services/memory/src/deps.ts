@@ -1,9 +1,11 @@
 import type { Clock } from 'platform/core/clock.ts';
 import { keyedMutex, type KeyedMutex } from 'platform/core/keyed-mutex.ts';
-import { fairScheduler, type FairScheduler } from './fair-scheduler.ts';
+import { openCounterShards, type CounterShards } from 'platform/jobs/counter-shards.ts';
+import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
+import { makeSchemaCache, type SchemaCache } from 'platform/json-schema/cache.ts';
 import type { Start } from 'platform/service/program.ts';
-import { openCounterShards, type CounterShards } from './counter-shards.ts';
+import type { PlatformStore } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
 import { FENCES, openFences, type Fences } from './types/fences.ts';
 import { OBJECTS, openMemoryObjects, type MemoryObjects } from './objects/store.ts';
@@ -16,9 +18,11 @@ export interface Deps {
   fences: Fences;
   usage: Usage;
   counterShards: CounterShards;
+  platformStore: PlatformStore;
   mutex: KeyedMutex;
   /** Runs what may take long: compiling schemas and validating contents. */
   schedule: FairScheduler;
+  schemas: SchemaCache;
   clock: Clock;
   config: Config;
   log: Log;
@@ -36,8 +40,10 @@ export async function openDeps({ config, clock, log, instanceId, openStore }: St
     fences: openFences(store),
     usage: openUsage(store, shardCount),
     counterShards,
+    platformStore,
     mutex: keyedMutex(),
     schedule: fairScheduler(),
+    schemas: makeSchemaCache(config.MEMORY_SCHEMA_CACHE_BYTES),
     clock,
     config,
     log,

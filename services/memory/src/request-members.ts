@@ -1,5 +1,6 @@
 import { invalid } from 'platform/core/errors.ts';
 import { requirePageSize } from 'platform/core/paging.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import type { Config } from './config.ts';
 
 export interface JsonObject {
@@ -16,16 +17,16 @@ export interface JsonObject {
 export function readJsonObject(name: string, text: string | undefined, maxBytes: number): JsonObject {
   if (text === undefined) throw invalid(`/${name}`, `${name} is required`);
   if (Buffer.byteLength(text) > maxBytes) throw invalid(`/${name}`, `${name} is larger than ${maxBytes} bytes`);
-  const value = parseJson(text);
+  const value = valueOf(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw invalid(`/${name}`, `${name} must be a JSON object`);
   return { text, value: value as Record<string, unknown> };
 }
 
 /** Undefined when the text is not JSON. */
-function parseJson(text: string): unknown {
+function valueOf(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined;
   }

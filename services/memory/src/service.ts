@@ -3,6 +3,7 @@ import type { Program } from 'platform/service/program.ts';
 import { bind } from 'platform/rpc/call.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
+import { memoryBytesJob } from './jobs/count-bytes.ts';
 import { createMemoryObject } from './objects/create-memory-object.ts';
 import { deleteMemoryObject } from './objects/delete-memory-object.ts';
 import { getMemoryObject } from './objects/get-memory-object.ts';
@@ -34,7 +35,7 @@ export const program: Program<typeof config, Deps> = {
       deleteMemoryObject,
     }),
   ],
-  jobs: () => [],
+  jobs: (deps) => [memoryBytesJob(deps)],
   async close(deps) {
     await deps.counterShards
       .close()

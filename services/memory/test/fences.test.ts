@@ -6,18 +6,11 @@ import {
   UpdateMemoryTypeRequest,
 } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
-import { systemClock } from 'platform/core/clock.ts';
-import { readConfig } from 'platform/core/config.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import { OUTBOX } from 'platform/events/outbox.ts';
 import { newId } from 'platform/core/ids.ts';
-import { makeLog } from 'platform/core/log.ts';
-import { LEASES } from 'platform/jobs/lease.ts';
-import type { Collection, OpenStore } from 'platform/store/store.ts';
+import type { OpenStore } from 'platform/store/store.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
-import { openTestStore } from '../../../test/support/shared-engines.ts';
-import { config } from '../src/config.ts';
-import { openDeps, type Deps } from '../src/deps.ts';
+import type { Deps } from '../src/deps.ts';
 import { FENCES } from '../src/types/fences.ts';
 import { createMemoryObject } from '../src/objects/create-memory-object.ts';
 import { deleteMemoryObject } from '../src/objects/delete-memory-object.ts';
@@ -29,6 +22,7 @@ import { TYPES } from '../src/types/store.ts';
 import { updateMemoryType } from '../src/types/update-memory-type.ts';
 import { USAGE } from '../src/usage/store.ts';
 import { errorOf, reasonAndPathOf, SCHEMA } from './fixture.ts';
+import { contextOf, openTestDeps } from './test-deps.ts';
 
 // Calls handlers on a real store, so that a test can pause one of them between its read and its write.
 // Engines differ in the number of counter shards, hence of fences.
@@ -38,16 +32,7 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
   let deps: Deps;
   let context: CallContext;
   beforeAll(async () => {
-    deps = await openDeps({
-      config: { ...readConfig(config, {}), LEASE_MS: 120_000 },
-      clock: systemClock,
-      log: makeLog('memory', 'silent'),
-      instanceId: newId(),
-      openStore: async (collections: readonly Collection<never>[]) => {
-        opened = await openTestStore(join(folder.path, `memory-${shardCount}.db`), [...collections, OUTBOX, LEASES]);
-        return { ...opened, counterShards: shardCount };
-      },
-    } as unknown as Parameters<typeof openDeps>[0]);
+    ({ deps, opened } = await openTestDeps(join(folder.path, `memory-${shardCount}.db`), shardCount));
   });
   afterAll(async () => {
     await deps.counterShards.close();
@@ -55,14 +40,7 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
     folder.remove();
   });
   beforeEach(() => {
-    context = {
-      principal: serverToken(newId()),
-      caller: 'gateway',
-      requestId: newId(),
-      signal: new AbortController().signal,
-      deadline: Date.now() + 60_000,
-      log: makeLog('test', 'silent'),
-    };
+    context = contextOf(serverToken(newId()));
   });
 
   const createType = async (): Promise<string> =>

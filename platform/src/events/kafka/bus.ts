@@ -1,7 +1,7 @@
 import { EventsTooLargeError, type EventBus, type Subscription, type Topic } from '../bus.ts';
 import { kafkaClient, type KafkaOptions } from './client.ts';
 import { checkPermissions } from './permissions.ts';
-import { replayDeadLetters } from './replay.ts';
+import { replayDeadLetters } from './dead-letters.ts';
 import { openSender } from './sender.ts';
 import { startMember } from './subscription.ts';
 import { deadLetterName, groupName, prepareTopics, topicName } from './topics.ts';
@@ -73,7 +73,9 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
         ...deadLettersOf(topic, group),
         concurrency: 1,
         group: sourceOf(topic, group).groupId,
+        sender,
         handler,
+        log,
       });
     },
     async close() {

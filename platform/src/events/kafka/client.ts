@@ -15,6 +15,8 @@ export interface KafkaOptions {
   /** Of every topic; a topic of dead letters has one. */
   partitions: number;
   replication: number;
+  /** How long a dead letter is kept; default DEAD_LETTER_RETENTION_MS. */
+  deadLetterRetentionMs?: number;
   /** For one publish, and for one request of a consumer. */
   timeoutMs: number;
   log: Log;

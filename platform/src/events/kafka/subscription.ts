@@ -1,11 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
-import type { CloudEvent, EventHandler, SubscribeOptions, Subscription } from '../bus.ts';
+import { parseEvent, RejectedEventError, type EventHandler, type SubscribeOptions, type Subscription } from '../bus.ts';
 import { consume, type Consumption, type Received } from './consumer.ts';
+import { rootOf } from './client.ts';
+import { bury } from './dead-letters.ts';
 import type { Sender } from './sender.ts';
 
 const RESTART_MS = 1_000;
-const ERROR_LENGTH = 1_000;
+/**
+ * What brokers answer until their first group has a coordinator, which takes seconds (kafkajs keeps only the message).
+ * It deserves a warning only if it lasts.
+ */
+const NO_COORDINATOR = /\bcoordinator\b/;
+const QUIET_ENDS = 10;
 
 export interface Member extends SubscribeOptions, Omit<Consumption, 'signal' | 'handle'> {
   sender: Sender;
@@ -14,8 +21,6 @@ export interface Member extends SubscribeOptions, Omit<Consumption, 'signal' | '
   handler: EventHandler;
 }
 
-export const eventOf = ({ value }: { value: Buffer | null }): CloudEvent => JSON.parse(String(value)) as CloudEvent;
-
 /** Consumes the topic as one member of its group until `stop`; starts a new consumer whenever one ends. */
 export function startMember(member: Member): Subscription {
   const { sender, handler, maxAttempts, retryDelayMs, deadLetters, topic, groupId } = member;
@@ -23,11 +28,15 @@ export function startMember(member: Member): Subscription {
   const stopping = new AbortController();
   const { signal } = stopping;
 
+  /** How often a consumer may still end without a warning because no coordinator is there yet. */
+  let quietEnds = QUIET_ENDS;
+
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      await consume({ ...member, signal, handle }).catch((error: unknown) =>
-        log.warn({ error }, 'the event consumer ended; a new one starts'),
-      );
+      await consume({ ...member, signal, handle, joined: () => (quietEnds = 0) }).catch((error: unknown) => {
+        const isQuiet = quietEnds-- > 0 && NO_COORDINATOR.test(rootOf(error).message);
+        log[isQuiet ? 'debug' : 'warn']({ error }, 'the event consumer ended; a new one starts');
+      });
       if (!signal.aborted) await delay(RESTART_MS, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -35,12 +44,12 @@ export function startMember(member: Member): Subscription {
   async function handle(message: Received, heartbeat: () => Promise<void>): Promise<boolean> {
     for (let attempt = 1; ; attempt++) {
       try {
-        await handler(eventOf(message));
+        await handler(parseEvent(String(message.value)));
         return true;
       } catch (error) {
         log.warn({ error, partition: message.partition, offset: message.offset, attempt }, 'an event handler failed');
-        if (attempt >= maxAttempts) {
-          await bury(message, error);
+        if (attempt >= maxAttempts || error instanceof RejectedEventError) {
+          await bury(sender, deadLetters, groupId, message, error);
           return true;
         }
       }
@@ -48,18 +57,6 @@ export function startMember(member: Member): Subscription {
       if (signal.aborted) return false;
       await heartbeat();
     }
-  }
-
-  async function bury({ key, value, partition, offset }: Received, error: unknown): Promise<void> {
-    const headers = {
-      group: groupId,
-      error: String(error).slice(0, ERROR_LENGTH),
-      topic,
-      partition: String(partition),
-      offset,
-    };
-    const tooLarge = await sender.send(deadLetters, [{ key, value, headers }]);
-    if (tooLarge.length > 0) throw new Error(`${deadLetters} does not accept a message of ${value?.length} bytes`);
   }
 
   const ended = run();

@@ -29,11 +29,11 @@ interface DeclaredTopic {
  * @throws StartError when one is not as declared, or Kafka cannot be used
  */
 export async function prepareTopics(admin: Admin, options: KafkaOptions): Promise<void> {
-  const { brokers, prefix, partitions } = options;
+  const { brokers, prefix, partitions, deadLetterRetentionMs = DEAD_LETTER_RETENTION_MS } = options;
   const declared = TOPICS.flatMap((topic): DeclaredTopic[] => [
     { topic: topicName(prefix, topic), partitions, retentionMs: RETENTION_MS[topic] },
     // One partition: dead letters are few, and are replayed in order.
-    { topic: deadLetterName(prefix, topic), partitions: 1, retentionMs: DEAD_LETTER_RETENTION_MS },
+    { topic: deadLetterName(prefix, topic), partitions: 1, retentionMs: deadLetterRetentionMs },
   ]);
   const prepared = makeAndCheck(admin, declared, options);
   try {

@@ -1,6 +1,17 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isoTime } from '../../core/clock.ts';
 import { makeLog } from '../../core/log.ts';
 import { Notifier } from '../../core/notifier.ts';
-import type { CloudEvent, EventBus, Subscription } from '../bus.ts';
+import { cutBackLog, LOG_LIMIT_BYTES } from '../../store/sqlite/database.ts';
+import {
+  DEAD_LETTER_RETENTION_MS,
+  parseEvent,
+  RejectedEventError,
+  RETENTION_MS,
+  TOPICS,
+  type EventBus,
+  type Subscription,
+} from '../bus.ts';
 import { openSharedFile } from './connection.ts';
 import { eventLog, SCHEMA } from './event-log.ts';
 import { startMember } from './subscription.ts';
@@ -13,7 +24,12 @@ import { startMember } from './subscription.ts';
  */
 export async function openSqliteBus(
   file: string,
-  { pollMs = 100, leaseMs = 10_000, log = makeLog('events', 'warn') } = {},
+  {
+    pollMs = 100,
+    leaseMs = 10_000,
+    deadLetterRetentionMs = DEAD_LETTER_RETENTION_MS,
+    log = makeLog('events', 'warn'),
+  } = {},
 ): Promise<EventBus> {
   const connection = await openSharedFile(file, SCHEMA);
   const events = eventLog(connection);
@@ -32,11 +48,30 @@ export async function openSqliteBus(
     },
     async replay(topic, group, handler) {
       let count = 0;
-      for (let seq = 0, letter; (letter = await events.deadLetter(topic, group, seq)); count++) {
-        await handler(JSON.parse(letter.event) as CloudEvent);
+      for (let seq = 0, letter; (letter = await events.deadLetter(topic, group, seq));) {
         ({ seq } = letter);
+        try {
+          await handler(parseEvent(letter.event));
+        } catch (error) {
+          if (!(error instanceof RejectedEventError)) throw error;
+          log.warn({ error, topic, group, seq }, 'a dead letter was rejected again');
+          continue;
+        }
         await events.discard(seq);
+        count++;
       }
+      return count;
+    },
+    async removeExpired(nowMs, signal) {
+      const letters = await removeAll(signal, (limit) =>
+        events.removeDeadLetters(isoTime(nowMs - deadLetterRetentionMs), limit),
+      );
+      if (letters > 0) log.warn({ letters }, 'removed dead letters past their retention');
+      let count = letters;
+      for (const topic of TOPICS)
+        count += await removeAll(signal, (limit) => events.removeEvents(topic, nowMs - RETENTION_MS[topic], limit));
+      const bytesAbove = cutBackLog(connection.db, file) - LOG_LIMIT_BYTES;
+      if (bytesAbove > 0) log.warn({ bytesAbove }, 'another process reads an old state of the event file');
       return count;
     },
     async close() {
@@ -44,4 +79,16 @@ export async function openSqliteBus(
       connection.db.close();
     },
   };
+}
+
+const REMOVE_BATCH = 500;
+
+/** Removes in batches, between which this process and others do their work. Resolves to the number removed. */
+async function removeAll(signal: AbortSignal, removeBatch: (limit: number) => Promise<number>): Promise<number> {
+  let count = 0;
+  for (let removed = REMOVE_BATCH; removed === REMOVE_BATCH && !signal.aborted; count += removed) {
+    removed = await removeBatch(REMOVE_BATCH);
+    await nextTurn();
+  }
+  return count;
 }

@@ -1,4 +1,4 @@
-import { RETENTION_MS, type CloudEvent, type Topic } from '../bus.ts';
+import type { CloudEvent, Topic } from '../bus.ts';
 import type { SharedConnection } from './connection.ts';
 
 export const SCHEMA = `
@@ -30,10 +30,13 @@ export type EventLog = ReturnType<typeof eventLog>;
 /** The events of all topics in one file, and the position of each group. Times are milliseconds since 1970. */
 export function eventLog({ db, read, write }: SharedConnection) {
   const insert = db.prepare('INSERT INTO event (id, topic, at, event) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING');
-  const removeExpired = db.prepare(`DELETE FROM event WHERE seq IN (SELECT seq FROM (
+  // Both look at no more rows than they may remove, so that other processes wait only briefly.
+  const removeEvents = db.prepare(`DELETE FROM event WHERE seq IN (SELECT seq FROM (
     SELECT seq, at FROM event
     WHERE topic = :topic AND seq <= (SELECT coalesce(min(seq), 9e18) FROM progress WHERE topic = :topic)
     ORDER BY seq LIMIT :limit) WHERE at < :before)`);
+  const removeLetters = db.prepare(`DELETE FROM dead_letter WHERE rowid IN (SELECT seq FROM (
+    SELECT rowid AS seq, at FROM dead_letter ORDER BY rowid LIMIT :limit) WHERE at < :before)`);
   const join = db.prepare('INSERT INTO progress (topic, "group") VALUES (?, ?) ON CONFLICT DO NOTHING');
   const free = `topic = :topic AND "group" = :group AND (until <= :now OR epoch = :held)`;
   const waiting = db.prepare(
@@ -52,17 +55,19 @@ export function eventLog({ db, read, write }: SharedConnection) {
   const discard = db.prepare('DELETE FROM dead_letter WHERE rowid = ?');
 
   return {
-    /**
-     * Appends in this order; skips an event whose id is there already. Also removes, up to twice the number appended,
-     * events that are older than the topic's retention and that every group has handled.
-     */
+    /** Appends in this order; skips an event whose id is there already. */
     append(topic: Topic, events: readonly CloudEvent[], now: number): Promise<void> {
       const rows = events.map((event) => [event.id, topic, now, JSON.stringify(event)] as const);
       return write(() => {
         for (const row of rows) insert.run(...row);
-        removeExpired.run({ topic, limit: 2 * rows.length, before: now - RETENTION_MS[topic] });
       });
     },
+    /** Removes those of the oldest `limit` events that every group has handled and that are from before this time. */
+    removeEvents: (topic: Topic, before: number, limit: number): Promise<number> =>
+      write(() => Number(removeEvents.run({ topic, limit, before }).changes)),
+    /** Removes those of the oldest `limit` dead letters that are from before this time (ISO-8601 UTC). */
+    removeDeadLetters: (before: string, limit: number): Promise<number> =>
+      write(() => Number(removeLetters.run({ limit, before }).changes)),
     /** Registers the group, at the oldest event that is kept. */
     join: (topic: Topic, group: string): Promise<unknown> => write(() => join.run(topic, group)),
     /** True when there are events for the group and its lease is free or has `heldEpoch`. */

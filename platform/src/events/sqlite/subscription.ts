@@ -2,7 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isoTime } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import type { Notifier } from '../../core/notifier.ts';
-import type { CloudEvent, EventHandler, SubscribeOptions, Subscription, Topic } from '../bus.ts';
+import {
+  parseEvent,
+  RejectedEventError,
+  type EventHandler,
+  type SubscribeOptions,
+  type Subscription,
+  type Topic,
+} from '../bus.ts';
 import type { EventLog, LoggedEvent, TopicLease } from './event-log.ts';
 
 const BATCH = 50;
@@ -66,13 +73,12 @@ export function startMember(member: Member): Subscription {
 
   /** True when the event is handled or a dead letter now; false when the lease was lost or this member is stopping. */
   async function consume(lease: TopicLease, logged: LoggedEvent): Promise<boolean> {
-    const event = JSON.parse(logged.event) as CloudEvent;
     for (let attempt = 1; ; attempt++) {
       try {
-        await member.handler(event);
+        await member.handler(parseEvent(logged.event));
       } catch (error) {
-        log.warn({ error, eventId: event.id, attempt }, 'an event handler failed');
-        if (attempt >= member.maxAttempts)
+        log.warn({ error, seq: logged.seq, attempt }, 'an event handler failed');
+        if (attempt >= member.maxAttempts || error instanceof RejectedEventError)
           return events.bury(lease, logged, String(error), isoTime(Date.now()), until());
         await delay(member.retryDelayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
         if (stopping.signal.aborted || !(await events.extend(lease, until()))) return false;

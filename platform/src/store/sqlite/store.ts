@@ -4,7 +4,7 @@ import { lockFile } from './file-lock.ts';
 import { groupCommit, isSqliteError, storeUnavailable } from './group-commit.ts';
 import type { Engine } from '../engine.ts';
 import { checkCollectionNames, openStoreOn } from '../open-store.ts';
-import { openWriter } from './database.ts';
+import { cutBackLog, LOG_LIMIT_BYTES, openWriter } from './database.ts';
 import { compileOp, statementCache } from './ops.ts';
 import { createTables } from './tables.ts';
 import { findSql, whereSql, type Sql } from './sql.ts';
@@ -31,14 +31,21 @@ export async function openSqliteStore(file: string, collections: readonly Collec
     const reader = new DatabaseSync(file, { readOnly: true });
     connections.push(reader);
     reader.exec('PRAGMA cache_size = -16384');
-    return openStoreOn(makeEngine(writer, reader, closeFiles), collections);
+    return openStoreOn(makeEngine({ file, writer, reader, closeFiles }), collections);
   } catch (cause) {
     closeFiles();
     throw new StartError(`cannot open ${file}: ${(cause as Error).message}`, { cause });
   }
 }
 
-function makeEngine(writer: DatabaseSync, reader: DatabaseSync, closeFiles: () => void): Engine {
+interface OpenFile {
+  file: string;
+  writer: DatabaseSync;
+  reader: DatabaseSync;
+  closeFiles(): void;
+}
+
+function makeEngine({ file, writer, reader, closeFiles }: OpenFile): Engine {
   const commits = groupCommit(writer);
   const prepareWrite = statementCache(writer);
   const prepareRead = statementCache(reader);
@@ -65,6 +72,7 @@ function makeEngine(writer: DatabaseSync, reader: DatabaseSync, closeFiles: () =
       await commits.write(() => work.forEach((run) => run()));
     },
     now: async () => Date.now(),
+    cutBackLog: async () => Math.max(0, cutBackLog(writer, file) - LOG_LIMIT_BYTES),
     async close() {
       commits.flush();
       closeFiles();

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { ServiceError, invalid, type Violation } from 'platform/core/errors.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { compileSchema } from 'platform/json-schema/schema.ts';
 import { checkExpression } from '../runtimes/expression/expression.ts';
 import { priceOf, type Definition } from './rules.ts';
@@ -49,7 +50,12 @@ const definitionSchema = {
       properties: {
         base: credits,
         max: credits,
-        perUnit: { type: 'object', additionalProperties: false, required: ['steps'], properties: { steps: credits } },
+        perUnit: {
+          type: 'object',
+          additionalProperties: false,
+          minProperties: 1,
+          properties: { steps: credits, cpuMs: credits },
+        },
       },
       dependentRequired: { perUnit: ['max'] },
     },
@@ -67,7 +73,7 @@ const compiledDefinitionSchema = compileSchema(JSON.stringify(definitionSchema))
 export function parseDefinition(text: string): { definition: Definition; hash: string } {
   if (Buffer.byteLength(text) > DEFINITION_BYTES)
     throw invalid('', `A definition has at most ${DEFINITION_BYTES} bytes`);
-  const value = parseJson(text);
+  const value = valueOf(text);
   requireNoViolations(compiledDefinitionSchema.validate(value), 'The definition document is not valid');
   const definition = value as Definition;
   // Throws when a price cannot be stored exactly.
@@ -85,9 +91,9 @@ export function parseDefinition(text: string): { definition: Definition; hash: s
   return { definition, hash: createHash('sha256').update(canonicalJson(value)).digest('hex') };
 }
 
-function parseJson(text: string): unknown {
+function valueOf(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
     throw new ServiceError('MALFORMED_JSON', 'The definition is not valid JSON', { cause });
   }

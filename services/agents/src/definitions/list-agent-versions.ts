@@ -1,5 +1,5 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
-import { ServiceError } from 'platform/core/errors.ts';
+import { requireText, ServiceError } from 'platform/core/errors.ts';
 import type { ListAgentVersionsRequest, ListAgentVersionsResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { agentVersionMessage } from './message.ts';
@@ -12,7 +12,8 @@ export async function listAgentVersions(
   request: ListAgentVersionsRequest,
   context: CallContext,
 ): Promise<ListAgentVersionsResponse> {
-  const versions = await deps.definitions.listVersions(organizationOfCall(context), request.name, MAX_VERSIONS);
+  const name = requireText('name', request.name);
+  const versions = await deps.definitions.listVersions(organizationOfCall(context), name, MAX_VERSIONS);
   if (versions.length === 0) throw new ServiceError('NOT_FOUND', 'Agent not found');
   return { versions: versions.map(agentVersionMessage) };
 }

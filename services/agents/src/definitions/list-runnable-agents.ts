@@ -1,5 +1,6 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { invalid } from 'platform/core/errors.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import type { ListRunnableAgentsRequest, ListRunnableAgentsResponse, RunnableAgent } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { pricingOf, type Definition } from './rules.ts';
@@ -50,7 +51,7 @@ export async function listRunnableAgents(
   );
   return {
     agents: versions.map((version) => {
-      const definition = JSON.parse(version.definition) as Definition;
+      const definition = parseJson(version.definition) as Definition;
       return {
         name: version.agent,
         ...Object.fromEntries(included.map((field) => [field, INCLUDABLE[field](definition, version)])),

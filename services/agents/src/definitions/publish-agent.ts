@@ -1,7 +1,8 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
-import { ServiceError } from 'platform/core/errors.ts';
+import { requireText, ServiceError } from 'platform/core/errors.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import type { PublishAgentRequest, PublishAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { agentAuditEntry } from '../events.ts';
@@ -18,9 +19,10 @@ export async function publishAgent(
   request: PublishAgentRequest,
   context: CallContext,
 ): Promise<PublishAgentResponse> {
+  const name = requireText('name', request.name);
   const organizationId = organizationOfCall(context);
   return retryOnConflict(context.signal, async () => {
-    const agent = await deps.definitions.byName(organizationId, request.name);
+    const agent = await deps.definitions.byName(organizationId, name);
     if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
     const version = await deps.definitions.versionByNumber(
       organizationId,
@@ -36,7 +38,7 @@ export async function publishAgent(
       state: 'published',
       publishedVersion: version.version,
       publishedVersionId: version._id,
-      runnable: isRunnable(JSON.parse(version.definition) as Definition),
+      runnable: isRunnable(parseJson(version.definition) as Definition),
       updatedAt: now,
     };
     await deps.definitions.change(agent, changes, agentAuditEntry(context, 'agent.publish', agent.name, now));

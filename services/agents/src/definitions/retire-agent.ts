@@ -1,7 +1,7 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
-import { ServiceError } from 'platform/core/errors.ts';
+import { requireText, ServiceError } from 'platform/core/errors.ts';
 import type { RetireAgentRequest, RetireAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { agentAuditEntry } from '../events.ts';
@@ -17,8 +17,9 @@ export async function retireAgent(
   request: RetireAgentRequest,
   context: CallContext,
 ): Promise<RetireAgentResponse> {
+  const name = requireText('name', request.name);
   return retryOnConflict(context.signal, async () => {
-    const agent = await deps.definitions.byName(organizationOfCall(context), request.name);
+    const agent = await deps.definitions.byName(organizationOfCall(context), name);
     if (!agent) throw new ServiceError('NOT_FOUND', 'Agent not found');
     if (agent.state === 'retired') return { agent: agentMessage(agent) };
 

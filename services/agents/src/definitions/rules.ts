@@ -9,6 +9,12 @@ export interface Limits {
   outputBytes: number;
 }
 
+/** Prices of metered units, in credits: of one step, and of one begun millisecond of processor time. */
+export interface UnitPrices {
+  steps: number;
+  cpuMs?: number;
+}
+
 /** A checked definition document; optional members are as its author wrote them, without defaults. */
 export interface Definition {
   apiVersion: 'agents/v1';
@@ -22,14 +28,15 @@ export interface Definition {
   interactiveTools?: string[];
   limits?: Partial<Limits>;
   /** In credits with at most six decimals. `max` defaults to `base`; see `pricingOf`. */
-  pricing?: { base?: number; max?: number; perUnit?: { steps: number } };
+  pricing?: { base?: number; max?: number; perUnit?: Partial<UnitPrices> };
 }
 
-/** The price of a run in whole micro-credits: base price, highest charge, and price of one step. */
+/** The price of a run in whole micro-credits: base price, highest charge, and prices of the metered units. */
 export interface Price {
   baseMicros: number;
   maxMicros: number;
   stepMicros: number;
+  cpuMsMicros: number;
 }
 
 const DEFAULT_LIMITS: Limits = { wallMs: 50_000, maxSteps: 1_000_000, memoryMb: 64, outputBytes: 524_288 };
@@ -40,10 +47,13 @@ export const limitsOf = (definition: Definition): Limits => ({ ...DEFAULT_LIMITS
 export const isRunnable = (definition: Definition): boolean =>
   definition.kind === 'FunctionalAgent' && (definition.interactiveTools ?? []).length === 0;
 
-/** The pricing in credits with its defaults: one credit per run; without `max` the price is fixed at `base`. */
-export function pricingOf({ pricing = {} }: Definition): { base: number; max: number; perUnit: { steps: number } } {
+/**
+ * The pricing in credits with its defaults: one credit per run; without `max` the price is fixed at `base`; a unit
+ * without a price is free.
+ */
+export function pricingOf({ pricing = {} }: Definition): { base: number; max: number; perUnit: UnitPrices } {
   const base = pricing.base ?? 1;
-  return { base, max: pricing.max ?? base, perUnit: pricing.perUnit ?? { steps: 0 } };
+  return { base, max: pricing.max ?? base, perUnit: { steps: 0, ...pricing.perUnit } };
 }
 
 /** @throws ServiceError INVALID_REQUEST: more than six decimals, or max below base */
@@ -54,6 +64,7 @@ export function priceOf(definition: Definition): Price {
     baseMicros: microsOf(base, '/pricing/base'),
     maxMicros: microsOf(max, '/pricing/max'),
     stepMicros: microsOf(perUnit.steps, '/pricing/perUnit/steps'),
+    cpuMsMicros: microsOf(perUnit.cpuMs ?? 0, '/pricing/perUnit/cpuMs'),
   };
 }
 

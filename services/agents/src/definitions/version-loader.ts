@@ -1,8 +1,11 @@
 import { strict as assert } from 'node:assert';
+import { fairCache } from 'platform/core/fair-cache.ts';
+import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import { compileSchema, type CompiledSchema } from 'platform/json-schema/schema.ts';
 import type { Violation } from 'platform/core/errors.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { limitsOf, priceOf, type Definition, type Limits, type Price } from './rules.ts';
-import type { Definitions } from './store.ts';
+import type { AgentVersionRecord, Definitions } from './store.ts';
 
 /** A version ready to run: definition parsed, schemas compiled, defaults applied. */
 export interface LoadedVersion {
@@ -12,47 +15,57 @@ export interface LoadedVersion {
   limits: Limits;
   price: Price;
   /** Violations of the argument schema; their paths start with /args. */
-  checkArgs(args: unknown): Violation[];
+  checkArgs(args: unknown): Promise<Violation[]>;
   /** Violations of the output schema by a JSON text. */
-  checkOutput(outputText: string): Violation[];
+  checkOutput(outputText: string): Promise<Violation[]>;
 }
 
 export type LoadVersion = (organizationId: string, versionId: string) => Promise<LoadedVersion>;
 
 /**
- * Loads versions by `_id` and caches the `capacity` most recently used. A cached version is never stale, because
- * versions are immutable.
+ * Loads versions by `_id` and caches those used last. A cached version is never stale, because versions are immutable.
+ * @param schedule runs what may take long: compiling schemas and checking values by them
+ * @param cacheBytes of heap, for the versions of all organizations
  */
-export function makeVersionLoader(definitions: Definitions, capacity = 500): LoadVersion {
-  const cache = new Map<string, LoadedVersion>();
+export function makeVersionLoader(
+  definitions: Definitions,
+  { schedule, cacheBytes }: { schedule: FairScheduler; cacheBytes: number },
+): LoadVersion {
+  const cache = fairCache<LoadedVersion>(cacheBytes);
   return async (organizationId, versionId) => {
-    const key = `${organizationId} ${versionId}`;
-    const version = cache.get(key) ?? (await load(definitions, organizationId, versionId));
-    cache.delete(key);
-    cache.set(key, version);
-    for (const oldest of cache.keys()) {
-      if (cache.size <= capacity) break;
-      cache.delete(oldest);
-    }
-    return version;
+    const cached = cache.get(organizationId, versionId);
+    if (cached) return cached;
+    const [record] = await definitions.versionsByIds(organizationId, [versionId]);
+    assert.ok(record, `published version ${versionId} is missing`);
+    return schedule(organizationId, () => {
+      const loadedMeanwhile = cache.get(organizationId, versionId);
+      if (loadedMeanwhile) return loadedMeanwhile;
+      const { version, bytes } = prepare(record, (work) => schedule(organizationId, work));
+      cache.set(organizationId, versionId, version, bytes);
+      return version;
+    });
   };
 }
 
-async function load(definitions: Definitions, organizationId: string, versionId: string): Promise<LoadedVersion> {
-  const [record] = await definitions.versionsByIds(organizationId, [versionId]);
-  assert.ok(record, `published version ${versionId} is missing`);
-  const definition = JSON.parse(record.definition) as Definition;
+function prepare(
+  record: AgentVersionRecord,
+  schedule: <T>(work: () => T) => Promise<T>,
+): { version: LoadedVersion; bytes: number } {
+  const definition = parseJson(record.definition) as Definition;
   const argumentsSchema = compileOptional(definition.argumentsSchema);
   const outputSchema = compileOptional(definition.outputSchema);
-  return {
+  const version: LoadedVersion = {
     agent: record.agent,
     version: record.version,
     runtime: definition.runtime,
     limits: limitsOf(definition),
     price: priceOf(definition),
-    checkArgs: (value) => (argumentsSchema ? argumentsSchema.validate(value, '/args') : checkNoArgs(value)),
-    checkOutput: (text) => outputSchema?.validate(JSON.parse(text)) ?? [],
+    checkArgs: (value) =>
+      schedule(() => (argumentsSchema ? argumentsSchema.validate(value, '/args') : checkNoArgs(value))),
+    checkOutput: (text) => schedule(() => outputSchema?.validate(parseJson(text)) ?? []),
   };
+  const bytes = 2_048 + 2 * definition.runtime.source.length;
+  return { version, bytes: bytes + (argumentsSchema?.bytes ?? 0) + (outputSchema?.bytes ?? 0) };
 }
 
 const compileOptional = (schema?: Record<string, unknown>): CompiledSchema | undefined =>

@@ -2,7 +2,7 @@ import { isCallerLost, type CallOptions } from 'platform/rpc/call.ts';
 import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
-import type { EvaluationRequest, EvaluationResult } from '../runtimes/expression/runner-pool.ts';
+import type { EvaluationRequest, EvaluationResult, Usage } from '../runtimes/expression/runner-pool.ts';
 import { INTERRUPTED, type EndStatus, type RunEnd } from './rules.ts';
 import type { ExecutionPayloadRecord, ExecutionRecord } from './store.ts';
 
@@ -29,41 +29,45 @@ export async function evaluate(
     });
     // A client that disconnects cancels its run; a lost gateway process is a fault of the platform.
     const lost = result.outcome === 'cancelled' && isCallerLost(request.signal);
-    return evaluatedRun(lost ? { outcome: 'interrupted' } : result, version);
+    return await evaluatedRun(lost ? { outcome: 'interrupted' } : result, version);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     log.error({ error, agentExecutionId: execution._id, requestId: execution.requestId }, 'the runner failed');
-    return failedRun('failed', 'INTERNAL', 'The platform failed to run the agent', 0);
+    return failedRun('failed', 'INTERNAL', 'The platform failed to run the agent', { steps: 0, cpuMs: 0 });
   }
 }
 
-function evaluatedRun(result: EvaluationResult, version: LoadedVersion): EvaluatedRun {
+async function evaluatedRun(result: EvaluationResult, version: LoadedVersion): Promise<EvaluatedRun> {
   switch (result.outcome) {
     case 'succeeded': {
-      const { outputText: output, steps } = result;
-      const [violation] = version.checkOutput(output);
+      const { outputText: output, steps, cpuMs } = result;
+      const [violation] = await version.checkOutput(output);
       if (violation)
         return failedRun(
           'failed',
           'OUTPUT_INVALID',
           `The agent's output does not match its output schema: ${violation.path} ${violation.message}`,
-          steps,
+          result,
         );
-      return { end: { status: 'succeeded', error: null, steps }, output, messages: JSON.stringify(result.messages) };
+      return {
+        end: { status: 'succeeded', error: null, steps, cpuMs },
+        output,
+        messages: JSON.stringify(result.messages),
+      };
     }
     case 'failed':
-      return failedRun('failed', 'AGENT_FAILED', result.message, result.steps);
+      return failedRun('failed', 'AGENT_FAILED', result.message, result);
     case 'timed_out':
-      return failedRun('timed_out', 'RUN_TIMEOUT', 'The run took too long', result.steps);
+      return failedRun('timed_out', 'RUN_TIMEOUT', 'The run took too long', result);
     case 'cancelled':
-      return failedRun('cancelled', 'RUN_CANCELLED', 'The run was cancelled', result.steps);
+      return failedRun('cancelled', 'RUN_CANCELLED', 'The run was cancelled', result);
     case 'interrupted':
       return { end: INTERRUPTED, output: null, messages: '[]' };
   }
 }
 
-const failedRun = (status: EndStatus, reason: KnownReason, message: string, steps: number): EvaluatedRun => ({
-  end: { status, error: { reason, message }, steps },
+const failedRun = (status: EndStatus, reason: KnownReason, message: string, { steps, cpuMs }: Usage): EvaluatedRun => ({
+  end: { status, error: { reason, message }, steps, cpuMs },
   output: null,
   messages: '[]',
 });

@@ -1,4 +1,5 @@
-import { ServiceError, invalid, type KnownReason } from 'platform/core/errors.ts';
+import { ServiceError, invalid, requireText, type KnownReason } from 'platform/core/errors.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 
 export const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'] as const;
 export type Status = (typeof STATUSES)[number];
@@ -13,28 +14,49 @@ export interface RunEnd {
   status: EndStatus;
   error: { reason: KnownReason; message: string } | null;
   steps: number;
+  /** Processor time in begun milliseconds. */
+  cpuMs: number;
 }
 
 export const INTERRUPTED: RunEnd = {
   status: 'interrupted',
   error: { reason: 'INTERNAL', message: 'The run was interrupted by the platform' },
   steps: 0,
+  cpuMs: 0,
 };
 
 /** A run that failed by the platform's fault costs nothing: its reservation is released, not settled. */
 export const isPlatformFault = ({ error }: Pick<RunEnd, 'error'>): boolean => error?.reason === 'INTERNAL';
 
 /**
- * The charge in whole micro-credits, at most `maxMicros`: base price and metered steps after success; only the metered
- * steps after the agent's own failure, a time-out or a cancellation; nothing after a fault of the platform.
+ * The charge in whole micro-credits, at most `maxMicros`: base price and metered units after success; only the metered
+ * units after the agent's own failure, a time-out or a cancellation; nothing after a fault of the platform.
  */
-export function chargeOf(price: { baseMicros: number; maxMicros: number; stepMicros: number }, end: RunEnd): number {
+export function chargeOf(
+  price: { baseMicros: number; maxMicros: number; stepMicros: number; cpuMsMicros: number },
+  end: Pick<RunEnd, 'error' | 'steps' | 'cpuMs'>,
+): number {
   if (isPlatformFault(end)) return 0;
-  const metered = end.steps * price.stepMicros;
+  const metered = end.steps * price.stepMicros + end.cpuMs * price.cpuMsMicros;
   return Math.min(price.maxMicros, end.error ? metered : price.baseMicros + metered);
 }
 
 const MAX_ARGS_BYTES = 262_144;
+
+/** What a stored execution takes beside its error, with its idempotency key and indexes, rounded up. */
+const EXECUTION_BYTES = 2_048;
+/** What a stored payload takes beside its texts, rounded up. */
+const PAYLOAD_BYTES = 512;
+
+/** The stored bytes of an execution without its payload, as the tier's limit `execution_bytes` counts them. */
+export const executionBytes = ({ error }: Pick<RunEnd, 'error'>): number =>
+  EXECUTION_BYTES + Buffer.byteLength(error?.message ?? '');
+
+/** The stored bytes of a payload; its members are JSON text. */
+export const payloadBytes = ({ args, ...result }: { args: string; output: string | null; messages: string }): number =>
+  PAYLOAD_BYTES + Buffer.byteLength(args) + resultBytes(result);
+export const resultBytes = ({ output, messages }: { output: string | null; messages: string }): number =>
+  Buffer.byteLength(output ?? '') + Buffer.byteLength(messages);
 
 export interface RunRequest {
   agentName: string;
@@ -47,15 +69,15 @@ export interface RunRequest {
 
 /** @throws ServiceError INVALID_REQUEST, MALFORMED_JSON, with the path of the faulty member */
 export function checkRunRequest(request: { agentName?: string; args?: string; idempotencyKey?: string }): RunRequest {
-  const { agentName, args: argsText, idempotencyKey: key } = request;
-  if (agentName === undefined) throw invalid('/agentName', 'agentName is required');
+  const { args: argsText, idempotencyKey: key } = request;
+  const agentName = requireText('agentName', request.agentName);
   if (argsText === undefined) throw invalid('/args', 'args is required');
   if (Buffer.byteLength(argsText) > MAX_ARGS_BYTES)
     throw invalid('/args', `args must have at most ${MAX_ARGS_BYTES} bytes as JSON`);
   if (key !== undefined && (key.length < 1 || key.length > 255))
     throw invalid('', 'Idempotency-Key must have 1 to 255 characters');
   try {
-    return { agentName, args: JSON.parse(argsText), argsText, key };
+    return { agentName, args: parseJson(argsText), argsText, key };
   } catch (cause) {
     throw new ServiceError('MALFORMED_JSON', 'args is not valid JSON', {
       details: [{ path: '/args', message: 'is not valid JSON' }],

@@ -4,7 +4,7 @@ import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
-import { actorOf } from 'platform/core/principal.ts';
+import { actorOf, type Principal } from 'platform/core/principal.ts';
 import type { RunAgentRequest, RunAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
@@ -41,7 +41,7 @@ export async function runAgent(deps: Needs, request: RunAgentRequest, context: C
   const version = await requireRunnable(deps, organizationId, run);
 
   const execution = newExecution(deps, version, run, context);
-  if (!(await claim(deps, execution, run))) return answerOfWinner(deps, organizationId, run);
+  if (!(await claim(deps, execution, run, context.principal))) return answerOfWinner(deps, organizationId, run);
   await reserve(deps, execution, version.price.maxMicros, context);
 
   const { startedAt, ...evaluated } = await evaluateUnderHeartbeat(deps, execution, version, run, context);
@@ -97,7 +97,7 @@ async function requireRunnable(
   if (!agent || agent.publishedVersionId === null) throw new ServiceError('NOT_FOUND', 'Agent not found');
   if (!agent.runnable) throw new ServiceError('AGENT_NOT_RUNNABLE');
   const version = await deps.loadVersion(organizationId, agent.publishedVersionId);
-  const details = version.checkArgs(args);
+  const details = await version.checkArgs(args);
   if (details.length > 0) throw new ServiceError('INVALID_ARGS', undefined, { details });
   return version;
 }
@@ -119,6 +119,7 @@ function newExecution(
     actor: actorOf(principal),
     chargeMicros: null,
     steps: null,
+    cpuMs: null,
     requestId,
     runKeyId: key === undefined ? null : newId(),
     createdAt: isoTime(clock.now()),
@@ -130,23 +131,23 @@ function newExecution(
   };
 }
 
-/** Records the execution and claims its idempotency key. False: another execution has claimed the key. */
+/**
+ * Records the execution and claims its idempotency key. False: another execution has claimed the key.
+ * @throws ServiceError TIER_LIMIT
+ */
 function claim(
   { executions }: Pick<Deps, 'executions'>,
   execution: ExecutionRecord,
   run: RunRequest,
+  principal: Principal,
 ): Promise<boolean> {
   const { _id, organizationId, runKeyId, createdAt } = execution;
-  const payload = { _id, organizationId, args: run.argsText, output: null, messages: '[]', createdAt };
-  if (run.key === undefined || runKeyId === null) return executions.create(execution, payload);
-  return executions.create(execution, payload, {
-    _id: runKeyId,
-    organizationId,
-    key: run.key,
-    requestHash: requestHash(run),
-    executionId: _id,
-    createdAt,
-  });
+  const payload = { _id, organizationId, args: run.argsText, createdAt };
+  const key =
+    run.key === undefined || runKeyId === null
+      ? undefined
+      : { _id: runKeyId, organizationId, key: run.key, requestHash: requestHash(run), executionId: _id, createdAt };
+  return executions.create(execution, payload, key, principal);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { KnownReason } from 'platform/core/errors.ts';
-import type { Actor } from 'platform/core/principal.ts';
+import type { Actor, Principal } from 'platform/core/principal.ts';
 import {
   collection,
   insert,
@@ -12,7 +12,8 @@ import {
   type OrganizationDocument,
   type Store,
 } from 'platform/store/store.ts';
-import { ACTIVE, ENDED, type Status } from './rules.ts';
+import type { Usage } from '../usage/store.ts';
+import { ACTIVE, ENDED, executionBytes, payloadBytes, resultBytes, type Status } from './rules.ts';
 
 /** An execution without its payload, as lists read it. Its `_id` is also the id of its reservation of credits. */
 export interface ExecutionRecord extends OrganizationDocument {
@@ -24,6 +25,8 @@ export interface ExecutionRecord extends OrganizationDocument {
   actor: Actor;
   chargeMicros: number | null;
   steps: number | null;
+  /** Absent in a record that an earlier release wrote, which did not measure it. */
+  cpuMs?: number | null;
   requestId: string;
   /** `_id` of its claim on an idempotency key; null without a key. */
   runKeyId: string | null;
@@ -35,6 +38,8 @@ export interface ExecutionRecord extends OrganizationDocument {
   epoch: number;
   /** Store time in milliseconds after which the reaper takes over; null when the run is ended and settled. */
   leaseUntil: number | null;
+  /** What usage counts of it. Absent while it is not counted: a release before byte counts wrote it. */
+  bytes?: number;
 }
 
 /** The large and confidential part of an execution: a second document with the same `_id` and a shorter retention. */
@@ -46,7 +51,11 @@ export interface ExecutionPayloadRecord extends OrganizationDocument {
   /** JSON text of an array. */
   messages: string;
   createdAt: string;
+  /** As in ExecutionRecord. */
+  bytes?: number;
 }
+
+const NO_RESULT = { output: null, messages: '[]' } as const;
 
 /** The claim of an execution on an idempotency key. */
 export interface RunKeyRecord extends OrganizationDocument {
@@ -60,11 +69,11 @@ export interface RunKeyRecord extends OrganizationDocument {
 export const EXECUTIONS = collection<ExecutionRecord>('executions', {
   scope: 'organization',
   indexes: [{ fields: ['_id'] }, { fields: ['agent', '_id'] }, { fields: ['status', '_id'] }],
-  platformIndexes: [{ fields: ['leaseUntil'] }, { fields: ['createdAt'] }],
+  platformIndexes: [{ fields: ['leaseUntil'] }, { fields: ['createdAt'] }, { fields: ['bytes'] }],
 });
 export const EXECUTION_PAYLOADS = collection<ExecutionPayloadRecord>('execution_payloads', {
   scope: 'organization',
-  platformIndexes: [{ fields: ['createdAt'] }],
+  platformIndexes: [{ fields: ['createdAt'] }, { fields: ['bytes'] }],
 });
 export const RUN_KEYS = collection<RunKeyRecord>('run_keys', {
   scope: 'organization',
@@ -75,10 +84,11 @@ export const RUN_KEYS = collection<RunKeyRecord>('run_keys', {
 export type Executions = ReturnType<typeof openExecutions>;
 
 /**
- * Each write to an execution expects the state that its caller saw, and resolves to false when that has changed.
+ * Each write to an execution expects the state that its caller saw, and resolves to false when that has changed. It
+ * counts the stored bytes that it adds or removes in its own batch.
  * @param leaseUntil end of a lease that begins now: store time in milliseconds
  */
-export function openExecutions(store: Store, leaseUntil: () => Promise<number>) {
+export function openExecutions(store: Store, usage: Usage, leaseUntil: () => Promise<number>) {
   /** False when an expectation failed, because another process wrote first. */
   async function applied(organizationId: string, ops: readonly Op[]): Promise<boolean> {
     try {
@@ -112,33 +122,48 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
         ...(before !== undefined && { after: [before] }),
       }),
 
-    /** Writes a new execution and its claim on an idempotency key. False: another execution has claimed the key. */
-    async create(
-      execution: Omit<ExecutionRecord, 'leaseUntil'>,
-      payload: ExecutionPayloadRecord,
-      key?: RunKeyRecord,
+    /**
+     * Writes a new execution and its claim on an idempotency key. False: another execution has claimed the key.
+     * @throws ServiceError TIER_LIMIT when the stored bytes would exceed the limit `execution_bytes`
+     */
+    create(
+      execution: ExecutionRecord,
+      { args, ...started }: Omit<ExecutionPayloadRecord, 'output' | 'messages' | 'bytes'>,
+      key: RunKeyRecord | undefined,
+      principal: Principal,
     ): Promise<boolean> {
-      const leased = { ...execution, leaseUntil: await leaseUntil() };
-      try {
-        await store.apply(execution.organizationId, [
-          insert(EXECUTIONS, leased),
-          insert(EXECUTION_PAYLOADS, payload),
-          ...(key ? [insert(RUN_KEYS, key)] : []),
-        ]);
-        return true;
-      } catch (error) {
-        if (error instanceof DuplicateKeyError && error.collection === RUN_KEYS.name) return false;
-        throw error;
-      }
+      const bytes = executionBytes(execution);
+      const payload = { ...started, args, ...NO_RESULT, bytes: payloadBytes({ args, ...NO_RESULT }) };
+      return usage.grow(principal, bytes + payload.bytes, async (counting) => {
+        const leased = { ...execution, leaseUntil: await leaseUntil(), bytes };
+        try {
+          await store.apply(execution.organizationId, [
+            insert(EXECUTIONS, leased),
+            insert(EXECUTION_PAYLOADS, payload),
+            ...(key ? [insert(RUN_KEYS, key)] : []),
+            ...counting,
+          ]);
+          return true;
+        } catch (error) {
+          if (error instanceof DuplicateKeyError && error.collection === RUN_KEYS.name) return false;
+          throw error;
+        }
+      });
     },
 
     /** Removes an execution that never started; its key is free again. False: this process no longer owns it. */
-    withdraw: (execution: ExecutionRecord) =>
-      applied(execution.organizationId, [
-        remove(EXECUTIONS, stillOwned(execution)),
-        remove(EXECUTION_PAYLOADS, { _id: execution._id }),
-        ...freeKey(execution),
-      ]),
+    async withdraw(execution: ExecutionRecord): Promise<boolean> {
+      const { organizationId, _id } = execution;
+      const payload = await store.findOne(organizationId, EXECUTION_PAYLOADS, { _id });
+      return usage.change(organizationId, -executionBytes(execution) - (payload?.bytes ?? 0), (counting) =>
+        applied(organizationId, [
+          remove(EXECUTIONS, stillOwned(execution)),
+          remove(EXECUTION_PAYLOADS, { _id }),
+          ...freeKey(execution),
+          ...counting,
+        ]),
+      );
+    },
 
     /** Extends the lease, and sets a run that has started to `running`. False: this process no longer owns the run. */
     extendLease: async (execution: ExecutionRecord) =>
@@ -156,23 +181,35 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
       ended: ExecutionRecord,
       { output, messages }: Pick<ExecutionPayloadRecord, 'output' | 'messages'>,
       events: readonly Op[],
-    ) =>
-      applied(ended.organizationId, [
-        update(EXECUTIONS, stillOwned(ended), { set: endFields(ended) }),
-        update(EXECUTION_PAYLOADS, { _id: ended._id }, { set: { output, messages } }),
-        ...(ended.status === 'interrupted' ? freeKey(ended) : []),
-        ...events,
-      ]),
+    ) => {
+      const errorBytes = executionBytes(ended) - executionBytes({ error: null });
+      const growth = resultBytes({ output, messages }) - resultBytes(NO_RESULT);
+      return usage.change(ended.organizationId, errorBytes + growth, (counting) =>
+        applied(ended.organizationId, [
+          update(EXECUTIONS, stillOwned(ended), { set: endFields(ended), increment: { bytes: errorBytes } }),
+          update(EXECUTION_PAYLOADS, { _id: ended._id }, { set: { output, messages }, increment: { bytes: growth } }),
+          ...(ended.status === 'interrupted' ? freeKey(ended) : []),
+          ...events,
+          ...counting,
+        ]),
+      );
+    },
 
     /** The reaper ends an abandoned run. False: a heartbeat or another end was written first. */
-    takeOver: async (abandoned: ExecutionRecord, ended: ExecutionRecord, events: readonly Op[]) =>
-      applied(ended.organizationId, [
-        update(EXECUTIONS, asRead(abandoned), {
-          set: { ...endFields(ended), epoch: abandoned.epoch + 1, leaseUntil: await leaseUntil() },
-        }),
-        ...freeKey(abandoned),
-        ...events,
-      ]),
+    takeOver: (abandoned: ExecutionRecord, ended: ExecutionRecord, events: readonly Op[]) => {
+      const bytes = abandoned.bytes === undefined ? 0 : executionBytes(ended) - abandoned.bytes;
+      return usage.change(ended.organizationId, bytes, async (counting) =>
+        applied(ended.organizationId, [
+          update(EXECUTIONS, asRead(abandoned), {
+            set: { ...endFields(ended), epoch: abandoned.epoch + 1, leaseUntil: await leaseUntil() },
+            ...(bytes !== 0 && { increment: { bytes } }),
+          }),
+          ...freeKey(abandoned),
+          ...events,
+          ...counting,
+        ]),
+      );
+    },
 
     /** The reaper leases the settlement of an ended run. False: another reaper was first. */
     leaseSettlement: async (unsettled: ExecutionRecord) =>
@@ -186,17 +223,19 @@ export function openExecutions(store: Store, leaseUntil: () => Promise<number>) 
   };
 }
 
-const asRead = ({ _id, epoch, status, leaseUntil }: ExecutionRecord): Expectation<ExecutionRecord> => ({
+export const asRead = ({ _id, epoch, status, leaseUntil, bytes }: ExecutionRecord): Expectation<ExecutionRecord> => ({
   _id,
   epoch,
   status,
   leaseUntil,
+  bytes: bytes ?? null,
 });
 const endFields = ({
   status,
   error,
   chargeMicros,
   steps,
+  cpuMs,
   startedAt,
   finishedAt,
 }: ExecutionRecord): Partial<ExecutionRecord> => ({
@@ -204,6 +243,7 @@ const endFields = ({
   error,
   chargeMicros,
   steps,
+  cpuMs,
   startedAt,
   finishedAt,
 });

@@ -1,12 +1,16 @@
 import { DAY_MS, isoTime } from 'platform/core/clock.ts';
+import type { CountedDocument } from 'platform/jobs/count-bytes.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
-import { remove, type Collection, type Document, type Filter } from 'platform/store/store.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
+import { remove, type Collection, type Filter } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { EXECUTION_PAYLOADS, EXECUTIONS, RUN_KEYS } from '../executions/store.ts';
 
-type Needs = Pick<Deps, 'platformStore' | 'clock' | 'config'>;
+type Needs = Pick<Deps, 'platformStore' | 'usage' | 'clock' | 'config'>;
 
 const BATCH = 200;
+/** Counted documents may hold large texts, and a batch is in memory. */
+const COUNTED_BATCH = 20;
 
 /**
  * Removes idempotency keys, payloads and executions, each at an age of their own. An execution that is not settled is
@@ -21,25 +25,51 @@ export const retentionJob = (deps: Needs): Job => ({
     const olderThan = (ageMs: number) => ({ createdAt: { lt: isoTime(deps.clock.now() - ageMs) } });
     const expired = { ...olderThan(EXECUTION_RETENTION_DAYS * DAY_MS), leaseUntil: null };
     return (
-      (await removeAll(deps, RUN_KEYS, olderThan(IDEMPOTENCY_KEY_TTL_MS), signal)) +
-      (await removeAll(deps, EXECUTION_PAYLOADS, olderThan(PAYLOAD_RETENTION_DAYS * DAY_MS), signal)) +
-      (await removeAll(deps, EXECUTIONS, expired, signal))
+      (await removeKeys(deps, olderThan(IDEMPOTENCY_KEY_TTL_MS), signal)) +
+      (await removeCounted(deps, EXECUTION_PAYLOADS, olderThan(PAYLOAD_RETENTION_DAYS * DAY_MS), signal)) +
+      (await removeCounted(deps, EXECUTIONS, expired, signal))
     );
   },
 });
 
-async function removeAll<D extends Document>(
+async function removeKeys(
   { platformStore }: Needs,
-  collection: Collection<D>,
-  filter: Filter<D>,
+  filter: Filter<{ createdAt: string }>,
   signal: AbortSignal,
 ): Promise<number> {
   let count = 0;
   while (!signal.aborted) {
-    const batch = await platformStore.find(collection, filter, { limit: BATCH });
+    const batch = await platformStore.find(RUN_KEYS, filter, { limit: BATCH });
     if (batch.length === 0) break;
-    await platformStore.apply(batch.map(({ _id }) => remove(collection, { _id }, { optional: true })));
+    await platformStore.apply(batch.map(({ _id }) => remove(RUN_KEYS, { _id }, { optional: true })));
     count += batch.length;
+  }
+  return count;
+}
+
+/** Each batch removes documents of one organization, and what usage counts of them. */
+async function removeCounted<D extends CountedDocument>(
+  { platformStore, usage }: Needs,
+  collection: Collection<D>,
+  filter: Filter<D>,
+  signal: AbortSignal,
+): Promise<number> {
+  const removeBatch = async (): Promise<number> => {
+    const batch = await platformStore.find(collection, filter, { limit: COUNTED_BATCH });
+    for (const [organizationId, documents] of Map.groupBy(batch, (document) => document.organizationId)) {
+      const bytes = documents.reduce((sum, document) => sum + (document.bytes ?? 0), 0);
+      const removals = documents.map((document) =>
+        remove(collection, { _id: document._id, bytes: document.bytes ?? null }),
+      );
+      await usage.change(organizationId, -bytes, (counting) => platformStore.apply([...removals, ...counting]));
+    }
+    return batch.length;
+  };
+  let count = 0;
+  while (!signal.aborted) {
+    const removed = await retryOnConflict(signal, removeBatch);
+    if (removed === 0) break;
+    count += removed;
   }
   return count;
 }

@@ -25,13 +25,25 @@ type Needs = Pick<Deps, 'clock' | 'organizations' | 'tokenLookup' | 'lastUsed' |
  * Decides all requests ("attempts") that a gateway collected in one turn of its event loop, from what the store has
  * now. It takes at most two reads for all of them, and none for a token with a wrong checksum. A denial is a value in
  * the response, never a thrown error: first 401, the same for every cause, then 403 for the tier, the kind or the role.
+ * A first use is written at once, so that a used token is never listed as unused; the job `last-used` writes others.
+ * Only attempts of that token wait for the write: among attempts of other tokens they get `askAlone` instead.
+ * @throws ServiceError when a read fails, or the write of a first use
  */
 export async function authenticate(deps: Needs, { attempts }: AuthenticateRequest): Promise<AuthenticateResponse> {
   const now = isoTime(deps.clock.now());
   const knownTokens = await findTokens(deps, attempts, now);
-  const decisions = attempts.map((attempt) => decide(deps, attempt, knownTokens.get(attempt.bearer), now));
-  const used = [...knownTokens.values()].filter(({ valid }) => valid).map(({ token }) => token);
-  await noteUses(deps, used, now);
+  const ofOneToken = new Set(attempts.map(({ bearer }) => bearer)).size === 1;
+  const mustAskAlone = ({ valid, token }: KnownToken): boolean => valid && token.lastUsedAt === null && !ofOneToken;
+  for (const known of knownTokens.values()) {
+    const { valid, token } = known;
+    if (!valid || mustAskAlone(known)) continue;
+    if (token.lastUsedAt === null) await deps.tokenLookup.markFirstUse(token._id, now);
+    deps.lastUsed.note({ tokenId: token._id, at: now });
+  }
+  const decisions = attempts.map((attempt): Decision => {
+    const known = knownTokens.get(attempt.bearer);
+    return known && mustAskAlone(known) ? { askAlone: true } : decide(deps, attempt, known, now);
+  });
   return { decisions };
 }
 
@@ -95,11 +107,4 @@ function decide(
 function denialStatus(reason: KnownReason): Status {
   const headers: Record<string, string> = reason === 'UNAUTHENTICATED' ? { 'WWW-Authenticate': 'Bearer' } : {};
   return toStatus(new ServiceError(reason, undefined, { headers }));
-}
-
-/** Writes the first use at once, so that a used token is never listed as unused. The job `last-used` writes others. */
-async function noteUses({ lastUsed, tokenLookup }: Needs, used: readonly ServerTokenRecord[], at: string) {
-  for (const { _id } of used) lastUsed.note({ tokenId: _id, at });
-  const neverUsed = used.filter(({ lastUsedAt }) => lastUsedAt === null).map(({ _id }) => _id);
-  if (neverUsed.length > 0) await tokenLookup.markFirstUse(neverUsed, at);
 }

@@ -12,13 +12,11 @@ export const openTokenLookup = (platformStore: PlatformStore) => ({
     return new Map(found.map((token) => [token.hash, token]));
   },
 
-  /** Sets `lastUsedAt` of the tokens that were never used before; the others keep theirs. */
-  markFirstUse: (tokenIds: readonly string[], at: string): Promise<void> =>
-    platformStore.apply(
-      tokenIds.map((_id) =>
-        update(SERVER_TOKENS, { _id, lastUsedAt: null }, { set: { lastUsedAt: at } }, { optional: true }),
-      ),
-    ),
+  /** Sets `lastUsedAt` of a token that was never used before; any other keeps its own. */
+  markFirstUse: (tokenId: string, at: string): Promise<void> =>
+    platformStore.apply([
+      update(SERVER_TOKENS, { _id: tokenId, lastUsedAt: null }, { set: { lastUsedAt: at } }, { optional: true }),
+    ]),
 
   /** Moves `lastUsedAt` forward, never back. Tokens that were never used are left to `markFirstUse`. */
   async markUses(uses: readonly Use[]): Promise<void> {

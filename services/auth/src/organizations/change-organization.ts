@@ -2,7 +2,7 @@ import type { Organization } from 'proto/auth/v1/auth.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
-import { ServiceError } from 'platform/core/errors.ts';
+import { requireText, ServiceError } from 'platform/core/errors.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { organizationMessage } from './message.ts';
@@ -13,13 +13,14 @@ import type { OrganizationRecord } from './store.ts';
  * entry.
  * @throws ServiceError NOT_FOUND, CONFLICT
  */
-export function changeOrganization(
+export async function changeOrganization(
   { clock, organizations }: Pick<Deps, 'clock' | 'organizations'>,
   context: CallContext,
   id: string,
   action: string,
   change: Partial<Pick<OrganizationRecord, 'state' | 'tier'>>,
 ): Promise<Organization> {
+  requireText('id', id);
   return retryOnConflict(context.signal, async () => {
     const organization = await organizations.byId(id);
     if (!organization) throw new ServiceError('NOT_FOUND', 'Organization not found');

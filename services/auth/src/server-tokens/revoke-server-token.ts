@@ -2,7 +2,7 @@ import type { RevokeServerTokenRequest, RevokeServerTokenResponse } from 'proto/
 import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
-import { ServiceError } from 'platform/core/errors.ts';
+import { requireText, ServiceError } from 'platform/core/errors.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireSecurityAdmin } from './authority.ts';
@@ -23,6 +23,7 @@ export function revokeServerToken(
   const { clock, serverTokens } = deps;
   return retryOnConflict(context.signal, async () => {
     const { organization } = await requireSecurityAdmin(deps, context);
+    requireText('idOrName', idOrName);
     const token =
       (await serverTokens.byId(organization._id, idOrName)) ?? (await serverTokens.byName(organization._id, idOrName));
     if (!token) throw new ServiceError('NOT_FOUND', 'Server token not found');

@@ -10,13 +10,13 @@ import { readJsonObject } from '../request-members.ts';
 import { foldTypeName, visibleTo } from '../types/rules.ts';
 import type { MemoryTypeRecord, MemoryTypes } from '../types/store.ts';
 import { memoryObjectMessage } from './message.ts';
-import { checkContent, requireKey } from './rules.ts';
+import { checkContent, objectBytes, requireKey } from './rules.ts';
 import type { MemoryObjectRecord } from './store.ts';
 
-type Needs = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'config' | 'schedule'>;
+type Needs = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'config' | 'schedule' | 'schemas'>;
 
 export async function createMemoryObject(
-  { types, objects, fences, usage, counterShards, config, schedule }: Needs,
+  { types, objects, fences, usage, counterShards, config, schedule, schemas }: Needs,
   request: CreateMemoryObjectRequest,
   context: CallContext,
 ): Promise<CreateMemoryObjectResponse> {
@@ -30,7 +30,9 @@ export async function createMemoryObject(
   const attempt = async (): Promise<{ record: MemoryObjectRecord; type: string }> => {
     const memoryType = await findType(types, request, context);
     const { _id: typeId, type, version, epoch, jsonSchema } = memoryType;
-    await schedule(organizationId, () => checkContent(jsonSchema, content.value));
+    const bytes = objectBytes({ content: content.text, key });
+    const count = await usage.roomToGrow(organizationId, context.principal, { objects: 1, bytes });
+    await schedule(organizationId, () => checkContent(schemas.compile(organizationId, jsonSchema), content.value));
     const record = {
       _id: id,
       organizationId,
@@ -39,6 +41,7 @@ export async function createMemoryObject(
       content: content.text,
       schemaVersion: version,
       revision: 1,
+      bytes,
       createdAt,
       updatedAt: createdAt,
     };
@@ -49,10 +52,9 @@ export async function createMemoryObject(
       time: createdAt,
       names: { typeId, type, key },
     });
-    await counterShards.withShard(organizationId, context.signal, async (shard) => {
-      const counted = await usage.addObject(organizationId, context.principal, shard);
-      await objects.create(record, [fences.expectEpoch(typeId, epoch, shard, 1), counted, ...events]);
-    });
+    await counterShards.withShard(organizationId, context.signal, (shard) =>
+      objects.create(record, [fences.expectEpoch(typeId, epoch, shard, 1), ...count(shard), ...events]),
+    );
     return { record, type };
   };
   const { record, type } = await retryOnConflict(context.signal, attempt);

@@ -27,7 +27,7 @@ export async function deleteMemoryObject(
     await counterShards.withShard(organizationId, context.signal, (shard) =>
       objects.remove(object, [
         fences.expectEpoch(typeId, fence.epoch, shard, -1),
-        usage.removeObject(organizationId, shard),
+        ...usage.shrink(organizationId, shard, { objects: -1, bytes: -(object.bytes ?? 0) }),
         ...events,
       ]),
     );

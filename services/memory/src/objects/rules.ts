@@ -1,7 +1,13 @@
 import { invalid, ServiceError } from 'platform/core/errors.ts';
-import { compileSchema } from 'platform/json-schema/schema.ts';
+import type { CompiledSchema } from 'platform/json-schema/schema.ts';
 
 const CONTROL = /\p{Cc}/u;
+/** What a stored object takes beside its content and key: ids, times and the entries in six indexes, rounded up. */
+const OBJECT_BYTES = 1_024;
+
+/** The stored bytes of an object, as the tier's limit `memory_bytes` counts them. */
+export const objectBytes = ({ content, key }: { content: string; key: string }): number =>
+  OBJECT_BYTES + Buffer.byteLength(content) + Buffer.byteLength(key);
 
 /** @throws ServiceError INVALID_REQUEST unless the key has 1 to `maxLength` characters and no control character */
 export function requireKey(key: string | undefined, maxLength: number): string {
@@ -13,11 +19,10 @@ export function requireKey(key: string | undefined, maxLength: number): string {
 
 /**
  * Validates a content against the schema of its type, which may take long: call it through the fair scheduler.
- * @param jsonSchema JSON text
  * @throws ServiceError INVALID_CONTENT with the violations, their paths below /content
  */
-export function checkContent(jsonSchema: string, content: Record<string, unknown>): void {
-  const details = compileSchema(jsonSchema).validate(content, '/content');
+export function checkContent(schema: CompiledSchema, content: Record<string, unknown>): void {
+  const details = schema.validate(content, '/content');
   if (details.length > 0) throw new ServiceError('INVALID_CONTENT', undefined, { details });
 }
 

@@ -6,6 +6,7 @@ import {
   insert,
   remove,
   update,
+  type Expectation,
   type Filter,
   type FindOptions,
   type Op,
@@ -29,6 +30,8 @@ export interface MemoryObjectRecord extends OrganizationDocument {
   schemaVersion: number;
   /** From 1; rises with every write. */
   revision: number;
+  /** What usage counts of it. Absent while it is not counted: a release before byte counts wrote it. */
+  bytes?: number;
   createdAt: string;
   updatedAt: string;
 }
@@ -41,6 +44,14 @@ export const OBJECTS = collection<MemoryObjectRecord>('objects', {
     { fields: ['typeId'] },
     { fields: ['key'] },
   ],
+  platformIndexes: [{ fields: ['bytes'] }],
+});
+
+/** What a batch that writes the object expects; with the bytes, because the job `count-bytes` changes nothing else. */
+export const asRead = ({ _id, revision, bytes }: MemoryObjectRecord): Expectation<MemoryObjectRecord> => ({
+  _id,
+  revision,
+  bytes: bytes ?? null,
 });
 
 export type ObjectFilter = Pick<Filter<MemoryObjectRecord>, 'typeId' | 'key'>;
@@ -78,13 +89,13 @@ export function openMemoryObjects(store: Store) {
       }
     },
     /** @throws ExpectationFailedError when the object has changed, or an expectation in `ops` fails */
-    change({ revision }: MemoryObjectRecord, after: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
+    change(before: MemoryObjectRecord, after: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
       const { _id, organizationId, ...set } = after;
-      return store.apply(organizationId, [update(OBJECTS, { _id, revision }, { set }), ...ops]);
+      return store.apply(organizationId, [update(OBJECTS, asRead(before), { set }), ...ops]);
     },
     /** @throws ExpectationFailedError when the object has changed, or an expectation in `ops` fails */
-    remove: ({ _id, organizationId, revision }: MemoryObjectRecord, ops: readonly Op[]): Promise<void> =>
-      store.apply(organizationId, [remove(OBJECTS, { _id, revision }), ...ops]),
+    remove: (object: MemoryObjectRecord, ops: readonly Op[]): Promise<void> =>
+      store.apply(object.organizationId, [remove(OBJECTS, asRead(object)), ...ops]),
   };
 }
 export type MemoryObjects = ReturnType<typeof openMemoryObjects>;

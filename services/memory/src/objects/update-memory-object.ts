@@ -7,17 +7,20 @@ import type { Deps } from '../deps.ts';
 import { readJsonObject, rejectIfMatch, requireUpdateMask } from '../request-members.ts';
 import { requireType } from '../types/store.ts';
 import { memoryObjectMessage } from './message.ts';
-import { checkContent, requireSameIdentity } from './rules.ts';
+import { checkContent, objectBytes, requireSameIdentity } from './rules.ts';
 import { requireObject } from './store.ts';
 
-type Needs = Pick<Deps, 'types' | 'objects' | 'fences' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule'>;
+type Needs = Pick<
+  Deps,
+  'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule' | 'schemas'
+>;
 
 export async function updateMemoryObject(
   deps: Needs,
   request: UpdateMemoryObjectRequest,
   context: CallContext,
 ): Promise<UpdateMemoryObjectResponse> {
-  const { types, objects, fences, counterShards, clock, config, mutex, schedule } = deps;
+  const { types, objects, fences, usage, counterShards, clock, config, mutex, schedule, schemas } = deps;
   rejectIfMatch(request);
   const content = requireUpdateMask(request).includes('content')
     ? readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES)
@@ -30,12 +33,19 @@ export async function updateMemoryObject(
     if (content === undefined) return { memoryObject: memoryObjectMessage(object, fence.type) };
 
     const { type, version, epoch, jsonSchema } = await requireType(types, context, typeId);
-    await schedule(organizationId, () => checkContent(jsonSchema, content.value));
+    const bytes = objectBytes({ content: content.text, key });
+    const change = { bytes: bytes - (object.bytes ?? 0) };
+    const count =
+      bytes > objectBytes(object)
+        ? await usage.roomToGrow(organizationId, context.principal, change)
+        : (shard: number) => usage.shrink(organizationId, shard, change);
+    await schedule(organizationId, () => checkContent(schemas.compile(organizationId, jsonSchema), content.value));
     const after = {
       ...object,
       content: content.text,
       schemaVersion: version,
       revision: object.revision + 1,
+      bytes,
       updatedAt: isoTime(clock.now()),
     };
     const events = changeEvents(context, {
@@ -46,7 +56,7 @@ export async function updateMemoryObject(
       names: { typeId, type, key },
     });
     await counterShards.withShard(organizationId, context.signal, (shard) =>
-      objects.change(object, after, [fences.expectEpoch(typeId, epoch, shard, 0), ...events]),
+      objects.change(object, after, [fences.expectEpoch(typeId, epoch, shard, 0), ...count(shard), ...events]),
     );
     return { memoryObject: memoryObjectMessage(after, type) };
   };

@@ -8,34 +8,33 @@ import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject } from '../request-members.ts';
 import { memoryTypeMessage } from './message.ts';
-import { checkFields, checkSchema, foldTypeName, rejectUnsupportedMembers, type Visibility } from './rules.ts';
+import { checkFields, foldTypeName, rejectUnsupportedMembers, typeBytes, type Visibility } from './rules.ts';
 import { requireFreeName, type MemoryTypeRecord } from './store.ts';
 
 export async function createMemoryType(
-  { types, usage, config, schedule, mutex }: Pick<Deps, 'types' | 'usage' | 'config' | 'schedule' | 'mutex'>,
+  deps: Pick<Deps, 'types' | 'usage' | 'config' | 'schedule' | 'schemas' | 'mutex'>,
   request: CreateMemoryTypeRequest,
   context: CallContext,
 ): Promise<CreateMemoryTypeResponse> {
+  const { types, usage, config, schedule, schemas, mutex } = deps;
   const organizationId = organizationOfCall(context);
   rejectUnsupportedMembers(request);
   checkFields(request);
   const { type, displayName, description = '', visibility = 'organization' } = request;
   if (type === undefined) throw invalid('/type', 'type is required');
   const { text: jsonSchema } = readJsonObject('jsonSchema', request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES);
-  await schedule(organizationId, () => checkSchema(jsonSchema));
 
   const id = newId();
   const createdAt = isoTime(timeOfId(id));
+  const texts = { type, displayName: displayName ?? type, description, jsonSchema };
+  const bytes = typeBytes(texts);
   const record: MemoryTypeRecord = {
     _id: id,
     organizationId,
-    type,
+    ...texts,
     typeLower: foldTypeName(type),
-    displayName: displayName ?? type,
-    description,
     visibility: visibility as Visibility,
     version: 1,
-    jsonSchema,
     idSchema: null,
     embeddingSchema: null,
     groupNames: [],
@@ -43,6 +42,7 @@ export async function createMemoryType(
     state: 'active',
     epoch: 1,
     revision: 1,
+    bytes,
     createdAt,
     updatedAt: createdAt,
   };
@@ -58,10 +58,11 @@ export async function createMemoryType(
     const counted = await usage.addType(
       organizationId,
       context.principal,
-      Buffer.byteLength(jsonSchema),
+      { schemaBytes: Buffer.byteLength(jsonSchema), bytes },
       config.MEMORY_SCHEMAS_MAX_BYTES,
     );
-    await types.create(record, [counted, ...events]);
+    await schedule(organizationId, () => schemas.compile(organizationId, jsonSchema, { path: '/jsonSchema' }));
+    await types.create(record, [...counted, ...events]);
   };
   // All types of an organization are counted in one record, so concurrent creations would only abort each other.
   await mutex(organizationId, () => retryOnConflict(context.signal, attempt));

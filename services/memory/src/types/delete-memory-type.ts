@@ -17,7 +17,7 @@ export async function deleteMemoryType(
   rejectIfMatch(request);
   const attempt = async (): Promise<string> => {
     const record = await requireType(types, context, request.id);
-    const { _id, organizationId, type, version, jsonSchema, revision } = record;
+    const { _id, organizationId, type, version, jsonSchema, revision, bytes = 0 } = record;
     const typeFences = await fences.find(organizationId, { typeId: _id });
     const count = objectCountOf(typeFences);
     if (count > 0) throw new ServiceError('TYPE_IN_USE', undefined, { facts: { count } });
@@ -30,7 +30,7 @@ export async function deleteMemoryType(
       names: { type, version },
     });
     await types.remove(record, typeFences, [
-      usage.removeType(organizationId, Buffer.byteLength(jsonSchema)),
+      usage.removeType(organizationId, { schemaBytes: Buffer.byteLength(jsonSchema), bytes }),
       ...events,
     ]);
     return _id;

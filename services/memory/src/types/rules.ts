@@ -1,6 +1,5 @@
 import { invalid } from 'platform/core/errors.ts';
 import { isAdmin, type Principal } from 'platform/core/principal.ts';
-import { compileSchema } from 'platform/json-schema/schema.ts';
 
 /** Who sees a type and its objects: `organization`, everybody in it; `private`, only admins and server tokens. */
 export type Visibility = 'organization' | 'private';
@@ -23,6 +22,17 @@ export interface MemoryTypeFields {
 const TYPE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 const PRINTABLE = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u;
 const DESCRIPTION_MAX = 2_000;
+/** What a stored type takes beside its texts, rounded up; most of it are its 64 fences on MongoDB. */
+const TYPE_BYTES = 32_768;
+
+/** The stored bytes of a type, as the tier's limit `memory_bytes` counts them. */
+export const typeBytes = ({
+  type,
+  displayName,
+  description,
+  jsonSchema,
+}: Omit<MemoryTypeFields, 'visibility'>): number =>
+  TYPE_BYTES + [type, displayName, description, jsonSchema].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
 /**
  * Checks the fields that are present, except jsonSchema.
@@ -38,14 +48,6 @@ export function checkFields({ type, displayName, description, visibility }: Part
   if (visibility === 'group') throw notSupported('visibility', 'visibility "group" is not supported yet');
   if (visibility !== undefined && visibility !== 'organization' && visibility !== 'private')
     throw invalid('/visibility', 'visibility must be "organization" or "private"');
-}
-
-/**
- * Compiles a jsonSchema, which may take long: call it through the fair scheduler.
- * @throws ServiceError INVALID_SCHEMA with paths below /jsonSchema
- */
-export function checkSchema(jsonSchema: string): void {
-  compileSchema(jsonSchema, { path: '/jsonSchema' });
 }
 
 /** Members of the REST contract that have no effect yet; JSON members are text. */

@@ -6,6 +6,7 @@ import {
   insert,
   remove,
   update,
+  type Expectation,
   type FindOptions,
   type Op,
   type OrganizationDocument,
@@ -35,6 +36,8 @@ export interface MemoryTypeRecord extends OrganizationDocument {
   epoch: number;
   /** From 1; rises with every write. */
   revision: number;
+  /** What usage counts of it. Absent while it is not counted: a release before byte counts wrote it. */
+  bytes?: number;
   createdAt: string;
   updatedAt: string;
 }
@@ -42,6 +45,14 @@ export interface MemoryTypeRecord extends OrganizationDocument {
 export const TYPES = collection<MemoryTypeRecord>('types', {
   scope: 'organization',
   indexes: [{ fields: ['typeLower'], unique: true }, { fields: ['_id'] }, { fields: ['visibility'] }],
+  platformIndexes: [{ fields: ['bytes'] }],
+});
+
+/** What a batch that writes the type expects; with the bytes, because the job `count-bytes` changes nothing else. */
+export const asRead = ({ _id, revision, bytes }: MemoryTypeRecord): Expectation<MemoryTypeRecord> => ({
+  _id,
+  revision,
+  bytes: bytes ?? null,
 });
 
 /** @param shardCount number of fences of every type */
@@ -63,25 +74,21 @@ export function openMemoryTypes(store: Store, shardCount: number) {
       store.apply(record.organizationId, [insert(TYPES, record), ...insertFences(record, shardCount), ...ops]),
     /** @throws DuplicateKeyError when the name is taken; ExpectationFailedError when the type or a fence has changed */
     change(
-      { revision }: MemoryTypeRecord,
+      before: MemoryTypeRecord,
       after: MemoryTypeRecord,
       fences: readonly FenceRecord[],
       ops: readonly Op[],
     ): Promise<void> {
       const { _id, organizationId, ...set } = after;
       return store.apply(organizationId, [
-        update(TYPES, { _id, revision }, { set }),
+        update(TYPES, asRead(before), { set }),
         ...changeFences(fences, after),
         ...ops,
       ]);
     },
     /** @throws ExpectationFailedError when the type or a fence has changed */
-    remove: (
-      { _id, organizationId, revision }: MemoryTypeRecord,
-      fences: readonly FenceRecord[],
-      ops: readonly Op[],
-    ): Promise<void> =>
-      store.apply(organizationId, [remove(TYPES, { _id, revision }), ...removeFences(fences), ...ops]),
+    remove: (type: MemoryTypeRecord, fences: readonly FenceRecord[], ops: readonly Op[]): Promise<void> =>
+      store.apply(type.organizationId, [remove(TYPES, asRead(type)), ...removeFences(fences), ...ops]),
   };
 }
 export type MemoryTypes = ReturnType<typeof openMemoryTypes>;

@@ -1,9 +1,10 @@
 import type { UpdateMemoryTypeRequest, UpdateMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
-import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { canonicalJson } from 'platform/core/canonical-json.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject, rejectIfMatch, requireUpdateMask } from '../request-members.ts';
@@ -11,15 +12,15 @@ import { objectCountOf } from './fences.ts';
 import { memoryTypeMessage } from './message.ts';
 import {
   checkFields,
-  checkSchema,
   foldTypeName,
   rejectUnsupportedMembers,
+  typeBytes,
   type MemoryTypeFields,
   type Visibility,
 } from './rules.ts';
 import { requireFreeName, requireType, type MemoryTypeRecord } from './store.ts';
 
-type Needs = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'mutex' | 'schedule'>;
+type Needs = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'mutex' | 'schedule' | 'schemas'>;
 
 export async function updateMemoryType(
   deps: Needs,
@@ -30,10 +31,8 @@ export async function updateMemoryType(
   const fields = fieldsOf(request);
   rejectUnsupportedMembers(request);
   checkFields(fields);
-  if (fields.jsonSchema !== undefined) {
-    const { text } = readJsonObject('jsonSchema', fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
-    await deps.schedule(organizationOfCall(context), () => checkSchema(text));
-  }
+  if (fields.jsonSchema !== undefined)
+    readJsonObject('jsonSchema', fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES);
   const record = await deps.mutex(request.pathId.toLowerCase(), () =>
     retryOnConflict(context.signal, () => attempt(deps, request, fields, context)),
   );
@@ -42,7 +41,7 @@ export async function updateMemoryType(
 
 /** Reads, checks and writes once. Resolves to the type as it is afterwards. */
 async function attempt(
-  { types, fences, usage, clock, config }: Needs,
+  { types, fences, usage, clock, config, schedule, schemas }: Needs,
   { pathId, id }: UpdateMemoryTypeRequest,
   fields: Partial<MemoryTypeFields>,
   context: CallContext,
@@ -58,9 +57,14 @@ async function attempt(
   const count = objectCountOf(typeFences);
   if (version !== before.version && count > 0) throw new ServiceError('SCHEMA_IN_USE', undefined, { facts: { count } });
 
-  const growth = Buffer.byteLength(after.jsonSchema) - Buffer.byteLength(before.jsonSchema);
-  const resized =
-    growth === 0 ? [] : [await usage.resizeSchema(organizationId, growth, config.MEMORY_SCHEMAS_MAX_BYTES)];
+  const growth = {
+    schemaBytes: Buffer.byteLength(after.jsonSchema) - Buffer.byteLength(before.jsonSchema),
+    bytes: after.bytes - (before.bytes ?? 0),
+    grown: after.bytes > typeBytes(before),
+  };
+  const resized = await usage.resizeType(organizationId, context.principal, growth, config.MEMORY_SCHEMAS_MAX_BYTES);
+  if (version !== before.version)
+    await schedule(organizationId, () => schemas.compile(organizationId, after.jsonSchema, { path: '/jsonSchema' }));
   const events = changeEvents(context, {
     eventType: 'memory.type.updated.v1',
     id: _id,
@@ -83,13 +87,23 @@ function fieldsOf(request: UpdateMemoryTypeRequest): Partial<MemoryTypeFields> {
 }
 
 /** The type with the fields set. A jsonSchema that is another JSON value raises version and epoch. */
-function withFields(before: MemoryTypeRecord, fields: Partial<MemoryTypeFields>, updatedAt: string): MemoryTypeRecord {
+function withFields(
+  before: MemoryTypeRecord,
+  fields: Partial<MemoryTypeFields>,
+  updatedAt: string,
+): MemoryTypeRecord & { bytes: number } {
   const after = { ...before, ...fields, revision: before.revision + 1, updatedAt } as MemoryTypeRecord & {
     visibility: Visibility;
   };
   const rise = sameJson(before.jsonSchema, after.jsonSchema) ? 0 : 1;
-  return { ...after, typeLower: foldTypeName(after.type), version: before.version + rise, epoch: before.epoch + rise };
+  return {
+    ...after,
+    typeLower: foldTypeName(after.type),
+    version: before.version + rise,
+    epoch: before.epoch + rise,
+    bytes: typeBytes(after),
+  };
 }
 
 const sameJson = (a: string, b: string): boolean =>
-  a === b || canonicalJson(JSON.parse(a)) === canonicalJson(JSON.parse(b));
+  a === b || canonicalJson(parseJson(a)) === canonicalJson(parseJson(b));

@@ -1,124 +1,125 @@
 import { requireWithinLimit, type Principal } from 'platform/core/principal.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import {
-  collection,
-  DuplicateKeyError,
-  insert,
-  update,
-  type Op,
-  type OrganizationDocument,
-  type Store,
-} from 'platform/store/store.ts';
+import { counterRecords, countOp, countWithinOps, sumOf, type CounterRecord } from 'platform/store/sharded-counter.ts';
+import { collection, update, type Op, type Store } from 'platform/store/store.ts';
 
 /**
- * Counts what an organization stores, in one record for each counter shard (counter-shards.ts). Objects are counted in
- * any of them, so `objects` of one record may be negative and only the sum has a meaning. Types and the bytes of their
- * schemas change seldom and are counted in the record of shard 0.
+ * Counts what an organization stores, in one record for each counter shard. Objects and bytes are counted in any of
+ * them, so those of one record may be negative and only the sum has a meaning. Types and the bytes of their schemas
+ * change seldom and are counted in the record of shard 0.
  */
-export interface UsageRecord extends OrganizationDocument {
-  /** Number of the counter shard. */
-  k: number;
+export interface UsageRecord extends CounterRecord {
   objects: number;
   types: number;
   schemaBytes: number;
+  /** The `bytes` of all types and objects. Absent in a record that only a release before it has written. */
+  bytes?: number;
 }
 export const USAGE = collection<UsageRecord>('usage', { scope: 'organization', indexes: [{ fields: ['k'] }] });
 
-const usageId = (organizationId: string, shard: number): string => `${organizationId}:${shard}`;
-const sumOfObjects = (records: readonly UsageRecord[]): number =>
-  records.reduce((sum, { objects }) => sum + objects, 0);
+const ZEROS = { objects: 0, types: 0, schemaBytes: 0, bytes: 0 };
 
-/** The methods that return an Op check a limit and make the op for the batch of the change itself. */
+/** The methods that return ops check limits and make ops for the batch of the change itself. */
 export function openUsage(store: Store, shardCount: number) {
   const read = (organizationId: string): Promise<UsageRecord[]> =>
     store.find(organizationId, USAGE, {}, { sort: [['k', 'asc']] });
-
-  /** The record of shard 0. Creates the records of all shards when the organization creates its first type. */
-  async function first(organizationId: string): Promise<UsageRecord> {
-    const [present] = await read(organizationId);
-    if (present) return present;
-    const records = Array.from({ length: shardCount }, (_, k): UsageRecord => ({
-      _id: usageId(organizationId, k),
-      organizationId,
-      k,
-      objects: 0,
-      types: 0,
-      schemaBytes: 0,
-    }));
-    await store
-      .apply(
-        organizationId,
-        records.map((record) => insert(USAGE, record)),
-      )
-      .catch((error: unknown) => {
-        if (!(error instanceof DuplicateKeyError)) throw error;
-      });
-    return first(organizationId);
-  }
+  /** Makes the records when the organization creates its first type. */
+  const readOrMake = (organizationId: string): Promise<UsageRecord[]> =>
+    counterRecords(store, USAGE, organizationId, { shards: shardCount, zeros: ZEROS });
 
   return {
     /** How many objects the organization has. */
-    objectCount: async (organizationId: string): Promise<number> => sumOfObjects(await read(organizationId)),
+    objectCount: async (organizationId: string): Promise<number> => sumOf(await read(organizationId), 'objects'),
+    /** The bytes of all its types and objects. */
+    storedBytes: async (organizationId: string): Promise<number> => sumOf(await read(organizationId), 'bytes'),
 
     /**
-     * Counts one more object. The tier's cap is never exceeded, even by concurrent requests: the cap is divided among
-     * the shards, and the op expects its record to be below its share. When the record of `shard` is at its share, the
-     * object is counted in another record.
-     * @param shard number of the counter shard that the batch may write
+     * Checks that an object may be new, or larger. The tier's caps are never exceeded, even by concurrent requests.
+     * @returns makes the ops that count it, for a batch that may write counter shard `shard`
      * @throws ServiceError TIER_LIMIT
      */
-    async addObject(organizationId: string, principal: Principal, shard: number): Promise<Op> {
-      const cap = principal.limits.memory_objects;
-      const increment = { objects: 1 };
-      if (cap === undefined) return update(USAGE, { _id: usageId(organizationId, shard) }, { increment });
+    async roomToGrow(
+      organizationId: string,
+      principal: Principal,
+      growth: { objects?: 1; bytes: number },
+    ): Promise<(shard: number) => Op[]> {
+      const { memory_objects: objects, memory_bytes: bytes } = principal.limits;
+      if (objects === undefined && bytes === undefined)
+        return (shard) => [countOp(USAGE, organizationId, shard, growth)];
       const records = await read(organizationId);
-      requireWithinLimit(principal, 'memory_objects', sumOfObjects(records));
-      const shareOf = ({ k }: UsageRecord): number => Math.floor((cap + k) / records.length);
-      const withRoom = records.filter((record) => record.objects < shareOf(record));
-      const chosen = withRoom.find(({ k }) => k === shard) ?? withRoom[Math.floor(Math.random() * withRoom.length)]!;
-      return update(USAGE, { _id: chosen._id, objects: { lt: shareOf(chosen) } }, { increment });
+      if (growth.objects) requireWithinLimit(principal, 'memory_objects', sumOf(records, 'objects'));
+      requireWithinLimit(principal, 'memory_bytes', sumOf(records, 'bytes'), growth.bytes);
+      const caps = { ...(objects !== undefined && { objects }), ...(bytes !== undefined && { bytes }) };
+      return (shard) => countWithinOps(USAGE, records, shard, growth, caps);
     },
-    /** Counts one object less. */
-    removeObject: (organizationId: string, shard: number): Op =>
-      update(USAGE, { _id: usageId(organizationId, shard) }, { increment: { objects: -1 } }),
+    /** Counts documents that are stored and not counted yet; no limit applies. */
+    async countStored(organizationId: string, shard: number, bytes: number): Promise<Op[]> {
+      await readOrMake(organizationId);
+      return [countOp(USAGE, organizationId, shard, { bytes })];
+    },
+    /** Counts an object or type that became smaller, or an object less: no limit applies. */
+    shrink: (organizationId: string, shard: number, change: { objects?: -1; bytes: number }): Op[] =>
+      change.objects === undefined && change.bytes === 0 ? [] : [countOp(USAGE, organizationId, shard, change)],
 
     /**
-     * Counts one more type and its schema.
-     * @param maxBytes of all schemas of the organization together
+     * Counts one more type, its schema and its bytes.
+     * @param maxSchemaBytes of all schemas of the organization together
      * @throws ServiceError TIER_LIMIT
      */
-    async addType(organizationId: string, principal: Principal, schemaBytes: number, maxBytes: number): Promise<Op> {
-      const record = await first(organizationId);
-      requireWithinLimit(principal, 'memory_types', record.types);
+    async addType(
+      organizationId: string,
+      principal: Principal,
+      { schemaBytes, bytes }: { schemaBytes: number; bytes: number },
+      maxSchemaBytes: number,
+    ): Promise<Op[]> {
+      const records = await readOrMake(organizationId);
+      const [first] = records as [UsageRecord];
+      requireWithinLimit(principal, 'memory_types', first.types);
       const cap = principal.limits.memory_types;
-      return update(
-        USAGE,
-        {
-          _id: record._id,
-          ...requireSchemaRoom(record, schemaBytes, maxBytes),
-          ...(cap === undefined ? {} : { types: { lt: cap } }),
-        },
-        { increment: { types: 1, schemaBytes } },
-      );
+      const room = requireSchemaRoom(first, schemaBytes, maxSchemaBytes);
+      return [
+        update(
+          USAGE,
+          { _id: first._id, ...room, ...(cap === undefined ? {} : { types: { lt: cap } }) },
+          { increment: { types: 1, schemaBytes } },
+        ),
+        ...typeBytesOps(principal, records, bytes),
+      ];
     },
     /**
-     * Counts the bytes that the text of a schema gained, or lost when `growth` is negative.
+     * Counts what a changed type and its schema gained, or lost where a number is negative. No limit applies to what
+     * is not larger than before.
+     * @param sizes.grown whether the type takes more bytes than before
      * @throws ServiceError TIER_LIMIT
      */
-    async resizeSchema(organizationId: string, growth: number, maxBytes: number): Promise<Op> {
-      const record = await first(organizationId);
-      return update(
-        USAGE,
-        { _id: record._id, ...requireSchemaRoom(record, growth, maxBytes) },
-        { increment: { schemaBytes: growth } },
-      );
+    async resizeType(
+      organizationId: string,
+      principal: Principal,
+      { schemaBytes, bytes, grown }: { schemaBytes: number; bytes: number; grown: boolean },
+      maxSchemaBytes: number,
+    ): Promise<Op[]> {
+      if (schemaBytes === 0 && bytes === 0) return [];
+      const records = await readOrMake(organizationId);
+      const [first] = records as [UsageRecord];
+      const room = requireSchemaRoom(first, schemaBytes, maxSchemaBytes);
+      return [
+        update(USAGE, { _id: first._id, ...room }, { increment: { schemaBytes } }),
+        ...(grown ? typeBytesOps(principal, records, bytes) : [countOp(USAGE, organizationId, 0, { bytes })]),
+      ];
     },
-    /** Counts one type and its schema less. */
-    removeType: (organizationId: string, schemaBytes: number): Op =>
-      update(USAGE, { _id: usageId(organizationId, 0) }, { increment: { types: -1, schemaBytes: -schemaBytes } }),
+    /** Counts one type, its schema and its bytes less. */
+    removeType: (organizationId: string, { schemaBytes, bytes }: { schemaBytes: number; bytes: number }): Op =>
+      countOp(USAGE, organizationId, 0, { types: -1, schemaBytes: -schemaBytes, bytes: -bytes }),
   };
 }
 export type Usage = ReturnType<typeof openUsage>;
+
+/** @throws ServiceError TIER_LIMIT */
+function typeBytesOps(principal: Principal, records: readonly UsageRecord[], bytes: number): Op[] {
+  const cap = principal.limits.memory_bytes;
+  requireWithinLimit(principal, 'memory_bytes', sumOf(records, 'bytes'), bytes);
+  return countWithinOps(USAGE, records, 0, { bytes }, cap === undefined ? {} : { bytes: cap });
+}
 
 /**
  * What the batch must expect so that all schemas of the organization together stay within `maxBytes`.

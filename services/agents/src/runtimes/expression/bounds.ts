@@ -1,16 +1,4 @@
-/** A text of a library's source that occurs once, and what takes its place. */
-export type Change = [text: string, replacement: string];
-
-/** @throws Error if the source is not the one that the changes were written for */
-export function changed(source: string, changes: Change[]): string {
-  let result = source;
-  for (const [text, replacement] of changes) {
-    const parts = result.split(text);
-    if (parts.length !== 2) throw new Error(`A library's source has ${parts.length - 1} times: ${text}`);
-    result = parts.join(replacement);
-  }
-  return result;
-}
+import type { Change } from './source-changes.ts';
 
 /** Stands before JSONata's source; the changes below use these names. */
 export const BOUNDS = `
@@ -30,7 +18,7 @@ function checkSignature(signature) {
 function copyOf(node, copies) {
   var text = JSON.stringify(node);
   copies.characters += text.length;
-  if (copies.characters <= 2e6) return JSON.parse(text);
+  if (copies.characters <= 2e6) return parseJson(text);
   throw { code: 'S0218', message: 'The operators ?: and ?? are nested too deeply', position: node.position };
 }
 `;

@@ -1,6 +1,9 @@
 import type jsonata from 'jsonata';
 import type { RE2JS } from 're2js';
 
+/** A runner counts steps exactly, and reports them no more often than this. */
+export const REPORT_STEPS = 10_000;
+
 export interface ExpressionLimits {
   wallMs: number;
   maxSteps: number;
@@ -27,7 +30,9 @@ export interface Language {
 
 /** What a realm gets from outside. Only texts and numbers pass, so that no object of another realm is in reach. */
 export interface Host {
-  /** Called every 10,000 steps, synchronously, so that it is called in an endless loop. */
+  /** REPORT_STEPS. */
+  reportSteps: number;
+  /** Called at every report, synchronously, so that it is called in an endless loop. */
   onSteps(steps: number): void;
   byteLength(text: string): number;
   base64Of(binary: string): string;
@@ -47,10 +52,12 @@ export interface Evaluator {
 /**
  * Evaluates JSONata expressions over JSON text inside of a realm. The realm compiles the text of this function, so it
  * refers to nothing outside of itself.
+ * @param parseJson that of platform, compiled in the realm
  * @param loadRe2 evaluates RE2JS in the realm
  */
 export function makeEvaluator(
   { jsonata, isFunction, bound }: Language,
+  parseJson: (text: string) => unknown,
   loadRe2: () => typeof RE2JS,
   host: Host,
 ): Evaluator {
@@ -60,7 +67,6 @@ export function makeEvaluator(
   const MAX_PAD_CHARACTERS = 100_000;
   const MAX_OUTPUT_LEVELS = 64;
   const MAX_MESSAGE_CHARACTERS = 300;
-  const REPORT_STEPS = 10_000;
   const STACK_FOR_REPORT = 200;
   const MAX_PATTERN_CHARACTERS = 4_000;
   /** Characters of a text times instructions of a pattern: about a second of RE2 in its slowest case. */
@@ -76,6 +82,7 @@ export function makeEvaluator(
     }
   }
 
+  let re2: typeof RE2JS | undefined;
   const patterns = new Map<string, RE2JS>();
   let limits: ExpressionLimits = { wallMs: Infinity, maxSteps: Infinity, outputBytes: Infinity };
   let deadline = Infinity;
@@ -90,7 +97,7 @@ export function makeEvaluator(
 
   function step(): void {
     if (steps === limits.maxSteps) throw new ExpressionError(`The expression takes more than ${limits.maxSteps} steps`);
-    if (++steps % REPORT_STEPS === 0) {
+    if (++steps % host.reportSteps === 0) {
       needStack(STACK_FOR_REPORT);
       host.onSteps(steps);
     }
@@ -109,7 +116,7 @@ export function makeEvaluator(
     const key = `${flags}/${source}`;
     let pattern = patterns.get(key);
     if (!pattern) {
-      const re2 = loadRe2();
+      re2 ??= loadRe2();
       try {
         pattern = re2.compile(
           re2.translateRegExp(source),
@@ -255,7 +262,7 @@ export function makeEvaluator(
       });
       expression.registerFunction('base64encode', (text?: string) => text && host.base64Of(text), '<s-:s>');
       expression.registerFunction('base64decode', (text?: string) => text && host.binaryOf(text), '<s-:s>');
-      const output: unknown = await expression.evaluate(JSON.parse(argsText));
+      const output: unknown = await expression.evaluate(parseJson(argsText));
       if (output === undefined) throw new ExpressionError('The expression produced no output');
       result = { outcome: 'succeeded', outputText: jsonText(output, limits.outputBytes), steps };
     } catch (error) {

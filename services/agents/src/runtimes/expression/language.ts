@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { BOUNDED, BOUNDS, changed, type Change } from './bounds.ts';
+import { BOUNDED, BOUNDS } from './bounds.ts';
+import { changed, type Change } from './source-changes.ts';
 
 /** Stands before JSONata's source; all of it can use these names. */
 const BEFORE = `
@@ -83,7 +84,15 @@ const FUNCTIONS_ARE_HANDLES: Change[] = [
                 next.token = result.body.procedure.value;
             }
             next.position = result.body.procedure.position;`,
-    ``,
+    `var tail = result.body.procedure;`,
+  ],
+  [
+    `result = await applyInner(next, evaluatedArgs, input, environment);`,
+    `result = await applyInner(next, evaluatedArgs, input, environment).catch(function (error) {
+                error.position = error.position || tail.position;
+                error.token = error.token || tail.value;
+                throw error;
+            });`,
   ],
   [
     `if(typeof proc === 'object') {
@@ -163,6 +172,9 @@ const FUNCTIONS_ARE_HANDLES: Change[] = [
         return callable(closure, closure.length);`,
   ],
 ];
+
+/** Copies are read by `parseJson` of platform, because V8's JSON.parse lets one text change another (ADR 19). */
+const COPIES_ARE_READ_SAFELY: Change[] = [[`return JSON.parse(fn.string(arg));`, `return parseJson(fn.string(arg));`]];
 
 /** A transform changes a copy of its input, made by the built-in function, and nothing else that its pattern finds. */
 const TRANSFORMS_CHANGE_COPIES: Change[] = [
@@ -252,19 +264,20 @@ const MESSAGES_SHOW_KINDS: Change[] = [
 ];
 
 /**
- * The text of a script whose value is a `Language` (evaluator.ts): JSONata with the changes that keep one evaluation
- * from another (docs/adr/0016).
+ * The text of a function that takes `parseJson` of platform and returns a `Language` (evaluator.ts): JSONata with the
+ * changes that keep one evaluation from another (docs/adr/0016).
  * @throws Error if JSONata's source is not the one that the changes were written for
  */
 export function languageSource(): string {
   const source = changed(readFileSync(createRequire(import.meta.url).resolve('jsonata'), 'utf8'), [
     ...FUNCTIONS_ARE_HANDLES,
+    ...COPIES_ARE_READ_SAFELY,
     ...TRANSFORMS_CHANGE_COPIES,
     ...DATA_IS_NO_MARK,
     ...MESSAGES_SHOW_KINDS,
     ...BOUNDED,
   ]);
-  return `(function () {
+  return `(function (parseJson) {
 ${BEFORE}
 ${BOUNDS}
 var module = { exports: {} }, exports = module.exports;
@@ -274,5 +287,5 @@ return {
   isFunction: function (value) { return typeof value === 'function' || definitions.has(value); },
   bound: function (given) { bounds = given; }
 };
-})()`;
+})`;
 }

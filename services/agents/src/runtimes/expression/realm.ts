@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { constants, createContext, Script, type Context } from 'node:vm';
+import { parseJson } from 'platform/core/parse-json.ts';
 import type { RE2JS } from 're2js';
-import { changed, type Change } from './bounds.ts';
+import { changed, type Change } from './source-changes.ts';
 import {
   makeEvaluator,
+  REPORT_STEPS,
   type Evaluator,
   type ExpressionLimits,
   type ExpressionResult,
@@ -90,11 +92,13 @@ return module.exports.RE2JS; })()`;
  */
 export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
   const languageScript = new Script(languageSource(), { filename: 'jsonata' });
+  const parseJsonScript = new Script(`(${parseJson})`, { filename: 'parse-json' });
   const evaluatorScript = new Script(`(${makeEvaluator})`, { filename: 'evaluator' });
   const freezeScript = new Script(`(${freezeBuiltIns})()`, { filename: 'freeze' });
   const runScript = new Script('void evaluator.run()', { filename: 'run' });
   let re2Script: Script | undefined;
   const host: Host = {
+    reportSteps: REPORT_STEPS,
     onSteps,
     byteLength: (text) => Buffer.byteLength(text),
     base64Of: (binary) => Buffer.from(binary, 'latin1').toString('base64'),
@@ -110,8 +114,9 @@ export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
     });
     const loadRe2 = (): typeof RE2JS =>
       (re2Script ??= new Script(re2Source(), { filename: 're2js' })).runInContext(context) as typeof RE2JS;
-    const language = languageScript.runInContext(context) as Language;
-    const evaluator = (evaluatorScript.runInContext(context) as typeof makeEvaluator)(language, loadRe2, host);
+    const parse = parseJsonScript.runInContext(context) as typeof parseJson;
+    const language = (languageScript.runInContext(context) as (parse: typeof parseJson) => Language)(parse);
+    const evaluator = (evaluatorScript.runInContext(context) as typeof makeEvaluator)(language, parse, loadRe2, host);
     Object.assign(context, { language, evaluator } satisfies { language: Language; evaluator: Evaluator });
     freezeScript.runInContext(context);
     return {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { Message } from 'proto/agents/v1/agents.ts';
-import { fairQueue } from 'platform/core/fair-queue.ts';
 import type { ExpressionLimits } from './evaluator.ts';
+import { runQueue } from './run-queue.ts';
 import { startRunner, type Runner, type RunnerResult } from './runner.ts';
 
 export interface RunLimits extends ExpressionLimits {
@@ -19,18 +19,24 @@ export interface EvaluationRequest {
   limits: RunLimits;
   organizationId: string;
   signal: AbortSignal;
-  /** Called when a runner is assigned: the evaluation no longer waits. */
+  /** Called when a runner begins: the evaluation no longer waits. */
   onStart(): void;
 }
 
+/** What an evaluation has used: steps of the expression, and processor time in begun milliseconds. */
+export interface Usage {
+  steps: number;
+  cpuMs: number;
+}
+
 export type EvaluationResult =
-  | { outcome: 'succeeded'; outputText: string; steps: number; messages: Message[] }
+  | ({ outcome: 'succeeded'; outputText: string; messages: Message[] } & Usage)
   /** The agent's fault; the message may be shown to the caller. */
-  | { outcome: 'failed'; code: 'agent_failed'; message: string; steps: number }
+  | ({ outcome: 'failed'; code: 'agent_failed'; message: string } & Usage)
   /** When the evaluation was ended from outside, `steps` is rounded down to ten thousand. */
-  | { outcome: 'timed_out'; steps: number }
-  | { outcome: 'cancelled'; steps: number }
-  /** The platform's fault: its runner died, or the service stopped. */
+  | ({ outcome: 'timed_out' } & Usage)
+  | ({ outcome: 'cancelled' } & Usage)
+  /** The platform's fault: its runner died or reported what cannot be, or the service stopped. */
   | { outcome: 'interrupted' };
 
 export interface RunnerPool {
@@ -45,65 +51,149 @@ export interface RunnerPool {
   readonly queued: number;
 }
 
-interface WaitingEvaluation extends EvaluationRequest {
+interface WaitingEvaluation {
   start(): void;
   interrupt(): void;
+  reject(error: ServiceError): void;
 }
 
 /**
  * A pool of child processes, each started when it is needed. A runner is replaced after `recycleAfter` runs, and after
- * it was killed.
+ * it was killed. While `size` runs are running, a spare runner stands ready for the next organization that has nothing
+ * running; spares are started one after the other, because a start takes a core for a fifth of a second.
+ * @param options.size runners for all organizations
+ * @param options.maxSize with the further ones, of which each serves an organization that has nothing else running
+ * @param options.idleMs time after which a runner ends that nobody has used, unless it is one of `size` or the spare
+ * @param options.program what a runner executes; given in tests
  */
 export function startRunnerPool({
   size,
+  maxSize = size,
+  idleMs = 0,
   queueLimit,
   log,
   recycleAfter,
+  program,
 }: {
   size: number;
+  maxSize?: number;
+  idleMs?: number;
   queueLimit: number;
   log: Log;
   recycleAfter: number;
+  program?: string;
 }): RunnerPool {
-  const idle: Runner[] = [];
-  const busy = new Set<Runner>();
+  /** The longest idle first; each with the timer that ends it. */
+  const idle = new Map<Runner, NodeJS.Timeout>();
   const alive = new Set<Runner>();
-  const queue = fairQueue<WaitingEvaluation>();
+  const queue = runQueue<WaitingEvaluation>({ size, maxSize, limit: queueLimit });
+  let isSpareStarting = false;
+  /** Of the last run that needed a process: most runs have the same. */
+  let usualMemoryMb = 0;
   let folder: string | undefined;
   let stopped = false;
 
+  const idleRunner = (memoryMb: number): Runner | undefined =>
+    [...idle.keys()].findLast((runner) => runner.memoryMb === memoryMb && runner.alive);
+
+  function forget(runner: Runner): void {
+    clearTimeout(idle.get(runner));
+    idle.delete(runner);
+  }
+
+  function putBack(runner: Runner): void {
+    const endIfSpare = (): void => {
+      const spares = queue.running >= size ? 1 : 0;
+      if (idle.size + queue.running <= Math.max(size, queue.running + spares)) return;
+      forget(runner);
+      runner.kill();
+    };
+    if (runner.alive && runner.runs < recycleAfter) idle.set(runner, setTimeout(endIfSpare, idleMs).unref());
+    else runner.kill();
+  }
+
+  /** For a run that counts as running already. */
   function takeRunner(memoryMb: number): Runner {
-    const fitting = idle.findLastIndex((runner) => runner.memoryMb === memoryMb);
-    if (fitting >= 0) return idle.splice(fitting, 1)[0]!;
-    if (idle.length + busy.size === size) idle.shift()!.kill();
+    const fitting = idleRunner(memoryMb);
+    if (fitting) {
+      forget(fitting);
+      return fitting;
+    }
+    const [oldest] = idle.keys();
+    if (oldest && idle.size + queue.running > size) {
+      forget(oldest);
+      oldest.kill();
+    }
+    return newRunner(memoryMb);
+  }
+
+  function newRunner(memoryMb: number): Runner {
+    usualMemoryMb = memoryMb;
     folder ??= mkdtempSync(join(tmpdir(), 'runner-'));
-    const runner = startRunner({ memoryMb, cwd: folder, log });
+    const runner = startRunner({ memoryMb, cwd: folder, log, program });
     alive.add(runner);
     void runner.exited.then(() => {
       alive.delete(runner);
-      if (idle.includes(runner)) idle.splice(idle.indexOf(runner), 1);
+      forget(runner);
     });
     return runner;
   }
 
-  async function runNow(request: EvaluationRequest, mayRetry = true): Promise<RunnerResult> {
-    const {
-      runtime: { source },
-      argsText,
-      limits: { memoryMb, ...limits },
-      organizationId,
-      signal,
-    } = request;
+  function startWaiting(): void {
+    while (queue.running < size || idle.size > 0) {
+      const waiting = queue.next();
+      if (!waiting) break;
+      waiting.start();
+    }
+    startSpare();
+  }
+
+  function startSpare(): void {
+    const isWanted = queue.running >= size && queue.running < maxSize && idle.size === 0;
+    if (!isWanted || isSpareStarting || stopped) return;
+    try {
+      const spare = newRunner(usualMemoryMb);
+      isSpareStarting = true;
+      void spare.ready.then(() => {
+        isSpareStarting = false;
+        if (!spare.alive) return;
+        putBack(spare);
+        startWaiting();
+      });
+    } catch (error) {
+      // The next run that comes or ends tries again.
+      log.error({ error }, 'a spare runner cannot be started');
+    }
+  }
+
+  async function runOnce({
+    runtime,
+    argsText,
+    limits,
+    organizationId,
+    signal,
+    onStart,
+  }: EvaluationRequest): Promise<RunnerResult> {
+    const { memoryMb, ...others } = limits;
     const runner = takeRunner(memoryMb);
-    busy.add(runner);
-    request.onStart();
-    const result = await runner.run({ organizationId, source, argsText, limits }, signal);
-    busy.delete(runner);
-    if (runner.alive && runner.runs < recycleAfter) idle.push(runner);
-    else runner.kill();
-    if (result.outcome === 'unstarted' && mayRetry && !stopped) return runNow(request, false);
-    queue.shift()?.start();
+    const assignment = { organizationId, source: runtime.source, argsText, limits: others };
+    const result = await runner.run(assignment, signal, onStart);
+    putBack(runner);
     return result;
+  }
+
+  /** For a run that counts as running already. */
+  async function runNow(request: EvaluationRequest): Promise<RunnerResult> {
+    let cpuMs = 0;
+    try {
+      let result = await runOnce(request);
+      if (result.outcome === 'unstarted' && !stopped) result = await runOnce(request);
+      if ('cpuMs' in result) ({ cpuMs } = result);
+      return result;
+    } finally {
+      queue.end(request.organizationId, cpuMs);
+      startWaiting();
+    }
   }
 
   function wait(request: EvaluationRequest): Promise<RunnerResult> {
@@ -111,21 +201,27 @@ export function startRunnerPool({
     return new Promise((resolve, reject) => {
       const cancel = (): void => {
         queue.remove(organizationId, waiting);
-        resolve({ outcome: 'cancelled', steps: 0 });
+        resolve({ outcome: 'cancelled', steps: 0, cpuMs: 0 });
       };
+      const leave = (): void => signal.removeEventListener('abort', cancel);
       const waiting: WaitingEvaluation = {
-        ...request,
-        start: () => {
-          signal.removeEventListener('abort', cancel);
+        start() {
+          leave();
           runNow(request).then(resolve, reject);
         },
-        interrupt: () => {
-          signal.removeEventListener('abort', cancel);
+        interrupt() {
+          leave();
           resolve({ outcome: 'interrupted' });
+        },
+        reject(error) {
+          leave();
+          reject(error);
         },
       };
       signal.addEventListener('abort', cancel, { once: true });
-      queue.push(organizationId, waiting);
+      queue
+        .push(organizationId, waiting)
+        ?.reject(new ServiceError('QUEUE_FULL', undefined, { headers: { 'Retry-After': '1' } }));
     });
   }
 
@@ -136,14 +232,15 @@ export function startRunnerPool({
     async evaluate(request) {
       if (stopped)
         throw new ServiceError('UNAVAILABLE', 'The service is stopping', { headers: { 'Retry-After': '1' } });
-      if (request.signal.aborted) return { outcome: 'cancelled', steps: 0 };
-      if (busy.size === size && queue.length >= queueLimit)
-        throw new ServiceError('QUEUE_FULL', undefined, { headers: { 'Retry-After': '1' } });
-      return evaluationResult(await (busy.size === size ? wait(request) : runNow(request)));
+      if (request.signal.aborted) return { outcome: 'cancelled', steps: 0, cpuMs: 0 };
+      const isAdmitted = queue.admit(request.organizationId, { spare: idle.size > 0 });
+      const result = isAdmitted ? runNow(request) : wait(request);
+      startSpare();
+      return evaluationResult(await result);
     },
     async stop() {
       stopped = true;
-      for (let waiting = queue.shift(); waiting; waiting = queue.shift()) waiting.interrupt();
+      for (const waiting of queue.clear()) waiting.interrupt();
       for (const runner of alive) runner.kill();
       await Promise.all([...alive].map((runner) => runner.exited));
       if (folder) await rm(folder, { recursive: true, force: true });

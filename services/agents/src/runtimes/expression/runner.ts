@@ -1,30 +1,61 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import type { Socket } from 'node:net';
+import { getPriority, setPriority } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Log } from 'platform/core/log.ts';
+import { cpuMsOf } from './cpu-time.ts';
 import type { ExpressionResult } from './evaluator.ts';
-import type { Assignment, Report } from './runner-child.ts';
+import { lineSplitter } from './lines.ts';
+import { InvalidReportError, maxReportBytes, readReport, type Progress } from './reports.ts';
+import type { Assignment } from './runner-child.ts';
 
-/** Time for a child process to start. */
+/** Time for a child process to start, and to begin an evaluation. */
 const START_MS = 30_000;
 /** Beyond `wallMs`, before the process is killed: where it can, the child ends an evaluation by itself at `wallMs`. */
 const GRACE_MS = 500;
+/** A process that dies by itself takes its count of processor time with it, so the count is also read this often. */
+const CPU_SAMPLE_MS = 250;
+/** Evaluations yield to the services and to runners that start: they are nicer by this much (setpriority(2)). */
+const NICENESS = 10;
 /** Heap that Node and JSONata use before an agent runs. */
 const BASE_MB = 24;
+
+/** The one file of another workspace that runners import, its package, and the link through which Node finds it. */
+const PARSE_JSON = [
+  fileURLToPath(import.meta.resolve('platform/core/parse-json.ts')),
+  fileURLToPath(new URL('../../package.json', import.meta.resolve('platform/core/parse-json.ts'))),
+  createRequire(import.meta.url)
+    .resolve.paths('platform')!
+    .map((folder) => join(folder, 'platform'))
+    .find(existsSync)!,
+];
+export const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
 /** All files that a runner may read. It may write no file and start nothing but the thread that watches its parent. */
-const READABLE = [
-  join(import.meta.dirname, '*'),
+const readableBy = (program: string): string[] => [
+  join(dirname(program), '*'),
   join(import.meta.dirname, '../../../package.json'),
   folderOf('jsonata'),
   folderOf('re2js'),
+  ...PARSE_JSON,
 ];
+/** The first evaluation of every process: it shows that the process works, and is charged to nobody. */
+const FIRST: Omit<Assignment, 'id'> = {
+  organizationId: '',
+  source: '1',
+  argsText: '{}',
+  limits: { wallMs: START_MS, maxSteps: 1_000, outputBytes: 1_000 },
+};
 
 /** Signals by which V8 ends a process that is out of memory, or out of stack in a native function. */
 const OUT_OF_MEMORY = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV']);
 
+/** `cpuMs` is the processor time as the parent measured it, in begun milliseconds. */
 export type RunnerResult =
-  | ExpressionResult
-  | { outcome: 'cancelled'; steps: number }
+  | (ExpressionResult & { cpuMs: number })
+  | { outcome: 'cancelled'; steps: number; cpuMs: number }
   | { outcome: 'interrupted' }
   /** The process died before it began the evaluation, so another process may evaluate it. */
   | { outcome: 'unstarted' };
@@ -32,120 +63,190 @@ export type RunnerResult =
 /** A child process that evaluates one expression at a time. */
 export interface Runner {
   readonly memoryMb: number;
-  readonly pid: number | undefined;
+  readonly pid: number;
   /** Evaluations so far. */
   readonly runs: number;
   /** False once the process was killed or died. */
   readonly alive: boolean;
-  /** Kills the process when `signal` aborts, or the evaluation exceeds a limit and does not end by itself. */
-  run(assignment: Omit<Assignment, 'id'>, signal: AbortSignal): Promise<RunnerResult>;
+  /**
+   * Waits until the process has started, then evaluates. Kills the process when `signal` aborts, when the evaluation
+   * exceeds a limit and does not end by itself, and when the process reports what cannot be.
+   * @param onStart called when the process gets the assignment
+   */
+  run(assignment: Omit<Assignment, 'id'>, signal: AbortSignal, onStart?: () => void): Promise<RunnerResult>;
   kill(): void;
+  /** Resolves when the process has started, or has failed to. */
+  readonly ready: Promise<void>;
   readonly exited: Promise<void>;
 }
 
-/** @param options.cwd an empty folder */
-export function startRunner({ memoryMb, cwd, log }: { memoryMb: number; cwd: string; log: Log }): Runner {
-  const child: ChildProcess = fork(join(import.meta.dirname, 'runner-child.ts'), [String(process.pid)], {
-    execArgv: [
-      `--max-old-space-size=${memoryMb + BASE_MB}`,
-      '--max-semi-space-size=8',
-      '--disallow-code-generation-from-strings',
-      '--disable-proto=throw',
-      '--permission',
-      '--allow-worker',
-      ...READABLE.map((path) => `--allow-fs-read=${path}`),
-    ],
-    env: {},
+interface Evaluation extends Progress {
+  timer: NodeJS.Timeout | undefined;
+  end(result: RunnerResult): void;
+  cpuMs(): number;
+}
+
+/**
+ * @param options.cwd an empty folder
+ * @param options.program what the process runs; it speaks as runner-child.ts does
+ */
+export function startRunner({
+  memoryMb,
+  cwd,
+  log,
+  program = RUNNER_PROGRAM,
+}: {
+  memoryMb: number;
+  cwd: string;
+  log: Log;
+  program?: string;
+}): Runner {
+  // `NODE_CHANNEL_FD` gives the child Node's channel of JSON lines (child_process, "fork"); this end reads it itself.
+  const child = spawn(process.execPath, [...flagsOf(memoryMb, program), program, String(process.pid)], {
+    env: { NODE_CHANNEL_FD: '3' },
     cwd,
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
   });
   let alive = true;
-  let runs = 0;
-  let steps = 0;
-  let started = false;
-  let timer: NodeJS.Timeout | undefined;
-  let finish: ((result: RunnerResult) => void) | undefined;
+  let runs = -1;
+  let now: Evaluation | undefined;
 
-  const finishWith = (result: RunnerResult): void => {
-    clearTimeout(timer);
-    finish?.(result);
-    finish = undefined;
-  };
-  const resultOfDeath = (): RunnerResult => ({ outcome: started ? 'interrupted' : 'unstarted' });
   const kill = (): void => {
     alive = false;
     child.kill('SIGKILL');
   };
-  const killAfter = (ms: number, result: () => RunnerResult): void => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      kill();
-      finishWith(result());
-    }, ms);
-  };
-
+  const endOfDeath = (): void => now?.end({ outcome: now.started ? 'interrupted' : 'unstarted' });
   const exited = new Promise<void>((resolve) => {
     child.once('error', (error) => {
       log.error({ error }, 'a runner failed');
       kill();
-      finishWith(resultOfDeath());
-      if (child.pid === undefined) resolve();
+      endOfDeath();
     });
     child.once('exit', (code, signal) => {
       if (alive) log.warn({ pid: child.pid, code, signal, runs }, 'a runner died');
       alive = false;
-      finishWith(
-        started && signal !== null && OUT_OF_MEMORY.has(signal)
-          ? { outcome: 'failed', message: `The expression takes more than ${memoryMb} MB of memory`, steps }
-          : resultOfDeath(),
-      );
+      if (now?.started && signal !== null && OUT_OF_MEMORY.has(signal)) {
+        const { steps } = now;
+        const message = `The expression takes more than ${memoryMb} MB of memory`;
+        now.end({ outcome: 'failed', message, steps, cpuMs: now.cpuMs() });
+      } else endOfDeath();
       resolve();
     });
+  });
+  if (child.pid === undefined) throw new Error('No runner can be started');
+  const { pid } = child;
+  const channel = child.stdio[3] as Socket;
+  channel.on('error', (error) => log.warn({ error, pid }, 'a runner could not be reached'));
+
+  function onLine(line: string): void {
+    if (!now) throw new InvalidReportError('a report without an evaluation');
+    const report = readReport(line, now);
+    if (report.kind === 'finished') now.end({ ...report.result, cpuMs: now.cpuMs() });
+    else if (report.kind === 'steps') now.steps = report.steps;
+    else {
+      now.started = true;
+      killAfter(now, now.limits.wallMs + GRACE_MS);
+    }
+  }
+  const split = lineSplitter(() => maxReportBytes(now), onLine);
+  channel.on('data', (piece: Buffer) => {
+    if (!alive) return;
+    try {
+      if (!split(piece)) throw new InvalidReportError('a report that is too long');
+    } catch (error) {
+      log.error({ error, pid, runs }, 'a runner reported what cannot be, and is killed');
+      kill();
+      now?.end({ outcome: 'interrupted' });
+    }
+  });
+
+  function killAfter(evaluation: Evaluation, ms: number): void {
+    clearTimeout(evaluation.timer);
+    evaluation.timer = setTimeout(() => {
+      const { started, steps } = evaluation;
+      const cpuMs = evaluation.cpuMs();
+      kill();
+      evaluation.end(started ? { outcome: 'timed_out', steps, cpuMs } : { outcome: 'unstarted' });
+    }, ms);
+  }
+
+  function evaluate(assignment: Omit<Assignment, 'id'>, signal: AbortSignal): Promise<RunnerResult> {
+    const id = ++runs;
+    return new Promise<RunnerResult>((resolve) => {
+      const startMs = cpuMsOf(pid);
+      let usedMs = 0;
+      const cpuMs = (): number => (usedMs = Math.max(usedMs, Math.ceil(cpuMsOf(pid) - startMs)));
+      const sampling = setInterval(cpuMs, CPU_SAMPLE_MS);
+      const cancel = (): void => {
+        const { steps } = evaluation;
+        const result: RunnerResult = { outcome: 'cancelled', steps, cpuMs: cpuMs() };
+        kill();
+        evaluation.end(result);
+      };
+      const evaluation: Evaluation = (now = {
+        id,
+        started: false,
+        steps: 0,
+        limits: assignment.limits,
+        timer: undefined,
+        cpuMs,
+        end(result) {
+          now = undefined;
+          clearTimeout(evaluation.timer);
+          clearInterval(sampling);
+          signal.removeEventListener('abort', cancel);
+          resolve(result);
+        },
+      });
+      signal.addEventListener('abort', cancel, { once: true });
+      killAfter(evaluation, START_MS);
+      if (alive) channel.write(`${JSON.stringify({ id, ...assignment } satisfies Assignment)}\n`);
+      else endOfDeath();
+    });
+  }
+
+  const ready = evaluate(FIRST, new AbortController().signal).then(({ outcome }) => {
+    if (outcome !== 'succeeded') return kill();
+    try {
+      setPriority(pid, Math.min(19, getPriority() + NICENESS));
+    } catch (error) {
+      log.warn({ error, pid }, 'a runner keeps the priority of the service');
+    }
   });
 
   return {
     memoryMb,
+    pid,
     kill,
+    ready,
     exited,
-    pid: child.pid,
     get alive() {
       return alive;
     },
     get runs() {
       return runs;
     },
-    run(assignment, signal) {
-      const id = ++runs;
-      steps = 0;
-      started = false;
-      return new Promise<RunnerResult>((resolve) => {
-        const cancel = (): void => {
-          kill();
-          finishWith({ outcome: 'cancelled', steps });
-        };
-        const onReport = (report: Report): void => {
-          if (report.id !== id) return;
-          if (report.kind === 'started') {
-            started = true;
-            killAfter(assignment.limits.wallMs + GRACE_MS, () => ({ outcome: 'timed_out', steps }));
-          } else if (report.kind === 'steps') steps = report.steps;
-          else finishWith(report.result);
-        };
-        finish = (result) => {
-          signal.removeEventListener('abort', cancel);
-          child.off('message', onReport);
-          resolve(result);
-        };
-        signal.addEventListener('abort', cancel, { once: true });
-        child.on('message', onReport);
-        killAfter(START_MS, resultOfDeath);
-        child.send({ id, ...assignment } satisfies Assignment, (error) => {
-          if (error) log.warn({ error, pid: child.pid }, 'a runner could not be reached');
-        });
-      });
+    async run(assignment, signal, onStart) {
+      await ready;
+      if (!alive) return { outcome: 'unstarted' };
+      if (signal.aborted) return { outcome: 'cancelled', steps: 0, cpuMs: 0 };
+      onStart?.();
+      return evaluate(assignment, signal);
     },
   };
 }
+
+const flagsOf = (memoryMb: number, program: string): string[] => [
+  `--max-old-space-size=${memoryMb + BASE_MB}`,
+  '--max-semi-space-size=8',
+  // One thread for compiling and collecting garbage, so that a run takes little more than one core.
+  '--v8-pool-size=1',
+  '--disallow-code-generation-from-strings',
+  '--disable-proto=throw',
+  '--permission',
+  '--allow-worker',
+  ...readableBy(program).map((path) => `--allow-fs-read=${path}`),
+];
 
 function folderOf(packageName: string): string {
   const file = createRequire(import.meta.url).resolve(packageName);

@@ -77,6 +77,7 @@ describe('an evaluation', () => {
       '"a" + 1',
       /^The left side of the "\+" operator must evaluate to a number \(T2001 at character 5\)$/,
     ],
+    ['a type error in a tail call', '($f := function() { $min(2, 3) }; $f())', /min.*\(T0410 at character 24\)$/],
     ['a source that does not parse', '(', /S0203/],
     ['no output', 'missing.path', /produced no output/],
     ['a function as output', '{ "f": function($x) { $x } }', /something that is not JSON/],
@@ -101,7 +102,7 @@ describe('an evaluation', () => {
     ],
     [
       'an output that is small in memory and huge as text',
-      '$reduce([1..60], function($x, $y) { { "a": $x, "b": $x } }, 1)',
+      '$reduce([1..16], function($x, $y) { { "a": $x, "b": $x } }, 1)',
       /larger than 10000 bytes/,
     ],
     ['an output of too many levels', '$reduce([1..100], function($x, $y) { { "a": $x } }, 1)', /more than 64 levels/],

@@ -4,8 +4,10 @@ import type { Language } from '../../../src/runtimes/expression/evaluator.ts';
 import { keepRealms, prepareRealms, type Realm } from '../../../src/runtimes/expression/realm.ts';
 
 const LIMITS = { wallMs: 30_000, maxSteps: 2_000, outputBytes: 10_000 };
-/** Random expressions; more by FUZZ_RUNS, the same ones again by the seed that a failure prints. */
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);
+/** Random expressions. */
+const RUNS = 200 * Number(process.env['HOSTILE_COUNT'] ?? 1);
+/** Without it, a failure prints the seed. */
+const SEED = process.env['HOSTILE_SEED'];
 const openRealm = prepareRealms(() => undefined);
 const outcome = (realm: Realm, source: string, args: unknown = {}): unknown => {
   const result = realm.evaluate(source, JSON.stringify(args), LIMITS);
@@ -314,7 +316,7 @@ describe('an evaluation', () => {
         realm.evaluate(source, '{"args":{"a":[1,{"b":"x"}],"f":null}}', LIMITS);
         expectUnchanged(realm);
       }),
-      { numRuns: RUNS },
+      { numRuns: RUNS, ...(SEED !== undefined && { seed: Number(SEED) }) },
     );
   });
 });

@@ -1,65 +1,15 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeLog } from 'platform/core/log.ts';
-import {
-  startRunnerPool,
-  type EvaluationResult,
-  type RunLimits,
-  type RunnerPool,
-} from '../../../src/runtimes/expression/runner-pool.ts';
+import { computing, cpuMs, ENDLESS, HANGING, runners, SUCCEEDED, testPool, type TestPool } from './pool-fixture.ts';
 import { cpuTicks, environmentOf, folderOf, isRunning, runnersOf, until } from './runner-processes.ts';
 
-const LIMITS: RunLimits = { wallMs: 60_000, maxSteps: 1e12, memoryMb: 64, outputBytes: 1_000_000 };
-const ENDLESS = '($f := function($n) { $f($n + 1) }; $f(0))';
-/** Takes quadratic time inside one built-in function, where JSONata checks no limit. */
-const HANGING = '$count($distinct([1..99999]))';
 const GREEDY = '[1..50000].{ "a": [1..200] }';
-const SUCCEEDED = { outcome: 'succeeded', outputText: '2', steps: 3, messages: [] };
 
-let pool: RunnerPool;
-const startPool = ({ size = 1, queueLimit = 10, recycleAfter = 500 } = {}) =>
-  (pool = startRunnerPool({ size, queueLimit, recycleAfter, log: makeLog('agents', 'silent') }));
+let pool: TestPool;
+const startPool = (options?: Parameters<typeof testPool>[0]) => (pool = testPool(options));
 afterEach(() => pool.stop());
-
-interface Run {
-  args?: unknown;
-  limits?: Partial<RunLimits>;
-  organizationId?: string;
-  signal?: AbortSignal;
-  onStart?: () => void;
-}
-const evaluate = (
-  source: string,
-  {
-    args = {},
-    limits = {},
-    organizationId = 'one',
-    signal = new AbortController().signal,
-    onStart = () => undefined,
-  }: Run = {},
-): Promise<EvaluationResult> =>
-  pool.evaluate({
-    runtime: { type: 'expression', source },
-    argsText: JSON.stringify(args),
-    limits: { ...LIMITS, ...limits },
-    organizationId,
-    signal,
-    onStart,
-  });
-const runners = () => runnersOf(process.pid);
-
-/**
- * Waits until the runner computes, and resolves to its process id. The runner must have run before, because processor
- * time of its start counts as well.
- */
-async function computing(): Promise<number> {
-  await until(() => runners().length > 0);
-  const [pid] = runners() as [number];
-  const before = cpuTicks(pid);
-  await until(() => cpuTicks(pid) > before + 50);
-  return pid;
-}
+const evaluate: TestPool['run'] = (...args) => pool.run(...args);
 
 describe('a runner', () => {
   it('starts when a run needs it, and serves the next run', async () => {
@@ -115,9 +65,12 @@ describe('a runner', () => {
 });
 
 describe('a run that is stopped', () => {
-  it('at its time limit inside one built-in function has timed out', async () => {
+  it('at its time limit inside one built-in function has timed out, and its runner is gone', async () => {
     startPool();
-    expect(await evaluate(HANGING, { limits: { wallMs: 300 } })).toEqual({ outcome: 'timed_out', steps: 0 });
+    await evaluate('1');
+    const [pid] = runners() as [number];
+    expect(await evaluate(HANGING, { limits: { wallMs: 300 } })).toEqual({ outcome: 'timed_out', steps: 0, cpuMs });
+    await until(() => !isRunning(pid));
   });
 
   it('at its time limit between steps has timed out, with its steps, and its runner stays', async () => {
@@ -127,7 +80,7 @@ describe('a run that is stopped', () => {
       await until(() => runners().length === 1);
       const before = runners();
       const result = await evaluate(ENDLESS, { limits: { wallMs: 300 } });
-      expect(result).toEqual({ outcome: 'timed_out', steps: expect.any(Number) });
+      expect(result).toEqual({ outcome: 'timed_out', steps: expect.any(Number), cpuMs });
       await evaluate('1');
       return { before, after: runners(), steps: (result as { steps: number }).steps };
     };
@@ -145,6 +98,7 @@ describe('a run that is stopped', () => {
       code: 'agent_failed',
       message: 'The expression takes more than 16 MB of memory',
       steps: expect.any(Number),
+      cpuMs,
     });
   });
 
@@ -155,8 +109,19 @@ describe('a run that is stopped', () => {
       code: 'agent_failed',
       message: 'The expression takes more than 1000 steps',
       steps: 1_000,
+      cpuMs,
     });
     expect(await evaluate('$join([1..1000].("0123456789"))', { limits: { outputBytes: 1_000 } })).toMatchObject({
+      outcome: 'failed',
+      message: 'The output is larger than 1000 bytes',
+    });
+  });
+
+  it('at its limit of output has failed before the output is complete', async () => {
+    startPool();
+    // 2 ** 60 numbers as text; a runner that wrote them all would be killed at the time limit.
+    const huge = '$reduce([1..60], function($x, $y) { { "a": $x, "b": $x } }, 1)';
+    expect(await evaluate(huge, { limits: { outputBytes: 1_000, wallMs: 20_000 } })).toMatchObject({
       outcome: 'failed',
       message: 'The output is larger than 1000 bytes',
     });
@@ -170,7 +135,7 @@ describe('a run that is stopped', () => {
     const pid = await computing();
     caller.abort();
     const result = await run;
-    expect(result).toEqual({ outcome: 'cancelled', steps: expect.any(Number) });
+    expect(result).toEqual({ outcome: 'cancelled', steps: expect.any(Number), cpuMs });
     expect((result as { steps: number }).steps % 10_000).toBe(0);
     expect((result as { steps: number }).steps).toBeGreaterThan(0);
     await until(() => !isRunning(pid));
@@ -186,7 +151,7 @@ describe('a run that is stopped', () => {
 
   it('is never started when its caller disconnected before', async () => {
     startPool();
-    expect(await evaluate('1', { signal: AbortSignal.abort() })).toEqual({ outcome: 'cancelled', steps: 0 });
+    expect(await evaluate('1', { signal: AbortSignal.abort() })).toEqual({ outcome: 'cancelled', steps: 0, cpuMs: 0 });
     expect(runners()).toEqual([]);
   });
 });
@@ -226,16 +191,22 @@ describe('the pool', () => {
     expect(await hostile).toMatchObject({ outcome: 'cancelled' });
   });
 
-  it('rejects a run when its queue is full, and serves organizations in turn', async () => {
+  it('rejects runs of the organization that fills its queue, and serves organizations in turn', async () => {
     startPool({ queueLimit: 4 });
     const caller = new AbortController();
     const first = evaluate(ENDLESS, { signal: caller.signal });
     const order: string[] = [];
-    const waiting = ['a1', 'a2', 'a3', 'b1'].map((name) =>
-      evaluate('1', { organizationId: name[0]! }).then(() => order.push(name)),
-    );
+    const run = (name: string) =>
+      evaluate('1', { organizationId: name[0]! }).then(
+        () => order.push(name),
+        (error: unknown) => error,
+      );
+    const waiting = ['a1', 'a2', 'a3', 'a4'].map(run);
     expect(pool.queued).toBe(4);
-    await expect(evaluate('1')).rejects.toMatchObject({ reason: 'QUEUE_FULL', headers: { 'Retry-After': '1' } });
+    const rejected = { reason: 'QUEUE_FULL', headers: { 'Retry-After': '1' } };
+    expect(await run('a5')).toMatchObject(rejected);
+    waiting.push(run('b1'));
+    expect(await waiting[3]).toMatchObject(rejected);
     caller.abort();
     await Promise.all([first, ...waiting]);
     expect(order).toEqual(['a1', 'b1', 'a2', 'a3']);
@@ -249,7 +220,7 @@ describe('the pool', () => {
     const second = evaluate('1', { signal: waiting.signal });
     const third = evaluate('1 + 1');
     waiting.abort();
-    expect(await second).toEqual({ outcome: 'cancelled', steps: 0 });
+    expect(await second).toEqual({ outcome: 'cancelled', steps: 0, cpuMs: 0 });
     expect(pool.queued).toBe(1);
     running.abort();
     expect(await first).toMatchObject({ outcome: 'cancelled' });

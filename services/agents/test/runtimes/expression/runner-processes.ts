@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { eventually } from 'platform/service/test-end.ts';
 
 /** Process ids of the runners that a process started. */
-export const runnersOf = (parent: number): number[] =>
+export const runnersOf = (parent: number, program = 'runner-child.ts'): number[] =>
   readdirSync(`/proc/${parent}/task`)
     .flatMap((thread) => textOf(`/proc/${parent}/task/${thread}/children`).split(' ').filter(Boolean).map(Number))
-    .filter((pid) => isRunning(pid) && textOf(`/proc/${pid}/cmdline`).includes('runner-child.ts'));
+    .filter((pid) => isRunning(pid) && textOf(`/proc/${pid}/cmdline`).includes(program));
 
 /** False for a process that has ended, also when its parent has not collected its exit status yet. */
 export const isRunning = (pid: number): boolean => /^State:\s+[^ZX]/m.test(textOf(`/proc/${pid}/status`));
@@ -30,5 +31,5 @@ export const environmentOf = (pid: number): string[] =>
 export const folderOf = (pid: number): string => readlinkSync(`/proc/${pid}/cwd`);
 
 export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(holds);
 }

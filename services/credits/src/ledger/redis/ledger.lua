@@ -1,6 +1,9 @@
 -- Each call of this script is one atomic operation on one organization's ledger. All decisions are made on what was
 -- read; writes are collected meanwhile and sent together at the end, because a script that fails half-way is not rolled
 -- back.
+-- At its memory limit Redis refuses the first write of a script if that one may need memory, and no write after it. So
+-- every change starts with HSET or XADD, before it deletes anything: either all of it is written or nothing. Only
+-- `fence` and `mirrored` start with another command, because they must work at the limit, too.
 -- KEYS: account, open, rows, due, unmirrored, then r:<id> or g:<id> of the command's reservation or grant. All are in
 -- one slot, as are the r:<id> of other reservations, whose names are derived from the account's.
 -- ARGV[1]: the command as JSON. Amounts are integers up to 2^53-1, which Lua holds exactly. They are formatted by
@@ -232,6 +235,7 @@ end
 -- holds the fence is rejected. With call.generation: only if the ledger still has this generation.
 local function fence()
   if call.generation and generation ~= '' and generation ~= call.generation then return { 'MOVED' } end
+  later('PERSIST', KEY.account) -- changes nothing
   later('HSET', KEY.account, 'generation', call.fence)
   return { 'FENCED' }
 end
@@ -242,6 +246,7 @@ local function restore()
   if generation == call.generation then return { 'DONE' } end
   if generation ~= call.fence then return { 'MOVED' } end
   if call.command == 'replace' then
+    later('HSET', KEY.account, 'generation', call.fence) -- changes nothing
     for _, id in ipairs(redis.call('ZRANGE', KEY.open, 0, -1)) do later('DEL', RESERVATION .. id) end
     account = call.account
     later('DEL', KEY.account, KEY.open, KEY.rows)

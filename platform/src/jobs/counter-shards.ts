@@ -1,7 +1,7 @@
-import { requireWaitingCaller } from 'platform/store/retry-on-conflict.ts';
-import { acquireLease, keepLease, releaseLease, type Lease } from 'platform/jobs/lease.ts';
-import type { Log } from 'platform/core/log.ts';
-import type { OpenStore } from 'platform/store/store.ts';
+import type { Log } from '../core/log.ts';
+import { requireWaitingCaller } from '../store/retry-on-conflict.ts';
+import type { OpenStore } from '../store/store.ts';
+import { acquireLease, keepLease, releaseLease, type Lease } from './lease.ts';
 
 /**
  * A counter that many requests change at once is kept as several documents, its shards, and its value is their sum.

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import type { ServiceError } from 'platform/core/errors.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
-import { shardPool, openCounterShards, type CounterShards } from '../src/counter-shards.ts';
+import { shardPool, openCounterShards, type CounterShards } from 'platform/jobs/counter-shards.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import type { OpenStore } from 'platform/store/store.ts';
@@ -98,7 +99,7 @@ describe('openCounterShards', () => {
       ({ owner }) => owner,
     );
   async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-    while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
+    await eventually(condition);
   }
 
   it('leases a slot as soon as one is free, in a process that found none at its start', async () => {

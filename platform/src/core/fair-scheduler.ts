@@ -1,4 +1,4 @@
-import { fairQueue } from 'platform/core/fair-queue.ts';
+import { fairQueue } from './fair-queue.ts';
 
 /** Work runs without a pause for at most this long, plus the length of the last piece. */
 const SLICE_MS = 5;

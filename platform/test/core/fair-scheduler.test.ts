@@ -1,4 +1,4 @@
-import { fairScheduler } from '../src/fair-scheduler.ts';
+import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 
 const LONG_MS = 50;
 

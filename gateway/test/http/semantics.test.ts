@@ -1,0 +1,98 @@
+import { get } from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import { MemoryObject, MemoryType } from 'proto/memory/v1/memory.ts';
+import { startGatewayFixture, TOKEN, type GatewayFixture } from '../fixture.ts';
+
+let content = '{}';
+let fixture: GatewayFixture;
+beforeAll(async () => {
+  fixture = await startGatewayFixture({
+    memory: {
+      listMemoryObjects: async () => ({ items: [MemoryObject.fromPartial({ content })], total: 1 }),
+    },
+  });
+});
+afterAll(() => fixture.stop());
+
+describe('HTTP', () => {
+  it('HEAD is GET without the body', async () => {
+    const full = await fixture.request('/api/memory/objects');
+    const head = await fixture.request('/api/memory/objects', { method: 'HEAD' });
+    expect([head.status, head.text, head.headers.get('content-length')]).toEqual([
+      200,
+      '',
+      String(Buffer.byteLength(full.text)),
+    ]);
+  });
+  it('a large reply is compressed only for a client that accepts gzip', async () => {
+    content = JSON.stringify('x'.repeat(2000));
+    const fetchRaw = (encoding: string) =>
+      new Promise<{ encoding: string | undefined; body: Buffer }>((resolve) => {
+        get(
+          `${fixture.url}/api/memory/objects`,
+          { headers: { authorization: `Bearer ${TOKEN}`, 'accept-encoding': encoding } },
+          async (res) =>
+            resolve({ encoding: res.headers['content-encoding'], body: Buffer.concat(await res.toArray()) }),
+        );
+      });
+    const zipped = await fetchRaw('br, gzip;q=0.5');
+    expect(zipped.encoding).toBe('gzip');
+    const plain = await fetchRaw('br, gzip;q=0');
+    expect(plain.encoding).toBeUndefined();
+    expect(gunzipSync(zipped.body).equals(plain.body)).toBe(true);
+    content = '{}';
+    expect((await fetchRaw('gzip')).encoding).toBeUndefined();
+  });
+  it('an invalid request id is replaced', async () => {
+    for (const id of ['a b', 'x'.repeat(65), '<script>'])
+      expect(
+        (await fixture.request('/health', { headers: { 'x-request-id': id } })).headers.get('x-request-id'),
+      ).toMatch(/^[0-9a-f-]{36}$/);
+  });
+  it('X-Forwarded-* is used only behind a trusted proxy, and never with PUBLIC_URL', async () => {
+    const stubs = {
+      memory: {
+        createMemoryType: async () => ({
+          memoryType: MemoryType.fromPartial({ jsonSchema: '{}' }),
+          outcome: 'CREATED' as const,
+          location: '/x',
+        }),
+      },
+    };
+    for (const [env, expected] of [
+      [{}, undefined],
+      [{ PUBLIC_URL: 'https://public.example' }, 'https://public.example/x'],
+    ] as const) {
+      const other = await startGatewayFixture(stubs, env);
+      const reply = await other.request('/api/memory/types', {
+        method: 'POST',
+        body: { type: 't', jsonSchema: {} },
+        headers: { 'x-forwarded-host': 'evil.example' },
+      });
+      await other.stop();
+      expect(reply.headers.get('location')).toBe(expected ?? `${other.url}/x`);
+    }
+  });
+  it('CORS allows only the origins of the settings; OPTIONS lists the allowed verbs', async () => {
+    const preflight = { origin: 'https://console.example', 'access-control-request-method': 'PUT' };
+    const none = await fixture.request('/api/memory/types/x', { method: 'OPTIONS', headers: preflight });
+    expect([none.status, none.headers.get('access-control-allow-origin'), none.headers.get('allow')]).toEqual([
+      204,
+      null,
+      'GET, PUT, DELETE, HEAD, OPTIONS',
+    ]);
+    const open = await startGatewayFixture({}, { CORS_ORIGINS: 'https://other.example,https://console.example' });
+    const some = await open.request('/api/memory/types/x', { method: 'OPTIONS', token: '', headers: preflight });
+    const refused = await open.request('/api/memory/types', {
+      token: '',
+      headers: { origin: 'https://console.example' },
+    });
+    await open.stop();
+    expect(some.headers.get('access-control-allow-origin')).toBe('https://console.example');
+    expect(some.headers.get('access-control-allow-methods')).toContain('PUT');
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([
+      401,
+      'https://console.example',
+    ]);
+  });
+});

@@ -1,0 +1,45 @@
+import fc from 'fast-check';
+import { parseJson } from '../../src/core/parse-json.ts';
+
+const ESCAPED = ['"', '\n', '\t', '\u0001', '\u001f'];
+const text = (name: string): string => JSON.stringify({ before: 1, [name]: 2 });
+
+it('a name is read as it is spelled, whatever earlier texts contained', () => {
+  for (let round = 0; round < 100; round++) {
+    parseJson(text('\\'));
+    for (const name of ESCAPED) expect(parseJson(text(name))).toStrictEqual({ before: 1, [name]: 2 });
+  }
+  parseJson(text('\\u00'));
+  expect(parseJson('{"before":1,"\\u0061bcd":2}')).toStrictEqual({ before: 1, abcd: 2 });
+});
+
+it('any value is read as JSON.stringify wrote it', () => {
+  const name = fc
+    .array(fc.constantFrom('\\', 'n', 'u', '0', ...ESCAPED, 'é'), { maxLength: 4 })
+    .map((parts) => parts.join(''));
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4, depthSize: 'small' },
+      fc.constantFrom(null, true, false),
+      fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
+      name,
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc.array(fc.tuple(name, tie('value')), { maxLength: 4 }).map((members) => Object.fromEntries(members)),
+    ),
+  }));
+  fc.assert(
+    fc.property(value, fc.constantFrom(undefined, '\t'), (given, indent) => {
+      expect(parseJson(JSON.stringify(given, null, indent))).toStrictEqual(given);
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+it('__proto__ is a member like any other', () => {
+  for (const json of ['{"__proto__":{"a":1}}', '{"\\"":0,"__proto__":{"a":1}}'])
+    expect(Object.getOwnPropertyDescriptor(parseJson(json), '__proto__')?.value).toEqual({ a: 1 });
+});
+
+it.each(['', '{"a\\"":1,}', '["\\x"]', '{"a\\n":1}}'])('a SyntaxError for %j', (json) => {
+  expect(() => parseJson(json)).toThrow(SyntaxError);
+});

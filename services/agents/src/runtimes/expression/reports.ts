@@ -1,0 +1,93 @@
+import { parseJson } from 'platform/core/parse-json.ts';
+import { REPORT_STEPS, type ExpressionLimits, type ExpressionResult } from './evaluator.ts';
+import type { Report } from './runner-child.ts';
+
+/** Of an output; an empty array or object may be one level deeper. */
+const MAX_LEVELS = 64;
+const MAX_MESSAGE_CHARACTERS = 1_000;
+/** A report without its output. */
+const REPORT_BYTES = 8_192;
+
+/** A runner reported what no sound runner reports. It is not believed any more. */
+export class InvalidReportError extends Error {}
+
+/** What is known of the evaluation that a runner works on. */
+export interface Progress {
+  id: number;
+  started: boolean;
+  /** As last reported. */
+  steps: number;
+  limits: ExpressionLimits;
+}
+
+/** The longest report: in JSON, an output at most doubles, because quotes and backslashes are escaped. */
+export const maxReportBytes = (progress: Progress | undefined): number =>
+  REPORT_BYTES + (progress ? 2 * progress.limits.outputBytes : 0);
+
+/**
+ * Reads a report and checks it against what is known: a runner evaluates code that nobody has reviewed, so it may say
+ * anything. What is returned is made anew from checked values.
+ * @param text JSON
+ * @throws InvalidReportError
+ */
+export function readReport(text: string, progress: Progress): Report {
+  const report = membersOf(valueOf(text));
+  const { id, started } = progress;
+  if (report.id !== id) throw new InvalidReportError('a report about another evaluation');
+  if (report.kind === 'started') {
+    if (started) throw new InvalidReportError('an evaluation that starts twice');
+    return { kind: 'started', id };
+  }
+  if (!started) throw new InvalidReportError('a report before the evaluation has started');
+  if (report.kind === 'steps')
+    return { kind: 'steps', id, steps: stepsOf(report, progress.steps + REPORT_STEPS, progress) };
+  if (report.kind === 'finished') return { kind: 'finished', id, result: resultOf(membersOf(report.result), progress) };
+  throw new InvalidReportError('an unknown kind of report');
+}
+
+function resultOf(result: Record<string, unknown>, progress: Progress): ExpressionResult {
+  const steps = stepsOf(result, progress.steps, progress);
+  if (result.outcome === 'timed_out') return { outcome: 'timed_out', steps };
+  if (result.outcome === 'failed') {
+    if (typeof result.message !== 'string' || result.message.length > MAX_MESSAGE_CHARACTERS)
+      throw new InvalidReportError('a message that is no text, or too long');
+    return { outcome: 'failed', message: result.message, steps };
+  }
+  if (result.outcome !== 'succeeded') throw new InvalidReportError('an unknown outcome');
+  return { outcome: 'succeeded', outputText: outputOf(result, progress.limits), steps };
+}
+
+function stepsOf({ steps }: Record<string, unknown>, least: number, { limits }: Progress): number {
+  if (typeof steps !== 'number' || !Number.isSafeInteger(steps) || steps < least || steps > limits.maxSteps)
+    throw new InvalidReportError('a number of steps that cannot be');
+  return steps;
+}
+
+/** The output is spliced into replies as it is, so it must be what JSON.stringify would write: no repeated names. */
+function outputOf({ outputText }: Record<string, unknown>, { outputBytes }: ExpressionLimits): string {
+  if (typeof outputText !== 'string' || Buffer.byteLength(outputText) > outputBytes)
+    throw new InvalidReportError('an output that is no text, or too long');
+  const output = valueOf(outputText);
+  if (isDeeper(output, MAX_LEVELS + 1)) throw new InvalidReportError('an output of too many levels');
+  if (JSON.stringify(output) !== outputText)
+    throw new InvalidReportError('an output that is not JSON in its only form');
+  return outputText;
+}
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)));
+
+function valueOf(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    throw new InvalidReportError('not JSON');
+  }
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) throw new InvalidReportError('not an object');
+  return value as Record<string, unknown>;
+}

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { getPriority } from 'node:os';
+import { computing, ENDLESS, runners, testPool, type TestPool } from './pool-fixture.ts';
+import { cpuTicks, until } from './runner-processes.ts';
+
+const REPOSITORY = join(import.meta.dirname, '../../../../..');
+
+describe('a runner', () => {
+  let pool: TestPool;
+  beforeEach(() => {
+    pool = testPool();
+  });
+  afterEach(() => pool.stop());
+
+  it('is started with exactly these restrictions', async () => {
+    await pool.run('1', { limits: { memoryMb: 100 } });
+    const [pid] = runners() as [number];
+    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(1, -1);
+    expect(command.map((word) => word.replaceAll(`${REPOSITORY}/`, ''))).toEqual([
+      '--max-old-space-size=124',
+      '--max-semi-space-size=8',
+      '--v8-pool-size=1',
+      '--disallow-code-generation-from-strings',
+      '--disable-proto=throw',
+      '--permission',
+      '--allow-worker',
+      '--allow-fs-read=services/agents/src/runtimes/expression/*',
+      '--allow-fs-read=services/agents/package.json',
+      '--allow-fs-read=node_modules/jsonata/*',
+      '--allow-fs-read=node_modules/re2js/*',
+      '--allow-fs-read=platform/src/core/parse-json.ts',
+      '--allow-fs-read=platform/package.json',
+      '--allow-fs-read=node_modules/platform',
+      'services/agents/src/runtimes/expression/runner-child.ts',
+      String(process.pid),
+    ]);
+  });
+
+  it('yields to the service when both compute', async () => {
+    await pool.run('1');
+    expect(getPriority(runners()[0])).toBe(Math.min(19, getPriority() + 10));
+  });
+});
+
+describe('the processor time of a run', () => {
+  let pool: TestPool;
+  beforeEach(() => {
+    pool = testPool();
+  });
+  afterEach(() => pool.stop());
+  const TICK_MS = 10;
+
+  it('is that of its process between start and end, without the start of the process', async () => {
+    const { cpuMs: ofFirst } = (await pool.run('1')) as { cpuMs: number };
+    const [pid] = runners() as [number];
+    const before = cpuTicks(pid) * TICK_MS;
+    expect(ofFirst).toBeLessThan(before);
+    const { cpuMs } = (await pool.run(ENDLESS, { limits: { maxSteps: 300_000 } })) as { cpuMs: number };
+    const after = cpuTicks(pid) * TICK_MS;
+    expect(cpuMs).toBeGreaterThanOrEqual(after - before - 2 * TICK_MS);
+    // It also has the time that the system spends for the process.
+    expect(cpuMs).toBeLessThan(3 * (after - before));
+  });
+
+  it('is known of a run that is killed', async () => {
+    await pool.run('1');
+    const caller = new AbortController();
+    const run = pool.run(ENDLESS, { signal: caller.signal });
+    await computing();
+    caller.abort();
+    expect(((await run) as { cpuMs: number }).cpuMs).toBeGreaterThanOrEqual(50 * TICK_MS - 2 * TICK_MS);
+  });
+
+  it('is known as of a quarter second before, of a run whose process dies', async () => {
+    await pool.run('1');
+    const run = pool.run(ENDLESS);
+    const pid = await computing();
+    const passed = performance.now() + 300;
+    await until(() => performance.now() > passed);
+    // So ends a process that is out of memory.
+    process.kill(pid, 'SIGABRT');
+    expect(await run).toMatchObject({ outcome: 'failed', message: expect.stringContaining('memory') });
+    expect(((await run) as { cpuMs: number }).cpuMs).toBeGreaterThan(100);
+  });
+});

@@ -1,0 +1,90 @@
+import { isUuid } from 'platform/core/ids.ts';
+import { RejectedEventError, type CloudEvent } from 'platform/events/bus.ts';
+import type { AuditEntryRecord } from './store.ts';
+
+const DENIED = 'request.refused';
+
+/** By source of an event: the actions that it may report. docs/events.md has the same table. */
+export const ACTIONS_OF: ReadonlyMap<string, readonly string[]> = new Map([
+  [
+    '/auth',
+    [
+      ...['organization.create', 'organization.activate', 'organization.deactivate', 'organization.set_tier'],
+      ...['user.create', 'user.remove', 'user.set_roles', 'user.set_groups', 'user.assume'],
+      ...['server_token.create', 'server_token.revoke', DENIED],
+    ],
+  ],
+  ['/agents', ['agent.apply', 'agent.publish', 'agent.retire', 'agent.run', DENIED]],
+  [
+    '/memory',
+    [
+      ...['memory_type.create', 'memory_type.update', 'memory_type.delete'],
+      ...['memory_object.create', 'memory_object.update', 'memory_object.delete', DENIED],
+    ],
+  ],
+  ['/credits', ['credits.grant']],
+]);
+const ACTOR_KINDS = ['server_token', 'user', 'operator', 'service'];
+const OUTCOMES = ['success', 'failure', 'denied'];
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const MAX_COUNT = 2 ** 31 - 1;
+
+/** The `data` of an event on topic audit.v1, as `auditEntryOp` of platform writes it. */
+interface AuditData extends Pick<AuditEntryRecord, 'action' | 'outcome' | 'code' | 'count' | 'requestId'> {
+  actor: { kind: string; id: string; name: string; via: string };
+  target: { type: string; id: string } | null;
+}
+
+/**
+ * The audit entry that an event reports. Nothing in an event proves who wrote it (ADR 21), so an event is taken only if
+ * a service of this name writes such entries, and if the entry can be listed.
+ * @throws RejectedEventError
+ */
+export function auditEntryOf(event: CloudEvent): AuditEntryRecord {
+  const { id, organizationid, time } = event;
+  const { action, outcome, actor, target, code, count, requestId } = checkedData(event);
+  return {
+    _id: id,
+    organizationId: organizationid,
+    at: time,
+    action,
+    outcome,
+    actorKind: actor.kind,
+    actorId: actor.id,
+    actorName: actor.name,
+    actorVia: actor.via,
+    targetType: target === null ? null : target.type,
+    targetId: target === null ? null : target.id,
+    code,
+    count,
+    requestId,
+  };
+}
+
+function checkedData(event: Readonly<Record<keyof CloudEvent, unknown>>): AuditData {
+  const { id, source, type, organizationid, partitionkey, time } = event;
+  const data = membersOf(event.data);
+  const { action, outcome, target, code, count, requestId } = data;
+  const actor = membersOf(data.actor);
+  const checks = {
+    type: type === 'audit.entry.v1',
+    id: isText(id) && isUuid(id),
+    organizationid: isText(organizationid) && organizationid !== '' && organizationid === partitionkey,
+    time: isText(time) && TIME.test(time) && !Number.isNaN(Date.parse(time)),
+    action: ACTIONS_OF.get(source as string)?.includes(action as string),
+    outcome: OUTCOMES.includes(outcome as string) && (outcome === 'denied') === (action === DENIED),
+    actor: ACTOR_KINDS.includes(actor.kind as string) && [actor.id, actor.name, actor.via].every(isText),
+    target: target === null || [membersOf(target).type, membersOf(target).id].every(isText),
+    code: code === null || isText(code),
+    count: Number.isInteger(count) && (count as number) >= 1 && (count as number) <= MAX_COUNT,
+    requestId: isText(requestId),
+  };
+  const wrong = Object.entries(checks).filter(([, isRight]) => !isRight);
+  if (wrong.length > 0)
+    throw new RejectedEventError(`not an audit entry of a service: ${wrong.map(([member]) => member).join(', ')}`);
+  return data as unknown as AuditData;
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
