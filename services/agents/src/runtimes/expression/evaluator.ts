@@ -1,6 +1,9 @@
 import type jsonata from 'jsonata';
 import type { RE2JS } from 're2js';
 
+/** A runner counts steps exactly, and reports them no more often than this. */
+export const REPORT_STEPS = 10_000;
+
 export interface ExpressionLimits {
   wallMs: number;
   maxSteps: number;
@@ -15,11 +18,21 @@ export type ExpressionResult =
 export interface Language {
   jsonata: typeof jsonata;
   isFunction(value: unknown): boolean;
+  /**
+   * @param given.work called with the number of values that a built-in function is about to visit; it throws at a limit
+   * @param given.RegExp matches what JSONata makes of signatures and of pictures of dates
+   */
+  bound(given: {
+    work(values: number): void;
+    RegExp: new (pattern: RegExp) => Pick<RegExp, 'exec' | 'lastIndex'>;
+  }): void;
 }
 
 /** What a realm gets from outside. Only texts and numbers pass, so that no object of another realm is in reach. */
 export interface Host {
-  /** Called every 10,000 steps, synchronously, so that it is called in an endless loop. */
+  /** REPORT_STEPS. */
+  reportSteps: number;
+  /** Called at every report, synchronously, so that it is called in an endless loop. */
   onSteps(steps: number): void;
   byteLength(text: string): number;
   base64Of(binary: string): string;
@@ -32,8 +45,8 @@ export interface Evaluator {
   prepare(source: string, argsText: string, limits: ExpressionLimits): void;
   /** Evaluates what was prepared. */
   run(): Promise<void>;
-  /** Undefined if the evaluation waits for something that never happens. */
-  result(): ExpressionResult | undefined;
+  /** To be called when nothing is left to be done: a branch may go on after the evaluation has failed. */
+  result(): ExpressionResult;
 }
 
 /**
@@ -43,7 +56,7 @@ export interface Evaluator {
  * @param loadRe2 evaluates RE2JS in the realm
  */
 export function makeEvaluator(
-  { jsonata, isFunction }: Language,
+  { jsonata, isFunction, bound }: Language,
   parseJson: (text: string) => unknown,
   loadRe2: () => typeof RE2JS,
   host: Host,
@@ -54,7 +67,12 @@ export function makeEvaluator(
   const MAX_PAD_CHARACTERS = 100_000;
   const MAX_OUTPUT_LEVELS = 64;
   const MAX_MESSAGE_CHARACTERS = 300;
-  const REPORT_STEPS = 10_000;
+  const STACK_FOR_REPORT = 200;
+  const MAX_PATTERN_CHARACTERS = 4_000;
+  /** Characters of a text times instructions of a pattern: about a second of RE2 in its slowest case. */
+  const MAX_MATCH_SIZE = 2e7;
+  /** Values that built-in functions visit for one step. */
+  const VALUES_PER_STEP = 100;
 
   /** The agent itself is at fault; clients may read the message. */
   class ExpressionError {
@@ -64,14 +82,41 @@ export function makeEvaluator(
     }
   }
 
+  let re2: typeof RE2JS | undefined;
   const patterns = new Map<string, RE2JS>();
+  let limits: ExpressionLimits = { wallMs: Infinity, maxSteps: Infinity, outputBytes: Infinity };
+  let deadline = Infinity;
+  let steps = 0;
+  let values = 0;
+  let late = false;
+
+  /** Throws RangeError here if the host's functions would, in the middle of what they do. */
+  function needStack(frames: number): void {
+    if (frames > 0) needStack(frames - 1);
+  }
+
+  function step(): void {
+    if (steps === limits.maxSteps) throw new ExpressionError(`The expression takes more than ${limits.maxSteps} steps`);
+    if (++steps % host.reportSteps === 0) {
+      needStack(STACK_FOR_REPORT);
+      host.onSteps(steps);
+    }
+    late ||= Date.now() > deadline;
+    if (late) throw new ExpressionError('The expression takes too long');
+  }
+
+  function work(count: number): void {
+    for (values += count; values >= VALUES_PER_STEP; values -= VALUES_PER_STEP) step();
+  }
 
   /** RE2 takes time linear in the text. It has no look-around and no back-references. */
   function compilePattern({ source, flags }: RegExp): RE2JS {
+    if (source.length > MAX_PATTERN_CHARACTERS)
+      throw new ExpressionError(`A regular expression has at most ${MAX_PATTERN_CHARACTERS} characters`);
     const key = `${flags}/${source}`;
     let pattern = patterns.get(key);
     if (!pattern) {
-      const re2 = loadRe2();
+      re2 ??= loadRe2();
       try {
         pattern = re2.compile(
           re2.translateRegExp(source),
@@ -79,7 +124,7 @@ export function makeEvaluator(
         );
       } catch {
         throw new ExpressionError(
-          'A regular expression cannot be matched in linear time (no look-around, no back-references)',
+          'A regular expression is too large, or cannot be matched in linear time (no look-around, no back-references)',
         );
       }
       if (patterns.size === 100) patterns.clear();
@@ -98,6 +143,9 @@ export function makeEvaluator(
 
     exec(text: unknown): RegExpExecArray | null {
       if (typeof text !== 'string') throw new ExpressionError('A regular expression matches only strings');
+      step();
+      if ((text.length - this.lastIndex) * this.#pattern.programSize() > MAX_MATCH_SIZE)
+        throw new ExpressionError('A text is too long for the size of the regular expression');
       const matcher = this.#pattern.matcher(text);
       if (!matcher.find(this.lastIndex)) {
         this.lastIndex = 0;
@@ -112,7 +160,9 @@ export function makeEvaluator(
     }
   }
 
-  function pad(text: string | undefined, width: number, filler = ' '): string | undefined {
+  bound({ work, RegExp: LinearRegExp });
+
+  function pad(text: string | undefined, width: number, filler?: string): string | undefined {
     if (text === undefined) return undefined;
     if (!(Math.abs(width) <= MAX_PAD_CHARACTERS))
       throw new ExpressionError(`$pad makes at most ${MAX_PAD_CHARACTERS} characters`);
@@ -132,7 +182,7 @@ export function makeEvaluator(
     return parts.join('');
 
     function add(text: string): void {
-      bytes += host.byteLength(text);
+      bytes += text.length > maxBytes ? text.length : host.byteLength(text);
       if (bytes > maxBytes) throw new ExpressionError(`The output is larger than ${maxBytes} bytes`);
       parts.push(text);
     }
@@ -176,40 +226,36 @@ export function makeEvaluator(
     return short + (typeof position === 'number' ? ` (${code} at character ${position})` : ` (${code})`);
   }
 
-  /** Throws for a regular expression anywhere in the syntax tree that RE2 cannot match. */
+  /** Throws for a regular expression anywhere in the syntax tree that RE2 cannot match, or too much of them. */
   function checkPatterns(root: unknown): void {
+    let characters = 0;
     const seen = new Set<unknown>();
     const open: unknown[] = [root];
     for (let node = open.pop(); node !== undefined; node = open.pop()) {
-      if (node instanceof RegExp) compilePattern(node);
-      else if (typeof node === 'object' && node !== null && !seen.has(node)) {
+      if (node instanceof RegExp) {
+        characters += node.source.length;
+        if (characters > MAX_PATTERN_CHARACTERS)
+          throw new ExpressionError(`Regular expressions have at most ${MAX_PATTERN_CHARACTERS} characters together`);
+        compilePattern(node);
+      } else if (typeof node === 'object' && node !== null && !seen.has(node)) {
         seen.add(node);
         for (const member of Object.values(node)) if (member !== undefined) open.push(member);
       }
     }
   }
 
-  let prepared: [source: string, argsText: string, limits: ExpressionLimits];
+  let prepared: [source: string, argsText: string];
   let result: ExpressionResult | undefined;
 
   async function run(): Promise<void> {
-    const [source, argsText, limits] = prepared;
-    let steps = 0;
-    let late = false;
-    const deadline = Date.now() + limits.wallMs;
+    const [source, argsText] = prepared;
     try {
       const expression = jsonata(source, {
         stack: MAX_STACK_DEPTH,
         sequence: MAX_SEQUENCE_LENGTH,
         RegexEngine: LinearRegExp as unknown as RegExpConstructor,
       });
-      expression.assign(Symbol.for('jsonata.__evaluate_entry') as unknown as string, () => {
-        if (steps === limits.maxSteps)
-          throw new ExpressionError(`The expression takes more than ${limits.maxSteps} steps`);
-        if (++steps % REPORT_STEPS === 0) host.onSteps(steps);
-        late ||= Date.now() > deadline;
-        if (late) throw new ExpressionError('The expression takes too long');
-      });
+      expression.assign(Symbol.for('jsonata.__evaluate_entry') as unknown as string, step);
       expression.registerFunction('pad', pad, '<s-ns?:s>');
       expression.registerFunction('eval', () => {
         throw new ExpressionError('$eval is not available');
@@ -235,10 +281,20 @@ export function makeEvaluator(
       }
     },
     prepare(source, argsText, { wallMs, maxSteps, outputBytes }) {
-      prepared = [source, argsText, { wallMs, maxSteps, outputBytes }];
+      prepared = [source, argsText];
+      limits = { wallMs, maxSteps, outputBytes };
+      deadline = Date.now() + wallMs;
       result = undefined;
+      late = false;
+      steps = values = 0;
     },
     run,
-    result: () => result,
+    result() {
+      const ended = result ?? { outcome: 'failed', message: 'The expression waits for something that never happens' };
+      prepared = ['', ''];
+      result = undefined;
+      patterns.clear();
+      return { ...ended, steps };
+    },
   };
 }

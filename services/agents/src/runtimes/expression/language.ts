@@ -1,18 +1,27 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-
-/** A text of JSONata's source that occurs once, and what takes its place. */
-type Change = [text: string, replacement: string];
+import { BOUNDED, BOUNDS } from './bounds.ts';
+import { changed, type Change } from './source-changes.ts';
 
 /** Stands before JSONata's source; all of it can use these names. */
 const BEFORE = `
 var definitions = new WeakMap();
+var signatures = new WeakMap();
 var placeholder = Object.freeze({});
 function hidden(definition) {
   var handle = Object.create(null);
   if (definition.apply) Object.defineProperty(handle, 'apply', { value: frozen(definition.apply) });
   definitions.set(Object.freeze(handle), definition);
   return handle;
+}
+function callable(closure, arity) {
+  return hidden({
+    _jsonata_function: true,
+    isCallable: true,
+    implementation: closure,
+    arity: arity,
+    apply: function (self, args) { return closure.apply(self, args); }
+  });
 }
 function revealed(value) {
   return typeof value === 'object' && value !== null ? definitions.get(value) : value;
@@ -53,6 +62,7 @@ function shown(error, name) {
  * JSONata represents a function as a plain object. An expression could read, copy and change its members: the
  * implementation, the closure, and through the closure the limits of the evaluation. It could also pass data off as a
  * function. Here it holds a frozen handle without members; the definition is in a map that only the evaluator reads.
+ * No value of an expression is a function of JavaScript: as a member named "then" it would make data a promise.
  */
 const FUNCTIONS_ARE_HANDLES: Change[] = [
   [
@@ -74,7 +84,15 @@ const FUNCTIONS_ARE_HANDLES: Change[] = [
                 next.token = result.body.procedure.value;
             }
             next.position = result.body.procedure.position;`,
-    ``,
+    `var tail = result.body.procedure;`,
+  ],
+  [
+    `result = await applyInner(next, evaluatedArgs, input, environment);`,
+    `result = await applyInner(next, evaluatedArgs, input, environment).catch(function (error) {
+                error.position = error.position || tail.position;
+                error.token = error.token || tail.value;
+                throw error;
+            });`,
   ],
   [
     `if(typeof proc === 'object') {
@@ -83,7 +101,11 @@ const FUNCTIONS_ARE_HANDLES: Change[] = [
             }`,
     ``,
   ],
-  [`evaluatedArgs.push(closure);`, `evaluatedArgs.push(frozen(closure));`],
+  [
+    `closure.arity = getFunctionArity(arg);
+                evaluatedArgs.push(closure);`,
+    `evaluatedArgs.push(revealed(arg).isCallable ? arg : callable(closure, getFunctionArity(arg)));`,
+  ],
   [
     `try {
             var validatedArgs = args;`,
@@ -96,6 +118,12 @@ const FUNCTIONS_ARE_HANDLES: Change[] = [
                 result = await applyProcedure`,
     `if (proc && proc._jsonata_lambda === true) {
                 result = await applyProcedure`,
+  ],
+  [
+    `typeof arg === 'object' && !isLambda(arg)) {
+            for`,
+    `typeof arg === 'object' && !isFunction(arg)) {
+            for`,
   ],
   [`return await apply(procedure, args, input,`, `return await apply(handle, args, input,`],
   [
@@ -131,16 +159,17 @@ const FUNCTIONS_ARE_HANDLES: Change[] = [
   [
     `return definition;`,
     `frozen(func);
+        if (definition.signature) signatures.set(func, definition.signature);
         return hidden(Object.freeze(definition));`,
   ],
   [
     `return result;
         };
         return closure;`,
-    `if (result) frozen(result.next);
+    `if (result) result.next = callable(result.next, 0);
             return result;
         };
-        return frozen(closure);`,
+        return callable(closure, closure.length);`,
   ],
 ];
 
@@ -175,11 +204,17 @@ const TRANSFORMS_CHANGE_COPIES: Change[] = [
   [`delete match[deletions[jj]];`, `delete changeable(match, members, expr)[deletions[jj]];`],
 ];
 
-/** What JSONata marks by members of arrays, data could claim by a member of that name; a mark counts on arrays only. */
+/** What JSONata tells by members of arrays, data could claim by a member of that name; it counts on arrays only. */
 const DATA_IS_NO_MARK: Change[] = [
   [`if( input && input.tupleStream) {`, `if( Array.isArray(input) && input.tupleStream) {`],
   [`var reduce = input && input.tupleStream`, `var reduce = Array.isArray(input) && input.tupleStream`],
   [`result = input && input.outerWrapper`, `result = Array.isArray(input) && input.outerWrapper`],
+  [
+    `resultSequence = await evaluate(step, inputSequence, environment);`,
+    `resultSequence = await evaluate(step, inputSequence, environment);
+                if (resultSequence !== undefined && !Array.isArray(resultSequence))
+                    resultSequence = environment.base.createSequence(resultSequence);`,
+  ],
   [
     `evaluatedArgs.push(arg);
             } else {
@@ -216,6 +251,7 @@ const DATA_IS_NO_MARK: Change[] = [
                     })
                 };
                 exec_env.createSequence = function() {
+                    bounds.work(20);
                     var sequence = Object.defineProperty([], 'push', push);`,
   ],
 ];
@@ -228,29 +264,28 @@ const MESSAGES_SHOW_KINDS: Change[] = [
 ];
 
 /**
- * The text of a function that takes `parseJson` of platform and returns `{jsonata, isFunction}`: JSONata with the
+ * The text of a function that takes `parseJson` of platform and returns a `Language` (evaluator.ts): JSONata with the
  * changes that keep one evaluation from another (docs/adr/0016).
  * @throws Error if JSONata's source is not the one that the changes were written for
  */
 export function languageSource(): string {
-  let source = readFileSync(createRequire(import.meta.url).resolve('jsonata'), 'utf8');
-  for (const [text, replacement] of [
+  const source = changed(readFileSync(createRequire(import.meta.url).resolve('jsonata'), 'utf8'), [
     ...FUNCTIONS_ARE_HANDLES,
     ...COPIES_ARE_READ_SAFELY,
     ...TRANSFORMS_CHANGE_COPIES,
     ...DATA_IS_NO_MARK,
     ...MESSAGES_SHOW_KINDS,
-  ]) {
-    const parts = source.split(text);
-    if (parts.length !== 2) throw new Error(`JSONata's source has ${parts.length - 1} times: ${text}`);
-    source = parts.join(replacement);
-  }
+    ...BOUNDED,
+  ]);
   return `(function (parseJson) {
 ${BEFORE}
+${BOUNDS}
 var module = { exports: {} }, exports = module.exports;
 ${source}
-return { jsonata: module.exports, isFunction: function (value) {
-  return typeof value === 'function' || definitions.has(value);
-} };
+return {
+  jsonata: module.exports,
+  isFunction: function (value) { return typeof value === 'function' || definitions.has(value); },
+  bound: function (given) { bounds = given; }
+};
 })`;
 }

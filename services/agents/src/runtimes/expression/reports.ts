@@ -1,9 +1,7 @@
 import { parseJson } from 'platform/core/parse-json.ts';
-import type { ExpressionLimits, ExpressionResult } from './evaluator.ts';
+import { REPORT_STEPS, type ExpressionLimits, type ExpressionResult } from './evaluator.ts';
 import type { Report } from './runner-child.ts';
 
-/** A runner counts steps exactly, and reports them no more often than this. */
-const REPORT_STEPS = 10_000;
 /** Of an output; an empty array or object may be one level deeper. */
 const MAX_LEVELS = 64;
 const MAX_MESSAGE_CHARACTERS = 1_000;

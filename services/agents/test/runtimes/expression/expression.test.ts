@@ -25,6 +25,11 @@ describe('checkExpression', () => {
     ['with a pattern that looks ahead', '$match(a, /(?=a)b/)', 'linear time'],
     ['with a pattern that refers back', 'a[$match(b, /(a)\\1/)].c', 'linear time'],
     ['of over 65,536 characters', 'x'.repeat(65_537), 'at most 65536 characters'],
+    ['whose ?: is nested', `${'('.repeat(40)}a${' ?: 1)'.repeat(40)}`, 'nested too deeply'],
+    ['whose ?? is nested', `${'('.repeat(40)}a${' ?? 1)'.repeat(40)}`, 'nested too deeply'],
+    ['with a pattern of a million instructions', `$match(a, /(?:${'a?'.repeat(640)}){1000}/)`, 'too large'],
+    ['with many patterns', `[${'$contains(a, /[^\\pL\\PL]/i), '.repeat(500)}1]`, 'at most 4000 characters together'],
+    ['with a long signature', `function($a)<${'s'.repeat(200)}>{1}`, 'at most 200 characters'],
   ])('rejects a source %s, with one sentence', (_what, source, message) => {
     expect(checkExpression(source)).toEqual([{ path: '', message: expect.stringMatching(message) }]);
   });
@@ -72,6 +77,7 @@ describe('an evaluation', () => {
       '"a" + 1',
       /^The left side of the "\+" operator must evaluate to a number \(T2001 at character 5\)$/,
     ],
+    ['a type error in a tail call', '($f := function() { $min(2, 3) }; $f())', /min.*\(T0410 at character 24\)$/],
     ['a source that does not parse', '(', /S0203/],
     ['no output', 'missing.path', /produced no output/],
     ['a function as output', '{ "f": function($x) { $x } }', /something that is not JSON/],

@@ -231,6 +231,8 @@ describe('an evaluation', () => {
     ['a stream of tuples in a filter', { tupleStream: true }, '$type(args[true])', 'object'],
     ['a stream of tuples in a group', { tupleStream: true, x: 'theirs' }, '($x := "mine"; args{"a": $x}).a', 'mine'],
     ['the wrapper of an input', { outerWrapper: true, a: 1 }, 'args.($.a)', 1],
+    ['an array', { length: 1, 0: { x: 'theirs' }, x: 'mine' }, '[args][0].x', 'mine'],
+    ['an empty array', { length: 0, x: 'mine' }, '[args][0].x', 'mine'],
     [
       'a placeholder',
       { type: 'operator', value: '?' },
@@ -266,6 +268,22 @@ describe('an evaluation', () => {
       expect([source, result]).toEqual([source, expect.objectContaining({ outcome: 'failed' })]);
       expect(JSON.stringify(result)).not.toMatch(/CRET|48151623/);
     }
+  });
+
+  it('is not a promise, whatever its members are', () => {
+    const thenable = '(function($f) { {"then": $f, "a": 1} })(function($yes, $no) { ($yes(1); $error("unhandled")) })';
+    expect(outcome(openRealm(), `(${thenable}).a`)).toBe(1);
+    expect(outcome(openRealm(), '(function($f) { {"then": $f, "a": 1} })($sum).a')).toBe(1);
+    expect(outcome(openRealm(), '{"then": /a/, "a": 1}.a')).toBe(1);
+  });
+
+  it('counts the steps that a branch takes after another one failed', () => {
+    const loop = '($f := function($n) { $f($n + 1) }; $f(0))';
+    expect(outcome(openRealm(), `[$error("first"), ${loop}]`)).toEqual({
+      outcome: 'failed',
+      message: 'first',
+      steps: 2_000,
+    });
   });
 
   it('shares no object with another realm', () => {
