@@ -1,3 +1,4 @@
+import { HANGING } from '../../services/agents/test/runtimes/expression/hanging.ts';
 import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
 import { COUNT, printTried, withstand } from './attack.ts';
 
@@ -14,8 +15,6 @@ const LANGUAGE = [
   '$each(?, function($v, $k) { $v })([1..3])',
   '$error($string($lookup($sum, "implementation")))',
 ];
-/** Takes quadratic time inside of one built-in function, where the language counts no step. */
-const HANGING = '$count($distinct([1..99999]))';
 const ENDLESS = '($f := function($n) { $f($n + 1) }; $f(0))';
 const GREEDY = '[1..50000].{ "a": [1..200] }';
 
