@@ -2,8 +2,10 @@ import { Client, credentials, Metadata, type ChannelOptions, type ServiceError a
 import { setTimeout as delay } from 'node:timers/promises';
 import { MAX_REPLY_BYTES, type CallOptions, type ServiceClient, type ServiceDefinition } from './call.ts';
 import { ServiceError } from '../core/errors.ts';
+import type { OutgoingCall } from './call-stream.ts';
 import type { Identity } from './identity.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
+import { openReplicas } from './replicas.ts';
 import { fromGrpcError } from './wire-errors.ts';
 
 /** One method as @grpc/proto-loader and ts-proto both describe it. */
@@ -24,14 +26,8 @@ const CHANNEL: ChannelOptions = {
   // Enough for a page of 100 memory objects of the largest allowed size, escaped as JSON.
   'grpc.max_receive_message_length': 64 << 20,
 };
-/**
- * Calls go to the replicas in turn. A single address keeps the default load balancing, with which the call that finds
- * the connection lost opens a new one.
- */
-const REPLICAS_CHANNEL: ChannelOptions = {
-  ...CHANNEL,
-  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
-};
+/** A larger request is sent by a gRPC call of its own, so that others do not wait for it. */
+const MAX_FRAME_BYTES = 65_536;
 const RETRY_DELAYS_MS = [50, 200];
 
 export interface Connection {
@@ -40,7 +36,8 @@ export interface Connection {
 }
 
 /**
- * Opens a channel to one service. Each call gets its deadline and the signed identity; repeatable methods are retried.
+ * Opens streams to the replicas of one service. Each call gets its deadline and the signed identity; repeatable methods
+ * are retried.
  * @param address host:port; several replicas comma-separated
  * @param audience name of the called process
  */
@@ -53,41 +50,28 @@ export function openConnection({
   audience: string;
   identity: Identity;
 }): Connection {
-  const hasReplicas = address.includes(',');
-  const client = new Client(
-    hasReplicas ? `ipv4:${address}` : address,
-    credentials.createInsecure(),
-    hasReplicas ? REPLICAS_CHANNEL : CHANNEL,
-  );
+  const replicas = openReplicas(address.split(','), credentials.createInsecure(), CHANNEL);
   const once = async (
     method: CallableMethod,
     { repeatable }: MethodOptions,
     request: object,
-    options: CallOptions,
+    { principal, requestId, signal, maxReplyBytes = 0 }: CallOptions,
     deadline: number,
   ): Promise<object> => {
-    const metadata = new Metadata();
-    metadata.set('assertion', await identity.sign(audience, options.principal));
-    metadata.set('x-request-id', options.requestId);
-    if (options.maxReplyBytes !== undefined) metadata.set(MAX_REPLY_BYTES, String(options.maxReplyBytes));
-    return new Promise((resolve, reject) => {
-      if (options.signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
-      const cancel = () => call.cancel();
-      options.signal?.addEventListener('abort', cancel, { once: true });
-      const call = client.makeUnaryRequest(
-        method.path,
-        method.requestSerialize,
-        method.responseDeserialize,
-        request,
-        metadata,
-        { deadline },
-        (error: GrpcError | null, response?: object) => {
-          options.signal?.removeEventListener('abort', cancel);
-          if (error) reject(fromGrpcError(error, repeatable));
-          else resolve(response as object);
-        },
-      );
-    });
+    const assertion = await identity.sign(audience, principal);
+    const bytes = method.requestSerialize(request);
+    const call = {
+      method: method.path,
+      request: bytes,
+      assertion,
+      requestId,
+      maxReplyBytes,
+      signal,
+      deadline,
+      repeatable,
+    };
+    const reply = await (bytes.length > MAX_FRAME_BYTES ? callAlone(replicas.unary(), call) : replicas.call(call));
+    return method.responseDeserialize(reply as Buffer);
   };
   return {
     async call(method, request, options) {
@@ -105,7 +89,7 @@ export function openConnection({
       }
       return once(method, methodOptions, request, options, deadline);
     },
-    close: () => client.close(),
+    close: () => replicas.close(),
   };
 }
 
@@ -116,4 +100,31 @@ export function clientOf<D extends ServiceDefinition>(definition: D, call: Unary
     (request: object, options: CallOptions) => call(method, request, options),
   ]);
   return Object.fromEntries(methods) as ServiceClient<D>;
+}
+
+/** A gRPC call of its own. */
+function callAlone(client: Client, call: OutgoingCall): Promise<Uint8Array> {
+  const { method, request, assertion, requestId, maxReplyBytes, signal, deadline, repeatable } = call;
+  const metadata = new Metadata();
+  metadata.set('assertion', assertion);
+  metadata.set('x-request-id', requestId);
+  if (maxReplyBytes > 0) metadata.set(MAX_REPLY_BYTES, String(maxReplyBytes));
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
+    const cancel = () => grpc.cancel();
+    signal?.addEventListener('abort', cancel, { once: true });
+    const grpc = client.makeUnaryRequest(
+      method,
+      (bytes: Buffer) => bytes,
+      (bytes: Buffer) => bytes,
+      request,
+      metadata,
+      { deadline },
+      (error: GrpcError | null, reply?: Buffer) => {
+        signal?.removeEventListener('abort', cancel);
+        if (error) reject(fromGrpcError(error, repeatable));
+        else resolve(reply!);
+      },
+    );
+  });
 }

@@ -54,6 +54,8 @@ export function allMethodOptions(): ReadonlyMap<string, MethodOptions> {
     Object.values(packageDefinition())
       .filter((definition) => !('format' in definition))
       .flatMap((service) => Object.values(service as Record<string, MethodDefinition<object, object>>))
+      // CallsService carries calls of the others
+      .filter(({ requestStream }) => !requestStream)
       .map((method) => [method.path, optionsOf(method)]),
   );
   return all;

@@ -8,13 +8,15 @@ import {
   type ServerUnaryCall,
 } from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
+import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import type { Log } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
 import { addressFault } from '../core/start-error.ts';
 import { CALLER_LOST, MAX_REPLY_BYTES, type BoundService, type CallContext, type ServiceDefinition } from './call.ts';
-import { handleThrough, type Handle } from './handle.ts';
+import { makeCarrier, type CarriedCall, type Carrier } from './call-carrier.ts';
+import { handleThrough, type Call } from './handle.ts';
 import type { Identity } from './identity.ts';
 import { requireAccess } from './interceptors/access.ts';
 import { identifyCaller } from './interceptors/caller.ts';
@@ -58,31 +60,40 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     'grpc.max_send_message_length': -1,
     'grpc.enable_channelz': 0,
   });
+  const methods = new Map<string, Served>();
   for (const { definition, handlers } of services) {
-    const implementation = Object.entries(definition).map(([name, { path, responseSerialize }]) => {
+    const implementation = Object.entries(definition).map(([name, method]) => {
       const handler = handlers[name] as (request: unknown, context: CallContext) => Promise<unknown>;
       const handle = handleThrough(interceptors, async (call) => {
         const { principal, caller, requestId, signal, deadline } = call;
         const context = { principal, caller, requestId, signal, deadline, log: log.child({ requestId }) };
-        const bytes = responseSerialize(await handler(call.request, context));
+        const bytes = method.responseSerialize(await handler(call.request, context));
         if (bytes.length > call.maxReplyBytes)
           throw new ServiceError('REPLY_TOO_LARGE', undefined, { facts: { bytes: bytes.length } });
         return bytes;
       });
-      return [name, unary(path, handle, log)];
+      const served: Served = { ...method, handle: handle as Served['handle'], options: methodOptionsOf(method.path) };
+      methods.set(method.path, served);
+      return [name, unary(served, log)];
     });
     server.addService(withSerializedReplies(definition) as never, Object.fromEntries(implementation));
   }
+  const carrier = makeCarrier(carriedTo(methods, log));
+  server.addService(CallsServiceService, { carry: carrier.carry });
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) =>
       error ? reject(addressFault(identity.name, listen, error)) : resolve(bound),
     );
   });
-  return { address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`, drain: (graceMs) => drain(server, graceMs) };
+  return {
+    address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`,
+    drain: (graceMs) => drain(server, carrier, graceMs),
+  };
 }
 
-function drain(server: Server, graceMs: number): Promise<void> {
+function drain(server: Server, carrier: Carrier, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
+    carrier.goAway();
     const timer = setTimeout(() => server.forceShutdown(), graceMs);
     server.tryShutdown(() => {
       clearTimeout(timer);
@@ -100,9 +111,37 @@ const withSerializedReplies = (definition: ServiceDefinition): object =>
     ]),
   );
 
+/** A method and what handles its calls. */
+interface Served {
+  path: string;
+  options: MethodOptions;
+  requestDeserialize(bytes: Buffer): unknown;
+  /** Resolves to the serialized reply. */
+  handle(call: Call): Promise<Uint8Array>;
+}
+
+/** Makes a Call of a call that a stream carries. */
+const carriedTo =
+  (methods: ReadonlyMap<string, Served>, log: Log) =>
+  ({ method, request, requestId, maxReplyBytes, ...carried }: CarriedCall): Promise<Uint8Array> => {
+    const served = methods.get(method);
+    if (!served) return Promise.reject(new ServiceError('INTERNAL'));
+    const { path, options, handle, requestDeserialize } = served;
+    return handle({
+      ...carried,
+      path,
+      options,
+      request: requestDeserialize(request),
+      requestId: requestId || newId(),
+      maxReplyBytes: maxReplyBytes || Number.POSITIVE_INFINITY,
+      log,
+      caller: '',
+      principal: NOBODY,
+    });
+  };
+
 /** Adapts `handle` to grpc-js: makes a Call of its unary call, and its reply of the outcome. */
-function unary(path: string, handle: Handle, log: Log): handleUnaryCall<unknown, unknown> {
-  const options = methodOptionsOf(path);
+function unary({ path, options, handle }: Served, log: Log): handleUnaryCall<unknown, unknown> {
   return (call, reply) => {
     const aborter = new AbortController();
     onCancelled(call, (reason) => aborter.abort(reason));

@@ -1,0 +1,208 @@
+import type { Client, ClientDuplexStream, ServiceError as GrpcError } from '@grpc/grpc-js';
+import {
+  CallsServiceService,
+  type CallerMessage,
+  type CallFrame,
+  type ServiceMessage,
+} from 'proto/platform/v1/calls.ts';
+import { ServiceError } from '../core/errors.ts';
+import { fromStatus } from './wire-errors.ts';
+
+/** A message is sent when it has so many calls, and at the end of each turn: so the service begins with the first ones. */
+const CALLS_PER_MESSAGE = 16;
+/** Further calls wait until others are answered. */
+const MAX_OPEN_CALLS = 2_000;
+/** How precisely deadlines are kept. */
+const SWEEP_MS = 50;
+
+export interface OutgoingCall extends Omit<CallFrame, 'id' | 'timeoutMs'> {
+  /** Milliseconds since the epoch. */
+  deadline: number;
+  signal?: AbortSignal;
+  /** A call whose outcome is unknown may be repeated. */
+  repeatable: boolean;
+}
+
+/** The call has left this process by no stream: it can be sent by another one. */
+export class NeverSentError extends Error {}
+
+/** The calls of this process to one replica of a service, on one gRPC stream. */
+export interface CallStream {
+  readonly state: 'connecting' | 'open' | 'retiring' | 'closed';
+  /** Calls that are not answered yet. */
+  readonly load: number;
+  /** @returns the serialized reply. @throws ServiceError, NeverSentError */
+  call(call: OutgoingCall): Promise<Uint8Array>;
+  /** Takes no further calls, and closes when all are answered. */
+  retire(): void;
+  close(): void;
+}
+
+interface Pending {
+  call: OutgoingCall;
+  sent: boolean;
+  pieces: Uint8Array[];
+  settle(error: Error | undefined, reply?: Uint8Array): void;
+}
+
+/**
+ * Opens a stream.
+ * @param onState called after each change of state
+ */
+export function openCallStream(client: Client, onState: (stream: CallStream) => void): CallStream {
+  const { path, requestSerialize, responseDeserialize } = CallsServiceService.carry;
+  const grpc: ClientDuplexStream<CallerMessage, ServiceMessage> = client.makeBidiStreamRequest(
+    path,
+    requestSerialize,
+    responseDeserialize,
+  );
+  const pending = new Map<number, Pending>();
+  const waiting: number[] = [];
+  let cancelled: number[] = [];
+  let state: CallStream['state'] = 'connecting';
+  let lastId = 0;
+  let sentCalls = 0;
+  let blocked = false;
+  let flushing: NodeJS.Immediate | undefined;
+  let sweeping: NodeJS.Timeout | undefined;
+
+  const stream: CallStream = {
+    get state() {
+      return state;
+    },
+    get load() {
+      return pending.size;
+    },
+    call: (call) =>
+      new Promise((resolve, reject) => {
+        if (state === 'retiring' || state === 'closed') return reject(new NeverSentError());
+        if (call.signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
+        const id = (lastId = (lastId + 1) >>> 0 || 1);
+        const abandon = (): void => give(id, new ServiceError('CLIENT_GONE'));
+        call.signal?.addEventListener('abort', abandon, { once: true });
+        pending.set(id, {
+          call,
+          sent: false,
+          pieces: [],
+          settle(error, reply) {
+            call.signal?.removeEventListener('abort', abandon);
+            if (error) reject(error);
+            else resolve(reply!);
+          },
+        });
+        waiting.push(id);
+        sweeping ??= setInterval(sweep, SWEEP_MS);
+        if (waiting.length >= CALLS_PER_MESSAGE) flush();
+        else flushing ??= setImmediate(flush);
+      }),
+    retire() {
+      if (state === 'closed' || state === 'retiring') return;
+      change('retiring');
+      closeWhenAnswered();
+    },
+    close: () => grpc.cancel(),
+  };
+
+  function change(next: CallStream['state']): void {
+    state = next;
+    onState(stream);
+  }
+
+  /** Takes the call off the stream. The service is told if it has the call and does not know yet that it is over. */
+  function give(id: number, error: Error): void {
+    const one = pending.get(id);
+    if (!one) return;
+    if (one.sent) {
+      cancelled.push(id);
+      flushing ??= setImmediate(flush);
+    }
+    settle(id, one, error);
+  }
+
+  function settle(id: number, one: Pending, error: Error | undefined, reply?: Uint8Array): void {
+    pending.delete(id);
+    if (one.sent) sentCalls--;
+    one.settle(error, reply);
+    if (pending.size === 0) {
+      clearInterval(sweeping);
+      sweeping = undefined;
+    }
+    closeWhenAnswered();
+  }
+
+  function closeWhenAnswered(): void {
+    if (state === 'retiring' && pending.size === 0) setImmediate(() => grpc.end());
+  }
+
+  function flush(): void {
+    clearImmediate(flushing);
+    flushing = undefined;
+    while (!blocked && (state === 'open' || state === 'retiring')) {
+      const calls = nextCalls();
+      if (calls.length === 0 && cancelled.length === 0) return;
+      blocked = !grpc.write({ calls, cancelled });
+      cancelled = [];
+    }
+  }
+
+  function nextCalls(): CallFrame[] {
+    const frames: CallFrame[] = [];
+    const now = Date.now();
+    while (frames.length < CALLS_PER_MESSAGE && sentCalls < MAX_OPEN_CALLS && waiting.length > 0) {
+      const id = waiting.shift()!;
+      const one = pending.get(id);
+      // One that was given up meanwhile
+      if (!one) continue;
+      const { deadline, method, request, assertion, requestId, maxReplyBytes } = one.call;
+      frames.push({ id, method, request, assertion, requestId, maxReplyBytes, timeoutMs: Math.max(1, deadline - now) });
+      one.sent = true;
+      sentCalls++;
+    }
+    return frames;
+  }
+
+  function sweep(): void {
+    const now = Date.now();
+    for (const [id, { call, sent }] of pending)
+      if (call.deadline <= now)
+        give(id, new ServiceError(sent && !call.repeatable ? 'OUTCOME_UNKNOWN' : 'UNAVAILABLE'));
+  }
+
+  function onClosed(cause: GrpcError | undefined): void {
+    if (state === 'closed') return;
+    for (const [id, one] of [...pending]) settle(id, one, lost(one, cause));
+    change('closed');
+  }
+
+  grpc.on('metadata', () => {
+    if (state === 'connecting') change('open');
+    flush();
+  });
+  grpc.on('drain', () => {
+    blocked = false;
+    flush();
+  });
+  grpc.on('data', ({ answers, goAway }) => {
+    for (const { id, reply, more, error } of answers) {
+      const one = pending.get(id);
+      // The answer of a call that was given up
+      if (!one) continue;
+      if (error) settle(id, one, fromStatus(error) ?? new ServiceError('INTERNAL'));
+      else if (more || one.pieces.length > 0) {
+        one.pieces.push(reply);
+        if (!more) settle(id, one, undefined, Buffer.concat(one.pieces));
+      } else settle(id, one, undefined, reply);
+    }
+    if (goAway) stream.retire();
+    if (waiting.length > 0) flush();
+  });
+  grpc.on('error', onClosed);
+  grpc.on('end', () => onClosed(undefined));
+  return stream;
+}
+
+/** What a call gets whose connection was lost. */
+function lost({ call, sent }: Pending, cause: GrpcError | undefined): Error {
+  if (!sent) return new NeverSentError(undefined, { cause });
+  return new ServiceError(call.repeatable ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN', undefined, { cause });
+}

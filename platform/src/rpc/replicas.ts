@@ -1,0 +1,158 @@
+import { Client, type ChannelCredentials, type ChannelOptions } from '@grpc/grpc-js';
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { ServiceError } from '../core/errors.ts';
+import { NeverSentError, openCallStream, type CallStream, type OutgoingCall } from './call-stream.ts';
+
+const FIRST_DELAY_MS = 100;
+const MAX_DELAY_MS = 1_000;
+/** A stream is replaced by a new connection after this time, so that replicas behind a load balancer get their share. */
+const MAX_AGE_MS = 5 * 60_000;
+/** How often the names of replicas are resolved. */
+const RESOLVE_MS = 30_000;
+
+/** The streams of this process to the replicas of one service. */
+export interface Replicas {
+  /** Sends the call by the stream with the fewest open calls. @throws ServiceError */
+  call(call: OutgoingCall): Promise<Uint8Array>;
+  /** A channel for calls that no stream carries. */
+  unary(): Client;
+  close(): void;
+}
+
+interface Replica {
+  address: string;
+  client: Client;
+  stream: CallStream | undefined;
+  delayMs: number;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/** @param addresses of replicas, each host:port; a host name stands for all its addresses */
+export function openReplicas(
+  addresses: readonly string[],
+  credentials: ChannelCredentials,
+  options: ChannelOptions,
+): Replicas {
+  const replicas = new Map<string, Replica>();
+  let closed = false;
+  let turn = 0;
+
+  function add(address: string): void {
+    const client = new Client(address, credentials, options);
+    const replica: Replica = { address, client, stream: undefined, delayMs: FIRST_DELAY_MS, timer: undefined };
+    replicas.set(address, replica);
+    open(replica);
+  }
+
+  function remove(replica: Replica): void {
+    replicas.delete(replica.address);
+    clearTimeout(replica.timer);
+    if (!replica.stream || replica.stream.state === 'closed') replica.client.close();
+    else replica.stream.retire();
+  }
+
+  /** Opens a stream. When it ends, another one is opened, after a delay if it never was open. */
+  function open(replica: Replica): void {
+    clearTimeout(replica.timer);
+    const { client } = replica;
+    replica.stream = openCallStream(client, (stream) => {
+      const isCurrent = replica.stream === stream && replicas.get(replica.address) === replica && !closed;
+      if (stream.state === 'open' && isCurrent) {
+        replica.delayMs = FIRST_DELAY_MS;
+        replica.timer = setTimeout(() => renew(replica), MAX_AGE_MS * (0.9 + Math.random() / 5)).unref();
+      } else if (stream.state === 'retiring' && isCurrent) renew(replica);
+      else if (stream.state === 'closed') {
+        if (replica.client !== client) client.close();
+        else if (isCurrent) reopen(replica);
+      }
+    });
+  }
+
+  function reopen(replica: Replica): void {
+    clearTimeout(replica.timer);
+    replica.timer = setTimeout(() => open(replica), replica.delayMs * (0.5 + Math.random() / 2)).unref();
+    replica.delayMs = Math.min(2 * replica.delayMs, MAX_DELAY_MS);
+  }
+
+  /** Replaces the stream by one on a new connection; the old one answers what it has. */
+  function renew(replica: Replica): void {
+    const { stream } = replica;
+    replica.client = new Client(replica.address, credentials, options);
+    open(replica);
+    stream?.retire();
+  }
+
+  /** The open stream with the fewest calls; otherwise one that is being opened. */
+  function choose(): CallStream | undefined {
+    let best: CallStream | undefined;
+    const all = [...replicas.values()];
+    for (let i = 0; i < all.length; i++) {
+      const { stream } = all[(turn + i) % all.length]!;
+      if (stream?.state === 'open' && (best?.state !== 'open' || stream.load < best.load)) best = stream;
+      else if (stream?.state === 'connecting' && !best) best = stream;
+    }
+    turn++;
+    if (best) return best;
+    for (const replica of all) if (replica.stream?.state === 'closed') open(replica);
+    return all[turn % all.length]?.stream;
+  }
+
+  async function resolve(): Promise<void> {
+    const found = await Promise.all(addresses.map(allAddresses));
+    if (closed || found.includes(undefined)) return;
+    const wanted = new Set(found.flat() as string[]);
+    for (const address of wanted) if (!replicas.has(address)) add(address);
+    for (const replica of [...replicas.values()]) if (!wanted.has(replica.address)) remove(replica);
+  }
+  for (const address of addresses) add(address);
+  const resolving = addresses.every(isNumeric) ? undefined : setInterval(() => void resolve(), RESOLVE_MS).unref();
+  if (resolving) void resolve();
+
+  return {
+    async call(call) {
+      for (let attempt = 0; ; attempt++) {
+        try {
+          const stream = choose();
+          if (!stream) throw new NeverSentError();
+          return await stream.call(call);
+        } catch (error) {
+          if (!(error instanceof NeverSentError)) throw error;
+          if (attempt < replicas.size && [...replicas.values()].some(({ stream }) => stream?.state === 'open'))
+            continue;
+          throw new ServiceError('UNAVAILABLE', undefined, { cause: error.cause ?? error });
+        }
+      }
+    },
+    unary() {
+      const all = [...replicas.values()];
+      const open = all.filter(({ stream }) => stream?.state === 'open');
+      const among = open.length > 0 ? open : all;
+      return among[turn++ % among.length]!.client;
+    },
+    close() {
+      closed = true;
+      clearInterval(resolving);
+      for (const { stream, client, timer } of replicas.values()) {
+        clearTimeout(timer);
+        stream?.close();
+        client.close();
+      }
+    },
+  };
+}
+
+const hostOf = (address: string): string => address.slice(0, address.lastIndexOf(':'));
+const isNumeric = (address: string): boolean => isIP(hostOf(address).replace(/^\[|\]$/g, '')) !== 0;
+
+/** Undefined if the name cannot be resolved now. */
+async function allAddresses(address: string): Promise<string[] | undefined> {
+  if (isNumeric(address)) return [address];
+  const port = address.slice(address.lastIndexOf(':') + 1);
+  try {
+    const found = await lookup(hostOf(address), { all: true });
+    return found.map(({ address: host, family }) => `${family === 6 ? `[${host}]` : host}:${port}`);
+  } catch {
+    return undefined;
+  }
+}
