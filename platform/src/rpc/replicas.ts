@@ -35,11 +35,14 @@ export function openReplicas(
   options: ChannelOptions,
 ): Replicas {
   const replicas = new Map<string, Replica>();
+  // Clients with the same options would share a connection.
+  const makeClient = (address: string): Client =>
+    new Client(address, credentials, { ...options, 'grpc.use_local_subchannel_pool': 1 });
   let closed = false;
   let turn = 0;
 
   function add(address: string): void {
-    const client = new Client(address, credentials, options);
+    const client = makeClient(address);
     const replica: Replica = { address, client, stream: undefined, delayMs: FIRST_DELAY_MS, timer: undefined };
     replicas.set(address, replica);
     open(replica);
@@ -78,7 +81,7 @@ export function openReplicas(
   /** Replaces the stream by one on a new connection; the old one answers what it has. */
   function renew(replica: Replica): void {
     const { stream } = replica;
-    replica.client = new Client(replica.address, credentials, options);
+    replica.client = makeClient(replica.address);
     open(replica);
     stream?.retire();
   }
@@ -118,8 +121,8 @@ export function openReplicas(
           return await stream.call(call);
         } catch (error) {
           if (!(error instanceof NeverSentError)) throw error;
-          if (attempt < replicas.size && [...replicas.values()].some(({ stream }) => stream?.state === 'open'))
-            continue;
+          const another = [...replicas.values()].some(({ stream }) => stream && isUsable(stream));
+          if (another && attempt < replicas.size) continue;
           throw new ServiceError('UNAVAILABLE', undefined, { cause: error.cause ?? error });
         }
       }
@@ -142,6 +145,7 @@ export function openReplicas(
   };
 }
 
+const isUsable = ({ state }: CallStream): boolean => state === 'open' || state === 'connecting';
 const hostOf = (address: string): string => address.slice(0, address.lastIndexOf(':'));
 const isNumeric = (address: string): boolean => isIP(hostOf(address).replace(/^\[|\]$/g, '')) !== 0;
 

@@ -1,0 +1,245 @@
+import { credentials, Server, ServerCredentials } from '@grpc/grpc-js';
+import { CallsServiceService } from 'proto/platform/v1/calls.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { CALLER_LOST } from 'platform/rpc/call.ts';
+import { makeCarrier, type CarriedCall } from 'platform/rpc/call-carrier.ts';
+import type { OutgoingCall } from 'platform/rpc/call-stream.ts';
+import { openReplicas, type Replicas } from 'platform/rpc/replicas.ts';
+import { closedInTheEnd, eventually } from 'platform/service/test-end.ts';
+
+type Handler = (call: CarriedCall) => Promise<Uint8Array>;
+const NOTHING = new Uint8Array();
+const textOf = (reply: Uint8Array): string => Buffer.from(reply).toString();
+
+/** One replica of a service that has no methods: every call goes to `handle`. */
+async function startReplica(handle: Handler, port = 0) {
+  const carrier = makeCarrier(handle);
+  const server = new Server();
+  server.addService(CallsServiceService, { carry: carrier.carry });
+  const bound = await new Promise<number>((resolve, reject) =>
+    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, at) =>
+      error ? reject(error) : resolve(at),
+    ),
+  );
+  const kill = closedInTheEnd(async () => server.forceShutdown());
+  return {
+    port: bound,
+    address: `127.0.0.1:${bound}`,
+    kill,
+    drain: () => {
+      carrier.goAway();
+      return new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+    },
+  };
+}
+function connect(...addresses: string[]): Replicas {
+  const replicas = openReplicas(addresses, credentials.createInsecure(), {
+    'grpc.initial_reconnect_backoff_ms': 100,
+    'grpc.max_reconnect_backoff_ms': 200,
+  });
+  closedInTheEnd(async () => replicas.close());
+  return replicas;
+}
+const callOf = (method: string, given: Partial<OutgoingCall> = {}): OutgoingCall => ({
+  method,
+  request: Buffer.alloc(0),
+  assertion: '',
+  requestId: 'r1',
+  maxReplyBytes: 0,
+  deadline: Date.now() + 60_000,
+  repeatable: true,
+  ...given,
+});
+const outcome = (call: Promise<Uint8Array>): Promise<unknown> =>
+  call.then(textOf, (error: unknown) => (error instanceof ServiceError ? error.reason : error));
+const hanging: Handler = () => new Promise(() => undefined);
+
+describe('a stream of calls', () => {
+  it('carries each request to its handler, and its reply or error back', async () => {
+    const seen: Omit<CarriedCall, 'signal' | 'deadline'>[] = [];
+    const { address } = await startReplica(async ({ signal: _, deadline, ...call }) => {
+      seen.push(call);
+      expect(deadline).toBeGreaterThan(Date.now() + 10_000);
+      if (call.method === 'fails')
+        throw new ServiceError('INSUFFICIENT_CREDITS', 'no', { facts: { needed: 2 }, headers: { 'retry-after': '1' } });
+      return Buffer.from(`${call.method} ${textOf(call.request)}`);
+    });
+    const replicas = connect(address);
+    const calls = ['a', 'b', 'c'].map((text) => replicas.call(callOf('echo', { request: Buffer.from(text) })));
+    expect((await Promise.all(calls)).map(textOf)).toEqual(['echo a', 'echo b', 'echo c']);
+    await expect(replicas.call(callOf('fails', { assertion: 'me', maxReplyBytes: 9 }))).rejects.toMatchObject({
+      reason: 'INSUFFICIENT_CREDITS',
+      message: 'no',
+      facts: { needed: 2 },
+      headers: { 'retry-after': '1' },
+    });
+    expect(seen.at(-1)).toEqual({
+      method: 'fails',
+      request: Buffer.alloc(0),
+      assertion: 'me',
+      requestId: 'r1',
+      maxReplyBytes: 9,
+    });
+  });
+
+  it('begins the calls of one message in one turn, and sends the calls of a large turn in several messages', async () => {
+    const perTurn: number[] = [];
+    let turn: Promise<void> | undefined;
+    const { address } = await startReplica(async () => {
+      if (!turn) {
+        perTurn.push(0);
+        turn = new Promise((resolve) => queueMicrotask(() => setImmediate(resolve))).then(() => (turn = undefined));
+      }
+      perTurn[perTurn.length - 1]!++;
+      return NOTHING;
+    });
+    const replicas = connect(address);
+    await replicas.call(callOf('first'));
+    await Promise.all(Array.from({ length: 10 }, () => replicas.call(callOf('few'))));
+    expect(perTurn).toEqual([1, 10]);
+    await Promise.all(Array.from({ length: 40 }, () => replicas.call(callOf('many'))));
+    expect(perTurn.slice(2).reduce((sum, count) => sum + count)).toBe(40);
+  });
+
+  it('sends a long reply in pieces, between which other replies come', async () => {
+    const long = Buffer.alloc(24 << 20, 'x');
+    const { address } = await startReplica(async ({ method }) => (method === 'long' ? long : Buffer.from('short')));
+    const replicas = connect(address);
+    const order: string[] = [];
+    const note = async (name: string, call: Promise<Uint8Array>) => {
+      const { length } = await call;
+      order.push(name);
+      return length;
+    };
+    const first = note('long', replicas.call(callOf('long')));
+    const others = Promise.all(
+      Array.from({ length: 3 }, async () => {
+        await note('short', replicas.call(callOf('short')));
+        await note('short', replicas.call(callOf('short')));
+      }),
+    );
+    expect(await first).toBe(long.length);
+    await others;
+    expect(order.indexOf('long')).toBeGreaterThan(2);
+  });
+
+  it.each([
+    [true, 'UNAVAILABLE'],
+    [false, 'OUTCOME_UNKNOWN'],
+  ])('ends a call at its deadline at both ends (repeatable: %s)', async (repeatable, reason) => {
+    const ended = Promise.withResolvers<unknown>();
+    const { address } = await startReplica(({ signal }) => {
+      signal.addEventListener('abort', () => ended.resolve(signal.reason === CALLER_LOST));
+      return hanging({} as CarriedCall);
+    });
+    const replicas = connect(address);
+    const call = replicas.call(callOf('hangs', { deadline: Date.now() + 200, repeatable }));
+    expect(await outcome(call)).toBe(reason);
+    expect(await ended.promise).toBe(false);
+  });
+
+  it('tells the service of a call that is cancelled, and of no other', async () => {
+    const began = Promise.withResolvers<CarriedCall>();
+    const { address } = await startReplica((call) => {
+      if (call.method === 'other') return Promise.resolve(Buffer.from('answered'));
+      began.resolve(call);
+      return hanging(call);
+    });
+    const replicas = connect(address);
+    const caller = new AbortController();
+    const call = replicas.call(callOf('hangs', { signal: caller.signal }));
+    const { signal } = await began.promise;
+    caller.abort();
+    expect(await outcome(call)).toBe('CLIENT_GONE');
+    await eventually(() => signal.aborted);
+    expect(signal.reason).not.toBe(CALLER_LOST);
+    expect(await outcome(replicas.call(callOf('other')))).toBe('answered');
+    expect(await outcome(replicas.call(callOf('other', { signal: AbortSignal.abort() })))).toBe('CLIENT_GONE');
+  });
+
+  it('tells the service that the caller is lost', async () => {
+    const began = Promise.withResolvers<AbortSignal>();
+    const { address } = await startReplica((call) => {
+      began.resolve(call.signal);
+      return hanging(call);
+    });
+    const replicas = connect(address);
+    const call = outcome(replicas.call(callOf('hangs')));
+    const signal = await began.promise;
+    replicas.close();
+    await eventually(() => signal.aborted);
+    expect(signal.reason).toBe(CALLER_LOST);
+    expect(await call).toBe('UNAVAILABLE');
+  });
+
+  it('bounds the calls that the service has at once: the others wait', async () => {
+    const begun: (() => void)[] = [];
+    const { address } = await startReplica(() => new Promise((resolve) => begun.push(() => resolve(NOTHING))));
+    const replicas = connect(address);
+    const calls = Array.from({ length: 2_100 }, () => replicas.call(callOf('waits')));
+    await eventually(() => begun.length === 2_000);
+    for (let i = 0; i < 100; i++) begun[i]!();
+    await eventually(() => begun.length === 2_100);
+    for (const answer of begun) answer();
+    expect(await Promise.all(calls)).toHaveLength(2_100);
+  });
+});
+
+describe('replicas of a service', () => {
+  it('that lose their connection: what was sent has an unknown outcome, and a later call finds the new one', async () => {
+    const began = Promise.withResolvers<void>();
+    const { port, address, kill } = await startReplica((call) => {
+      began.resolve();
+      return hanging(call);
+    });
+    const replicas = connect(address);
+    const [repeatable, once] = [true, false].map((value) =>
+      outcome(replicas.call(callOf('hangs', { repeatable: value }))),
+    );
+    await began.promise;
+    await kill();
+    expect(await Promise.all([repeatable, once])).toEqual(['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
+    expect(await outcome(replicas.call(callOf('none', { repeatable: false })))).toBe('UNAVAILABLE');
+    await startReplica(async () => Buffer.from('back'), port);
+    await eventually(async () => (await outcome(replicas.call(callOf('again', { repeatable: false })))) === 'back');
+  });
+
+  it('get the calls that fewest others are before', async () => {
+    const slow = await startReplica(hanging);
+    const quick = await startReplica(async () => Buffer.from('quick'));
+    const replicas = connect(slow.address, quick.address);
+    await Promise.race(Array.from({ length: 4 }, () => outcome(replicas.call(callOf('first')))));
+    for (let i = 0; i < 100; i++) expect(await outcome(replicas.call(callOf('next')))).toBe('quick');
+  });
+
+  it('are drained and started again, one after the other, without one failed call', async () => {
+    const answer: Handler = async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return Buffer.from('yes');
+    };
+    const running = [await startReplica(answer), await startReplica(answer)];
+    const replicas = connect(...running.map(({ address }) => address));
+    let stopped = false;
+    const outcomes = new Map<unknown, number>();
+    const load = Array.from({ length: 20 }, async () => {
+      while (!stopped) {
+        const result = await outcome(replicas.call(callOf('load', { repeatable: false })));
+        outcomes.set(result, (outcomes.get(result) ?? 0) + 1);
+      }
+    });
+    for (let round = 0; round < 2; round++) {
+      for (const [i, { port, drain }] of running.entries()) {
+        await drain();
+        let served = false;
+        running[i] = await startReplica((call) => {
+          served = true;
+          return answer(call);
+        }, port);
+        await eventually(() => served);
+      }
+    }
+    stopped = true;
+    await Promise.all(load);
+    expect([...outcomes.keys()]).toEqual(['yes']);
+  });
+});
