@@ -14,6 +14,7 @@ const CALLS_PER_MESSAGE = 16;
 const MAX_OPEN_CALLS = 2_000;
 /** How precisely deadlines are kept. */
 const SWEEP_MS = 50;
+const END_MS = 1_000;
 
 export interface OutgoingCall extends Omit<CallFrame, 'id' | 'timeoutMs'> {
   /** Milliseconds since the epoch. */
@@ -35,7 +36,6 @@ export interface CallStream {
   call(call: OutgoingCall): Promise<Uint8Array>;
   /** Takes no further calls, and closes when all are answered. */
   retire(): void;
-  close(): void;
 }
 
 interface Pending {
@@ -100,7 +100,6 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       change('retiring');
       closeWhenAnswered();
     },
-    close: () => grpc.cancel(),
   };
 
   function change(next: CallStream['state']): void {
@@ -131,7 +130,10 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   }
 
   function closeWhenAnswered(): void {
-    if (state === 'retiring' && pending.size === 0) setImmediate(() => grpc.end());
+    if (state !== 'retiring' || pending.size > 0) return;
+    setImmediate(() => grpc.end());
+    // A service that does not answer is left.
+    setTimeout(() => grpc.cancel(), END_MS);
   }
 
   function flush(): void {
@@ -163,9 +165,11 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
 
   function sweep(): void {
     const now = Date.now();
-    for (const [id, { call, sent }] of pending)
-      if (call.deadline <= now)
-        give(id, new ServiceError(sent && !call.repeatable ? 'OUTCOME_UNKNOWN' : 'UNAVAILABLE'));
+    for (const [id, { call, sent }] of pending) {
+      if (call.deadline > now) continue;
+      const cause = new Error('The deadline of the call has passed');
+      give(id, new ServiceError(sent && !call.repeatable ? 'OUTCOME_UNKNOWN' : 'UNAVAILABLE', undefined, { cause }));
+    }
   }
 
   function onClosed(cause: GrpcError | undefined): void {

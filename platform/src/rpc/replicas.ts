@@ -17,6 +17,7 @@ export interface Replicas {
   call(call: OutgoingCall): Promise<Uint8Array>;
   /** A channel for calls that no stream carries. */
   unary(): Client;
+  /** Takes no further calls; those that are open are answered. */
   close(): void;
 }
 
@@ -136,11 +137,7 @@ export function openReplicas(
     close() {
       closed = true;
       clearInterval(resolving);
-      for (const { stream, client, timer } of replicas.values()) {
-        clearTimeout(timer);
-        stream?.close();
-        client.close();
-      }
+      for (const replica of [...replicas.values()]) remove(replica);
     },
   };
 }

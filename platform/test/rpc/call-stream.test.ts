@@ -1,4 +1,6 @@
 import { credentials, Server, ServerCredentials } from '@grpc/grpc-js';
+import { once } from 'node:events';
+import { connect as connectTo, createServer, type AddressInfo, type Socket } from 'node:net';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { CALLER_LOST } from 'platform/rpc/call.ts';
@@ -159,17 +161,38 @@ describe('a stream of calls', () => {
 
   it('tells the service that the caller is lost', async () => {
     const began = Promise.withResolvers<AbortSignal>();
-    const { address } = await startReplica((call) => {
+    const { port } = await startReplica((call) => {
       began.resolve(call.signal);
       return hanging(call);
     });
-    const replicas = connect(address);
+    const sockets: Socket[] = [];
+    const proxy = createServer((socket) => sockets.push(socket.pipe(connectTo(port)).pipe(socket))).listen(
+      0,
+      '127.0.0.1',
+    );
+    closedInTheEnd(async () => void proxy.close());
+    await once(proxy, 'listening');
+    const replicas = connect(`127.0.0.1:${(proxy.address() as AddressInfo).port}`);
     const call = outcome(replicas.call(callOf('hangs')));
     const signal = await began.promise;
-    replicas.close();
+    for (const socket of sockets) socket.destroy();
+    expect(await call).toBe('UNAVAILABLE');
     await eventually(() => signal.aborted);
     expect(signal.reason).toBe(CALLER_LOST);
-    expect(await call).toBe('UNAVAILABLE');
+  });
+
+  it('is closed when the open calls are answered', async () => {
+    const began = Promise.withResolvers<() => void>();
+    const { address } = await startReplica(
+      () => new Promise((resolve) => began.resolve(() => resolve(Buffer.from('answered')))),
+    );
+    const replicas = connect(address);
+    const call = outcome(replicas.call(callOf('waits')));
+    const answer = await began.promise;
+    replicas.close();
+    expect(await outcome(replicas.call(callOf('late')))).toBe('UNAVAILABLE');
+    answer();
+    expect(await call).toBe('answered');
   });
 
   it('bounds the calls that the service has at once: the others wait', async () => {
