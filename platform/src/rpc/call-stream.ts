@@ -97,6 +97,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       }),
     retire() {
       if (state === 'closed' || state === 'retiring') return;
+      if (state === 'connecting') return grpc.cancel();
       change('retiring');
       closeWhenAnswered();
     },

@@ -1,12 +1,11 @@
-import { Client, credentials, Metadata, type ChannelOptions, type ServiceError as GrpcError } from '@grpc/grpc-js';
+import { credentials, type ChannelOptions } from '@grpc/grpc-js';
 import { setTimeout as delay } from 'node:timers/promises';
-import { MAX_REPLY_BYTES, type CallOptions, type ServiceClient, type ServiceDefinition } from './call.ts';
+import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
 import { ServiceError } from '../core/errors.ts';
-import type { OutgoingCall } from './call-stream.ts';
 import type { Identity } from './identity.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
 import { openReplicas } from './replicas.ts';
-import { fromGrpcError } from './wire-errors.ts';
+import { openUnary } from './unary.ts';
 
 /** One method as @grpc/proto-loader and ts-proto both describe it. */
 export interface CallableMethod {
@@ -26,8 +25,6 @@ const CHANNEL: ChannelOptions = {
   // Enough for a page of 100 memory objects of the largest allowed size, escaped as JSON.
   'grpc.max_receive_message_length': 64 << 20,
 };
-/** A larger request is sent by a gRPC call of its own, so that others do not wait for it. */
-const MAX_FRAME_BYTES = 65_536;
 const RETRY_DELAYS_MS = [50, 200];
 
 export interface Connection {
@@ -36,21 +33,25 @@ export interface Connection {
 }
 
 /**
- * Opens streams to the replicas of one service. Each call gets its deadline and the signed identity; repeatable methods
- * are retried.
- * @param address host:port; several replicas comma-separated
- * @param audience name of the called process
+ * Connects to the replicas of one service. Each call gets its deadline and the signed identity; repeatable methods are
+ * retried.
+ * @param given.address host:port; several replicas comma-separated
+ * @param given.audience name of the called process
+ * @param given.carriedBy streams are for a process that makes many calls
  */
 export function openConnection({
   address,
   audience,
   identity,
+  carriedBy = 'streams',
 }: {
   address: string;
   audience: string;
   identity: Identity;
+  carriedBy?: 'streams' | 'unary calls';
 }): Connection {
-  const replicas = openReplicas(address.split(','), credentials.createInsecure(), CHANNEL);
+  const open = carriedBy === 'streams' ? openReplicas : openUnary;
+  const transport = open(address.split(','), credentials.createInsecure(), CHANNEL);
   const once = async (
     method: CallableMethod,
     { repeatable }: MethodOptions,
@@ -59,18 +60,16 @@ export function openConnection({
     deadline: number,
   ): Promise<object> => {
     const assertion = await identity.sign(audience, principal);
-    const bytes = method.requestSerialize(request);
-    const call = {
+    const reply = await transport.call({
       method: method.path,
-      request: bytes,
+      request: method.requestSerialize(request),
       assertion,
       requestId,
       maxReplyBytes,
       signal,
       deadline,
       repeatable,
-    };
-    const reply = await (bytes.length > MAX_FRAME_BYTES ? callAlone(replicas.unary(), call) : replicas.call(call));
+    });
     return method.responseDeserialize(reply as Buffer);
   };
   return {
@@ -89,7 +88,7 @@ export function openConnection({
       }
       return once(method, methodOptions, request, options, deadline);
     },
-    close: () => replicas.close(),
+    close: () => transport.close(),
   };
 }
 
@@ -100,31 +99,4 @@ export function clientOf<D extends ServiceDefinition>(definition: D, call: Unary
     (request: object, options: CallOptions) => call(method, request, options),
   ]);
   return Object.fromEntries(methods) as ServiceClient<D>;
-}
-
-/** A gRPC call of its own. */
-function callAlone(client: Client, call: OutgoingCall): Promise<Uint8Array> {
-  const { method, request, assertion, requestId, maxReplyBytes, signal, deadline, repeatable } = call;
-  const metadata = new Metadata();
-  metadata.set('assertion', assertion);
-  metadata.set('x-request-id', requestId);
-  if (maxReplyBytes > 0) metadata.set(MAX_REPLY_BYTES, String(maxReplyBytes));
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
-    const cancel = () => grpc.cancel();
-    signal?.addEventListener('abort', cancel, { once: true });
-    const grpc = client.makeUnaryRequest(
-      method,
-      (bytes: Buffer) => bytes,
-      (bytes: Buffer) => bytes,
-      request,
-      metadata,
-      { deadline },
-      (error: GrpcError | null, reply?: Buffer) => {
-        signal?.removeEventListener('abort', cancel);
-        if (error) reject(fromGrpcError(error, repeatable));
-        else resolve(reply!);
-      },
-    );
-  });
 }

@@ -50,7 +50,7 @@ export function openOperator({
     const key = `${process} ${address}`;
     const open = connections.get(key);
     if (open) return open;
-    const { call, close } = openConnection({ address, audience: process, identity });
+    const { call, close } = openConnection({ address, audience: process, identity, carriedBy: 'unary calls' });
     const connection: Connection = { call: explainErrors({ name, process, address }, call), close };
     connections.set(key, connection);
     return connection;

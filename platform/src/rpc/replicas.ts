@@ -2,7 +2,8 @@ import { Client, type ChannelCredentials, type ChannelOptions } from '@grpc/grpc
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { ServiceError } from '../core/errors.ts';
-import { NeverSentError, openCallStream, type CallStream, type OutgoingCall } from './call-stream.ts';
+import { NeverSentError, openCallStream, type CallStream } from './call-stream.ts';
+import { callUnary, type Transport } from './unary.ts';
 
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 1_000;
@@ -10,16 +11,8 @@ const MAX_DELAY_MS = 1_000;
 const MAX_AGE_MS = 5 * 60_000;
 /** How often the names of replicas are resolved. */
 const RESOLVE_MS = 30_000;
-
-/** The streams of this process to the replicas of one service. */
-export interface Replicas {
-  /** Sends the call by the stream with the fewest open calls. @throws ServiceError */
-  call(call: OutgoingCall): Promise<Uint8Array>;
-  /** A channel for calls that no stream carries. */
-  unary(): Client;
-  /** Takes no further calls; those that are open are answered. */
-  close(): void;
-}
+/** A larger request is a gRPC call of its own, so that others do not wait for it. */
+const MAX_FRAME_BYTES = 65_536;
 
 interface Replica {
   address: string;
@@ -29,12 +22,15 @@ interface Replica {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** @param addresses of replicas, each host:port; a host name stands for all its addresses */
+/**
+ * Opens a stream to each replica of a service. A call goes by the stream with the fewest open calls.
+ * @param addresses of replicas, each host:port; a host name stands for all its addresses
+ */
 export function openReplicas(
   addresses: readonly string[],
   credentials: ChannelCredentials,
   options: ChannelOptions,
-): Replicas {
+): Transport {
   const replicas = new Map<string, Replica>();
   // Clients with the same options would share a connection.
   const makeClient = (address: string): Client =>
@@ -113,8 +109,20 @@ export function openReplicas(
   const resolving = addresses.every(isNumeric) ? undefined : setInterval(() => void resolve(), RESOLVE_MS).unref();
   if (resolving) void resolve();
 
+  /** Of a replica that answers, as far as is known. */
+  function anyClient(): Client | undefined {
+    const all = [...replicas.values()];
+    const open = all.filter(({ stream }) => stream?.state === 'open');
+    const among = open.length > 0 ? open : all;
+    return among[turn++ % among.length]?.client;
+  }
+
   return {
     async call(call) {
+      if (call.request.length > MAX_FRAME_BYTES) {
+        const client = anyClient();
+        if (client) return callUnary(client, call);
+      }
       for (let attempt = 0; ; attempt++) {
         try {
           const stream = choose();
@@ -127,12 +135,6 @@ export function openReplicas(
           throw new ServiceError('UNAVAILABLE', undefined, { cause: error.cause ?? error });
         }
       }
-    },
-    unary() {
-      const all = [...replicas.values()];
-      const open = all.filter(({ stream }) => stream?.state === 'open');
-      const among = open.length > 0 ? open : all;
-      return among[turn++ % among.length]!.client;
     },
     close() {
       closed = true;

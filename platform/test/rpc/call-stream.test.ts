@@ -6,7 +6,8 @@ import { ServiceError } from 'platform/core/errors.ts';
 import { CALLER_LOST } from 'platform/rpc/call.ts';
 import { makeCarrier, type CarriedCall } from 'platform/rpc/call-carrier.ts';
 import type { OutgoingCall } from 'platform/rpc/call-stream.ts';
-import { openReplicas, type Replicas } from 'platform/rpc/replicas.ts';
+import { openReplicas } from 'platform/rpc/replicas.ts';
+import type { Transport } from 'platform/rpc/unary.ts';
 import { closedInTheEnd, eventually } from 'platform/service/test-end.ts';
 
 type Handler = (call: CarriedCall) => Promise<Uint8Array>;
@@ -34,7 +35,7 @@ async function startReplica(handle: Handler, port = 0) {
     },
   };
 }
-function connect(...addresses: string[]): Replicas {
+function connect(...addresses: string[]): Transport {
   const replicas = openReplicas(addresses, credentials.createInsecure(), {
     'grpc.initial_reconnect_backoff_ms': 100,
     'grpc.max_reconnect_backoff_ms': 200,
@@ -166,10 +167,11 @@ describe('a stream of calls', () => {
       return hanging(call);
     });
     const sockets: Socket[] = [];
-    const proxy = createServer((socket) => sockets.push(socket.pipe(connectTo(port)).pipe(socket))).listen(
-      0,
-      '127.0.0.1',
-    );
+    const proxy = createServer((socket) => {
+      const toService = connectTo(port);
+      socket.pipe(toService).pipe(socket);
+      sockets.push(socket, toService);
+    }).listen(0, '127.0.0.1');
     closedInTheEnd(async () => void proxy.close());
     await once(proxy, 'listening');
     const replicas = connect(`127.0.0.1:${(proxy.address() as AddressInfo).port}`);
