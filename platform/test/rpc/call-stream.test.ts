@@ -1,6 +1,7 @@
 import { credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { once } from 'node:events';
 import { connect as connectTo, createServer, type AddressInfo, type Socket } from 'node:net';
+import { pipeline } from 'node:stream';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { CALLER_LOST } from 'platform/rpc/call.ts';
@@ -169,7 +170,7 @@ describe('a stream of calls', () => {
     const sockets: Socket[] = [];
     const proxy = createServer((socket) => {
       const toService = connectTo(port);
-      socket.pipe(toService).pipe(socket);
+      pipeline(socket, toService, socket, () => undefined);
       sockets.push(socket, toService);
     }).listen(0, '127.0.0.1');
     closedInTheEnd(async () => void proxy.close());
