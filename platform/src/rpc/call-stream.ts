@@ -65,6 +65,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   let blocked = false;
   let flushing: NodeJS.Immediate | undefined;
   let sweeping: NodeJS.Timeout | undefined;
+  let leaving: NodeJS.Timeout | undefined;
 
   const stream: CallStream = {
     get state() {
@@ -134,7 +135,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     if (state !== 'retiring' || pending.size > 0) return;
     setImmediate(() => grpc.end());
     // A service that does not answer is left.
-    setTimeout(() => grpc.cancel(), END_MS);
+    leaving ??= setTimeout(() => grpc.cancel(), END_MS);
   }
 
   function flush(): void {
@@ -175,6 +176,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
 
   function onClosed(cause: GrpcError | undefined): void {
     if (state === 'closed') return;
+    clearTimeout(leaving);
     for (const [id, one] of [...pending]) settle(id, one, lost(one, cause));
     change('closed');
   }
