@@ -1,4 +1,4 @@
-import { expressionAgent, request, startStack, type Tenant } from '../test/support/stack.ts';
+import { expressionAgent, HANGING, request, startStack, type Tenant } from '../test/support/stack.ts';
 
 const FLOODERS = 8;
 /** Requests that each of them keeps open: as many runs as an organization may have at once. */
@@ -6,8 +6,6 @@ const OPEN = 20;
 const SAMPLES = 60;
 const LONGEST_MS = 40_000;
 const PAUSE_MS = 250;
-/** Quadratic time inside one built-in function: it ends at its time limit. */
-const HANGING = '$count($distinct([1..99999]))';
 
 /**
  * Prints how long a quick run of one organization takes: alone, and while eight others keep every runner busy; with

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { priceOf, type Definition } from '../src/definitions/rules.ts';
 import { chargeOf, INTERRUPTED, type RunEnd } from '../src/executions/rules.ts';
 import { definitionOf, startAgents, type Agents } from './fixture.ts';
+import { HANGING } from './runtimes/expression/pool-fixture.ts';
 
 describe('the charge of a run', () => {
   const micros = fc.nat(1_000_000_000_000);
@@ -48,15 +49,13 @@ describe('a run that is metered', () => {
     const capped = { base: 2, max: 2.5, perUnit: { steps: 1 } };
     await agents.publish(definitionOf('succeeds', '1 + 1', { pricing: capped }));
     await agents.publish(definitionOf('fails', '$error("no")', { pricing: capped }));
-    // Quadratic time inside one built-in function: it ends at its time limit with no step counted.
-    const hanging = '$count($distinct([1..99999]))';
     const limits = { wallMs: 500 };
-    await agents.publish(definitionOf('hangs', hanging, { limits }));
+    await agents.publish(definitionOf('hangs', HANGING, { limits }));
     await agents.publish(
-      definitionOf('hangs-metered', hanging, { limits, pricing: { base: 1, max: 100, perUnit: { cpuMs: 0.001 } } }),
+      definitionOf('hangs-metered', HANGING, { limits, pricing: { base: 1, max: 100, perUnit: { cpuMs: 0.001 } } }),
     );
     await agents.publish(
-      definitionOf('hangs-capped', hanging, { limits, pricing: { base: 0, max: 0.05, perUnit: { cpuMs: 0.01 } } }),
+      definitionOf('hangs-capped', HANGING, { limits, pricing: { base: 0, max: 0.05, perUnit: { cpuMs: 0.01 } } }),
     );
   });
   afterAll(() => agents.service.stop());
