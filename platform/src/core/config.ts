@@ -41,7 +41,7 @@ export function choice<const V extends string>(spec: Shared<V> & { values: reado
     if (found === undefined) throw new RangeError(`must be one of ${spec.values.join(', ')}`);
     return found;
   };
-  return { ...spec, parse };
+  return { ...spec, description: `${spec.description} One of ${spec.values.join(', ')}.`, parse };
 }
 
 /** True for `host:port`. */
