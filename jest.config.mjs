@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 /** `npm test`. Types are checked by `tsc` (npm run check); swc only strips them. */
 export default {
   testEnvironment: 'node',
@@ -12,4 +14,6 @@ export default {
   testPathIgnorePatterns: ['/node_modules/', '\\.engines\\.test\\.ts$'],
   globalSetup: '<rootDir>/test/support/unset-engine-urls.ts',
   testTimeout: 60_000,
+  // On two cores jest would use one worker, and tests that wait for processes would leave the other core idle.
+  maxWorkers: Math.max(2, availableParallelism() - 1),
 };

@@ -1,4 +1,5 @@
-import { expressionAgent, HANGING, startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { HANGING } from '../../services/agents/test/runtimes/expression/hanging.ts';
+import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
 import { COUNT, printTried, withstand } from './attack.ts';
 
 /** Expressions that try to change the language for whoever comes next, or to read what another one left. */

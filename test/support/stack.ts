@@ -281,11 +281,6 @@ export async function untilAvailable(send: () => Promise<Reply>): Promise<Reply>
   }
 }
 
-/** An expression that searches a long text, which takes V8 minutes: it counts no step and cannot be interrupted. */
-export const HANGING =
-  '$contains($reduce([1..6], function($s, $i) { $s & $s }, $pad("", 100000, "a")), ' +
-  '$pad("", 50000, "a") & "b" & $pad("", 50000, "a"))';
-
 /** The definition of an agent on the expression runtime; it costs one credit a run. */
 export const expressionAgent = (name: string, source: string, given: object = {}): object => ({
   apiVersion: 'agents/v1',

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -201,8 +201,9 @@ describe('the event file', () => {
   });
 
   it('says in one sentence why it cannot be opened', async () => {
+    mkdirSync(join(folder, 'a-folder'));
     writeFileSync(file, 'this is no database, and it is long enough for SQLite to see that'.repeat(20));
-    for (const path of [file, join(file, 'below', 'events.sqlite'), folder]) {
+    for (const path of [file, join(file, 'below', 'events.sqlite'), join(folder, 'a-folder')]) {
       await expect(openSqliteBus(path, { log })).rejects.toThrow(StartError);
       await expect(openSqliteBus(path, { log })).rejects.toThrow(/^The event file .* cannot be opened: /);
     }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { priceOf, type Definition } from '../src/definitions/rules.ts';
 import { chargeOf, INTERRUPTED, type RunEnd } from '../src/executions/rules.ts';
 import { definitionOf, startAgents, type Agents } from './fixture.ts';
-import { HANGING } from './runtimes/expression/pool-fixture.ts';
+import { HANGING } from './runtimes/expression/hanging.ts';
 
 describe('the charge of a run', () => {
   const micros = fc.nat(1_000_000_000_000);

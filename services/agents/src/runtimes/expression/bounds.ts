@@ -138,8 +138,8 @@ const ARRAYS_TAKE_LINEAR_TIME: Change[] = [
 ];
 
 /**
- * A built-in function that visits many values counts them. A value can be small in memory and have more paths through it
- * than could ever be visited: `$reduce([1..60], function($x) { {"a": $x, "b": $x} })`.
+ * A built-in function that visits many values counts them. A value can be small in memory and have more paths through
+ * it than could ever be visited: `$reduce([1..60], function($x) { {"a": $x, "b": $x} })`.
  */
 const WORK_IS_COUNTED: Change[] = [
   ['function isDeepEqual(lhs, rhs) {', 'function isDeepEqual(lhs, rhs) { bounds.work(1);'],

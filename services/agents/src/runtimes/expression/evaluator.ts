@@ -1,5 +1,6 @@
 import type jsonata from 'jsonata';
 import type { RE2JS } from 're2js';
+import type { MakePatterns, Patterns } from './patterns.ts';
 
 /** A runner counts steps exactly, and reports them no more often than this. */
 export const REPORT_STEPS = 10_000;
@@ -22,10 +23,7 @@ export interface Language {
    * @param given.work called with the number of values that a built-in function is about to visit; it throws at a limit
    * @param given.RegExp matches what JSONata makes of signatures and of pictures of dates
    */
-  bound(given: {
-    work(values: number): void;
-    RegExp: new (pattern: RegExp) => Pick<RegExp, 'exec' | 'lastIndex'>;
-  }): void;
+  bound(given: { work(values: number): void; RegExp: Patterns['LinearRegExp'] }): void;
 }
 
 /** What a realm gets from outside. Only texts and numbers pass, so that no object of another realm is in reach. */
@@ -52,15 +50,22 @@ export interface Evaluator {
 /**
  * Evaluates JSONata expressions over JSON text inside of a realm. The realm compiles the text of this function, so it
  * refers to nothing outside of itself.
- * @param parseJson that of platform, compiled in the realm
- * @param loadRe2 evaluates RE2JS in the realm
+ * @param given.parseJson that of platform, and makePatterns that of patterns.ts, compiled in the realm
+ * @param given.loadRe2 evaluates RE2JS in the realm
  */
-export function makeEvaluator(
-  { jsonata, isFunction, bound }: Language,
-  parseJson: (text: string) => unknown,
-  loadRe2: () => typeof RE2JS,
-  host: Host,
-): Evaluator {
+export function makeEvaluator({
+  language: { jsonata, isFunction, bound },
+  parseJson,
+  makePatterns,
+  loadRe2,
+  host,
+}: {
+  language: Language;
+  parseJson(text: string): unknown;
+  makePatterns: MakePatterns;
+  loadRe2(): typeof RE2JS;
+  host: Host;
+}): Evaluator {
   const MAX_SOURCE_CHARACTERS = 65_536;
   const MAX_STACK_DEPTH = 1_000;
   const MAX_SEQUENCE_LENGTH = 100_000;
@@ -69,8 +74,6 @@ export function makeEvaluator(
   const MAX_MESSAGE_CHARACTERS = 300;
   const STACK_FOR_REPORT = 200;
   const MAX_PATTERN_CHARACTERS = 4_000;
-  /** Characters of a text times instructions of a pattern: about a second of RE2 in its slowest case. */
-  const MAX_MATCH_SIZE = 2e7;
   /** Values that built-in functions visit for one step. */
   const VALUES_PER_STEP = 100;
 
@@ -82,8 +85,6 @@ export function makeEvaluator(
     }
   }
 
-  let re2: typeof RE2JS | undefined;
-  const patterns = new Map<string, RE2JS>();
   let limits: ExpressionLimits = { wallMs: Infinity, maxSteps: Infinity, outputBytes: Infinity };
   let deadline = Infinity;
   let steps = 0;
@@ -109,58 +110,14 @@ export function makeEvaluator(
     for (values += count; values >= VALUES_PER_STEP; values -= VALUES_PER_STEP) step();
   }
 
-  /** RE2 takes time linear in the text. It has no look-around and no back-references. */
-  function compilePattern({ source, flags }: RegExp): RE2JS {
-    if (source.length > MAX_PATTERN_CHARACTERS)
-      throw new ExpressionError(`A regular expression has at most ${MAX_PATTERN_CHARACTERS} characters`);
-    const key = `${flags}/${source}`;
-    let pattern = patterns.get(key);
-    if (!pattern) {
-      re2 ??= loadRe2();
-      try {
-        pattern = re2.compile(
-          re2.translateRegExp(source),
-          (flags.includes('i') ? re2.CASE_INSENSITIVE : 0) | (flags.includes('m') ? re2.MULTILINE : 0),
-        );
-      } catch {
-        throw new ExpressionError(
-          'A regular expression is too large, or cannot be matched in linear time (no look-around, no back-references)',
-        );
-      }
-      if (patterns.size === 100) patterns.clear();
-      patterns.set(key, pattern);
-    }
-    return pattern;
-  }
-
-  /** The members of RegExp that JSONata uses, on RE2. */
-  class LinearRegExp {
-    readonly #pattern: RE2JS;
-    lastIndex = 0;
-    constructor(pattern: RegExp) {
-      this.#pattern = compilePattern(pattern);
-    }
-
-    exec(text: unknown): RegExpExecArray | null {
-      if (typeof text !== 'string') throw new ExpressionError('A regular expression matches only strings');
-      step();
-      if ((text.length - this.lastIndex) * this.#pattern.programSize() > MAX_MATCH_SIZE)
-        throw new ExpressionError('A text is too long for the size of the regular expression');
-      const matcher = this.#pattern.matcher(text);
-      if (!matcher.find(this.lastIndex)) {
-        this.lastIndex = 0;
-        return null;
-      }
-      this.lastIndex = matcher.end();
-      const groups = Array.from({ length: matcher.groupCount() + 1 }, (_, i) => matcher.group(i) ?? undefined) as [
-        string,
-        ...string[],
-      ];
-      return Object.assign(groups, { index: matcher.start(), input: text });
-    }
-  }
-
-  bound({ work, RegExp: LinearRegExp });
+  const patterns = makePatterns({
+    loadRe2,
+    onMatch: step,
+    fail(message) {
+      throw new ExpressionError(message);
+    },
+  });
+  bound({ work, RegExp: patterns.LinearRegExp });
 
   function pad(text: string | undefined, width: number, filler?: string): string | undefined {
     if (text === undefined) return undefined;
@@ -236,7 +193,7 @@ export function makeEvaluator(
         characters += node.source.length;
         if (characters > MAX_PATTERN_CHARACTERS)
           throw new ExpressionError(`Regular expressions have at most ${MAX_PATTERN_CHARACTERS} characters together`);
-        compilePattern(node);
+        patterns.compile(node);
       } else if (typeof node === 'object' && node !== null && !seen.has(node)) {
         seen.add(node);
         for (const member of Object.values(node)) if (member !== undefined) open.push(member);
@@ -253,7 +210,7 @@ export function makeEvaluator(
       const expression = jsonata(source, {
         stack: MAX_STACK_DEPTH,
         sequence: MAX_SEQUENCE_LENGTH,
-        RegexEngine: LinearRegExp as unknown as RegExpConstructor,
+        RegexEngine: patterns.LinearRegExp as unknown as RegExpConstructor,
       });
       expression.assign(Symbol.for('jsonata.__evaluate_entry') as unknown as string, step);
       expression.registerFunction('pad', pad, '<s-ns?:s>');
@@ -293,7 +250,7 @@ export function makeEvaluator(
       const ended = result ?? { outcome: 'failed', message: 'The expression waits for something that never happens' };
       prepared = ['', ''];
       result = undefined;
-      patterns.clear();
+      patterns.forget();
       return { ...ended, steps };
     },
   };

@@ -14,6 +14,7 @@ import {
   type Language,
 } from './evaluator.ts';
 import { languageSource } from './language.ts';
+import { makePatterns } from './patterns.ts';
 
 /**
  * A JavaScript realm with its own built-in objects and its own JSONata. What is evaluated in it shares no object with
@@ -93,6 +94,7 @@ return module.exports.RE2JS; })()`;
 export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
   const languageScript = new Script(languageSource(), { filename: 'jsonata' });
   const parseJsonScript = new Script(`(${parseJson})`, { filename: 'parse-json' });
+  const patternsScript = new Script(`(${makePatterns})`, { filename: 'patterns' });
   const evaluatorScript = new Script(`(${makeEvaluator})`, { filename: 'evaluator' });
   const freezeScript = new Script(`(${freezeBuiltIns})()`, { filename: 'freeze' });
   const runScript = new Script('void evaluator.run()', { filename: 'run' });
@@ -112,11 +114,17 @@ export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
       microtaskMode: 'afterEvaluate',
       codeGeneration: { strings: false, wasm: false },
     });
-    const loadRe2 = (): typeof RE2JS =>
-      (re2Script ??= new Script(re2Source(), { filename: 're2js' })).runInContext(context) as typeof RE2JS;
-    const parse = parseJsonScript.runInContext(context) as typeof parseJson;
-    const language = (languageScript.runInContext(context) as (parse: typeof parseJson) => Language)(parse);
-    const evaluator = (evaluatorScript.runInContext(context) as typeof makeEvaluator)(language, parse, loadRe2, host);
+    const compiled = <T>(script: Script): T => script.runInContext(context) as T;
+    const loadRe2 = () => compiled<typeof RE2JS>((re2Script ??= new Script(re2Source(), { filename: 're2js' })));
+    const parse = compiled<typeof parseJson>(parseJsonScript);
+    const language = compiled<(parse: typeof parseJson) => Language>(languageScript)(parse);
+    const evaluator = compiled<typeof makeEvaluator>(evaluatorScript)({
+      language,
+      parseJson: parse,
+      makePatterns: compiled<typeof makePatterns>(patternsScript),
+      loadRe2,
+      host,
+    });
     Object.assign(context, { language, evaluator } satisfies { language: Language; evaluator: Evaluator });
     freezeScript.runInContext(context);
     return {

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { computing, cpuMs, ENDLESS, HANGING, runners, SUCCEEDED, testPool, type TestPool } from './pool-fixture.ts';
+import { HANGING } from './hanging.ts';
+import { computing, cpuMs, ENDLESS, runners, SUCCEEDED, testPool, type TestPool } from './pool-fixture.ts';
 import { cpuTicks, environmentOf, folderOf, isRunning, runnersOf, until } from './runner-processes.ts';
 
 const GREEDY = '[1..50000].{ "a": [1..200] }';
