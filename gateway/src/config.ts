@@ -12,7 +12,7 @@ export const LISTEN = settingOf('gateway', 'LISTEN');
 const own = {
   PUBLIC_URL: text({
     default: '',
-    pattern: /^https?:\/\/[^/?#\s]+$/,
+    form: ['http:// or https:// and a host, such as https://api.example.com', /^https?:\/\/[^/?#\s]+$/],
     description: 'Scheme and host for the URLs in Location and Link; empty: those of the request.',
   }),
   TRUSTED_PROXIES: integer({
@@ -23,7 +23,10 @@ const own = {
   }),
   CORS_ORIGINS: text({
     default: '',
-    pattern: /^https?:\/\/[^\s,/]+(,https?:\/\/[^\s,/]+)*$/,
+    form: [
+      'origins such as https://app.example.com, with commas and no spaces between them',
+      /^https?:\/\/[^\s,/]+(,https?:\/\/[^\s,/]+)*$/,
+    ],
     description: 'Origins whose scripts may read the replies (CORS), comma-separated; empty: none.',
   }),
   MAX_BODY_BYTES: integer({

@@ -26,9 +26,9 @@ export interface Connection {
 
 /**
  * Takes the place between a socket and its HTTP parser (ADR 18). The parser gets further bytes only when no request is
- * unanswered. Meanwhile the socket is paused as soon as READ_AHEAD_BYTES are held, so the client leaving may go
- * unnoticed; while `exchange.watchClient` asks for the notice, further bytes are dropped instead, and the connection
- * ends with the reply.
+ * unanswered. Meanwhile the socket is paused as soon as READ_AHEAD_BYTES are held; a paused socket does not tell that
+ * the client has left. Once a request has called `exchange.watchClient`, further bytes are dropped instead, and the
+ * connection ends with the reply.
  * @param socket that node's HTTP server has just begun to serve
  */
 export function openConnection(

@@ -17,7 +17,7 @@ const COMPRESS_FROM_BYTES = 1024;
 const SLICE_BYTES = 65_536;
 
 /** Passed to writeHead in one object, because fifteen setHeader calls cost more than the rest of a small reply. */
-export const STATIC_HEADERS: Readonly<Record<string, string>> = {
+const STATIC_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'no-store',
   vary: 'Accept-Encoding, Origin',

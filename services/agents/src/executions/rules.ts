@@ -1,7 +1,7 @@
 import { ServiceError, invalid, requireText, type KnownReason } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 
-export const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'] as const;
+const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'] as const;
 export type Status = (typeof STATUSES)[number];
 export type EndStatus = Exclude<Status, 'queued' | 'running'>;
 /** Not final: `queued` is recorded and not known to be evaluated yet. All other statuses are final. */

@@ -22,8 +22,8 @@ export interface MemoryObjectRecord extends OrganizationDocument {
   /** Unique in the type; never changes. */
   key: string;
   /**
-   * JSON text, as the request to this service carried it. The gateway makes that text from the value that it parsed, so
-   * a REST client gets back an equal value, but not its own text: `1.0` comes back as `1`.
+   * JSON text, as the request to this service carried it. The gateway has removed white space and needless escapes, so
+   * a REST client gets back an equal value, but not always the same bytes.
    */
   content: string;
   /** Version of the type whose schema the content was validated against. */

@@ -1,3 +1,4 @@
+import { isDeeper } from 'platform/core/json-depth.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { REPORT_STEPS, type ExpressionLimits, type ExpressionResult } from './evaluator.ts';
 import type { Report } from './runner-child.ts';
@@ -73,11 +74,6 @@ function outputOf({ outputText }: Record<string, unknown>, { outputBytes }: Expr
     throw new InvalidReportError('an output that is not JSON in its only form');
   return outputText;
 }
-
-const isDeeper = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)));
 
 function valueOf(text: string): unknown {
   try {

@@ -32,7 +32,7 @@ const PARSE_JSON = [
     .map((folder) => join(folder, 'platform'))
     .find(existsSync)!,
 ];
-export const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
+const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
 /** All files that a runner may read. It may write no file and start nothing but the thread that watches its parent. */
 const readableBy = (program: string): string[] => [
   join(dirname(program), '*'),

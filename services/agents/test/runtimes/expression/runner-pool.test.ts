@@ -66,6 +66,14 @@ describe('a runner', () => {
 });
 
 describe('a run that is stopped', () => {
+  it('at its time limit inside one built-in function has timed out, and its runner is gone', async () => {
+    startPool();
+    await evaluate('1');
+    const [pid] = runners() as [number];
+    expect(await evaluate(HANGING, { limits: { wallMs: 300 } })).toEqual({ outcome: 'timed_out', steps: 0, cpuMs });
+    await until(() => !isRunning(pid));
+  });
+
   it('at its time limit between steps has timed out, with its steps, and its runner stays', async () => {
     startPool();
     const attempt = async () => {
@@ -154,6 +162,7 @@ describe('the pool', () => {
     startPool();
     const caller = new AbortController();
     const deaths: (() => Promise<unknown>)[] = [
+      () => evaluate(HANGING, { limits: { wallMs: 200 } }),
       () => evaluate(GREEDY, { limits: { memoryMb: 16 } }),
       async () => {
         const run = evaluate(ENDLESS, { signal: caller.signal });
