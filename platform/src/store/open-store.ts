@@ -38,7 +38,7 @@ export function openStoreOn(engine: Engine, collections: readonly Collection<nev
     inTurn: InTurn = turnOf(''),
   ): Promise<D[]> {
     checkOpen(collection);
-    const found = await engine.find(collection as Collection<never>, filter, options as FindOptions<never>, inTurn);
+    const found = await engine.find(collection as Collection<never>, filter, options, inTurn);
     return found.map((document) => inPresentVersion(collection as Collection<never>, document as never) as D);
   }
 
