@@ -233,7 +233,6 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
             : keyword === 'dependentRequired'
               ? sizeOfLists(value as Json)
               : 1;
-        if (keyword === 'minProperties' || keyword === 'maxProperties') cost.perKey++;
       }
     }
     for (const [keyword, { target, subs: children }] of appliedChildren(sub)) {

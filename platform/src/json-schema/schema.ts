@@ -161,6 +161,10 @@ function violationOf({ keyword, instancePath, params, message }: ErrorObject, at
       return here(`must have at least ${params['limit']} characters`);
     case 'maxLength':
       return here(`must have at most ${params['limit']} characters`);
+    case 'minProperties':
+      return here(`must have at least ${params['limit']} members`);
+    case 'maxProperties':
+      return here(`must have at most ${params['limit']} members`);
     case 'propertyNames':
       return here('has a member whose name is not allowed');
     default:

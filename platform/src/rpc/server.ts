@@ -9,6 +9,7 @@ import {
 } from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
 import { ServiceError } from '../core/errors.ts';
+import { fairScheduler } from '../core/fair-scheduler.ts';
 import { newId } from '../core/ids.ts';
 import type { Log } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
@@ -21,6 +22,7 @@ import { identifyCaller } from './interceptors/caller.ts';
 import { requireTimeLeft } from './interceptors/deadline.ts';
 import { noteDenials, type DeniedRequest } from './interceptors/denials.ts';
 import { logCalls } from './interceptors/log.ts';
+import { serializeReply } from './serialize-reply.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
 import { toGrpcError } from './wire-errors.ts';
 
@@ -58,18 +60,28 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     'grpc.max_send_message_length': -1,
     'grpc.enable_channelz': 0,
   });
+  const schedule = fairScheduler();
   for (const { definition, handlers } of services) {
-    const implementation = Object.entries(definition).map(([name, { path, responseSerialize }]) => {
+    const implementation = Object.entries(definition).map(([name, method]) => {
       const handler = handlers[name] as (request: unknown, context: CallContext) => Promise<unknown>;
       const handle = handleThrough(interceptors, async (call) => {
-        const { principal, caller, requestId, signal, deadline } = call;
-        const context = { principal, caller, requestId, signal, deadline, log: log.child({ requestId }) };
-        const bytes = responseSerialize(await handler(call.request, context));
-        if (bytes.length > call.maxReplyBytes)
+        const { principal, caller, requestId, signal, deadline, maxReplyBytes } = call;
+        const context = {
+          principal,
+          caller,
+          requestId,
+          signal,
+          deadline,
+          maxReplyBytes,
+          log: log.child({ requestId }),
+        };
+        const reply = await handler(call.request, context);
+        const bytes = await serializeReply(method, reply, (work) => schedule(principal.organizationId, work));
+        if (bytes.length > maxReplyBytes)
           throw new ServiceError('REPLY_TOO_LARGE', undefined, { facts: { bytes: bytes.length } });
         return bytes;
       });
-      return [name, unary(path, handle, log)];
+      return [name, unary(method.path, handle, log)];
     });
     server.addService(withSerializedReplies(definition) as never, Object.fromEntries(implementation));
   }

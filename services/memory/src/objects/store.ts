@@ -64,7 +64,7 @@ export function openMemoryObjects(store: Store) {
     list: (
       organizationId: string,
       filter: ObjectFilter,
-      page: Pick<FindOptions<MemoryObjectRecord>, 'skip' | 'limit'>,
+      page: Pick<FindOptions<MemoryObjectRecord>, 'skip' | 'limit' | 'maxBytes'>,
     ): Promise<MemoryObjectRecord[]> =>
       store.find(organizationId, OBJECTS, filter, { ...page, sort: [['_id', 'desc']] }),
     count: (organizationId: string, filter: ObjectFilter): Promise<number> =>
