@@ -99,6 +99,12 @@ describe('a built-in function', () => {
     ['a long text for a large pattern', '$contains(p, /(?:a?b?){300}(?:x|y)$/)', 'too long for the size'],
     ['a text that is too long for the output', '$reduce([1..26], function($x, $y) { $x & $x }, "x")', 'larger than'],
     [
+      'base64 that V8 would keep outside of its heap',
+      '$count([1..150].$base64encode($reduce([1..21], function($a, $b) { $a & $a }, "abcdefgh")))',
+      'at most 500000',
+    ],
+    ['reading such base64', '$length($base64decode($join([p, p, p, p, p, p])))', 'at most 500000'],
+    [
       'arrays that grow by a part of $append',
       '$reduce([1..40], function($x, $y) { $append(?, $x)($x) }, [1])',
       'D2015',
