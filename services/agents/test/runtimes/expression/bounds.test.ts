@@ -37,6 +37,28 @@ describe('a built-in function', () => {
     });
   });
 
+  it.each([
+    ['$contains', '$contains(t, p)'],
+    ['$substringBefore', '$substringBefore(t, p)'],
+    ['$substringAfter', '$substringAfter(t, p)'],
+    ['$split', '$split(t, p)'],
+    ['$replace', '$replace(t, p, "")'],
+  ])('takes steps for a search of texts, and refuses one that takes long: %s', (_name, source) => {
+    const search = (characters: number) =>
+      evaluate(`$exists(${source})`, {
+        t: 'a'.repeat(10 * characters),
+        p: `${'a'.repeat(characters / 2)}b${'a'.repeat(characters / 2)}`,
+      });
+    const [few, many] = [search(1_000), search(4_000)];
+    expect([few.outcome, many.outcome]).toEqual(['succeeded', 'succeeded']);
+    expect(few.steps).toBeGreaterThan(100);
+    expect(many.steps / few.steps).toBeGreaterThan(10);
+    expect(search(8_000)).toMatchObject({
+      outcome: 'failed',
+      message: 'The texts are too long to search one in the other (D3144)',
+    });
+  });
+
   it('stops at the limit of time by itself', () => {
     expect(evaluate(`${OBJECTS} = ${OBJECTS}`, {}, { wallMs: 100, maxSteps: 1e9 }).outcome).toBe('timed_out');
   });
