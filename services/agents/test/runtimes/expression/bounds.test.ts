@@ -55,7 +55,7 @@ describe('a built-in function', () => {
     expect(many.steps / few.steps).toBeGreaterThan(10);
     expect(search(8_000)).toMatchObject({
       outcome: 'failed',
-      message: 'The texts are too long to search one in the other (D3144)',
+      message: expect.stringContaining('too long to search one in the other (D3144'),
     });
   });
 
