@@ -67,7 +67,7 @@ describe('the runs of a neighbour are answered, and are right, while other organ
     }));
 
   it.each([
-    ['hang inside of a built-in function', 'hanging', 504],
+    ['spend their time inside of a built-in function', 'hanging', 504],
     ['never end', 'endless', 504],
     ['take all memory', 'greedy', 500],
   ])('%s', async (_what, agent, end) => {

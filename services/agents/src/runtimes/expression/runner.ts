@@ -9,6 +9,7 @@ import type { Log } from 'platform/core/log.ts';
 import { cpuMsOf } from './cpu-time.ts';
 import type { ExpressionResult } from './evaluator.ts';
 import { lineSplitter } from './lines.ts';
+import { memoryMbOf } from './process-memory.ts';
 import { InvalidReportError, maxReportBytes, readReport, type Progress } from './reports.ts';
 import type { Assignment } from './runner-child.ts';
 
@@ -18,10 +19,14 @@ const START_MS = 30_000;
 const GRACE_MS = 500;
 /** A process that dies by itself takes its count of processor time with it, so the count is also read this often. */
 const CPU_SAMPLE_MS = 250;
+/** V8 limits its heap; memory outside of it is limited by the parent, which looks this often. */
+const MEMORY_SAMPLE_MS = 50;
 /** Evaluations yield to the services and to runners that start: they are nicer by this much (setpriority(2)). */
 const NICENESS = 10;
 /** Heap that Node and JSONata use before an agent runs. */
 const BASE_MB = 24;
+/** Beyond `memoryMb`, before the process is killed: about twice what a process at the limit of its heap was seen to take. */
+const BASE_OF_ALL_MEMORY_MB = 160;
 
 /** The one file of another workspace that runners import, its package, and the link through which Node finds it. */
 const PARSE_JSON = [
@@ -70,7 +75,8 @@ export interface Runner {
   readonly alive: boolean;
   /**
    * Waits until the process has started, then evaluates. Kills the process when `signal` aborts, when the evaluation
-   * exceeds a limit and does not end by itself, and when the process reports what cannot be.
+   * exceeds a limit and does not end by itself, when it takes memory outside of V8's heap beyond its limit, and when the
+   * process reports what cannot be.
    * @param onStart called when the process gets the assignment
    */
   run(assignment: Omit<Assignment, 'id'>, signal: AbortSignal, onStart?: () => void): Promise<RunnerResult>;
@@ -115,6 +121,13 @@ export function startRunner({
     alive = false;
     child.kill('SIGKILL');
   };
+  const endOfMemory = ({ steps, cpuMs, end }: Evaluation): void =>
+    end({
+      outcome: 'failed',
+      message: `The expression takes more than ${memoryMb} MB of memory`,
+      steps,
+      cpuMs: cpuMs(),
+    });
   const endOfDeath = (): void => now?.end({ outcome: now.started ? 'interrupted' : 'unstarted' });
   const exited = new Promise<void>((resolve) => {
     child.once('error', (error) => {
@@ -125,11 +138,8 @@ export function startRunner({
     child.once('exit', (code, signal) => {
       if (alive) log.warn({ pid: child.pid, code, signal, runs }, 'a runner died');
       alive = false;
-      if (now?.started && signal !== null && OUT_OF_MEMORY.has(signal)) {
-        const { steps } = now;
-        const message = `The expression takes more than ${memoryMb} MB of memory`;
-        now.end({ outcome: 'failed', message, steps, cpuMs: now.cpuMs() });
-      } else endOfDeath();
+      if (now?.started && signal !== null && OUT_OF_MEMORY.has(signal)) endOfMemory(now);
+      else endOfDeath();
       resolve();
     });
   });
@@ -176,7 +186,13 @@ export function startRunner({
       const startMs = cpuMsOf(pid);
       let usedMs = 0;
       const cpuMs = (): number => (usedMs = Math.max(usedMs, Math.ceil(cpuMsOf(pid) - startMs)));
-      const sampling = setInterval(cpuMs, CPU_SAMPLE_MS);
+      const cpuSampling = setInterval(cpuMs, CPU_SAMPLE_MS);
+      const memorySampling = setInterval(() => {
+        if (!evaluation.started || memoryMbOf(pid) <= memoryMb + BASE_OF_ALL_MEMORY_MB) return;
+        cpuMs();
+        kill();
+        endOfMemory(evaluation);
+      }, MEMORY_SAMPLE_MS);
       const cancel = (): void => {
         const { steps } = evaluation;
         const result: RunnerResult = { outcome: 'cancelled', steps, cpuMs: cpuMs() };
@@ -193,7 +209,8 @@ export function startRunner({
         end(result) {
           now = undefined;
           clearTimeout(evaluation.timer);
-          clearInterval(sampling);
+          clearInterval(cpuSampling);
+          clearInterval(memorySampling);
           signal.removeEventListener('abort', cancel);
           resolve(result);
         },
