@@ -36,7 +36,7 @@ beforeAll(async () => {
           ...(i > 0 ? [] : LANGUAGE.map((source, n) => expressionAgent(`language-${n}`, source))),
           expressionAgent('hanging', HANGING, { limits }),
           expressionAgent('endless', ENDLESS, { limits }),
-          expressionAgent('greedy', GREEDY, { limits: { wallMs: 20_000, maxSteps: 1e9, memoryMb: 16 } }),
+          expressionAgent('greedy', GREEDY, { limits: { wallMs: 50_000, maxSteps: 1e9, memoryMb: 16 } }),
         ],
       }),
     );
@@ -74,7 +74,7 @@ describe('the runs of a neighbour are answered, and are right, while other organ
     const statuses = await withstand({
       name: `runs that ${_what}, of eight organizations`,
       send: (n) => run(hostile[n % 8]!, agent),
-      atOnce: 16,
+      atOnce: 8,
       allowed: [end, 503, 504],
       neighbour: neighbourRuns,
       neighbours: 3 * COUNT,
