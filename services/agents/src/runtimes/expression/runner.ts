@@ -10,6 +10,7 @@ import type { Log } from 'platform/core/log.ts';
 import { cpuMsOf } from './cpu-time.ts';
 import type { ExpressionResult } from './evaluator.ts';
 import { lineSplitter } from './lines.ts';
+import { withoutCoreDumps } from './no-core-dumps.ts';
 import { memoryMbOf } from './process-memory.ts';
 import { InvalidReportError, maxReportBytes, readReport, REPORT_BYTES, type Progress } from './reports.ts';
 import type { Assignment } from './runner-child.ts';
@@ -113,7 +114,9 @@ export function startRunner({
   program?: string;
 }): Runner {
   // `NODE_CHANNEL_FD` gives the child Node's channel of JSON lines (child_process, "fork"); this end reads it itself.
-  const child = spawn(process.execPath, [...flagsOf(memoryMb, program), program, String(process.pid)], {
+  const node = [process.execPath, ...flagsOf(memoryMb, program), program, String(process.pid)] as const;
+  const [file, ...args] = withoutCoreDumps([...node]);
+  const child = spawn(file, args, {
     env: { NODE_CHANNEL_FD: '3' },
     cwd,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
