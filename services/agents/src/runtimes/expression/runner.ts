@@ -5,12 +5,14 @@ import type { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import { cpuMsOf } from './cpu-time.ts';
 import type { ExpressionResult } from './evaluator.ts';
 import { lineSplitter } from './lines.ts';
+import { withoutCoreDumps } from './no-core-dumps.ts';
 import { memoryMbOf } from './process-memory.ts';
-import { InvalidReportError, maxReportBytes, readReport, type Progress } from './reports.ts';
+import { InvalidReportError, maxReportBytes, readReport, REPORT_BYTES, type Progress } from './reports.ts';
 import type { Assignment } from './runner-child.ts';
 
 /** Time for a child process to start, and to begin an evaluation. */
@@ -87,6 +89,7 @@ export interface Runner {
 }
 
 interface Evaluation extends Progress {
+  organizationId: string;
   timer: NodeJS.Timeout | undefined;
   end(result: RunnerResult): void;
   cpuMs(): number;
@@ -94,21 +97,26 @@ interface Evaluation extends Progress {
 
 /**
  * @param options.cwd an empty folder
+ * @param options.schedule runs the check of a long report
  * @param options.program what the process runs; it speaks as runner-child.ts does
  */
 export function startRunner({
   memoryMb,
   cwd,
   log,
+  schedule,
   program = RUNNER_PROGRAM,
 }: {
   memoryMb: number;
   cwd: string;
   log: Log;
+  schedule: FairScheduler;
   program?: string;
 }): Runner {
   // `NODE_CHANNEL_FD` gives the child Node's channel of JSON lines (child_process, "fork"); this end reads it itself.
-  const child = spawn(process.execPath, [...flagsOf(memoryMb, program), program, String(process.pid)], {
+  const node = [process.execPath, ...flagsOf(memoryMb, program), program, String(process.pid)] as const;
+  const [file, ...args] = withoutCoreDumps([...node]);
+  const child = spawn(file, args, {
     env: { NODE_CHANNEL_FD: '3' },
     cwd,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
@@ -148,7 +156,7 @@ export function startRunner({
   const channel = child.stdio[3] as Socket;
   channel.on('error', (error) => log.warn({ error, pid }, 'a runner could not be reached'));
 
-  function onLine(line: string): void {
+  function onReport(line: string): void {
     if (!now) throw new InvalidReportError('a report without an evaluation');
     const report = readReport(line, now);
     if (report.kind === 'finished') now.end({ ...report.result, cpuMs: now.cpuMs() });
@@ -158,15 +166,31 @@ export function startRunner({
       killAfter(now, now.limits.wallMs + GRACE_MS);
     }
   }
+  const onLie = (error: unknown): void => {
+    log.error({ error, pid, runs }, 'a runner reported what cannot be, and is killed');
+    kill();
+    now?.end({ outcome: 'interrupted' });
+  };
+  /** Reports that wait for their turn; those after them wait as well. */
+  let waiting = 0;
+  function onLine(line: string): void {
+    if (!now || (waiting === 0 && line.length <= REPORT_BYTES)) return onReport(line);
+    // Only the last report of an evaluation is long, and then the runner has kept its limit of time.
+    if (line.length > REPORT_BYTES) clearTimeout(now.timer);
+    waiting += 1;
+    const check = (): void => {
+      waiting -= 1;
+      if (alive) onReport(line);
+    };
+    schedule(now.organizationId, check).catch(onLie);
+  }
   const split = lineSplitter(() => maxReportBytes(now), onLine);
   channel.on('data', (piece: Buffer) => {
     if (!alive) return;
     try {
       if (!split(piece)) throw new InvalidReportError('a report that is too long');
     } catch (error) {
-      log.error({ error, pid, runs }, 'a runner reported what cannot be, and is killed');
-      kill();
-      now?.end({ outcome: 'interrupted' });
+      onLie(error);
     }
   });
 
@@ -203,6 +227,7 @@ export function startRunner({
         id,
         started: false,
         steps: 0,
+        organizationId: assignment.organizationId,
         limits: assignment.limits,
         timer: undefined,
         cpuMs,
