@@ -43,9 +43,10 @@ function piecesOf(items: readonly unknown[]): unknown[][] {
 
 /** The UTF-16 units of the texts in a value, down to so many levels: no more than the bytes of its message. */
 function lengthOf(value: unknown, levels: number): number {
-  if (typeof value === 'string') return value.length;
+  if (typeof value === 'string' || value instanceof Uint8Array) return value.length;
   if (typeof value !== 'object' || value === null || levels === 0) return 0;
   let length = 0;
-  for (const member of Array.isArray(value) ? value : Object.values(value)) length += lengthOf(member, levels - 1);
+  if (Array.isArray(value)) for (const item of value) length += lengthOf(item, levels - 1);
+  else for (const name in value) length += lengthOf((value as Message)[name], levels - 1);
   return length;
 }
