@@ -78,8 +78,8 @@ const PATTERNS_ARE_LINEAR: Change[] = [
 ];
 
 /**
- * V8 searches a text in time of the product of both lengths at worst: 2 billion comparisons a second, and 10 more for each
- * character of the text. So one search takes a quarter of a second at most, and a step is worth 50 microseconds.
+ * V8 searches a text in time of the product of both lengths at worst: 2 billion comparisons a second, and 10 more for
+ * each character of the text. So one search takes a quarter of a second at most, and a step is worth 50 microseconds.
  */
 const SEARCHES_ARE_BOUNDED: Change[] = [
   [

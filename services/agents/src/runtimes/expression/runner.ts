@@ -27,7 +27,7 @@ const MEMORY_SAMPLE_MS = 50;
 const NICENESS = 10;
 /** Heap that Node and JSONata use before an agent runs. */
 const BASE_MB = 24;
-/** Beyond `memoryMb`, before the process is killed: about twice what a process at the limit of its heap was seen to take. */
+/** Beyond `memoryMb`, before the process is killed: twice what a process at the limit of its heap was seen to take. */
 const BASE_OF_ALL_MEMORY_MB = 160;
 
 /** The one file of another workspace that runners import, its package, and the link through which Node finds it. */
@@ -77,7 +77,7 @@ export interface Runner {
   readonly alive: boolean;
   /**
    * Waits until the process has started, then evaluates. Kills the process when `signal` aborts, when the evaluation
-   * exceeds a limit and does not end by itself, when it takes memory outside of V8's heap beyond its limit, and when the
+   * exceeds a limit and does not end by itself, when it takes too much memory outside of V8's heap, and when the
    * process reports what cannot be.
    * @param onStart called when the process gets the assignment
    */
