@@ -6,8 +6,8 @@ import { strict as assert } from 'node:assert';
  *   user JSON is stored as opaque text in a string field.
  * - A filter is an AND over top-level fields; an undefined value is a TypeError, never "any".
  * - Unique fields are present and non-null. Dates are ISO-8601 UTC text. Every sort order ends with `_id`.
- * - A read sees committed data only, but not of one moment: a large one gives way to other organizations, and a document
- *   that is removed meanwhile may be missing.
+ * - A read sees committed data only, but not always of one moment: one of large documents gives way to other
+ *   organizations, and a document that is removed meanwhile may be missing.
  */
 export interface Document {
   _id: string;

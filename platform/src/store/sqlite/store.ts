@@ -5,7 +5,7 @@ import { groupCommit, isSqliteError, storeUnavailable } from './group-commit.ts'
 import type { Engine } from '../engine.ts';
 import { checkCollectionNames, openStoreOn } from '../open-store.ts';
 import { cutBackLog, LOG_LIMIT_BYTES, openWriter } from './database.ts';
-import { compileOp, statementCache } from './ops.ts';
+import { compileOp, originOf, statementCache } from './ops.ts';
 import { createTables } from './tables.ts';
 import { findDocuments, type Rows } from './find.ts';
 import { whereSql } from './sql.ts';
@@ -69,7 +69,7 @@ function makeEngine({ file, writer, reader, closeFiles }: OpenFile): Engine {
     },
     async apply(ops) {
       const work = ops.map((op, index) => compileOp(prepareWrite, op, index));
-      await commits.write(() => work.forEach((run) => run()));
+      await commits.write(() => work.forEach((run) => run()), originOf(ops));
     },
     now: async () => Date.now(),
     cutBackLog: async () => Math.max(0, cutBackLog(writer, file) - LOG_LIMIT_BYTES),
