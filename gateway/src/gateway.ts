@@ -84,7 +84,9 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
   };
 }
 
-/** Without this room, the largest body would be answered 503 for ever; one organization gets half of BYTES_IN_FLIGHT. */
+/**
+ * Without this room, the largest body would be answered 503 for ever. One organization gets half of BYTES_IN_FLIGHT.
+ */
 function requireRoom(config: ConfigOf<typeof declaration>): void {
   const needed = config.MAX_BODY_BYTES + EXPECTED_REPLY_BYTES;
   for (const [name, least] of [

@@ -14,7 +14,7 @@ export interface BodyBuffer {
   bytes(): Buffer;
 }
 
-/** @param declaredBytes what the client said, or 0; no more than this is held if it is true, else less than twice the body */
+/** @param declaredBytes size of the body as the client declared it, or 0 */
 export function makeBodyBuffer(declaredBytes: number, maxBytes: number): BodyBuffer {
   let buffer = Buffer.allocUnsafeSlow(Math.min(declaredBytes || FIRST_BYTES, maxBytes));
   let size = 0;

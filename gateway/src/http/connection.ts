@@ -32,9 +32,10 @@ export interface Connection {
 
 /**
  * Takes the place between a socket and its HTTP parser (ADR 18). The parser gets further bytes only when no request is
- * unanswered, and those of a body only when `exchange.startBody` has been called. Meanwhile the socket is paused as soon as READ_AHEAD_BYTES are held; a paused socket does not tell that
- * the client has left. Once a request has called `exchange.watchClient`, further bytes are dropped instead, and the
- * connection ends with the reply. So it does when a request calls `exchange.dropRest`.
+ * unanswered, and those of a body only when `exchange.startBody` has been called. Meanwhile the socket is paused as
+ * soon as READ_AHEAD_BYTES are held; a paused socket does not tell that the client has left. Once a request has called
+ * `exchange.watchClient`, further bytes are dropped instead, and the connection ends with the reply. So it does when a
+ * request calls `exchange.dropRest`.
  * @param socket that node's HTTP server has just begun to serve
  * @param place which the connection keeps while a request is under way
  */

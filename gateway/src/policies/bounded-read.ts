@@ -2,6 +2,7 @@ import { methodOptionsOf } from 'platform/rpc/method-options.ts';
 import type { CallableMethod, UnaryCall } from 'platform/rpc/client.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
+import { byteLength, type JsonText } from '../contract/json-text.ts';
 import type { TranscodedResponse } from '../contract/transcode-response.ts';
 import type { Permit } from '../http/byte-budget.ts';
 import { EXPECTED_REPLY_BYTES, overBudget } from './admit.ts';
@@ -13,8 +14,8 @@ const HEADROOM = 1.25;
 const ATTEMPTS = 3;
 
 /** UTF-8 needs at most three bytes for a UTF-16 unit, so a short text need not be counted. */
-const bytesOf = (text: string): number =>
-  text.length * 3 <= EXPECTED_REPLY_BYTES ? text.length : Buffer.byteLength(text);
+const bytesOf = (text: JsonText): number =>
+  typeof text === 'string' && text.length * 3 <= EXPECTED_REPLY_BYTES ? text.length : byteLength(text);
 
 type Read = (
   call: UnaryCall,

@@ -16,7 +16,10 @@ export interface BodyLimits {
   timeoutMs: number;
 }
 
-/** Next to last policy. Checks media type (415), size (413), chunks (400), time (408) and JSON (400), if the route takes a body. */
+/**
+ * Next to last policy. Checks media type (415), size (413), chunks (400), time (408) and JSON (400), if the route takes
+ * a body.
+ */
 export function makeReadBody(limits: BodyLimits): Policy {
   return async (req, res, next) => {
     const { takesBody, options } = req.exchange.route as ServiceRoute;

@@ -27,15 +27,10 @@ const lengthOfContent = (bytes: number): string => String(bytes - '{"type":"t","
 function split(body: Buffer, size: number): Buffer[] {
   return Array.from({ length: Math.ceil(body.length / size) }, (_, i) => body.subarray(i * size, (i + 1) * size));
 }
-const chunked = (body: Buffer, size: number): Buffer =>
-  Buffer.concat([
-    ...split(body, size).flatMap((chunk) => [
-      Buffer.from(`${chunk.length.toString(16)}\r\n`),
-      chunk,
-      Buffer.from('\r\n'),
-    ]),
-    Buffer.from('0\r\n\r\n'),
-  ]);
+const chunked = (body: Buffer, size: number): string =>
+  `${split(body, size)
+    .map((chunk) => `${chunk.length.toString(16)}\r\n${chunk.toString()}\r\n`)
+    .join('')}0\r\n\r\n`;
 const head = (header: string): string =>
   `POST /api/memory/objects HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n` +
   `Content-Type: application/json\r\nConnection: close\r\n${header}\r\n\r\n`;
@@ -83,7 +78,7 @@ describe('a body in many small chunks is 400', () => {
   const refusal = [400, 'invalid_request', expect.stringContaining('too many small chunks')];
 
   it('when it is chunked, also for a client that sends all of it first', async () => {
-    const { status, json } = await send([head('Transfer-Encoding: chunked') + chunked(bodyOf(MIB), 1).toString()]);
+    const { status, json } = await send([head('Transfer-Encoding: chunked') + chunked(bodyOf(MIB), 1)]);
     expect([status, json.code, json.error]).toEqual(refusal);
   });
   it('when its length is declared and its bytes arrive one by one', async () => {
@@ -92,10 +87,4 @@ describe('a body in many small chunks is 400', () => {
     expect([status, json.code, json.error]).toEqual(refusal);
     expect(written).toBeLessThan(bytes);
   });
-});
-
-it('no byte of a body is read before the request is accepted', async () => {
-  const body = chunked(bodyOf(MIB), 1).toString();
-  const { status } = await send([head('Transfer-Encoding: chunked').replace(TOKEN, 'bad') + body]);
-  expect(status).toBe(401);
 });
