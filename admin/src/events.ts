@@ -6,7 +6,7 @@ export function eventsCommand(context: Context): Command {
   const command = new Command('events').description('dead letters: events that a consumer failed to process');
   command
     .command('replay')
-    .description('process the dead letters again, oldest first, and stop at the first that fails')
+    .description('process the dead letters again, oldest first; those that are rejected again stay dead letters')
     .action(() => runJobs(context, 'dead-letters'));
   return command;
 }

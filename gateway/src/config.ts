@@ -12,7 +12,7 @@ export const LISTEN = settingOf('gateway', 'LISTEN');
 const own = {
   PUBLIC_URL: text({
     default: '',
-    pattern: /^https?:\/\/[^/?#\s]+$/,
+    form: ['http:// or https:// and a host, such as https://api.example.com', /^https?:\/\/[^/?#\s]+$/],
     description: 'Scheme and host for the URLs in Location and Link; empty: those of the request.',
   }),
   TRUSTED_PROXIES: integer({
@@ -23,7 +23,10 @@ const own = {
   }),
   CORS_ORIGINS: text({
     default: '',
-    pattern: /^https?:\/\/[^\s,/]+(,https?:\/\/[^\s,/]+)*$/,
+    form: [
+      'origins such as https://app.example.com, with commas and no spaces between them',
+      /^https?:\/\/[^\s,/]+(,https?:\/\/[^\s,/]+)*$/,
+    ],
     description: 'Origins whose scripts may read the replies (CORS), comma-separated; empty: none.',
   }),
   MAX_BODY_BYTES: integer({
@@ -37,6 +40,12 @@ const own = {
     min: 100,
     max: 600_000,
     description: 'Time limit for the headers of a request to arrive, and then for its body.',
+  }),
+  FIRST_BYTE_TIMEOUT_MS: integer({
+    default: 5_000,
+    min: 100,
+    max: 600_000,
+    description: 'A new connection on which nothing arrives for this time is closed.',
   }),
   READ_TIMEOUT_MS: integer({
     default: 30_000,
@@ -62,14 +71,17 @@ const own = {
     default: 4_096,
     min: 1,
     max: 1_000_000,
-    description: 'Open connections of clients at once.',
+    description:
+      'Open connections of clients at once. A further client gets the place of an idle connection, ' +
+      'from the address that has the most.',
   }),
   CONNECTIONS_PER_ADDRESS: integer({
     default: 512,
     min: 1,
     max: 1_000_000,
     description:
-      'Open connections from one address (IPv6: one /64 network); no limit if TRUSTED_PROXIES is more than 0.',
+      'Open connections from one address (IPv6: one /64 network, twice as many from a /56 and four times as many ' +
+      'from a /48); no limit if TRUSTED_PROXIES is more than 0.',
   }),
 };
 

@@ -6,7 +6,8 @@ import { restMethods } from './contract/rest-methods.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
 import type { ProcessStart, Running } from 'platform/service/process.ts';
 import { settingOf } from 'platform/core/processes.ts';
-import { makeAdmit } from './policies/admit.ts';
+import { StartError } from 'platform/core/start-error.ts';
+import { EXPECTED_REPLY_BYTES, makeAdmit } from './policies/admit.ts';
 import { makeAuthenticate } from './policies/authenticate.ts';
 import { makeCallService } from './policies/call-service.ts';
 import { audiences, LISTEN, type config as declaration } from './config.ts';
@@ -23,10 +24,11 @@ const HEALTH: LocalRoute = { kind: 'local', body: '{"status":"ok"}' };
 
 /**
  * Reads the routes from the protos, mounts the policies in express-gateway and listens.
- * @throws StartError when the address is taken or a key cannot be read
+ * @throws StartError when the address is taken, a key cannot be read or there is no memory for the largest body
  */
 export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof declaration>>): Promise<Running> {
   const settings = config as Record<string, unknown> & typeof config;
+  requireRoom(config);
   const identity = openIdentity({ name: 'gateway', keyFile: config.KEY_FILE, peersFile: config.PEERS_FILE });
   const connections = new Map<string, Connection>(
     audiences().map((audience) => [
@@ -57,6 +59,7 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
     corsOrigins,
     timeoutMs: config.BODY_TIMEOUT_MS,
     stallMs: config.READ_TIMEOUT_MS,
+    firstByteMs: config.FIRST_BYTE_TIMEOUT_MS,
     connections: {
       max: config.MAX_CONNECTIONS,
       // behind proxies, every connection comes from their addresses
@@ -79,4 +82,19 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
       for (const connection of connections.values()) connection.close();
     },
   };
+}
+
+/**
+ * Without this room, the largest body would be answered 503 for ever. One organization gets half of BYTES_IN_FLIGHT.
+ */
+function requireRoom(config: ConfigOf<typeof declaration>): void {
+  const needed = config.MAX_BODY_BYTES + EXPECTED_REPLY_BYTES;
+  for (const [name, least] of [
+    ['BYTES_IN_FLIGHT', 2 * needed],
+    ['BYTES_IN_FLIGHT_PER_TOKEN', needed],
+  ] as const)
+    if (config[name] < least)
+      throw new StartError(
+        `${name} is ${config[name]}, but MAX_BODY_BYTES ${config.MAX_BODY_BYTES} needs at least ${least}`,
+      );
 }

@@ -33,7 +33,7 @@ export interface Seeded {
  * there.
  * @param shared true if other starts use the same engines
  * @param tokenIds ids of the tokens that this start has requested. Pass the same set when you call this again, so that
- * it   recognizes a token of its own whose creation had an unknown outcome
+ * it recognizes a token of its own whose creation had an unknown outcome
  * @returns undefined if an earlier start has seeded
  */
 export async function seed(

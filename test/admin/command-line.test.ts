@@ -109,7 +109,7 @@ describe('the admin command line: usage, errors and output', () => {
 
   it('names a missing key, a key that the services do not know yet, and a service that does not answer', async () => {
     expect(await sentence(admin('--operator other job list'))).toBe(
-      `The key of operator:other is missing: there is no ${stack.folder}/keys/operator-other.key; "npm run admin -- keys create" makes it`,
+      `The key of operator:other is missing: there is no ${stack.folder}/keys/operator-other.key; check DATA_DIR, or make it with "npm run admin -- keys create"`,
     );
     expect(await admin('--operator other keys create')).toMatchObject({
       code: 0,

@@ -38,6 +38,7 @@ export interface Attack {
 /**
  * Keeps up the attack until the neighbour's requests, sent one after the other, are all answered. An attack that
  * starved the neighbour would never end.
+ * @returns how often the attack had each outcome
  */
 export async function withstand({
   name,
@@ -47,7 +48,7 @@ export async function withstand({
   neighbour,
   neighbours = 5 * COUNT,
   atLeast = atOnce,
-}: Attack): Promise<void> {
+}: Attack): Promise<Readonly<Record<string, number>>> {
   const statuses: Record<string, number> = {};
   const record: Tried = { attack: name, requests: 0, statuses, neighbours: 0, worstMs: 0 };
   tried.push(record);
@@ -74,6 +75,7 @@ export async function withstand({
   }
   const expected = [200, 201, ...REFUSALS, ...allowed].map(String);
   expect(Object.keys(statuses).filter((status) => !expected.includes(status))).toEqual([]);
+  return statuses;
 }
 
 /** Prints what was tried, how often, and the slowest reply that a neighbour got meanwhile. */

@@ -57,7 +57,7 @@ describe('a process that is started by itself, as Kubernetes starts it', () => {
         code: 1,
         signal: null,
         stdout: '',
-        stderr: `${name}: The key of ${name} is missing: there is no ${folder.path}/keys/${name}.key; "npm run admin -- keys create" makes it\n`,
+        stderr: `${name}: The key of ${name} is missing: there is no ${folder.path}/keys/${name}.key; check DATA_DIR, or make it with "npm run admin -- keys create"\n`,
       })),
     );
   });

@@ -1,10 +1,14 @@
 import protobuf, { type Enum, type Field, type Reader, type Type } from 'protobufjs';
+import { concatenate, type JsonText } from './json-text.ts';
 import { fieldOptions, hasPresence, httpStatuses } from './rest-methods.ts';
+
+/** A longer value that is free JSON stays bytes of the message: to decode and encode a large page would take long. */
+const LONG_BYTES = 16_384;
 
 /** A service's response as status, JSON text and headers. */
 export interface TranscodedResponse {
   status: number;
-  body: string;
+  body: JsonText;
   headers: readonly ResponseHeader[];
 }
 export interface ResponseHeader {
@@ -14,7 +18,10 @@ export interface ResponseHeader {
   value: string;
 }
 
-/** Compiled once per route. Turns the bytes of a message into JSON text in one pass, without an intermediate object. */
+/**
+ * Compiled once per route. Turns the bytes of a message into JSON text in one pass, without an intermediate object.
+ * Long values stay parts of `bytes`.
+ */
 export function compileResponse(type: Type, responseBody: string): (bytes: Uint8Array) => TranscodedResponse {
   const slots = compileSlots(type);
   const inBody = slots.map(({ header, outcome }) => header === undefined && !outcome);
@@ -26,7 +33,7 @@ export function compileResponse(type: Type, responseBody: string): (bytes: Uint8
     const reader = protobuf.Reader.create(bytes);
     const texts = read(reader, reader.len);
     const headers = slots.flatMap(({ header }, index) =>
-      header && texts[index] ? [{ ...header, value: texts[index] }] : [],
+      header && texts[index] ? [{ ...header, value: texts[index] as string }] : [],
     );
     return {
       status: Number(texts[statusIndex] ?? 200),
@@ -52,13 +59,13 @@ interface Slot {
   repeated: boolean;
   /** JSON text of an absent field; undefined if it is left out. */
   absent: string | undefined;
-  read(reader: Reader): string;
+  read(reader: Reader): JsonText;
   /** The field determines the HTTP status. */
   outcome: boolean;
   header?: Omit<ResponseHeader, 'value'>;
 }
 /** JSON text per slot, undefined if it is left out. */
-type Texts = (string | undefined)[];
+type Texts = (JsonText | undefined)[];
 
 function compileSlots(type: Type): Slot[] {
   return type.fieldsArray.map((field) => {
@@ -93,7 +100,7 @@ function slotReader(slots: readonly Slot[]): (reader: Reader, end: number) => Te
   const empty: Texts = slots.map(({ absent }) => absent);
   return (reader, end) => {
     const texts = empty.slice();
-    const elements: string[][] = [];
+    const elements: JsonText[][] = [];
     while (reader.pos < end) {
       const tag = reader.uint32();
       const index = indexOfId[tag >>> 3];
@@ -106,19 +113,19 @@ function slotReader(slots: readonly Slot[]): (reader: Reader, end: number) => Te
       else texts[index] = slot.read(reader);
     }
     elements.forEach((list, index) => {
-      texts[index] = `[${list.join(',')}]`;
+      texts[index] = concatenate(['[', ...list.flatMap((text, i) => (i === 0 ? [text] : [',', text])), ']']);
     });
     return texts;
   };
 }
 
-function join(slots: readonly Slot[], texts: Texts): string {
-  let json = '';
+function join(slots: readonly Slot[], texts: Texts): JsonText {
+  const parts: JsonText[] = [];
   for (let index = 0; index < slots.length; index++) {
     const text = texts[index];
-    if (text !== undefined) json += (json === '' ? '' : ',') + (slots[index] as Slot).prefix + text;
+    if (text !== undefined) parts.push((parts.length === 0 ? '{' : ',') + (slots[index] as Slot).prefix, text);
   }
-  return `{${json}}`;
+  return parts.length === 0 ? '{}' : concatenate([...parts, '}']);
 }
 
 function absentText(field: Field): string {
@@ -128,8 +135,15 @@ function absentText(field: Field): string {
   return field.type === 'string' ? '""' : field.type === 'bool' ? 'false' : '0';
 }
 
-function valueReader(field: Field): (reader: Reader) => string {
-  if (fieldOptions(field).json) return (reader) => reader.string() || 'null';
+function readJson(reader: Reader): JsonText {
+  const start = reader.pos;
+  const length = reader.uint32();
+  reader.pos = start;
+  return length > LONG_BYTES ? [reader.bytes()] : reader.string() || 'null';
+}
+
+function valueReader(field: Field): (reader: Reader) => JsonText {
+  if (fieldOptions(field).json) return readJson;
   const resolved = field.resolvedType;
   if (resolved && 'fields' in resolved) return messageReader(resolved);
   if (field.repeated && field.type !== 'string')
@@ -158,7 +172,7 @@ function valueReader(field: Field): (reader: Reader) => string {
   }
 }
 
-function messageReader(type: Type): (reader: Reader) => string {
+function messageReader(type: Type): (reader: Reader) => JsonText {
   const slots = compileSlots(type);
   const read = slotReader(slots);
   return (reader) => {

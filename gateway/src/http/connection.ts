@@ -1,14 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Place } from './connection-limits.ts';
 import type { GatewayRequest } from './exchange.ts';
 
 /** What a client may send of its next requests while one is unanswered; more waits in the kernel's buffers. */
 const READ_AHEAD_BYTES = 65_536;
 /**
- * The parser finds all requests in the bytes that it is given at once. So it is given pieces that end at the first end
- * of a head after this many bytes: no more than some thirty requests fit in one, and a large body is one piece.
+ * The parser finds all requests in the bytes that it is given at once. So it is given pieces that end at the last end
+ * of a head within so many bytes, or at the first one behind them: no more than some thirty requests fit in one, and no
+ * body comes with its head.
  */
 const PIECE_BYTES = 512;
+/** Larger pieces would only make other connections wait: one may hold a chunk of a body for every six bytes. */
+const MAX_PIECE_BYTES = 16_384;
+/** So much is read and dropped of what the gateway will not use, so that a client that writes first reads its reply. */
+const LINGER_BYTES = 16 << 20;
 const HEAD_END = '\r\n\r\n';
 const NOTHING = Buffer.alloc(0);
 
@@ -26,14 +32,17 @@ export interface Connection {
 
 /**
  * Takes the place between a socket and its HTTP parser (ADR 18). The parser gets further bytes only when no request is
- * unanswered. Meanwhile the socket is paused as soon as READ_AHEAD_BYTES are held, so the client leaving may go
- * unnoticed; while `exchange.watchClient` asks for the notice, further bytes are dropped instead, and the connection
- * ends with the reply.
+ * unanswered, and those of a body only when `exchange.startBody` has been called. Meanwhile the socket is paused as
+ * soon as READ_AHEAD_BYTES are held; a paused socket does not tell that the client has left. Once a request has called
+ * `exchange.watchClient`, further bytes are dropped instead, and the connection ends with the reply. So it does when a
+ * request calls `exchange.dropRest`.
  * @param socket that node's HTTP server has just begun to serve
+ * @param place which the connection keeps while a request is under way
  */
 export function openConnection(
   socket: Socket,
   handle: (req: IncomingMessage, res: ServerResponse) => void,
+  place?: Place,
 ): Connection {
   // node's own listener passes the bytes to the parser
   const [parse] = socket.listeners('data') as [(bytes: Buffer) => void];
@@ -43,13 +52,19 @@ export function openConnection(
   const replies = new Set<ServerResponse>();
   let held: Buffer = NOTHING;
   let isParsing = false;
+  let isBodyWanted = false;
   let isWatched = false;
-  let hasDropped = false;
+  let isDropping = false;
+  let droppedBytes = 0;
   const connection: Connection = { replies, last: undefined, isBroken: false, handleInTurn };
   return connection;
 
   function receive(bytes: Buffer): void {
-    if (connection.isBroken || hasDropped) return;
+    if (connection.isBroken || isDropping) {
+      droppedBytes += bytes.length;
+      if (droppedBytes > LINGER_BYTES && !isWatched) socket.destroy();
+      return;
+    }
     held = held.length === 0 ? bytes : Buffer.concat([held, bytes]);
     parseNext();
     if (held.length > READ_AHEAD_BYTES) holdBack();
@@ -68,29 +83,46 @@ export function openConnection(
 
   function mayParse(): boolean {
     if (connection.isBroken || socket.destroyed || socket.writableEnded) return false;
-    // the rest of a body that the request under way needs
-    return replies.size === 0 || (replies.size === 1 && connection.last?.req.complete === false);
+    return replies.size === 0 || (replies.size === 1 && isBodyWanted && connection.last?.req.complete === false);
   }
 
   function holdBack(): void {
-    if (!isWatched) {
-      socket.pause();
-      return;
-    }
-    hasDropped = true;
+    if (isWatched) dropRest();
+    else socket.pause();
+  }
+
+  function dropRest(): void {
+    isDropping = true;
     held = NOTHING;
     for (const { req } of replies) (req as GatewayRequest).exchange.headers.connection = 'close';
-    socket.resume();
+    // node would destroy the socket behind the reply, and a client that is still sending could lose it
+    socket.destroySoon = () => socket.end();
+    if (replies.size === 0) socket.destroy();
+    else socket.resume();
+  }
+
+  function readOn(): void {
+    parseNext();
+    if (held.length <= READ_AHEAD_BYTES && socket.isPaused()) socket.resume();
   }
 
   function handleInTurn(req: GatewayRequest, res: ServerResponse): void {
     connection.last = res;
     replies.add(res);
     res.once('finish', () => finished(res));
-    if (replies.size === 1) begin(req, res);
+    if (replies.size > 1) return;
+    place?.beginWork();
+    begin(req, res);
   }
 
   function begin(req: GatewayRequest, res: ServerResponse): void {
+    isBodyWanted = false;
+    req.exchange.startBody = () => {
+      isBodyWanted = true;
+      readOn();
+    };
+    req.exchange.dropRest = dropRest;
+    req.exchange.keepPlace = () => place?.keep();
     req.exchange.watchClient = () => {
       isWatched = true;
       if (held.length > READ_AHEAD_BYTES) holdBack();
@@ -100,19 +132,20 @@ export function openConnection(
 
   function finished(res: ServerResponse): void {
     replies.delete(res);
+    if (replies.size === 0) place?.endWork();
     isWatched = false;
-    if (hasDropped) socket.end();
+    if (isDropping) socket.end();
     if (socket.destroyed || socket.writableEnded) return;
     const [next] = replies;
     // one that has been answered out of turn has an invalid body
     if (next && !next.headersSent) begin(next.req as GatewayRequest, next);
-    parseNext();
-    if (held.length <= READ_AHEAD_BYTES && socket.isPaused()) socket.resume();
+    readOn();
   }
 }
 
 function pieceEnd(bytes: Buffer): number {
   if (bytes.length <= PIECE_BYTES) return bytes.length;
-  const end = bytes.indexOf(HEAD_END, PIECE_BYTES - HEAD_END.length);
-  return end < 0 ? bytes.length : end + HEAD_END.length;
+  let end = bytes.lastIndexOf(HEAD_END, PIECE_BYTES - HEAD_END.length);
+  if (end < 0) end = bytes.indexOf(HEAD_END);
+  return Math.min(end < 0 ? bytes.length : end + HEAD_END.length, MAX_PIECE_BYTES);
 }

@@ -8,7 +8,7 @@ const RETRY_AFTER_SECONDS = '1';
  * Turns any error into a reply. Anything but a ServiceError with a known reason becomes a 500 without details.
  * Every reply of 500 or above is logged with its cause under the request id.
  */
-export function errorReply(error: unknown, requestId: string, log: Log): Reply {
+export function errorReply(error: unknown, requestId: string, log: Log): Reply<string> {
   const known =
     error instanceof ServiceError && error.reason in ERRORS
       ? error
@@ -21,7 +21,7 @@ export function errorReply(error: unknown, requestId: string, log: Log): Reply {
 }
 
 /** The reply to an error, which is not logged. */
-export function replyOf(error: ServiceError, requestId: string): Reply {
+export function replyOf(error: ServiceError, requestId: string): Reply<string> {
   const { http: status } = ERRORS[error.reason];
   // every 401 has the same body, so that it does not reveal why the token was rejected
   const { message, details, facts } = error.reason === 'UNAUTHENTICATED' ? new ServiceError('UNAUTHENTICATED') : error;

@@ -16,6 +16,12 @@ export interface Exchange extends RequestParts {
   principal?: Principal;
   /** Set by admit. */
   permit?: Permit;
+  /** The connection keeps its place while the request is under way. Set when the request begins. */
+  keepPlace?: () => void;
+  /** Lets the bytes of the body come. Set when the request begins. */
+  startBody?: () => void;
+  /** Drops what is still to come of the body; the connection ends with the reply. Set when the request begins. */
+  dropRest?: () => void;
   /** Makes sure that it is noticed when the client leaves, whatever it sends meanwhile. Set when the request begins. */
   watchClient?: () => void;
   /** Cancels the call to the service. Set by call-service, unless the call continues without its client. */

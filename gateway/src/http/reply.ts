@@ -1,14 +1,15 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { byteLength, slicesOf, type JsonText } from '../contract/json-text.ts';
 import type { GatewayRequest } from './exchange.ts';
 
 /** A reply before it is written. */
-export interface Reply {
+export interface Reply<Body = JsonText> {
   status: number;
   headers?: Record<string, string>;
-  /** JSON text; undefined: no body. */
-  body?: string;
+  /** Undefined: no body. */
+  body?: Body;
 }
 
 const compress = promisify(gzip);
@@ -17,7 +18,7 @@ const COMPRESS_FROM_BYTES = 1024;
 const SLICE_BYTES = 65_536;
 
 /** Passed to writeHead in one object, because fifteen setHeader calls cost more than the rest of a small reply. */
-export const STATIC_HEADERS: Readonly<Record<string, string>> = {
+const STATIC_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'no-store',
   vary: 'Accept-Encoding, Origin',
@@ -33,30 +34,40 @@ export async function sendReply(req: GatewayRequest, res: ServerResponse, reply:
   const headers: Record<string, string | number> = { ...STATIC_HEADERS, ...req.exchange.headers, ...reply.headers };
   // a client that waits for "100 Continue" never sends the body that this connection still expects
   if (req.headers.expect !== undefined && !req.complete) headers.connection = 'close';
-  let body: Buffer | undefined;
+  let pieces: Exclude<JsonText, string> = [];
   if (reply.body === undefined) {
     delete headers['content-type'];
   } else {
-    body = Buffer.from(reply.body);
-    if (body.length > COMPRESS_FROM_BYTES && acceptsGzip(req.headers['accept-encoding'])) {
-      body = await compress(body);
+    pieces = typeof reply.body === 'string' ? [Buffer.from(reply.body)] : reply.body;
+    let length = byteLength(pieces);
+    if (length > COMPRESS_FROM_BYTES && acceptsGzip(req.headers['accept-encoding'])) {
+      const bytes = await compress(Buffer.concat([...slicesOf(pieces, length)]));
+      pieces = [bytes];
+      length = bytes.length;
       headers['content-encoding'] = 'gzip';
     }
-    headers['content-length'] = body.length;
-    req.exchange.permit?.resize(body.length);
+    headers['content-length'] = length;
+    req.exchange.permit?.resize(length);
   }
   if (res.destroyed || res.headersSent) return;
   res.writeHead(reply.status, headers);
-  if (body && body.length > SLICE_BYTES && req.method !== 'HEAD') await writeSlices(res, body);
-  else res.end(body);
+  const [first, ...rest] = pieces;
+  if (rest.length === 0 && (first?.length ?? 0) <= SLICE_BYTES) res.end(first);
+  else if (req.method === 'HEAD') res.end();
+  else await writeSlices(res, pieces);
 }
 
-/** Writes each slice when the client has taken the one before. */
-async function writeSlices(res: ServerResponse, body: Buffer): Promise<void> {
-  for (let offset = 0; offset < body.length && !res.destroyed; offset += SLICE_BYTES)
-    if (!res.write(body.subarray(offset, offset + SLICE_BYTES))) await drainedOrClosed(res);
+/** Writes each slice when the client has taken the one before, and lets other requests have their turn in between. */
+async function writeSlices(res: ServerResponse, body: JsonText): Promise<void> {
+  for (const slice of slicesOf(body, SLICE_BYTES)) {
+    if (res.destroyed) break;
+    if (!res.write(slice)) await drainedOrClosed(res);
+    await otherTurn();
+  }
   res.end();
 }
+
+const otherTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function drainedOrClosed(res: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
@@ -69,7 +80,7 @@ function drainedOrClosed(res: ServerResponse): Promise<void> {
 }
 
 /** A complete HTTP response as text, for a connection without a request that node could parse. */
-export function rawReply({ status, headers, body = '' }: Reply, requestId: string): string {
+export function rawReply({ status, headers, body = '' }: Reply<string>, requestId: string): string {
   const all = {
     ...STATIC_HEADERS,
     ...headers,

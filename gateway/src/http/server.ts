@@ -6,7 +6,7 @@ import { newId } from 'platform/core/ids.ts';
 import type { Log } from 'platform/core/log.ts';
 import { addressFault } from 'platform/core/start-error.ts';
 import { openConnection, type Connection } from './connection.ts';
-import { countConnections, type ConnectionLimits } from './connection-limits.ts';
+import { makePlaces, type ConnectionLimits } from './connection-limits.ts';
 import { errorReply, methodNotAllowed, replyOf } from './errors.ts';
 import { beginExchange, type GatewayRequest } from './exchange.ts';
 import { rawReply, sendReply } from './reply.ts';
@@ -20,6 +20,8 @@ export interface HttpServerOptions {
   timeoutMs: number;
   /** A client that takes nothing of what is written for it is disconnected after this time. */
   stallMs: number;
+  /** A new connection on which nothing arrives for this time is closed. */
+  firstByteMs: number;
   connections: ConnectionLimits;
   /** Every verb of every route. */
   allow: readonly string[];
@@ -43,10 +45,10 @@ const REFUSAL_LOG_MS = 1_000;
 /** @throws StartError when the address cannot be bound */
 export async function serveHttp(
   handle: RequestListener,
-  { listen, corsOrigins, timeoutMs, stallMs, connections: limits, allow, log }: HttpServerOptions,
+  { listen, corsOrigins, timeoutMs, stallMs, firstByteMs, connections: limits, allow, log }: HttpServerOptions,
 ): Promise<HttpServer> {
   const connections = new Map<Socket, Connection>();
-  const count = countConnections(limits);
+  const places = makePlaces(limits);
   const onRequest: RequestListener = (req, res) => {
     const exchange = beginExchange(req, corsOrigins);
     (req as GatewayRequest).exchange = exchange;
@@ -72,13 +74,15 @@ export async function serveHttp(
   server.on('checkContinue', onRequest);
   server.on('checkExpectation', onRequest);
   server.on('connection', (socket: Socket) => {
-    const connection = openConnection(socket, begin);
-    connections.set(socket, connection);
     const address = socket.remoteAddress ?? '';
-    const isCounted = count.tryAdd(address);
+    const place = places.take(address, () => socket.destroy());
+    const connection = openConnection(socket, begin, place);
+    connections.set(socket, connection);
+    const firstByteTimer = closeIfSilent(socket, firstByteMs);
     socket.once('close', () => {
+      clearTimeout(firstByteTimer);
       connections.delete(socket);
-      if (isCounted) count.remove(address);
+      place?.giveBack();
       for (const { req } of connection.replies) {
         const { exchange } = req as GatewayRequest;
         exchange.permit?.giveBack();
@@ -86,7 +90,7 @@ export async function serveHttp(
         if (server.listening) exchange.onClientGone?.();
       }
     });
-    if (!isCounted) refuse(socket, connection, address);
+    if (!place) refuse(socket, connection, address);
   });
 
   let refusalLoggedAt = 0;
@@ -168,6 +172,14 @@ export async function serveHttp(
     },
   };
 }
+
+const closeIfSilent = (socket: Socket, afterMs: number): NodeJS.Timeout =>
+  setTimeout(() => {
+    // what arrived while this process was busy is read before the immediate runs
+    setImmediate(() => {
+      if (socket.bytesRead === 0) socket.destroy();
+    });
+  }, afterMs).unref();
 
 const settledWithin = (ms: number, work: Promise<unknown>): Promise<boolean> =>
   Promise.race([work.then(() => true), delay(ms, false, { ref: false })]);

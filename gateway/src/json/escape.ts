@@ -10,6 +10,9 @@ export interface StringCopy {
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const SMALL_U = 0x75;
+const ZERO = 0x30;
+/** By digit: its character. */
+const HEX = Buffer.from('0123456789abcdef');
 const REPLACEMENT = 0xfffd;
 
 /** By the letter after a backslash: the character that the escape stands for. */
@@ -83,7 +86,12 @@ function write(copy: StringCopy, character: number): void {
     output[length++] = BACKSLASH;
     output[length++] = LETTERS[character]!;
   } else if (character < SPACE) {
-    for (const code of Buffer.from(`\\u${character.toString(16).padStart(4, '0')}`)) output[length++] = code;
+    output[length++] = BACKSLASH;
+    output[length++] = SMALL_U;
+    output[length++] = ZERO;
+    output[length++] = ZERO;
+    output[length++] = HEX[character >> 4]!;
+    output[length++] = HEX[character & 0xf]!;
   } else output[length++] = character;
   copy.length = length;
 }

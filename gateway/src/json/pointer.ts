@@ -1,3 +1,5 @@
+import { escapePointer } from 'platform/core/json-pointer.ts';
+
 const MAX_NAME = 100;
 
 /**
@@ -7,5 +9,5 @@ const MAX_NAME = 100;
 export function pointerTo(name: string | number): string {
   const text = String(name);
   const short = text.length <= MAX_NAME ? text : `${text.slice(0, MAX_NAME - 1).toWellFormed()}…`;
-  return `/${short.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return `/${escapePointer(short)}`;
 }

@@ -7,7 +7,7 @@ import { repeatedName } from './repeated-name.ts';
 const MAX_DEPTH = 64;
 /** Of a member: "":0, */
 const MIN_MEMBER_BYTES = 5;
-/** A shorter number cannot be one that a double does not keep; 1e99 is no longer. */
+/** A double keeps the value of every shorter number, but not of each number of this length, such as 1e17. */
 const MIN_DOUBTFUL_BYTES = 4;
 
 const QUOTE = 0x22;

@@ -35,6 +35,7 @@ export function makeAuthenticate(auth: AuthClient): Policy {
         method: method.path,
         requestId: req.exchange.requestId,
       });
+      req.exchange.keepPlace?.();
     }
     next();
   };

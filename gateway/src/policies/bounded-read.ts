@@ -1,9 +1,12 @@
+import { methodOptionsOf } from 'platform/rpc/method-options.ts';
 import type { CallableMethod, UnaryCall } from 'platform/rpc/client.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
+import { byteLength, type JsonText } from '../contract/json-text.ts';
 import type { TranscodedResponse } from '../contract/transcode-response.ts';
 import type { Permit } from '../http/byte-budget.ts';
 import { EXPECTED_REPLY_BYTES, overBudget } from './admit.ts';
+import { makeTurns, type Turns } from './read-turns.ts';
 
 const MAX_REMEMBERED = 10_000;
 /** A list may grow between two calls. */
@@ -11,8 +14,8 @@ const HEADROOM = 1.25;
 const ATTEMPTS = 3;
 
 /** UTF-8 needs at most three bytes for a UTF-16 unit, so a short text need not be counted. */
-const bytesOf = (text: string): number =>
-  text.length * 3 <= EXPECTED_REPLY_BYTES ? text.length : Buffer.byteLength(text);
+const bytesOf = (text: JsonText): number =>
+  typeof text === 'string' && text.length * 3 <= EXPECTED_REPLY_BYTES ? text.length : byteLength(text);
 
 type Read = (
   call: UnaryCall,
@@ -22,41 +25,62 @@ type Read = (
   permit: Permit,
 ) => Promise<TranscodedResponse>;
 
+/** What is known of the replies to one token's calls of one method. */
+interface Known {
+  expectedBytes: number;
+  turns: Turns;
+}
+
 /**
  * Makes calls that only read, whose replies are no larger than their permit: the service refuses to send a
  * larger one and says how large it is, and the call is repeated if there is room for it. The size is remembered for the
  * next call of the same method with the same token, so that a client that asks for too much is soon refused before its
- * call.
+ * call. To find that a reply is too large may cost the service as much as the reply, so as long as it is uncertain how
+ * large they are, these calls are made one after the other.
  * @throws ServiceError UNAVAILABLE if there is no room
  */
 export function makeBoundedRead(): Read {
-  const expected = new Map<string, number>();
+  /** The longest unused first. */
+  const known = new Map<string, Known>();
 
-  function remember(key: string, bytes: number): void {
-    const before = expected.get(key);
-    if (before === undefined && bytes <= EXPECTED_REPLY_BYTES) return;
-    expected.delete(key);
-    // one small reply among large ones lowers it slowly
-    const next = Math.max(Math.ceil(bytes * HEADROOM), Math.floor((before ?? 0) / 2));
-    if (next > EXPECTED_REPLY_BYTES) expected.set(key, next);
-    if (expected.size > MAX_REMEMBERED) expected.delete(expected.keys().next().value as string);
+  function knownOf(key: string): Known {
+    const found = known.get(key) ?? { expectedBytes: EXPECTED_REPLY_BYTES, turns: makeTurns() };
+    known.delete(key);
+    known.set(key, found);
+    if (known.size > MAX_REMEMBERED) known.delete(known.keys().next().value as string);
+    return found;
   }
 
   return async (call, method, message, options, permit) => {
-    const key = `${options.principal.subject} ${method.path}`;
-    let maxReplyBytes = expected.get(key) ?? EXPECTED_REPLY_BYTES;
-    for (let attempt = 1; ; attempt++) {
-      if (!permit.tryResize(maxReplyBytes)) throw overBudget(`no room for a reply of ${maxReplyBytes} bytes`);
-      try {
-        const response = (await call(method, message, { ...options, maxReplyBytes })) as TranscodedResponse;
-        remember(key, bytesOf(response.body));
-        return response;
-      } catch (error) {
-        if (!(error instanceof ServiceError && error.reason === 'REPLY_TOO_LARGE')) throw error;
-        remember(key, Number(error.facts.bytes));
-        if (attempt === ATTEMPTS) throw overBudget('the reply grew with every attempt');
-        maxReplyBytes = Math.ceil(Number(error.facts.bytes) * HEADROOM);
+    const ofCalls = knownOf(`${options.principal.subject} ${method.path}`);
+    // also the time until its turn counts
+    const deadline = Date.now() + methodOptionsOf(method.path).deadlineMs;
+    const turn = await ofCalls.turns.take();
+    let isRight = false;
+    try {
+      let maxReplyBytes = ofCalls.expectedBytes;
+      for (let attempt = 1; ; attempt++) {
+        if (!permit.tryResize(maxReplyBytes)) throw overBudget(`no room for a reply of ${maxReplyBytes} bytes`);
+        try {
+          const response = (await call(method, message, { ...options, deadline, maxReplyBytes })) as TranscodedResponse;
+          // one small reply among large ones lowers it slowly
+          const half = Math.floor(ofCalls.expectedBytes / 2);
+          ofCalls.expectedBytes = Math.max(bytesOf(response.body) * HEADROOM, half, EXPECTED_REPLY_BYTES);
+          isRight = attempt === 1;
+          return response;
+        } catch (error) {
+          if (!(error instanceof ServiceError && error.reason === 'REPLY_TOO_LARGE')) {
+            isRight = attempt === 1 && options.signal?.aborted !== true;
+            throw error;
+          }
+          turn.wasWrong();
+          maxReplyBytes = Math.ceil(Number(error.facts.bytes) * HEADROOM);
+          ofCalls.expectedBytes = Math.max(ofCalls.expectedBytes, maxReplyBytes);
+          if (attempt === ATTEMPTS) throw overBudget('the reply grew with every attempt');
+        }
       }
+    } finally {
+      turn.end(isRight);
     }
   };
 }

@@ -2,19 +2,24 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServiceError } from 'platform/core/errors.ts';
 import { strictJson } from '../json/strict-json.ts';
-import type { Policy } from '../http/exchange.ts';
+import { FREE_CHUNKS, makeBodyBuffer, MIN_MEAN_BYTES } from '../http/body-buffer.ts';
+import type { GatewayRequest, Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 
 const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 /** A too large body is read and dropped up to this limit, so that a client that writes first can read the 413. */
 const LINGER_BYTES = 16 << 20;
+const TOO_MANY_SMALL_CHUNKS = `The body comes in too many small chunks: more than ${FREE_CHUNKS} need ${MIN_MEAN_BYTES} bytes each on average`;
 
 export interface BodyLimits {
   maxBytes: number;
   timeoutMs: number;
 }
 
-/** Next to last policy. Checks media type (415), size (413), time (408) and JSON (400), if the route takes a body. */
+/**
+ * Next to last policy. Checks media type (415), size (413), chunks (400), time (408) and JSON (400), if the route takes
+ * a body.
+ */
 export function makeReadBody(limits: BodyLimits): Policy {
   return async (req, res, next) => {
     const { takesBody, options } = req.exchange.route as ServiceRoute;
@@ -36,26 +41,32 @@ function requireJson({ headers }: IncomingMessage): void {
     throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be encoded');
 }
 
-function readBytes(req: IncomingMessage, res: ServerResponse, { maxBytes, timeoutMs }: BodyLimits): Promise<Buffer> {
+function readBytes(req: GatewayRequest, res: ServerResponse, { maxBytes, timeoutMs }: BodyLimits): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const { exchange, headers } = req;
+  const declaredBytes = Number(headers['content-length'] ?? 0);
+  const body = makeBodyBuffer(declaredBytes, maxBytes);
   const timer = setTimeout(() => reject(new ServiceError('REQUEST_TIMEOUT')), timeoutMs);
-  const rejectTooLarge = (): void => {
-    chunks.length = 0;
+  const rejectTooLarge = (): void =>
     reject(new ServiceError('BODY_TOO_LARGE', `The body is larger than ${maxBytes} bytes`));
-  };
-  if (Number(req.headers['content-length'] ?? 0) > maxBytes) rejectTooLarge();
-  else if (req.headers.expect !== undefined) res.writeContinue();
   req.on('data', (chunk: Buffer) => {
-    size += chunk.length;
-    if (size <= maxBytes) chunks.push(chunk);
-    else rejectTooLarge();
-    if (size > maxBytes + LINGER_BYTES) req.destroy();
+    const fault = body.add(chunk);
+    if (fault === 'too large') {
+      rejectTooLarge();
+      if (body.size() > maxBytes + LINGER_BYTES) req.destroy();
+    } else if (fault === 'too many small chunks') {
+      exchange.dropRest?.();
+      reject(new ServiceError('INVALID_REQUEST', TOO_MANY_SMALL_CHUNKS));
+    }
   });
-  req.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+  req.once('end', () => resolve(body.bytes()));
   req.once('error', () => reject(new ServiceError('CLIENT_GONE')));
   // the request was answered before its body ended: its bytes were not valid HTTP, or the gateway stops
   res.once('close', () => reject(new ServiceError('CLIENT_GONE')));
+  if (declaredBytes > maxBytes) rejectTooLarge();
+  else {
+    if (headers.expect !== undefined) res.writeContinue();
+    exchange.startBody?.();
+  }
   return promise.finally(() => clearTimeout(timer));
 }

@@ -22,6 +22,7 @@ const costlyValues = (size: number): Record<string, string> => ({
   'one string': JSON.stringify('x'.repeat(size - 2)),
   'one string of two-byte characters': JSON.stringify('é'.repeat(size / 2 - 1)),
   'one string of escapes': `"${'\\u0061'.repeat(size / 6 - 1)}"`,
+  'one string of escaped control characters': `"${'\\u0001'.repeat(size / 6 - 1)}"`,
   'one string of escaped surrogate pairs': `"${'\\ud83d\\ude00'.repeat(size / 12 - 1)}"`,
   'one string of escaped quotes': `"${'\\"'.repeat(size / 2 - 1)}"`,
   'short strings': filled('[', ']', () => '""', size),

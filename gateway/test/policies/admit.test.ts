@@ -81,7 +81,7 @@ describe('replies that a client does not read', () => {
     const hold = Promise.withResolvers<void>();
     const small = await startGatewayFixture(
       { onBatch: () => hold.promise, memory: { listMemoryTypes: async () => ({ items: [] }) } },
-      { BYTES_IN_FLIGHT: String(1 << 20), BYTES_IN_FLIGHT_PER_TOKEN: String(1 << 19) },
+      { BYTES_IN_FLIGHT: String(1 << 20), BYTES_IN_FLIGHT_PER_TOKEN: String(1 << 19), MAX_BODY_BYTES: '100000' },
     );
     for (let client = 0; client < 20; client++) {
       const socket = connect(small.port, '127.0.0.1');
@@ -139,3 +139,13 @@ it('a body has room, or is rejected with 503 before it is read', async () => {
   for (const socket of held) socket.destroy();
   expect((await get('small', 'o7.b')).status).toBe(200);
 });
+
+it.each<[Record<string, string>, string]>([
+  [{ BYTES_IN_FLIGHT: '6422527' }, 'BYTES_IN_FLIGHT is 6422527, but MAX_BODY_BYTES 3145728 needs at least 6422528'],
+  [
+    { BYTES_IN_FLIGHT_PER_TOKEN: '3211263' },
+    'BYTES_IN_FLIGHT_PER_TOKEN is 3211263, but MAX_BODY_BYTES 3145728 needs at least 3211264',
+  ],
+])('the gateway does not start with %j, for which the largest body is too large', (env, message) =>
+  expect(startGatewayFixture({}, { MAX_BODY_BYTES: '3145728', ...env })).rejects.toThrow(message),
+);

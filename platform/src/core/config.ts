@@ -27,9 +27,10 @@ export function integer(spec: Shared<number> & { min: number; max: number }): Se
   return { ...spec, parse };
 }
 
-export function text(spec: Shared<string> & { pattern?: RegExp }): Setting<string> {
+/** @param spec.form what the text must be, in words, and the pattern that it then has */
+export function text(spec: Shared<string> & { form?: [words: string, pattern: RegExp] }): Setting<string> {
   const parse = (value: string): string => {
-    if (spec.pattern && !spec.pattern.test(value)) throw new RangeError(`must match ${spec.pattern.source}`);
+    if (spec.form && !spec.form[1].test(value)) throw new RangeError(`must be ${spec.form[0]}`);
     return value;
   };
   return { ...spec, parse };
@@ -41,7 +42,7 @@ export function choice<const V extends string>(spec: Shared<V> & { values: reado
     if (found === undefined) throw new RangeError(`must be one of ${spec.values.join(', ')}`);
     return found;
   };
-  return { ...spec, parse };
+  return { ...spec, description: `${spec.description} One of ${spec.values.join(', ')}.`, parse };
 }
 
 /** True for `host:port`. */

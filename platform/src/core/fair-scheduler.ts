@@ -1,38 +1,71 @@
 /** Work runs without a pause for at most this long, plus the length of the last piece. */
 const SLICE_MS = 5;
+/** The process itself may have stood still, so a pause has a limit. */
+const MAX_PAUSE_MS = 500;
 
 export type FairScheduler = <T>(organizationId: string, work: () => T) => Promise<T>;
 
+/** What it needs of time. `wakeAfter` calls `wake` once, after that many milliseconds. */
+interface Time {
+  nowMs(): number;
+  wakeAfter(ms: number, wake: () => void): void;
+}
+const realTime: Time = { nowMs: () => performance.now(), wakeAfter: (ms, wake) => void setTimeout(wake, ms) };
+
 /**
  * Runs synchronous work that may take long, such as compiling a schema. Organizations are served round-robin, and after
- * every slice of 5 ms the event loop handles what arrived meanwhile.
+ * every slice of 5 ms the event loop handles what arrived meanwhile. An organization whose piece took longer than that
+ * waits for as long as it took, whether others wait here or on the network: it never has more than half of the thread.
  */
-export function fairScheduler(nowMs: () => number = () => performance.now()): FairScheduler {
+export function fairScheduler({ nowMs, wakeAfter }: Time = realTime): FairScheduler {
   // A Map keeps the order of insertion: the first organization is served next and then inserted again at the end.
   const waiting = new Map<string, (() => void)[]>();
+  const pausedUntil = new Map<string, number>();
+  let willRun = false;
 
-  function next(): (() => void) | undefined {
+  function runNext(): boolean {
     for (const [organizationId, pieces] of waiting) {
+      const startMs = nowMs();
+      if ((pausedUntil.get(organizationId) ?? 0) > startMs) continue;
       waiting.delete(organizationId);
-      const piece = pieces.shift();
+      const piece = pieces.shift()!;
       if (pieces.length > 0) waiting.set(organizationId, pieces);
-      return piece;
+      piece();
+      pauseAfter(organizationId, nowMs() - startMs);
+      return true;
     }
-    return undefined;
+    return false;
+  }
+
+  function pauseAfter(organizationId: string, tookMs: number): void {
+    for (const [id, untilMs] of pausedUntil) if (untilMs <= nowMs()) pausedUntil.delete(id);
+    if (tookMs > SLICE_MS) pausedUntil.set(organizationId, nowMs() + Math.min(tookMs, MAX_PAUSE_MS));
   }
 
   function runSlice(): void {
+    willRun = false;
     const until = nowMs() + SLICE_MS;
-    for (let piece; nowMs() < until && (piece = next());) piece();
-    if (waiting.size > 0) setImmediate(runSlice);
+    while (nowMs() < until) {
+      if (runNext()) continue;
+      const untilMs = [...waiting.keys()].map((organizationId) => pausedUntil.get(organizationId) ?? 0);
+      if (untilMs.length > 0) wakeAfter(Math.min(...untilMs) - nowMs(), run);
+      return;
+    }
+    if (waiting.size > 0) run();
+  }
+
+  function run(): void {
+    if (willRun) return;
+    willRun = true;
+    setImmediate(runSlice);
   }
 
   return (organizationId, work) =>
     new Promise((resolve, reject) => {
-      if (waiting.size === 0) setImmediate(runSlice);
       const piece = () => void Promise.try(work).then(resolve, reject);
       const pieces = waiting.get(organizationId);
       if (pieces) pieces.push(piece);
       else waiting.set(organizationId, [piece]);
+      run();
     });
 }

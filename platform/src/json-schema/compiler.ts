@@ -1,8 +1,8 @@
 import { Ajv, _, type CodeKeywordDefinition, type Options, type ErrorObject } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import names from 'ajv/dist/compile/names.js';
-import { canonicalJson } from '../core/canonical-json.ts';
 import { spend } from './budget.ts';
+import { allDiffer, equalsOneOf, memberCountOf, unitsOfMembers } from './equality.ts';
 import { formats } from './formats.ts';
 import type { Patterns } from './patterns.ts';
 import { LOOP_REQUIRED } from './compile-cost.ts';
@@ -43,7 +43,7 @@ function charge(data: unknown, units: number, perItem: number, perKey: number): 
   let cost = units;
   if (perItem > 0 && Array.isArray(data)) cost += perItem * data.length;
   else if (perKey > 0 && typeof data === 'object' && data !== null && !Array.isArray(data))
-    cost += perKey * Object.keys(data).length;
+    cost += perKey * unitsOfMembers(memberCountOf(data));
   spend(cost);
 }
 
@@ -76,34 +76,6 @@ const checkCost: CodeKeywordDefinition = {
     }
   },
 };
-
-function spendAndCanonicalize(value: unknown): string {
-  const text = canonicalJson(value);
-  spend(2 + text.length / 3);
-  return text;
-}
-
-/**
- * Tests equality to one of the values. ajv compares one by one, and calls members of a value that are named like
- * methods.
- */
-function equalsOneOf(allowed: readonly unknown[]): (data: unknown) => boolean {
-  const scalars = new Set(allowed.filter((value) => typeof value !== 'object' || value === null));
-  const longest = Math.max(0, ...allowed.map((value) => (typeof value === 'string' ? value.length : 0)));
-  const texts = new Set(allowed.filter((value) => typeof value === 'object' && value !== null).map(canonicalJson));
-  return (data) => {
-    if (typeof data === 'object' && data !== null) return texts.size > 0 && texts.has(spendAndCanonicalize(data));
-    if (typeof data === 'string') spend(Math.min(data.length, longest) / 256);
-    return scalars.has(data);
-  };
-}
-
-/**
- * Compares items in linear time; ajv compares each with each. The sign keeps V8 from hashing the text of an integer by
- * its value, so that nobody can choose integers whose hashes collide.
- */
-const allDiffer = (data: unknown[]): boolean =>
-  new Set(data.map((item) => `=${spendAndCanonicalize(item)}`)).size === data.length;
 
 /** Tests the length in code points, which are counted only when the number of UTF-16 units does not decide. */
 function codePointsBetween(min: number, max: number): (data: string) => boolean {
@@ -175,6 +147,8 @@ export function newAjv(
   replace('const', {}, (value) => equalsOneOf([value]));
   replace('enum', { schemaType: 'array' }, equalsOneOf);
   replace('uniqueItems', { type: 'array', schemaType: 'boolean' }, (on) => (on ? allDiffer : () => true));
+  replace('minProperties', { type: 'object', schemaType: 'number' }, (min) => (data) => memberCountOf(data) >= min);
+  replace('maxProperties', { type: 'object', schemaType: 'number' }, (max) => (data) => memberCountOf(data) <= max);
   replace('minLength', { type: 'string', schemaType: 'number' }, (min) => codePointsBetween(min, Infinity));
   replace('maxLength', { type: 'string', schemaType: 'number' }, (max) => codePointsBetween(0, max));
   ajv.addKeyword(checkCost);

@@ -1,3 +1,4 @@
+import { escapePointer } from '../core/json-pointer.ts';
 import { CHECK_COST, type CheckCost, type Draft } from './compiler.ts';
 import { compileCostOf, MAX_COMPILE_COST } from './compile-cost.ts';
 import type { Patterns } from './patterns.ts';
@@ -141,7 +142,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
       const listed = Array.isArray(value) || MAPS.has(keyword);
       sub.children.set(keyword, {
         target: Array.isArray(value) && target === 'items' ? 'part' : target,
-        subs: parts.map(([name, part]) => [name, collect(part, listed ? `${at}/${escape(name)}` : at)]),
+        subs: parts.map(([name, part]) => [name, collect(part, listed ? `${at}/${escapePointer(name)}` : at)]),
       });
     }
     return sub;
@@ -162,7 +163,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     }
     if (typeof schema['pattern'] === 'string') checkPattern(schema['pattern'], `${pointer}/pattern`);
     for (const source of Object.keys((schema['patternProperties'] as Json | undefined) ?? {}))
-      checkPattern(source, `${pointer}/patternProperties/${escape(source)}`);
+      checkPattern(source, `${pointer}/patternProperties/${escapePointer(source)}`);
     const anchor = schema['$anchor'];
     if (typeof anchor !== 'string' || draft === 'draft-07') return;
     if (anchors.has(anchor)) throw new SchemaRejectedError(`${pointer}/$anchor`, 'this $anchor occurs twice');
@@ -232,7 +233,6 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
             : keyword === 'dependentRequired'
               ? sizeOfLists(value as Json)
               : 1;
-        if (keyword === 'minProperties' || keyword === 'maxProperties') cost.perKey++;
       }
     }
     for (const [keyword, { target, subs: children }] of appliedChildren(sub)) {
@@ -264,7 +264,6 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   }
 }
 
-const escape = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 /** Number of lists and of the names in them. */
 const sizeOfLists = (lists: Json): number =>
   Object.values(lists).reduce((sum: number, list) => sum + 1 + (list as unknown[]).length, 0);

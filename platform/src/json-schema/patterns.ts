@@ -10,7 +10,7 @@ const MAX_PATTERNS = 200;
 /** Uses of \p and \P: each adds a table of many ranges. */
 const MAX_CLASSES = 50;
 
-export interface Pattern {
+interface Pattern {
   test(text: string): boolean;
 }
 /** The patterns of one schema. */

@@ -1,5 +1,7 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { ServiceError, type Violation } from '../core/errors.ts';
+import { isDeeper } from '../core/json-depth.ts';
+import { escapePointer } from '../core/json-pointer.ts';
 import { parseJson } from '../core/parse-json.ts';
 import { OverBudgetError, withBudget } from './budget.ts';
 import { heapBytesOf } from './compile-cost.ts';
@@ -54,11 +56,6 @@ function parse(schemaText: string, path: string): Record<string, unknown> {
   if (isDeeper(schema, MAX_DEPTH)) throw invalidSchema(path, `the schema has more than ${MAX_DEPTH} levels`);
   return schema as Record<string, unknown>;
 }
-
-const isDeeper = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)));
 
 function draftOf({ $schema }: Record<string, unknown>, path: string): Draft {
   if ($schema === undefined || ($schema as string) === 'https://json-schema.org/draft/2020-12/schema') return '2020-12';
@@ -142,7 +139,7 @@ function violations(errors: readonly ErrorObject[], at: string): Violation[] {
 function violationOf({ keyword, instancePath, params, message }: ErrorObject, at: string): Violation {
   const here = (text: string): Violation => ({ path: shortened(at + instancePath), message: text });
   const member = (name: string, text: string): Violation => ({
-    path: shortened(`${at}${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+    path: shortened(`${at}${instancePath}/${escapePointer(name)}`),
     message: text,
   });
   switch (keyword) {
@@ -164,6 +161,10 @@ function violationOf({ keyword, instancePath, params, message }: ErrorObject, at
       return here(`must have at least ${params['limit']} characters`);
     case 'maxLength':
       return here(`must have at most ${params['limit']} characters`);
+    case 'minProperties':
+      return here(`must have at least ${params['limit']} members`);
+    case 'maxProperties':
+      return here(`must have at most ${params['limit']} members`);
     case 'propertyNames':
       return here('has a member whose name is not allowed');
     default:

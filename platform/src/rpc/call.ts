@@ -11,6 +11,11 @@ export interface CallContext {
   signal: AbortSignal;
   /** Milliseconds since the epoch. */
   deadline: number;
+  /**
+   * The largest serialized reply that the caller takes, if it has a limit; a handler that reads much passes it on to
+   * the store.
+   */
+  maxReplyBytes?: number | undefined;
   log: Log;
 }
 

@@ -149,9 +149,12 @@ function readKey(name: string, keyFile: string): KeyObject {
   try {
     return createPrivateKey(readFileSync(keyFile, 'utf8'));
   } catch (error) {
-    throw new StartError(`The key of ${name} ${readFault(keyFile, error)}; "npm run admin -- keys create" makes it`, {
-      cause: error,
-    });
+    throw new StartError(
+      `The key of ${name} ${readFault(keyFile, error)}; check DATA_DIR, or make it with "npm run admin -- keys create"`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -161,7 +164,7 @@ function readPeers(peersFile: string): ReadonlyMap<string, KeyObject[]> {
     return new Map(Object.entries(peers).map(([name, keys]) => [name, keys.map((key) => createPublicKey(key))]));
   } catch (error) {
     throw new StartError(
-      `The file of public keys ${readFault(peersFile, error)}; "npm run admin -- keys create" makes it`,
+      `The file of public keys ${readFault(peersFile, error)}; check DATA_DIR, or make it with "npm run admin -- keys create"`,
       { cause: error },
     );
   }

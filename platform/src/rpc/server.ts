@@ -10,6 +10,7 @@ import {
 import type { ServerHttp2Stream } from 'node:http2';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
+import { fairScheduler } from '../core/fair-scheduler.ts';
 import { newId } from '../core/ids.ts';
 import type { Log } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
@@ -23,6 +24,7 @@ import { identifyCaller } from './interceptors/caller.ts';
 import { requireTimeLeft } from './interceptors/deadline.ts';
 import { noteDenials, type DeniedRequest } from './interceptors/denials.ts';
 import { logCalls } from './interceptors/log.ts';
+import { serializeReply } from './serialize-reply.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
 import { toGrpcError } from './wire-errors.ts';
 
@@ -61,14 +63,24 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     'grpc.enable_channelz': 0,
   });
   const methods = new Map<string, Served>();
+  const schedule = fairScheduler();
   for (const { definition, handlers } of services) {
     const implementation = Object.entries(definition).map(([name, method]) => {
       const handler = handlers[name] as (request: unknown, context: CallContext) => Promise<unknown>;
       const handle = handleThrough(interceptors, async (call) => {
-        const { principal, caller, requestId, signal, deadline } = call;
-        const context = { principal, caller, requestId, signal, deadline, log: log.child({ requestId }) };
-        const bytes = method.responseSerialize(await handler(call.request, context));
-        if (bytes.length > call.maxReplyBytes)
+        const { principal, caller, requestId, signal, deadline, maxReplyBytes } = call;
+        const context = {
+          principal,
+          caller,
+          requestId,
+          signal,
+          deadline,
+          maxReplyBytes,
+          log: log.child({ requestId }),
+        };
+        const reply = await handler(call.request, context);
+        const bytes = await serializeReply(method, reply, (work) => schedule(principal.organizationId, work));
+        if (bytes.length > maxReplyBytes)
           throw new ServiceError('REPLY_TOO_LARGE', undefined, { facts: { bytes: bytes.length } });
         return bytes;
       });

@@ -12,14 +12,14 @@ export const engineConfig = {
   MONGODB_URL: text({
     default: '',
     secret: true,
-    pattern: /^mongodb(\+srv)?:\/\/./,
+    form: ['a URL that begins with mongodb:// or mongodb+srv://', /^mongodb(\+srv)?:\/\/./],
     description:
       'URL of MongoDB (replica set or sharded cluster) for the document store, with credentials if it requires them; ' +
       'empty: a SQLite file in DATA_DIR.',
   }),
   MONGODB_DATABASE: text({
     default: 'agentmemory',
-    pattern: /^[A-Za-z][\w-]{0,30}$/,
+    form: ['a letter and at most 30 letters, digits, _ or -', /^[A-Za-z][\w-]{0,30}$/],
     description: 'Prefix of the database names; the database of a service is <prefix>_<service>.',
   }),
   MONGODB_POOL_MAX: integer({
@@ -42,12 +42,12 @@ export const engineConfig = {
   }),
   KAFKA_BROKERS: text({
     default: '',
-    pattern: /^[\w.-]+:\d+(,[\w.-]+:\d+)*$/,
+    form: ['host:port of each broker, with commas and no spaces between them', /^[\w.-]+:\d+(,[\w.-]+:\d+)*$/],
     description: 'Kafka brokers of the event bus, each host:port, comma-separated; empty: the SQLite file EVENTS_FILE.',
   }),
   KAFKA_TOPIC_PREFIX: text({
     default: '',
-    pattern: /^[\w.-]{1,60}$/,
+    form: ['at most 60 letters, digits, dots, _ or -', /^[\w.-]{1,60}$/],
     description: 'Prefix of the names of topics and consumer groups.',
   }),
   KAFKA_PARTITIONS: integer({

@@ -75,24 +75,30 @@ const serviceConfig = (name: ProcessName) => ({
     description:
       'Pause between two rounds of the relay that publishes waiting events; a new event starts a round at once.',
   }),
+  ...engineConfig,
+});
+/** Of a service that may deny requests. */
+const denialsConfig = {
   DENIALS_INTERVAL_MS: integer({
     default: 60_000,
     min: 50,
     max: HOUR_MS,
     description: 'How long denied requests are counted in memory before they go to the audit trail.',
   }),
-  ...engineConfig,
-});
+};
 export type ServiceConfig = CommonConfig &
-  EngineConfig & { LEASE_MS: number; EVENTS_FILE: string; RELAY_INTERVAL_MS: number; DENIALS_INTERVAL_MS: number };
+  EngineConfig & { LEASE_MS: number; EVENTS_FILE: string; RELAY_INTERVAL_MS: number };
+export type DenialsConfig = ConfigOf<typeof denialsConfig>;
 
 /** Every setting of a service: those of all services, the addresses of the services that it calls, its own. */
 export const declarationOf = <D extends Declaration>({
   name,
   config,
   calls,
-}: Pick<Program<D, never>, 'name' | 'config' | 'calls'>) => ({
+  outbox,
+}: Pick<Program<D, never>, 'name' | 'config' | 'calls' | 'outbox'>) => ({
   ...serviceConfig(name),
+  ...(outbox === 'own' ? {} : denialsConfig),
   ...Object.fromEntries(
     calls.map((called) => [
       settingOf(called, 'ADDRESS'),

@@ -21,7 +21,7 @@ import { startServer } from '../rpc/server.ts';
 import type { Op, OpenStore, PlatformStore, Store } from '../store/store.ts';
 import { openBusEngine, openStoreEngine } from './backends.ts';
 import { runProcess, type ProcessStart, type Running } from './process.ts';
-import { declarationOf, type Program, type ServiceConfig } from './program.ts';
+import { declarationOf, type DenialsConfig, type Program, type ServiceConfig } from './program.ts';
 
 /** Runs a service as a process, from its settings to its drain. */
 export const run = <D extends Declaration, Deps>(
@@ -88,12 +88,14 @@ export async function startService<D extends Declaration, Deps>(
   if (!store) throw new Error(`${program.name} opened no store`);
   const bus = await openBus().catch(giveUp);
   const { platformStore } = store;
+  const deniesRequests = program.outbox !== 'own';
   const denialDeps = { denials, platformStore, source: `/${program.name}` };
   const relay = relayJob({ platformStore, bus, log, intervalMs: settings.RELAY_INTERVAL_MS });
-  const outboxJobs = [relay, denialsJob({ ...denialDeps, intervalMs: settings.DENIALS_INTERVAL_MS })];
+  const { DENIALS_INTERVAL_MS } = settings as typeof settings & DenialsConfig;
+  const outboxJobs = [relay, denialsJob({ ...denialDeps, intervalMs: DENIALS_INTERVAL_MS })];
   const jobs: readonly Job[] = [
     ...program.jobs(deps),
-    ...(program.outbox === 'own' ? [] : outboxJobs),
+    ...(deniesRequests ? outboxJobs : []),
     ...(store.exclusive ? [] : [clockJob(store, log)]),
     ...(store.cutBackLog ? [cutBackLogJob(store.cutBackLog, log)] : []),
     ...(opened.migrates ? [migrateJob(store)] : []),
@@ -105,7 +107,7 @@ export async function startService<D extends Declaration, Deps>(
     identity,
     log,
     services: [...program.services(deps), bind(JobServiceService, runner, { listJobs, runJob })],
-    onDenied: (denial) => denials.note({ ...denial, time: isoTime(clock.now()) }),
+    onDenied: (denial) => deniesRequests && denials.note({ ...denial, time: isoTime(clock.now()) }),
   });
 
   return {
@@ -115,7 +117,7 @@ export async function startService<D extends Declaration, Deps>(
       await server.drain(settings.DRAIN_MS);
       await runner.stop();
       await program.close?.(deps);
-      await flushDenials(denialDeps);
+      if (deniesRequests) await flushDenials(denialDeps);
       for (const connection of connections) connection.close();
       await bus.close();
       await store.close();

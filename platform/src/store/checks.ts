@@ -86,11 +86,13 @@ export function completeSort<D>({
   after,
   skip = 0,
   limit = 1,
+  maxBytes = 0,
 }: FindOptions<D>): readonly (readonly [field: string, direction: 'asc' | 'desc'])[] {
   for (const [field, direction] of sort)
     if (!NAME.test(field) || !/^(asc|desc)$/.test(direction)) throw new TypeError(`bad sort: ${field} ${direction}`);
   if (!Number.isSafeInteger(skip) || skip < 0 || !Number.isSafeInteger(limit) || limit < 1)
     throw new TypeError(`bad skip ${skip} or limit ${limit}`);
+  if (typeof maxBytes !== 'number' || !(maxBytes >= 0)) throw new TypeError(`bad maxBytes ${maxBytes}`);
   const last = sort.at(-1);
   const order = last?.[0] === '_id' ? sort : [...sort, ['_id', last?.[1] ?? 'asc'] as const];
   if (after !== undefined) {

@@ -1,4 +1,5 @@
 import type { Engine } from './engine.ts';
+import { atOnce } from './reply-limit.ts';
 import {
   ExpectationFailedError,
   update,
@@ -71,6 +72,7 @@ async function upgradeTargets(engine: Engine, updates: readonly Update[]): Promi
       collection,
       { _id, ...(organizationId !== undefined && { organizationId }) },
       { limit: 1 },
+      atOnce,
     )) as Stored[];
     found.push(document && [document.shape, document.writes]);
     if (document && (document.shape ?? 1) < collection.version) await migrateOne(engine, collection, document);
@@ -107,7 +109,12 @@ export async function migrate(
   for (const collection of collections.filter(({ version }) => version > 1)) {
     for (const older of [{ shape: null }, { shape: { lt: collection.version } }]) {
       for (let after: Scalar[] | undefined; !signal.aborted;) {
-        const batch = (await engine.find(collection, older, { limit: BATCH, ...(after && { after }) })) as Stored[];
+        const batch = (await engine.find(
+          collection,
+          older,
+          { limit: BATCH, ...(after && { after }) },
+          atOnce,
+        )) as Stored[];
         for (const document of batch) count += await migrateOne(engine, collection, document);
         if (batch.length < BATCH) break;
         after = [batch.at(-1)!._id];

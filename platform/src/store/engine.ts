@@ -1,3 +1,4 @@
+import type { InTurn } from './reply-limit.ts';
 import type { Collection, FindOptions, Op, OpenStore } from './store.ts';
 
 /**
@@ -5,10 +6,12 @@ import type { Collection, FindOptions, Op, OpenStore } from './store.ts';
  * operations that it gets are checked already (see openStoreOn).
  */
 export interface Engine extends Pick<OpenStore, 'counterShards' | 'exclusive' | 'cutBackLog' | 'close'> {
+  /** @param inTurn runs each part of a read that takes long; a small read is done at once */
   find(
     collection: Collection<never>,
     filter: Readonly<Record<string, unknown>>,
     options: FindOptions<never>,
+    inTurn: InTurn,
   ): Promise<unknown[]>;
   count(collection: Collection<never>, filter: Readonly<Record<string, unknown>>): Promise<number>;
   /** At least one operation. Copies what it needs of `ops` before its first await: the caller may change them then. */

@@ -1,7 +1,9 @@
 import { ServiceError } from '../core/errors.ts';
+import { fairScheduler } from '../core/fair-scheduler.ts';
 import { checkOp } from './checks.ts';
 import { applyVersioned, inPresentVersion, migrate } from './document-versions.ts';
 import type { Engine } from './engine.ts';
+import type { InTurn } from './reply-limit.ts';
 import type { Collection, FindOptions, Op, OpenStore, PlatformStore, Store } from './store.ts';
 import { scopedFilter, scopedOp } from './tenancy.ts';
 
@@ -17,6 +19,11 @@ export function checkCollectionNames(collections: readonly Collection<never>[]):
 /** Makes the store of an engine that was opened with these collections: adds checks, tenancy and document versions. */
 export function openStoreOn(engine: Engine, collections: readonly Collection<never>[]): OpenStore {
   const names = new Set(collections.map(({ name }) => name));
+  const schedule = fairScheduler();
+  const turnOf =
+    (organizationId: string): InTurn =>
+    (work) =>
+      schedule(organizationId, work);
   let closed = false;
 
   function checkOpen({ name }: { readonly name: string }): void {
@@ -28,9 +35,10 @@ export function openStoreOn(engine: Engine, collections: readonly Collection<nev
     collection: { readonly name: string },
     filter: Filter,
     options: FindOptions<D> = {},
+    inTurn: InTurn = turnOf(''),
   ): Promise<D[]> {
     checkOpen(collection);
-    const found = await engine.find(collection as Collection<never>, filter, options);
+    const found = await engine.find(collection as Collection<never>, filter, options, inTurn);
     return found.map((document) => inPresentVersion(collection as Collection<never>, document as never) as D);
   }
 
@@ -49,16 +57,18 @@ export function openStoreOn(engine: Engine, collections: readonly Collection<nev
 
   const platformStore: PlatformStore = {
     findOne: async (collection, filter) => (await find<never>(collection, filter, { limit: 1 }))[0],
-    find,
+    find: async (collection, filter, options) => find(collection, filter, options),
     count,
     apply,
     now: () => engine.now(),
   };
   const store: Store = {
-    findOne: async (organizationId, collection, filter) =>
-      (await find<never>(collection, scopedFilter(organizationId, collection, filter), { limit: 1 }))[0],
+    findOne: async (organizationId, collection, filter, { maxBytes } = {}) => {
+      const where = scopedFilter(organizationId, collection, filter);
+      return (await find<never>(collection, where, { limit: 1, maxBytes }, turnOf(organizationId)))[0];
+    },
     find: async (organizationId, collection, filter, options) =>
-      find(collection, scopedFilter(organizationId, collection, filter), options),
+      find(collection, scopedFilter(organizationId, collection, filter), options, turnOf(organizationId)),
     count: async (organizationId, collection, filter) =>
       count(collection, scopedFilter(organizationId, collection, filter)),
     apply: async (organizationId, ops) => apply(ops.map((op) => scopedOp(organizationId, op))),

@@ -6,7 +6,8 @@ import { strict as assert } from 'node:assert';
  *   user JSON is stored as opaque text in a string field.
  * - A filter is an AND over top-level fields; an undefined value is a TypeError, never "any".
  * - Unique fields are present and non-null. Dates are ISO-8601 UTC text. Every sort order ends with `_id`.
- * - A read sees committed data only.
+ * - A read sees committed data only, but not always of one moment: one of large documents gives way to other
+ *   organizations, and a document that is removed meanwhile may be missing.
  */
 export interface Document {
   _id: string;
@@ -63,6 +64,11 @@ export interface FindOptions<D> {
   after?: readonly Scalar[];
   skip?: number;
   limit?: number;
+  /**
+   * The most bytes that the documents may have together, as the engine stores them: at least those of their texts. If
+   * they have more, nothing is read and REPLY_TOO_LARGE says how many.
+   */
+  maxBytes?: number | undefined;
 }
 
 export interface Changes<D> {
@@ -119,7 +125,9 @@ export interface Store {
     organizationId: string,
     collection: Collection<D>,
     filter: Filter<D>,
+    options?: Pick<FindOptions<D>, 'maxBytes'>,
   ): Promise<D | undefined>;
+  /** @throws ServiceError REPLY_TOO_LARGE, see FindOptions; TypeError */
   find<D extends OrganizationDocument>(
     organizationId: string,
     collection: Collection<D>,

@@ -27,6 +27,8 @@ describe('canonical JSON', () => {
     );
   });
   it('is different for values of different types', () => {
-    expect(new Set([1, '1', [1], { 1: 1 }, null, 'null', true, 'true', {}, []].map(canonicalJson)).size).toBe(10);
+    expect(
+      new Set([1, '1', [1], { 1: 1 }, null, 'null', true, 'true', {}, []].map((value) => canonicalJson(value))).size,
+    ).toBe(10);
   });
 });

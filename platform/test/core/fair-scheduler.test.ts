@@ -2,10 +2,20 @@ import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 
 const LONG_MS = 50;
 
-/** A scheduler whose clock advances only by the duration that each piece of work is given. */
+/** A scheduler whose clock advances only by the duration that each piece of work is given, and by its own pauses. */
 function startScheduler() {
   let nowMs = 0;
-  const schedule = fairScheduler(() => nowMs);
+  const pauses: number[] = [];
+  const schedule = fairScheduler({
+    nowMs: () => nowMs,
+    wakeAfter(ms, wake) {
+      pauses.push(ms);
+      setImmediate(() => {
+        nowMs += ms;
+        wake();
+      });
+    },
+  });
   const done: string[] = [];
   const work = (organizationId: string, name: string, takesMs: number) =>
     schedule(organizationId, () => {
@@ -13,7 +23,7 @@ function startScheduler() {
       done.push(name);
       return name;
     });
-  return { schedule, done, work };
+  return { schedule, done, work, pauses };
 }
 
 describe('fairScheduler', () => {
@@ -25,6 +35,42 @@ describe('fairScheduler', () => {
       work('c', 'c1', LONG_MS),
     ]);
     expect(done).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
+  });
+
+  it('gives others as much time as the last piece of an organization took', async () => {
+    const { done, work, pauses } = startScheduler();
+    await Promise.all([
+      work('a', 'a1', 400),
+      work('a', 'a2', 400),
+      ...Array.from({ length: 100 }, (_, i) => work('b', `b${i}`, 4)),
+      work('a', 'a3', 0),
+    ]);
+    // 100 pieces of 4 ms are as much as a1 took; after a2 nobody else has work, and the thread is left to the rest.
+    expect(done.slice(0, 2)).toEqual(['a1', 'b0']);
+    expect(done.slice(-3)).toEqual(['b99', 'a2', 'a3']);
+    expect(pauses).toEqual([400]);
+  });
+
+  it('makes nobody wait for long after the whole process stood still', async () => {
+    const { work, pauses } = startScheduler();
+    await Promise.all([work('a', 'a1', 60_000), work('a', 'a2', 0)]);
+    expect(pauses).toEqual([500]);
+  });
+
+  it('runs what another organization brings while one is paused', async () => {
+    const done: string[] = [];
+    const wakes: (() => void)[] = [];
+    let nowMs = 0;
+    const schedule = fairScheduler({ nowMs: () => nowMs, wakeAfter: (_, wake) => void wakes.push(wake) });
+    const paused = [() => (nowMs += 50), () => done.push('a')].map((work) => schedule('a', work));
+    await paused[0];
+    await new Promise((turned) => setImmediate(turned));
+    await schedule('b', () => done.push('b'));
+    expect(done).toEqual(['b']);
+    nowMs += 50;
+    wakes.forEach((wake) => wake());
+    await paused[1];
+    expect(done).toEqual(['b', 'a']);
   });
 
   it('lets the event loop run between two long pieces', async () => {

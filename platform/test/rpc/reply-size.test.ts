@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { bind, type ServiceClient } from 'platform/rpc/call.ts';
 import { clientOf, openConnection, type Connection } from 'platform/rpc/client.ts';
@@ -9,7 +10,7 @@ import { operator, OPERATOR, temporaryFolder } from 'platform/service/testing.ts
 
 describe('a reply that is larger than its caller takes', () => {
   const folder = temporaryFolder();
-  const jobs = [{ name: 'x'.repeat(10_000), description: '', intervalMs: 0, everyReplica: false }];
+  let jobs = [{ name: 'x'.repeat(10_000), description: '', intervalMs: 0, everyReplica: false }];
   let server: RunningServer;
   let connection: Connection;
   let client: ServiceClient<typeof JobServiceService>;
@@ -44,5 +45,20 @@ describe('a reply that is larger than its caller takes', () => {
     const size = JobServiceService.listJobs.responseSerialize(await list()).length;
     await expect(list(size - 1)).rejects.toMatchObject({ reason: 'REPLY_TOO_LARGE', facts: { bytes: size } });
     expect(await list(size)).toEqual(await list());
+  });
+
+  it('is the same in pieces as in one', async () => {
+    jobs = Array.from({ length: 70 }, (_, i) => ({
+      name: `${i}`,
+      description: 'é😀'.repeat(i * 300),
+      intervalMs: i,
+      everyReplica: i % 2 === 0,
+    }));
+    const pieces = jest.spyOn(Buffer, 'concat');
+    const before = pieces.mock.calls.length;
+    expect(await list()).toEqual({ jobs });
+    const lengths = pieces.mock.calls.slice(before).map(([parts]) => parts.length);
+    expect(Math.max(...lengths)).toBeGreaterThan(10);
+    pieces.mockRestore();
   });
 });

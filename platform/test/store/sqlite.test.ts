@@ -188,6 +188,36 @@ describe('a group of writes', () => {
     db.close();
   });
 
+  it('has a limit in bytes; organizations take turns, and each keeps the order of its writes', async () => {
+    const db = new DatabaseSync(':memory:');
+    const { write } = groupCommit(db);
+    const done: string[] = [];
+    const turns: number[] = [];
+    const put = (organizationId: string, name: string, bytes: number) =>
+      write(() => done.push(name), { organizationId, bytes }).then(() => turns.push(done.length));
+    const all = [
+      ...Array.from({ length: 60 }, (_, i) => put('a', `a${i}`, 262_144)),
+      put('b', 'b0', 1_000),
+      put('b', 'b1', 1_000),
+    ];
+    await all[60];
+    // The first group: four large writes and both small ones between them.
+    expect(done).toEqual(['a0', 'b0', 'a1', 'b1', 'a2', 'a3']);
+    await Promise.all(all);
+    expect(done.filter((name) => name.startsWith('a'))).toEqual(Array.from({ length: 60 }, (_, i) => `a${i}`));
+    expect(new Set(turns).size).toBe(15);
+    db.close();
+  });
+
+  it('commits all of many groups when the store is closed', async () => {
+    const db = new DatabaseSync(':memory:');
+    const { write, flush } = groupCommit(db);
+    const all = Array.from({ length: 10 }, () => write(() => 1, { organizationId: 'a', bytes: 1_048_576 }));
+    flush();
+    db.close();
+    expect(await Promise.all(all)).toHaveLength(10);
+  });
+
   it('rejects a write after the database is closed, and crashes nothing', async () => {
     const db = new DatabaseSync(':memory:');
     const { write } = groupCommit(db);

@@ -11,6 +11,7 @@ import {
   type OpenStore,
 } from 'platform/store/store.ts';
 import { concurrencySuite } from './store-suite-concurrency.ts';
+import { largeReadsSuite } from './store-suite-large-reads.ts';
 
 export interface Item {
   _id: string;
@@ -426,5 +427,6 @@ export function storeSuite(name: string, testStore: TestStore): void {
     });
 
     concurrencySuite(() => opened);
+    largeReadsSuite(() => opened);
   });
 }

@@ -1,5 +1,5 @@
 import type { Clock } from 'platform/core/clock.ts';
-import { fairScheduler } from 'platform/core/fair-scheduler.ts';
+import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import { openCounterShards, type CounterShards } from 'platform/jobs/counter-shards.ts';
 import type { Start } from 'platform/service/program.ts';
@@ -23,6 +23,8 @@ export interface Deps {
   credits: Credits;
   releases: Releases;
   runners: RunnerPool;
+  /** Runs what parses, hashes or checks texts of clients and of runners: organizations take turns. */
+  schedule: FairScheduler;
   platformStore: PlatformStore;
   clock: Clock;
   config: Config;
@@ -34,7 +36,10 @@ export interface Deps {
 export async function openDeps({ config, clock, log, instanceId, openStore, connect }: Start<Config>): Promise<Deps> {
   if (config.RESERVATION_TTL_MS <= config.RUN_LEASE_MS)
     throw new StartError('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
-  if (config.RUNNERS_MAX < config.RUNNERS) throw new StartError('RUNNERS_MAX must not be less than RUNNERS');
+  if (config.RUNNERS_MAX < config.RUNNERS)
+    throw new StartError(
+      `RUNNERS_MAX (${config.RUNNERS_MAX}) must not be less than RUNNERS (${config.RUNNERS}); set both`,
+    );
   const collections = [AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS, USAGE];
   const { store, platformStore, counterShards: shardCount } = await openStore(collections);
   const counterShards = await openCounterShards(
@@ -43,9 +48,10 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
   );
   const usage = openUsage(store, counterShards);
   const definitions = openDefinitions(store);
+  const schedule = fairScheduler();
   return {
     definitions,
-    loadVersion: makeVersionLoader(definitions, { schedule: fairScheduler(), cacheBytes: config.VERSION_CACHE_BYTES }),
+    loadVersion: makeVersionLoader(definitions, { schedule, cacheBytes: config.VERSION_CACHE_BYTES }),
     executions: openExecutions(store, usage, async () => (await platformStore.now()) + config.RUN_LEASE_MS),
     usage,
     counterShards,
@@ -57,8 +63,10 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
       idleMs: config.RUNNER_IDLE_MS,
       queueLimit: config.RUN_QUEUE_LIMIT,
       log,
+      schedule,
       recycleAfter: config.RUNNER_RECYCLE_AFTER,
     }),
+    schedule,
     platformStore,
     clock,
     config,

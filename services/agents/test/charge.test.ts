@@ -83,16 +83,16 @@ describe('a run that is metered', () => {
     expect(failed).toMatchObject({ status: 'failed', charge: 2.5, spent: 2.5 });
   });
 
-  it('costs its processor time when it ends by time inside one built-in function', async () => {
-    const { cpuMs, steps: _, ...ended } = await run('hangs-metered');
+  it('costs its processor time when it ends by time, also inside one built-in function', async () => {
+    const { cpuMs, ...ended } = await run('hangs-metered');
     expect(cpuMs).toBeGreaterThan(0);
-    expect(ended).toEqual({ status: 'timed_out', charge: cpuMs / 1_000, spent: cpuMs / 1_000 });
+    expect(ended).toMatchObject({ status: 'timed_out', charge: cpuMs / 1_000, spent: cpuMs / 1_000 });
     expect(await run('hangs-capped')).toMatchObject({ status: 'timed_out', charge: 0.05, spent: 0.05 });
   });
 
   it('shows its processor time, also when that costs nothing', async () => {
-    const { cpuMs, steps: _, ...ended } = await run('hangs');
+    const { cpuMs, ...ended } = await run('hangs');
     expect(cpuMs).toBeGreaterThan(0);
-    expect(ended).toEqual({ status: 'timed_out', charge: 0, spent: 0 });
+    expect(ended).toMatchObject({ status: 'timed_out', charge: 0, spent: 0 });
   });
 });

@@ -41,12 +41,15 @@ describe('ListRunnableAgents', () => {
     expect(JSON.parse(alpha?.pricing ?? '')).toEqual({ base: 1, max: 1, perUnit: { steps: 0 } });
   });
 
-  it.each(['name', 'description,secret', '', 'toString'])('rejects include=%s', async (include) => {
-    await expect(agents.call('listRunnableAgents', { include })).rejects.toMatchObject({
-      reason: 'INVALID_REQUEST',
-      details: [{ path: '/include' }],
-    });
-  });
+  it.each(['name', 'description,secret', '', 'toString', 'version,version', 'pricing,version,pricing'])(
+    'rejects include=%s',
+    async (include) => {
+      await expect(agents.call('listRunnableAgents', { include })).rejects.toMatchObject({
+        reason: 'INVALID_REQUEST',
+        details: [{ path: '/include' }],
+      });
+    },
+  );
 
   it('shows no agents of another organization', async () => {
     expect((await agents.call('listRunnableAgents', {}, { principal: serverToken(newId()) })).agents).toEqual([]);

@@ -41,7 +41,7 @@ describe('a run that waits for a runner', () => {
 
   it('needs room for all runners among the most runners; otherwise the service does not start', async () => {
     await expect(startAgents({ env: { RUNNERS: '3', RUNNERS_MAX: '2' } })).rejects.toThrow(
-      'RUNNERS_MAX must not be less than RUNNERS',
+      'RUNNERS_MAX (2) must not be less than RUNNERS (3); set both',
     );
   });
 });

@@ -54,7 +54,14 @@ export async function simulateProcesses({
   const log = makeLog('agents', 'silent');
   const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log });
   const usage = openUsage(opened.store, counterShards);
-  const runners = startRunnerPool({ size: 1, queueLimit: 100, log, recycleAfter: 1_000, program });
+  const runners = startRunnerPool({
+    size: 1,
+    queueLimit: 100,
+    log,
+    schedule: fairScheduler(),
+    recycleAfter: 1_000,
+    program,
+  });
   const time = { offset: 0 };
   const now = () => Date.now() + time.offset;
   const credits = creditsDouble(granted * 1e6, now);
@@ -82,10 +89,12 @@ export async function simulateProcesses({
         return result;
       };
     const definitions = openDefinitions(opened.store);
+    const schedule = fairScheduler();
     const records = openExecutions(opened.store, usage, async () => now() + leaseMs);
     return {
       definitions,
-      loadVersion: makeVersionLoader(definitions, { schedule: fairScheduler(), cacheBytes: 1e8 }),
+      loadVersion: makeVersionLoader(definitions, { schedule, cacheBytes: 1e8 }),
+      schedule,
       platformStore,
       usage,
       counterShards,
@@ -119,6 +128,7 @@ export async function simulateProcesses({
     account: credits.account,
     process,
     healthy,
+    context,
     advance: (ms: number) => {
       time.offset += ms;
     },

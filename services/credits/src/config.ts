@@ -27,7 +27,7 @@ export const config = {
   }),
   REDIS_KEY_PREFIX: text({
     default: 'credits',
-    pattern: /^[\w.-]{1,64}$/,
+    form: ['at most 64 letters, digits, dots, _ or -', /^[\w.-]{1,64}$/],
     description: 'Beginning of every key of the ledger in Redis.',
   }),
   REDIS_TIMEOUT_MS: integer({

@@ -5,7 +5,8 @@ import { applyOps } from './apply.ts';
 import { attemptWatcher } from './attempts.ts';
 import { connectMongo, withStartErrors, type MongoSettings } from './connect.ts';
 import { DUPLICATE_KEY, serviceErrorOf, withMongoTimeout } from './errors.ts';
-import { mongoFilter, mongoFind, type Stored } from './filter.ts';
+import { mongoFilter, type Stored } from './filter.ts';
+import { findDocuments } from './find.ts';
 import { prepareCollections } from './prepare-collections.ts';
 import type { Engine } from '../engine.ts';
 import { checkCollectionNames, openStoreOn } from '../open-store.ts';
@@ -99,10 +100,8 @@ function makeEngine(client: MongoClient, db: Db, timeoutMs: number, onAbort: () 
   return {
     counterShards: COUNTER_SHARDS,
     exclusive: false,
-    async find(collection, filter, options) {
-      const { where, ...order } = mongoFind(filter, options);
-      return read(() => db.collection<Stored>(collection.name).find(where, order).toArray());
-    },
+    find: ({ name }, filter, options, inTurn) =>
+      findDocuments(db.collection<Stored>(name), filter, options, read, inTurn),
     async count(collection, filter) {
       const where = mongoFilter(filter);
       return read(() => db.collection<Stored>(collection.name).countDocuments(where));

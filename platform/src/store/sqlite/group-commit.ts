@@ -7,12 +7,22 @@ export interface GroupCommit {
    * rolled back and the promise rejects with the error; other work is not affected.
    * @throws ServiceError UNAVAILABLE when SQLite fails: nothing was written
    */
-  write<R>(work: () => R): Promise<R>;
-  /** Commits what is waiting now, not at the end of the event-loop turn. */
+  write<R>(work: () => R, from?: Origin): Promise<R>;
+  /** Commits all that is waiting now, not at the end of the event-loop turn. */
   flush(): void;
 }
 
+/** Whose write it is, and about how many bytes it writes. */
+export interface Origin {
+  organizationId: string;
+  bytes: number;
+}
+const PLATFORM: Origin = { organizationId: '', bytes: 0 };
+/** The writes of one turn make several groups if they are large, so that other work is done between them. */
+const GROUP_BYTES = 1_048_576;
+
 interface Write {
+  bytes: number;
   work(): unknown;
   resolve(result: never): void;
   reject(error: unknown): void;
@@ -24,9 +34,13 @@ export const storeUnavailable = (cause: unknown): ServiceError =>
   unavailable('The document store is not available', cause);
 export const isSqliteError = (error: unknown): boolean => (error as { errcode?: number }).errcode !== undefined;
 
-/** Puts the writes of one event-loop turn into one transaction: one sync to disk for all, one savepoint for each. */
+/**
+ * Puts the writes of one event-loop turn into one transaction: one sync to disk for all, one savepoint for each. Those
+ * of an organization keep their order; if there are too many bytes for one group, organizations take turns.
+ */
 export function groupCommit(db: DatabaseSync): GroupCommit {
-  let waiting: Write[] = [];
+  const waiting = new Map<string, Write[]>();
+  let willCommit = false;
   const [begin, savepoint, undo, keep, commit] = [
     'BEGIN IMMEDIATE',
     'SAVEPOINT one',
@@ -47,10 +61,23 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
     keep.run();
   }
 
-  function flush(): void {
-    const group = waiting;
-    waiting = [];
-    if (group.length === 0) return;
+  function takeGroup(): Write[] {
+    const group: Write[] = [];
+    let bytes = 0;
+    // The loop comes to an organization again after all others, because it is inserted again at the end.
+    for (const [organizationId, writes] of waiting) {
+      const next = writes.shift()!;
+      waiting.delete(organizationId);
+      if (writes.length > 0) waiting.set(organizationId, writes);
+      group.push(next);
+      bytes += next.bytes;
+      if (bytes >= GROUP_BYTES) break;
+    }
+    return group;
+  }
+
+  function commitGroup(): void {
+    const group = takeGroup();
     try {
       begin.run();
       group.forEach(attempt);
@@ -66,9 +93,29 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
     }
   }
 
-  const write = <R>(work: () => R): Promise<R> =>
+  function flush(): void {
+    while (waiting.size > 0) commitGroup();
+  }
+
+  function commitNext(): void {
+    willCommit = false;
+    if (waiting.size > 0) commitGroup();
+    if (waiting.size > 0) commitSoon();
+  }
+
+  function commitSoon(): void {
+    if (willCommit) return;
+    willCommit = true;
+    setImmediate(commitNext);
+  }
+
+  const write = <R>(work: () => R, { organizationId, bytes } = PLATFORM): Promise<R> =>
     new Promise((resolve, reject) => {
-      if (waiting.push({ work, resolve, reject }) === 1) setImmediate(flush);
+      const entry: Write = { work, resolve, reject, bytes };
+      const writes = waiting.get(organizationId);
+      if (writes) writes.push(entry);
+      else waiting.set(organizationId, [entry]);
+      commitSoon();
     });
   return { write, flush };
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { indexesOf } from '../indexes.ts';
+import type { Origin } from './group-commit.ts';
 import { whereSql } from './sql.ts';
 import {
   DuplicateKeyError,
@@ -63,6 +64,19 @@ export function compileOp(prepare: Prepare, op: Op, index: number): () => void {
       prepare(`UPDATE "${name}" SET doc = ? WHERE rowid = ?`).run(text, found.rowid as number),
     );
   };
+}
+
+/** The organization of a batch, and about how many bytes it writes: those of its long texts. */
+export function originOf(ops: readonly Op[]): Origin {
+  let organizationId = '';
+  let bytes = 0;
+  for (const op of ops) {
+    const fields: Readonly<Record<string, unknown>> =
+      op.kind === 'insert' ? { ...op.document } : { ...op.where, ...(op.kind === 'update' && op.changes.set) };
+    if (op.collection.scope === 'organization') organizationId ||= String(fields.organizationId ?? '');
+    for (const value of Object.values(fields)) if (typeof value === 'string') bytes += value.length;
+  }
+  return { organizationId, bytes };
 }
 
 function withChanges(

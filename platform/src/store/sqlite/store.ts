@@ -5,9 +5,10 @@ import { groupCommit, isSqliteError, storeUnavailable } from './group-commit.ts'
 import type { Engine } from '../engine.ts';
 import { checkCollectionNames, openStoreOn } from '../open-store.ts';
 import { cutBackLog, LOG_LIMIT_BYTES, openWriter } from './database.ts';
-import { compileOp, statementCache } from './ops.ts';
+import { compileOp, originOf, statementCache } from './ops.ts';
 import { createTables } from './tables.ts';
-import { findSql, whereSql, type Sql } from './sql.ts';
+import { findDocuments, type Rows } from './find.ts';
+import { whereSql } from './sql.ts';
 import type { Collection, OpenStore } from '../store.ts';
 
 /**
@@ -50,26 +51,25 @@ function makeEngine({ file, writer, reader, closeFiles }: OpenFile): Engine {
   const prepareWrite = statementCache(writer);
   const prepareRead = statementCache(reader);
 
-  function rows({ name }: { readonly name: string }, select: string, { text, values }: Sql): Record<string, unknown>[] {
+  const rows: Rows = (table, select, { text, values }) => {
     try {
-      return prepareRead(`SELECT ${select} FROM "${name}" ${text}`).all(...values);
+      return prepareRead(`SELECT ${select} FROM "${table}" ${text}`).all(...values);
     } catch (error) {
       throw isSqliteError(error) ? storeUnavailable(error) : error;
     }
-  }
+  };
 
   return {
     counterShards: 1,
     exclusive: true,
-    find: async (collection, filter, options) =>
-      rows(collection, 'doc', findSql(filter, options)).map((row) => JSON.parse(row.doc as string)),
-    async count(collection, filter) {
+    find: (collection, filter, options, inTurn) => findDocuments(rows, collection.name, filter, options, inTurn),
+    async count({ name }, filter) {
       const where = whereSql(filter);
-      return rows(collection, 'count(*) AS n', { ...where, text: `WHERE ${where.text}` })[0]!.n as number;
+      return rows(name, 'count(*) AS n', { ...where, text: `WHERE ${where.text}` })[0]!.n as number;
     },
     async apply(ops) {
       const work = ops.map((op, index) => compileOp(prepareWrite, op, index));
-      await commits.write(() => work.forEach((run) => run()));
+      await commits.write(() => work.forEach((run) => run()), originOf(ops));
     },
     now: async () => Date.now(),
     cutBackLog: async () => Math.max(0, cutBackLog(writer, file) - LOG_LIMIT_BYTES),

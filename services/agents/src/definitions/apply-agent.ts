@@ -14,7 +14,7 @@ import { agentMessage } from './message.ts';
  * @throws ServiceError MALFORMED_JSON, INVALID_REQUEST, INVALID_SCHEMA, CONFLICT
  */
 export async function applyAgent(
-  deps: Pick<Deps, 'definitions' | 'clock'>,
+  deps: Pick<Deps, 'definitions' | 'schedule' | 'clock'>,
   request: ApplyAgentRequest,
   context: CallContext,
 ): Promise<ApplyAgentResponse> {
@@ -22,7 +22,7 @@ export async function applyAgent(
   const {
     definition: { name },
     hash,
-  } = parseDefinition(request.definition);
+  } = await deps.schedule(organizationId, () => parseDefinition(request.definition));
   const now = isoTime(deps.clock.now());
   const auditEntry = agentAuditEntry(context, 'agent.apply', name, now);
   const newVersion = (number: number): AgentVersionRecord => ({

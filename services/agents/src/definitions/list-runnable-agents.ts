@@ -23,39 +23,40 @@ const isIncludable = (name: string): name is keyof typeof INCLUDABLE => Object.h
 
 /**
  * The agents that can be run through the API, sorted by name.
- * @throws ServiceError INVALID_REQUEST for an unknown name in `include`
+ * @throws ServiceError INVALID_REQUEST for an unknown or a repeated name in `include`
  */
 export async function listRunnableAgents(
-  deps: Pick<Deps, 'definitions'>,
+  deps: Pick<Deps, 'definitions' | 'schedule'>,
   request: ListRunnableAgentsRequest,
   context: CallContext,
 ): Promise<ListRunnableAgentsResponse> {
   const organizationId = organizationOfCall(context);
-  const included =
-    request.include === undefined
-      ? []
-      : request.include.split(',').map((name) => {
-          if (!isIncludable(name))
-            throw invalid(
-              '/include',
-              `include must be a comma-separated list of ${Object.keys(INCLUDABLE).join(', ')}`,
-            );
-          return name;
-        });
-
+  const included = fieldsOf(request.include);
   const agents = await deps.definitions.listRunnable(organizationId);
   if (included.length === 0) return { agents: agents.map(({ name }) => ({ name })) };
   const versions = await deps.definitions.versionsByIds(
     organizationId,
     agents.flatMap(({ publishedVersionId }) => publishedVersionId ?? []),
   );
-  return {
-    agents: versions.map((version) => {
-      const definition = parseJson(version.definition) as Definition;
-      return {
-        name: version.agent,
-        ...Object.fromEntries(included.map((field) => [field, INCLUDABLE[field](definition, version)])),
-      };
-    }),
+  const read = (version: AgentVersionRecord): RunnableAgent => {
+    const definition = parseJson(version.definition) as Definition;
+    return {
+      name: version.agent,
+      ...Object.fromEntries(included.map((field) => [field, INCLUDABLE[field](definition, version)])),
+    };
   };
+  return {
+    agents: await Promise.all(versions.map((version) => deps.schedule(organizationId, () => read(version)))),
+  };
+}
+
+/** @param include names with commas between them */
+function fieldsOf(include: string | undefined): (keyof typeof INCLUDABLE)[] {
+  const names = include?.split(',') ?? [];
+  if (!names.every(isIncludable) || new Set(names).size < names.length)
+    throw invalid(
+      '/include',
+      `include must be a comma-separated list of ${Object.keys(INCLUDABLE).join(', ')}, each at most once`,
+    );
+  return names;
 }

@@ -15,7 +15,7 @@ import { agentMessage } from './message.ts';
  * @throws ServiceError NOT_FOUND, CONFLICT
  */
 export async function publishAgent(
-  deps: Pick<Deps, 'definitions' | 'clock'>,
+  deps: Pick<Deps, 'definitions' | 'schedule' | 'clock'>,
   request: PublishAgentRequest,
   context: CallContext,
 ): Promise<PublishAgentResponse> {
@@ -33,12 +33,14 @@ export async function publishAgent(
     if (agent.state === 'published' && agent.publishedVersion === version.version)
       return { agent: agentMessage(agent) };
 
+    const { definition } = version;
+    const runnable = await deps.schedule(organizationId, () => isRunnable(parseJson(definition) as Definition));
     const now = isoTime(deps.clock.now());
     const changes: Partial<AgentRecord> = {
       state: 'published',
       publishedVersion: version.version,
       publishedVersionId: version._id,
-      runnable: isRunnable(parseJson(version.definition) as Definition),
+      runnable,
       updatedAt: now,
     };
     await deps.definitions.change(agent, changes, agentAuditEntry(context, 'agent.publish', agent.name, now));

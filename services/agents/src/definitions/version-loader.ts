@@ -62,7 +62,11 @@ function prepare(
     price: priceOf(definition),
     checkArgs: (value) =>
       schedule(() => (argumentsSchema ? argumentsSchema.validate(value, '/args') : checkNoArgs(value))),
-    checkOutput: (text) => schedule(() => outputSchema?.validate(parseJson(text)) ?? []),
+    async checkOutput(text) {
+      if (!outputSchema) return [];
+      const output = await schedule(() => parseJson(text));
+      return schedule(() => outputSchema.validate(output));
+    },
   };
   const bytes = 2_048 + 2 * definition.runtime.source.length;
   return { version, bytes: bytes + (argumentsSchema?.bytes ?? 0) + (outputSchema?.bytes ?? 0) };

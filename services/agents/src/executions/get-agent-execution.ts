@@ -16,7 +16,9 @@ export async function getAgentExecution(
   const organizationId = organizationOfCall(context);
   const execution = await executions.byId(organizationId, request.id);
   if (!execution) throw new ServiceError('NOT_FOUND', 'Agent execution not found');
-  const payload = await executions.payloadById(organizationId, execution._id);
+  const payload = await executions.payloadById(organizationId, execution._id, {
+    maxBytes: context.maxReplyBytes,
+  });
   return {
     agentExecution: {
       ...executionMessage(execution),

@@ -1,7 +1,7 @@
 import { ServiceError, invalid, requireText, type KnownReason } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 
-export const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'] as const;
+const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'] as const;
 export type Status = (typeof STATUSES)[number];
 export type EndStatus = Exclude<Status, 'queued' | 'running'>;
 /** Not final: `queued` is recorded and not known to be evaluated yet. All other statuses are final. */
@@ -60,14 +60,13 @@ export const resultBytes = ({ output, messages }: { output: string | null; messa
 
 export interface RunRequest {
   agentName: string;
-  args: unknown;
-  /** `args` as the JSON text that the client sent. */
+  /** The args as the JSON text that the client sent. */
   argsText: string;
   /** The idempotency key. */
   key: string | undefined;
 }
 
-/** @throws ServiceError INVALID_REQUEST, MALFORMED_JSON, with the path of the faulty member */
+/** @throws ServiceError INVALID_REQUEST, with the path of the faulty member */
 export function checkRunRequest(request: { agentName?: string; args?: string; idempotencyKey?: string }): RunRequest {
   const { args: argsText, idempotencyKey: key } = request;
   const agentName = requireText('agentName', request.agentName);
@@ -76,8 +75,13 @@ export function checkRunRequest(request: { agentName?: string; args?: string; id
     throw invalid('/args', `args must have at most ${MAX_ARGS_BYTES} bytes as JSON`);
   if (key !== undefined && (key.length < 1 || key.length > 255))
     throw invalid('', 'Idempotency-Key must have 1 to 255 characters');
+  return { agentName, argsText, key };
+}
+
+/** @throws ServiceError MALFORMED_JSON */
+export function parseArgs({ argsText }: RunRequest): unknown {
   try {
-    return { agentName, args: parseJson(argsText), argsText, key };
+    return parseJson(argsText);
   } catch (cause) {
     throw new ServiceError('MALFORMED_JSON', 'args is not valid JSON', {
       details: [{ path: '/args', message: 'is not valid JSON' }],

@@ -11,8 +11,8 @@ import type { Deps } from '../deps.ts';
 import { executionEvents } from '../events.ts';
 import { evaluate, startHeartbeat, type EvaluatedRun } from './evaluate.ts';
 import { reserve, settleOrRelease, withdraw } from './reservation.ts';
-import { chargeOf, checkRunRequest, isActive, type RunRequest } from './rules.ts';
-import type { ExecutionPayloadRecord, ExecutionRecord } from './store.ts';
+import { chargeOf, checkRunRequest, isActive, parseArgs, type RunRequest } from './rules.ts';
+import type { ExecutionPayloadRecord, ExecutionRecord, RunKeyRecord } from './store.ts';
 
 type Needs = Pick<
   Deps,
@@ -22,6 +22,7 @@ type Needs = Pick<
   | 'credits'
   | 'releases'
   | 'runners'
+  | 'schedule'
   | 'clock'
   | 'config'
   | 'instanceId'
@@ -35,10 +36,15 @@ type Needs = Pick<
  */
 export async function runAgent(deps: Needs, request: RunAgentRequest, context: CallContext): Promise<RunAgentResponse> {
   const organizationId = organizationOfCall(context);
-  const run = checkRunRequest(request);
-  const earlier = await replay(deps, organizationId, run);
+  const requested = checkRunRequest(request);
+  const claimed = await claimOf(deps, organizationId, requested);
+  // An agent that cannot be run is refused before its args are parsed.
+  let versionId = claimed ? undefined : await requireRunnable(deps, organizationId, requested);
+  const run = await readArgs(deps, organizationId, requested);
+  const earlier = claimed && (await replay(deps, organizationId, run, claimed));
   if (earlier) return earlier;
-  const version = await requireRunnable(deps, organizationId, run);
+  versionId ??= await requireRunnable(deps, organizationId, requested);
+  const version = await loadForArgs(deps, organizationId, versionId, run);
 
   const execution = newExecution(deps, version, run, context);
   if (!(await claim(deps, execution, run, context.principal))) return answerOfWinner(deps, organizationId, run);
@@ -54,19 +60,47 @@ export async function runAgent(deps: Needs, request: RunAgentRequest, context: C
   return answer(ended, evaluated);
 }
 
+/** A request with its args as a value; `hash` is that of agent and args when it has a key. */
+interface Run extends RunRequest {
+  args: unknown;
+  hash: string | undefined;
+}
+
+/** @throws ServiceError MALFORMED_JSON */
+async function readArgs(
+  { schedule }: Pick<Deps, 'schedule'>,
+  organizationId: string,
+  request: RunRequest,
+): Promise<Run> {
+  const { agentName, key } = request;
+  const args = await schedule(organizationId, () => parseArgs(request));
+  const hash = key === undefined ? undefined : await schedule(organizationId, () => requestHash({ agentName, args }));
+  return { ...request, args, hash };
+}
+
+/** Two requests with this hash count as the same request. */
+const requestHash = (request: Pick<Run, 'agentName' | 'args'>): string =>
+  createHash('sha256').update(canonicalJson(request)).digest('hex');
+
+/** The claim on the idempotency key of a request; undefined when there is no key, or the key is free. */
+const claimOf = async (
+  { executions }: Pick<Deps, 'executions'>,
+  organizationId: string,
+  { key }: RunRequest,
+): Promise<RunKeyRecord | undefined> =>
+  key === undefined ? undefined : await executions.runKeyByKey(organizationId, key);
+
 /**
- * The answer of the run that already claimed this idempotency key; undefined when there is no key, or the key is free.
+ * The answer of the run that claimed the idempotency key; undefined when the key is free again.
  * @throws ServiceError IDEMPOTENCY_KEY_REUSED, RUN_IN_PROGRESS, or the failure of that run
  */
 async function replay(
   { executions }: Pick<Deps, 'executions'>,
   organizationId: string,
-  run: RunRequest,
+  run: Run,
+  claimed: RunKeyRecord,
 ): Promise<RunAgentResponse | undefined> {
-  if (run.key === undefined) return undefined;
-  const claimed = await executions.runKeyByKey(organizationId, run.key);
-  if (!claimed) return undefined;
-  if (claimed.requestHash !== requestHash(run)) throw new ServiceError('IDEMPOTENCY_KEY_REUSED');
+  if (claimed.requestHash !== run.hash) throw new ServiceError('IDEMPOTENCY_KEY_REUSED');
   const execution = await executions.byId(organizationId, claimed.executionId);
   // Withdrawn or interrupted after the key was read: the key is free again.
   if (!execution || execution.status === 'interrupted') return undefined;
@@ -83,20 +117,26 @@ async function replay(
   return answer(execution, payload, { replayed: true });
 }
 
-/** Two requests with this hash count as the same request. */
-const requestHash = ({ agentName, args }: RunRequest): string =>
-  createHash('sha256').update(canonicalJson({ agentName, args })).digest('hex');
-
-/** @throws ServiceError NOT_FOUND, AGENT_NOT_RUNNABLE, INVALID_ARGS */
+/** @returns the id of the published version. @throws ServiceError NOT_FOUND, AGENT_NOT_RUNNABLE */
 async function requireRunnable(
-  deps: Pick<Deps, 'definitions' | 'loadVersion'>,
+  { definitions }: Pick<Deps, 'definitions'>,
   organizationId: string,
-  { agentName, args }: RunRequest,
-): Promise<LoadedVersion> {
-  const agent = await deps.definitions.byName(organizationId, agentName);
+  { agentName }: RunRequest,
+): Promise<string> {
+  const agent = await definitions.byName(organizationId, agentName);
   if (!agent || agent.publishedVersionId === null) throw new ServiceError('NOT_FOUND', 'Agent not found');
   if (!agent.runnable) throw new ServiceError('AGENT_NOT_RUNNABLE');
-  const version = await deps.loadVersion(organizationId, agent.publishedVersionId);
+  return agent.publishedVersionId;
+}
+
+/** @throws ServiceError INVALID_ARGS */
+async function loadForArgs(
+  deps: Pick<Deps, 'loadVersion'>,
+  organizationId: string,
+  versionId: string,
+  { args }: Run,
+): Promise<LoadedVersion> {
+  const version = await deps.loadVersion(organizationId, versionId);
   const details = await version.checkArgs(args);
   if (details.length > 0) throw new ServiceError('INVALID_ARGS', undefined, { details });
   return version;
@@ -138,15 +178,15 @@ function newExecution(
 function claim(
   { executions }: Pick<Deps, 'executions'>,
   execution: ExecutionRecord,
-  run: RunRequest,
+  run: Run,
   principal: Principal,
 ): Promise<boolean> {
   const { _id, organizationId, runKeyId, createdAt } = execution;
   const payload = { _id, organizationId, args: run.argsText, createdAt };
   const key =
-    run.key === undefined || runKeyId === null
+    run.key === undefined || run.hash === undefined || runKeyId === null
       ? undefined
-      : { _id: runKeyId, organizationId, key: run.key, requestHash: requestHash(run), executionId: _id, createdAt };
+      : { _id: runKeyId, organizationId, key: run.key, requestHash: run.hash, executionId: _id, createdAt };
   return executions.create(execution, payload, key, principal);
 }
 
@@ -157,9 +197,10 @@ function claim(
 async function answerOfWinner(
   deps: Pick<Deps, 'executions'>,
   organizationId: string,
-  run: RunRequest,
+  run: Run,
 ): Promise<RunAgentResponse> {
-  const replayed = await replay(deps, organizationId, run);
+  const claimed = await claimOf(deps, organizationId, run);
+  const replayed = claimed && (await replay(deps, organizationId, run, claimed));
   if (!replayed) throw new ServiceError('RUN_IN_PROGRESS', undefined, { headers: { 'Retry-After': '1' } });
   return replayed;
 }

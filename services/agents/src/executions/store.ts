@@ -8,6 +8,7 @@ import {
   DuplicateKeyError,
   ExpectationFailedError,
   type Expectation,
+  type FindOptions,
   type Op,
   type OrganizationDocument,
   type Store,
@@ -108,7 +109,11 @@ export function openExecutions(store: Store, usage: Usage, leaseUntil: () => Pro
 
   return {
     byId: (organizationId: string, id: string) => store.findOne(organizationId, EXECUTIONS, { _id: id }),
-    payloadById: (organizationId: string, id: string) => store.findOne(organizationId, EXECUTION_PAYLOADS, { _id: id }),
+    payloadById: (
+      organizationId: string,
+      id: string,
+      options?: Pick<FindOptions<ExecutionPayloadRecord>, 'maxBytes'>,
+    ) => store.findOne(organizationId, EXECUTION_PAYLOADS, { _id: id }, options),
     runKeyByKey: (organizationId: string, key: string) => store.findOne(organizationId, RUN_KEYS, { key }),
     /** Newest first, starting after the id `before`. */
     list: (

@@ -25,7 +25,7 @@ export async function listMemoryObjects(
   const ofTypes = typeIds && { typeId: typeIds.length === 1 ? typeIds[0] : { in: typeIds } };
   const filter: ObjectFilter = { ...ofTypes, ...(key === undefined ? {} : { key }) };
 
-  const records = await objects.list(organizationId, filter, page);
+  const records = await objects.list(organizationId, filter, { ...page, maxBytes: context.maxReplyBytes });
   // Counting by key is cheap, because a type has at most one object with the key. All other totals are stored.
   const total =
     key !== undefined

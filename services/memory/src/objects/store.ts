@@ -22,8 +22,8 @@ export interface MemoryObjectRecord extends OrganizationDocument {
   /** Unique in the type; never changes. */
   key: string;
   /**
-   * JSON text, as the request to this service carried it. The gateway makes that text from the value that it parsed, so
-   * a REST client gets back an equal value, but not its own text: `1.0` comes back as `1`.
+   * JSON text, as the request to this service carried it. The gateway has removed white space and needless escapes, so
+   * a REST client gets back an equal value, but not always the same bytes.
    */
   content: string;
   /** Version of the type whose schema the content was validated against. */
@@ -64,7 +64,7 @@ export function openMemoryObjects(store: Store) {
     list: (
       organizationId: string,
       filter: ObjectFilter,
-      page: Pick<FindOptions<MemoryObjectRecord>, 'skip' | 'limit'>,
+      page: Pick<FindOptions<MemoryObjectRecord>, 'skip' | 'limit' | 'maxBytes'>,
     ): Promise<MemoryObjectRecord[]> =>
       store.find(organizationId, OBJECTS, filter, { ...page, sort: [['_id', 'desc']] }),
     count: (organizationId: string, filter: ObjectFilter): Promise<number> =>

@@ -12,10 +12,9 @@ export async function listMemoryTypes(
   context: CallContext,
 ): Promise<ListMemoryTypesResponse> {
   const all = request.page === undefined && request.pageSize === undefined;
-  const records = await types.list(
-    organizationOfCall(context),
-    visibleTo(context.principal),
-    all ? {} : pageOf(request, config),
-  );
+  const records = await types.list(organizationOfCall(context), visibleTo(context.principal), {
+    ...(all ? {} : pageOf(request, config)),
+    maxBytes: context.maxReplyBytes,
+  });
   return { items: records.map(memoryTypeMessage) };
 }

@@ -66,7 +66,7 @@ export function openMemoryTypes(store: Store, shardCount: number) {
     list: (
       organizationId: string,
       visible: VisibilityFilter,
-      page: Pick<FindOptions<MemoryTypeRecord>, 'skip' | 'limit'>,
+      page: Pick<FindOptions<MemoryTypeRecord>, 'skip' | 'limit' | 'maxBytes'>,
     ): Promise<MemoryTypeRecord[]> => store.find(organizationId, TYPES, visible, { ...page, sort: [['_id', 'desc']] }),
 
     /** @throws DuplicateKeyError when the name is taken */

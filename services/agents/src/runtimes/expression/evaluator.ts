@@ -26,13 +26,18 @@ export interface Language {
   bound(given: { work(values: number): void; RegExp: Patterns['LinearRegExp'] }): void;
 }
 
-/** What a realm gets from outside. Only texts and numbers pass, so that no object of another realm is in reach. */
+/**
+ * What a realm gets from outside. Only texts and numbers pass, so that no object of another realm is in reach. Node
+ * makes texts above a million characters outside of V8's heap, where its limit does not count them, so every text that
+ * passes into a realm is shorter.
+ */
 export interface Host {
   /** REPORT_STEPS. */
   reportSteps: number;
   /** Called at every report, synchronously, so that it is called in an endless loop. */
   onSteps(steps: number): void;
   byteLength(text: string): number;
+  /** For texts of which the result has at most MAX_BASE64_CHARACTERS. */
   base64Of(binary: string): string;
   binaryOf(base64: string): string;
 }
@@ -70,6 +75,7 @@ export function makeEvaluator({
   const MAX_STACK_DEPTH = 1_000;
   const MAX_SEQUENCE_LENGTH = 100_000;
   const MAX_PAD_CHARACTERS = 100_000;
+  const MAX_BASE64_CHARACTERS = 500_000;
   const MAX_OUTPUT_LEVELS = 64;
   const MAX_MESSAGE_CHARACTERS = 300;
   const STACK_FOR_REPORT = 200;
@@ -127,6 +133,15 @@ export function makeEvaluator({
     const padding = [...(filler || ' ').repeat(missing).slice(0, 2 * missing)].slice(0, missing).join('');
     return width < 0 ? padding + text : text + padding;
   }
+
+  const base64 =
+    (convert: (text: string) => string, maxCharacters: number) =>
+    (text?: string): string | undefined => {
+      if (!text) return text;
+      if (text.length > maxCharacters)
+        throw new ExpressionError(`Base64 of at most ${MAX_BASE64_CHARACTERS} characters is written and read`);
+      return convert(text);
+    };
 
   /**
    * JSON text of at most `maxBytes`. Writing stops at the limit, because an output that holds one array many times is
@@ -217,8 +232,8 @@ export function makeEvaluator({
       expression.registerFunction('eval', () => {
         throw new ExpressionError('$eval is not available');
       });
-      expression.registerFunction('base64encode', (text?: string) => text && host.base64Of(text), '<s-:s>');
-      expression.registerFunction('base64decode', (text?: string) => text && host.binaryOf(text), '<s-:s>');
+      expression.registerFunction('base64encode', base64(host.base64Of, MAX_BASE64_CHARACTERS * (3 / 4)), '<s-:s>');
+      expression.registerFunction('base64decode', base64(host.binaryOf, MAX_BASE64_CHARACTERS), '<s-:s>');
       const output: unknown = await expression.evaluate(parseJson(argsText));
       if (output === undefined) throw new ExpressionError('The expression produced no output');
       result = { outcome: 'succeeded', outputText: jsonText(output, limits.outputBytes), steps };

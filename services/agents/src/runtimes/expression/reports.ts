@@ -1,12 +1,12 @@
-import { parseJson } from 'platform/core/parse-json.ts';
 import { REPORT_STEPS, type ExpressionLimits, type ExpressionResult } from './evaluator.ts';
+import { isOutputText } from './output-text.ts';
 import type { Report } from './runner-child.ts';
 
 /** Of an output; an empty array or object may be one level deeper. */
 const MAX_LEVELS = 64;
 const MAX_MESSAGE_CHARACTERS = 1_000;
-/** A report without its output. */
-const REPORT_BYTES = 8_192;
+/** The most bytes of a report without its output. */
+export const REPORT_BYTES = 8_192;
 
 /** A runner reported what no sound runner reports. It is not believed any more. */
 export class InvalidReportError extends Error {}
@@ -32,6 +32,8 @@ export const maxReportBytes = (progress: Progress | undefined): number =>
  */
 export function readReport(text: string, progress: Progress): Report {
   const report = membersOf(valueOf(text));
+  if (text.length > REPORT_BYTES && report.kind !== 'finished')
+    throw new InvalidReportError('a long report that is not the last one');
   const { id, started } = progress;
   if (report.id !== id) throw new InvalidReportError('a report about another evaluation');
   if (report.kind === 'started') {
@@ -63,25 +65,19 @@ function stepsOf({ steps }: Record<string, unknown>, least: number, { limits }: 
   return steps;
 }
 
-/** The output is spliced into replies as it is, so it must be what JSON.stringify would write: no repeated names. */
+/** The output is spliced into replies as it is, so it must be what JSON.stringify would write. */
 function outputOf({ outputText }: Record<string, unknown>, { outputBytes }: ExpressionLimits): string {
   if (typeof outputText !== 'string' || Buffer.byteLength(outputText) > outputBytes)
     throw new InvalidReportError('an output that is no text, or too long');
-  const output = valueOf(outputText);
-  if (isDeeper(output, MAX_LEVELS + 1)) throw new InvalidReportError('an output of too many levels');
-  if (JSON.stringify(output) !== outputText)
-    throw new InvalidReportError('an output that is not JSON in its only form');
+  if (!isOutputText(outputText, MAX_LEVELS + 1))
+    throw new InvalidReportError('an output that is not JSON in its only form, or has too many levels');
   return outputText;
 }
 
-const isDeeper = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)));
-
 function valueOf(text: string): unknown {
   try {
-    return parseJson(text);
+    // Whatever the names of its members are taken for (see parseJson), each is checked.
+    return JSON.parse(text);
   } catch {
     throw new InvalidReportError('not JSON');
   }

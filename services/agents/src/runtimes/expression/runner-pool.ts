@@ -3,6 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
+import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { Message } from 'proto/agents/v1/agents.ts';
 import type { ExpressionLimits } from './evaluator.ts';
@@ -64,6 +65,7 @@ interface WaitingEvaluation {
  * @param options.size runners for all organizations
  * @param options.maxSize with the further ones, of which each serves an organization that has nothing else running
  * @param options.idleMs time after which a runner ends that nobody has used, unless it is one of `size` or the spare
+ * @param options.schedule runs the check of a long report
  * @param options.program what a runner executes; given in tests
  */
 export function startRunnerPool({
@@ -72,6 +74,7 @@ export function startRunnerPool({
   idleMs = 0,
   queueLimit,
   log,
+  schedule,
   recycleAfter,
   program,
 }: {
@@ -80,6 +83,7 @@ export function startRunnerPool({
   idleMs?: number;
   queueLimit: number;
   log: Log;
+  schedule: FairScheduler;
   recycleAfter: number;
   program?: string;
 }): RunnerPool {
@@ -130,7 +134,7 @@ export function startRunnerPool({
   function newRunner(memoryMb: number): Runner {
     usualMemoryMb = memoryMb;
     folder ??= mkdtempSync(join(tmpdir(), 'runner-'));
-    const runner = startRunner({ memoryMb, cwd: folder, log, program });
+    const runner = startRunner({ memoryMb, cwd: folder, log, schedule, program });
     alive.add(runner);
     void runner.exited.then(() => {
       alive.delete(runner);

@@ -5,11 +5,14 @@ import type { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import { cpuMsOf } from './cpu-time.ts';
 import type { ExpressionResult } from './evaluator.ts';
 import { lineSplitter } from './lines.ts';
-import { InvalidReportError, maxReportBytes, readReport, type Progress } from './reports.ts';
+import { withoutCoreDumps } from './no-core-dumps.ts';
+import { memoryMbOf } from './process-memory.ts';
+import { InvalidReportError, maxReportBytes, readReport, REPORT_BYTES, type Progress } from './reports.ts';
 import type { Assignment } from './runner-child.ts';
 
 /** Time for a child process to start, and to begin an evaluation. */
@@ -18,10 +21,14 @@ const START_MS = 30_000;
 const GRACE_MS = 500;
 /** A process that dies by itself takes its count of processor time with it, so the count is also read this often. */
 const CPU_SAMPLE_MS = 250;
+/** V8 limits its heap; memory outside of it is limited by the parent, which looks this often. */
+const MEMORY_SAMPLE_MS = 50;
 /** Evaluations yield to the services and to runners that start: they are nicer by this much (setpriority(2)). */
 const NICENESS = 10;
 /** Heap that Node and JSONata use before an agent runs. */
 const BASE_MB = 24;
+/** Beyond `memoryMb`, before the process is killed: twice what a process at the limit of its heap was seen to take. */
+const BASE_OF_ALL_MEMORY_MB = 160;
 
 /** The one file of another workspace that runners import, its package, and the link through which Node finds it. */
 const PARSE_JSON = [
@@ -32,7 +39,7 @@ const PARSE_JSON = [
     .map((folder) => join(folder, 'platform'))
     .find(existsSync)!,
 ];
-export const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
+const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
 /** All files that a runner may read. It may write no file and start nothing but the thread that watches its parent. */
 const readableBy = (program: string): string[] => [
   join(dirname(program), '*'),
@@ -70,7 +77,8 @@ export interface Runner {
   readonly alive: boolean;
   /**
    * Waits until the process has started, then evaluates. Kills the process when `signal` aborts, when the evaluation
-   * exceeds a limit and does not end by itself, and when the process reports what cannot be.
+   * exceeds a limit and does not end by itself, when it takes too much memory outside of V8's heap, and when the
+   * process reports what cannot be.
    * @param onStart called when the process gets the assignment
    */
   run(assignment: Omit<Assignment, 'id'>, signal: AbortSignal, onStart?: () => void): Promise<RunnerResult>;
@@ -81,6 +89,7 @@ export interface Runner {
 }
 
 interface Evaluation extends Progress {
+  organizationId: string;
   timer: NodeJS.Timeout | undefined;
   end(result: RunnerResult): void;
   cpuMs(): number;
@@ -88,21 +97,26 @@ interface Evaluation extends Progress {
 
 /**
  * @param options.cwd an empty folder
+ * @param options.schedule runs the check of a long report
  * @param options.program what the process runs; it speaks as runner-child.ts does
  */
 export function startRunner({
   memoryMb,
   cwd,
   log,
+  schedule,
   program = RUNNER_PROGRAM,
 }: {
   memoryMb: number;
   cwd: string;
   log: Log;
+  schedule: FairScheduler;
   program?: string;
 }): Runner {
   // `NODE_CHANNEL_FD` gives the child Node's channel of JSON lines (child_process, "fork"); this end reads it itself.
-  const child = spawn(process.execPath, [...flagsOf(memoryMb, program), program, String(process.pid)], {
+  const node = [process.execPath, ...flagsOf(memoryMb, program), program, String(process.pid)] as const;
+  const [file, ...args] = withoutCoreDumps([...node]);
+  const child = spawn(file, args, {
     env: { NODE_CHANNEL_FD: '3' },
     cwd,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
@@ -115,6 +129,13 @@ export function startRunner({
     alive = false;
     child.kill('SIGKILL');
   };
+  const endOfMemory = ({ steps, cpuMs, end }: Evaluation): void =>
+    end({
+      outcome: 'failed',
+      message: `The expression takes more than ${memoryMb} MB of memory`,
+      steps,
+      cpuMs: cpuMs(),
+    });
   const endOfDeath = (): void => now?.end({ outcome: now.started ? 'interrupted' : 'unstarted' });
   const exited = new Promise<void>((resolve) => {
     child.once('error', (error) => {
@@ -125,11 +146,8 @@ export function startRunner({
     child.once('exit', (code, signal) => {
       if (alive) log.warn({ pid: child.pid, code, signal, runs }, 'a runner died');
       alive = false;
-      if (now?.started && signal !== null && OUT_OF_MEMORY.has(signal)) {
-        const { steps } = now;
-        const message = `The expression takes more than ${memoryMb} MB of memory`;
-        now.end({ outcome: 'failed', message, steps, cpuMs: now.cpuMs() });
-      } else endOfDeath();
+      if (now?.started && signal !== null && OUT_OF_MEMORY.has(signal)) endOfMemory(now);
+      else endOfDeath();
       resolve();
     });
   });
@@ -138,7 +156,7 @@ export function startRunner({
   const channel = child.stdio[3] as Socket;
   channel.on('error', (error) => log.warn({ error, pid }, 'a runner could not be reached'));
 
-  function onLine(line: string): void {
+  function onReport(line: string): void {
     if (!now) throw new InvalidReportError('a report without an evaluation');
     const report = readReport(line, now);
     if (report.kind === 'finished') now.end({ ...report.result, cpuMs: now.cpuMs() });
@@ -148,15 +166,31 @@ export function startRunner({
       killAfter(now, now.limits.wallMs + GRACE_MS);
     }
   }
+  const onLie = (error: unknown): void => {
+    log.error({ error, pid, runs }, 'a runner reported what cannot be, and is killed');
+    kill();
+    now?.end({ outcome: 'interrupted' });
+  };
+  /** Reports that wait for their turn; those after them wait as well. */
+  let waiting = 0;
+  function onLine(line: string): void {
+    if (!now || (waiting === 0 && line.length <= REPORT_BYTES)) return onReport(line);
+    // Only the last report of an evaluation is long, and then the runner has kept its limit of time.
+    if (line.length > REPORT_BYTES) clearTimeout(now.timer);
+    waiting += 1;
+    const check = (): void => {
+      waiting -= 1;
+      if (alive) onReport(line);
+    };
+    schedule(now.organizationId, check).catch(onLie);
+  }
   const split = lineSplitter(() => maxReportBytes(now), onLine);
   channel.on('data', (piece: Buffer) => {
     if (!alive) return;
     try {
       if (!split(piece)) throw new InvalidReportError('a report that is too long');
     } catch (error) {
-      log.error({ error, pid, runs }, 'a runner reported what cannot be, and is killed');
-      kill();
-      now?.end({ outcome: 'interrupted' });
+      onLie(error);
     }
   });
 
@@ -176,7 +210,13 @@ export function startRunner({
       const startMs = cpuMsOf(pid);
       let usedMs = 0;
       const cpuMs = (): number => (usedMs = Math.max(usedMs, Math.ceil(cpuMsOf(pid) - startMs)));
-      const sampling = setInterval(cpuMs, CPU_SAMPLE_MS);
+      const cpuSampling = setInterval(cpuMs, CPU_SAMPLE_MS);
+      const memorySampling = setInterval(() => {
+        if (!evaluation.started || memoryMbOf(pid) <= memoryMb + BASE_OF_ALL_MEMORY_MB) return;
+        cpuMs();
+        kill();
+        endOfMemory(evaluation);
+      }, MEMORY_SAMPLE_MS);
       const cancel = (): void => {
         const { steps } = evaluation;
         const result: RunnerResult = { outcome: 'cancelled', steps, cpuMs: cpuMs() };
@@ -187,13 +227,15 @@ export function startRunner({
         id,
         started: false,
         steps: 0,
+        organizationId: assignment.organizationId,
         limits: assignment.limits,
         timer: undefined,
         cpuMs,
         end(result) {
           now = undefined;
           clearTimeout(evaluation.timer);
-          clearInterval(sampling);
+          clearInterval(cpuSampling);
+          clearInterval(memorySampling);
           signal.removeEventListener('abort', cancel);
           resolve(result);
         },

@@ -37,6 +37,28 @@ describe('a built-in function', () => {
     });
   });
 
+  it.each([
+    ['$contains', '$contains(t, p)'],
+    ['$substringBefore', '$substringBefore(t, p)'],
+    ['$substringAfter', '$substringAfter(t, p)'],
+    ['$split', '$split(t, p)'],
+    ['$replace', '$replace(t, p, "")'],
+  ])('takes steps for a search of texts, and refuses one that takes long: %s', (_name, source) => {
+    const search = (characters: number) =>
+      evaluate(`$exists(${source})`, {
+        t: 'a'.repeat(10 * characters),
+        p: `${'a'.repeat(characters / 2)}b${'a'.repeat(characters / 2)}`,
+      });
+    const [few, many] = [search(1_000), search(4_000)];
+    expect([few.outcome, many.outcome]).toEqual(['succeeded', 'succeeded']);
+    expect(few.steps).toBeGreaterThan(100);
+    expect(many.steps / few.steps).toBeGreaterThan(10);
+    expect(search(8_000)).toMatchObject({
+      outcome: 'failed',
+      message: expect.stringContaining('too long to search one in the other (D3144'),
+    });
+  });
+
   it('stops at the limit of time by itself', () => {
     expect(evaluate(`${OBJECTS} = ${OBJECTS}`, {}, { wallMs: 100, maxSteps: 1e9 }).outcome).toBe('timed_out');
   });
@@ -98,6 +120,12 @@ describe('a built-in function', () => {
     ['a long picture of a number', '$formatNumber(1, p)', '256 characters'],
     ['a long text for a large pattern', '$contains(p, /(?:a?b?){300}(?:x|y)$/)', 'too long for the size'],
     ['a text that is too long for the output', '$reduce([1..26], function($x, $y) { $x & $x }, "x")', 'larger than'],
+    [
+      'base64 that V8 would keep outside of its heap',
+      '$count([1..150].$base64encode($reduce([1..21], function($a, $b) { $a & $a }, "abcdefgh")))',
+      'at most 500000',
+    ],
+    ['reading such base64', '$length($base64decode($join([p, p, p, p, p, p])))', 'at most 500000'],
     [
       'arrays that grow by a part of $append',
       '$reduce([1..40], function($x, $y) { $append(?, $x)($x) }, [1])',

@@ -79,6 +79,13 @@ export const NEVER_ENDING = (id: number, send: Send): void => {
   for (;;);
 };
 
+/** Takes 600 MB outside of V8's heap, and never ends the run. */
+export const GREEDY = (id: number, send: Send): void => {
+  const taken: Buffer[] = [];
+  send({ kind: 'started', id });
+  for (;;) if (taken.length < 60) taken.push(Buffer.alloc(10_000_000, 1));
+};
+
 /** The same as bytes of the channel that are no reports at all. */
 export const NO_REPORTS: Record<string, () => void> = {
   reportNoJson: () => void writeSync(3, 'started\n'),

@@ -1,5 +1,5 @@
 import type { Assignment } from '../../../src/runtimes/expression/runner-child.ts';
-import { finished, LIES, NEVER_ENDING, NO_REPORTS, type Send } from './lies.ts';
+import { finished, GREEDY, LIES, NEVER_ENDING, NO_REPORTS, type Send } from './lies.ts';
 
 // A runner that lies as the source of its assignment says. It answers any other source with 2, in 3 steps.
 
@@ -7,6 +7,7 @@ process.on('disconnect', () => process.exit());
 process.on('message', ({ id, source }: Assignment) => {
   const send: Send = (report) => void process.send!(report);
   if (source === 'neverEnding') NEVER_ENDING(id, send);
+  if (source === 'greedy') GREEDY(id, send);
   (LIES[source] ?? NO_REPORTS[source] ?? finished({}))(id, send);
   if (source === 'reportAfterTheEnd') send({ kind: 'steps', id, steps: 10_000 });
 });

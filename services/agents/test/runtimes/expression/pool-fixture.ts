@@ -1,3 +1,4 @@
+import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import { makeLog } from 'platform/core/log.ts';
 import {
   startRunnerPool,
@@ -31,6 +32,7 @@ export function testPool(options: Partial<Parameters<typeof startRunnerPool>[0]>
     queueLimit: 10,
     recycleAfter: 500,
     log: makeLog('agents', 'silent'),
+    schedule: fairScheduler(),
     ...options,
   });
   return {

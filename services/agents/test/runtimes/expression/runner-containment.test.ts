@@ -1,10 +1,15 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getPriority } from 'node:os';
+import { withoutCoreDumps } from '../../../src/runtimes/expression/no-core-dumps.ts';
 import { computing, ENDLESS, runners, testPool, type TestPool } from './pool-fixture.ts';
 import { cpuTicks, until } from './runner-processes.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../../../../..');
+
+/** The soft and the hard limit in the text of `/proc/<pid>/limits`. */
+const coreLimit = (limits: string) => /^Max core file size +(\S+) +(\S+)/m.exec(limits)?.slice(1, 3);
 
 describe('a runner', () => {
   let pool: TestPool;
@@ -35,6 +40,26 @@ describe('a runner', () => {
       'services/agents/src/runtimes/expression/runner-child.ts',
       String(process.pid),
     ]);
+  });
+
+  it('leaves no core dump when it dies', async () => {
+    await pool.run('1');
+    expect(coreLimit(readFileSync(`/proc/${runners()[0]}/limits`, 'utf8'))).toEqual(['0', '0']);
+  });
+
+  it.each(['/usr/bin/prlimit', '/bin/sh'])('is started so by %s', (starter) => {
+    const [file, ...args] = withoutCoreDumps(['/bin/cat', '/proc/self/limits', '/proc/self/environ'], (program) =>
+      program === starter ? existsSync(program) : false,
+    );
+    expect(file).toBe(starter);
+    const printed = execFileSync(file, args, { env: { NODE_CHANNEL_FD: '3' }, encoding: 'utf8' });
+    expect(coreLimit(printed)).toEqual(['0', '0']);
+    expect(printed.endsWith('NODE_CHANNEL_FD=3\0')).toBe(true);
+    expect(printed).not.toContain('PWD=');
+  });
+
+  it('is started also where nothing can set that limit', () => {
+    expect(withoutCoreDumps(['node', 'runner.ts'], () => false)).toEqual(['node', 'runner.ts']);
   });
 
   it('yields to the service when both compute', async () => {

@@ -37,6 +37,20 @@ describe('a runner that lies', () => {
     expect(await pool.run('truth')).toEqual(SUCCEEDED);
   });
 
+  it('is killed when it takes memory that V8 does not limit', async () => {
+    expect(await pool.run('truth')).toEqual(SUCCEEDED);
+    const greedy = runner();
+    expect(await pool.run('greedy', { limits: { wallMs: 20_000 } })).toEqual({
+      outcome: 'failed',
+      code: 'agent_failed',
+      message: 'The expression takes more than 64 MB of memory',
+      steps: 0,
+      cpuMs,
+    });
+    await until(() => !isRunning(greedy));
+    expect(await pool.run('truth')).toEqual(SUCCEEDED);
+  });
+
   it('is killed for a report after the end of its run', async () => {
     expect(await pool.run('truth')).toEqual(SUCCEEDED);
     const liar = runner();
