@@ -3,12 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServiceError } from 'platform/core/errors.ts';
 import { strictJson } from '../json/strict-json.ts';
 import { FREE_CHUNKS, makeBodyBuffer, MIN_MEAN_BYTES } from '../http/body-buffer.ts';
+import { LINGER_BYTES } from '../http/connection.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 
 const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
-/** A too large body is read and dropped up to this limit, so that a client that writes first can read the 413. */
-const LINGER_BYTES = 16 << 20;
 const TOO_MANY_SMALL_CHUNKS = `The body comes in too many small chunks: more than ${FREE_CHUNKS} need ${MIN_MEAN_BYTES} bytes each on average`;
 
 export interface BodyLimits {
