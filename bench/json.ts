@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { membersOf } from '../gateway/src/json/parts.ts';
 import { strictJson } from '../gateway/src/json/strict-json.ts';
+import { cpuMsOf } from '../test/support/cpu-time.ts';
 import { costlyBodies } from '../gateway/test/json/costly-bodies.ts';
 
 const ROUNDS = 21;
@@ -21,20 +22,13 @@ export function measureJson(): void {
 
 const readAll = (bytes: Buffer): unknown => Array.from(membersOf(strictJson(bytes)));
 
-function cpuMs(run: () => unknown): number {
-  const before = process.cpuUsage();
-  run();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000;
-}
-
 /** For example "4.2". */
 function medianCpuMs(run: () => unknown): string {
-  const times = Array.from({ length: ROUNDS }, () => cpuMs(run));
+  const times = Array.from({ length: ROUNDS }, () => cpuMsOf(run));
   return times.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)]!.toFixed(1);
 }
 
 if (process.argv[1] === import.meta.filename) {
   const bytes = Buffer.from(costlyBodies()[process.argv[2] as string]!);
-  process.stdout.write(cpuMs(() => readAll(bytes)).toFixed(1));
+  process.stdout.write(cpuMsOf(() => readAll(bytes)).toFixed(1));
 }
