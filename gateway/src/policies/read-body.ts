@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServiceError } from 'platform/core/errors.ts';
-import { strictJson } from '../json/strict-json.ts';
+import type { JsonReader } from '../json/json-reader.ts';
 import { FREE_CHUNKS, makeBodyBuffer, MIN_MEAN_BYTES } from '../http/body-buffer.ts';
 import { LINGER_BYTES } from '../http/connection.ts';
-import type { GatewayRequest, Policy } from '../http/exchange.ts';
+import { NOBODY, type GatewayRequest, type Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 
 const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
@@ -19,14 +19,15 @@ export interface BodyLimits {
  * Next to last policy. Checks media type (415), size (413), chunks (400), time (408) and JSON (400), if the route takes
  * a body.
  */
-export function makeReadBody(limits: BodyLimits): Policy {
+export function makeReadBody(json: JsonReader, limits: BodyLimits): Policy {
   return async (req, res, next) => {
-    const { takesBody, options } = req.exchange.route as ServiceRoute;
+    const { route, principal = NOBODY } = req.exchange;
+    const { takesBody, options } = route as ServiceRoute;
     if (takesBody) {
       requireJson(req);
       const bytes = await readBytes(req, res, { ...limits, maxBytes: options.maxBodyBytes || limits.maxBytes });
       if (!isUtf8(bytes)) throw new ServiceError('MALFORMED_JSON', 'The body is not valid UTF-8');
-      req.exchange.body = strictJson(bytes);
+      req.exchange.body = await json.read(principal.organizationId, bytes);
     }
     next();
   };
@@ -40,8 +41,12 @@ function requireJson({ headers }: IncomingMessage): void {
     throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be encoded');
 }
 
-function readBytes(req: GatewayRequest, res: ServerResponse, { maxBytes, timeoutMs }: BodyLimits): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+function readBytes(
+  req: GatewayRequest,
+  res: ServerResponse,
+  { maxBytes, timeoutMs }: BodyLimits,
+): Promise<Buffer<ArrayBuffer>> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer<ArrayBuffer>>();
   const { exchange, headers } = req;
   const declaredBytes = Number(headers['content-length'] ?? 0);
   const body = makeBodyBuffer(declaredBytes, maxBytes);

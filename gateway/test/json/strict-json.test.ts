@@ -11,7 +11,7 @@ import { damaged } from '../../../test/support/damaged-text.ts';
 /** The compact text, or the fault. */
 const outcomeOf = (text: string): string | Fault => {
   try {
-    return strictJson(Buffer.from(text));
+    return strictJson(Buffer.from(text)).toString();
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return new Fault(error.reason as Fault['reason'], error.details[0]?.path);
