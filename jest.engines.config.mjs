@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import base from './jest.config.mjs';
 
 /** A suite for one engine has its name in the file name. The whole-system tests use every server whose URL is set. */
@@ -10,7 +11,10 @@ if (missing.length === 3)
 process.env.TEST_ENGINES = '1';
 
 /** Tests of the start on embedded engines, and tests that only look at files or at this command. */
-const NO_SERVERS = ['/test/start/', '/test/(architecture|shard-plan|engines-reachable)\\.test\\.ts$'];
+const NO_SERVERS = ['/test/start/', '/test/(architecture|shard-plan|engines-reachable|access|durability)\\.test\\.ts$'];
+
+/** Tests of the gateway's connections and of runners, for which the servers behind them make no difference. */
+const NO_DIFFERENCE = ['/test/api/(greedy-readers|tiny-chunks)\\.test\\.ts$', '/test/hostile/runs\\.test\\.ts$'];
 
 /** Tests that need two replicas of every service, which share all three servers. */
 const REPLICA_TESTS = [
@@ -49,7 +53,14 @@ for (const { why, what } of untested) process.stderr.write(`${why}: NOT tested: 
 export default {
   ...base,
   testMatch: ['**/*.engines.test.ts', '<rootDir>/test/**/*.test.ts', ...SERVICE_TESTS],
-  testPathIgnorePatterns: ['/node_modules/', ...NO_SERVERS, ...untested.map(({ pattern }) => pattern)],
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    ...NO_SERVERS,
+    ...NO_DIFFERENCE,
+    ...untested.map(({ pattern }) => pattern),
+  ],
   globalSetup: '<rootDir>/test/support/require-reachable-engines.ts',
   testTimeout: 300_000,
+  // Two replicas of every service and three servers already keep two cores busy.
+  maxWorkers: Math.max(1, availableParallelism() - 1),
 };

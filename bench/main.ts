@@ -28,7 +28,7 @@ const HELP = `npm run bench -- <what>
                            ${sizeText(SIZE_ON_SERVERS)}
   neighbours               how long a quick run takes while eight other organizations flood the runners
   start                    seconds from start to the first 200, and memory (PSS) of all processes
-  json                     CPU milliseconds of the gateway's thread for bodies of 1 MiB that are costly to read
+  json                     CPU milliseconds of the gateway's threads for bodies of 1 MiB that are costly to read
 `;
 
 interface ScenarioSpec {
@@ -216,7 +216,7 @@ function report(
 
 const wanted = process.argv.slice(2);
 if (wanted.join() === 'start') await measureStart();
-else if (wanted.join() === 'json') measureJson();
+else if (wanted.join() === 'json') await measureJson();
 else if (wanted.join() === 'neighbours') await measureNeighbours();
 else if (wanted.length > 0 && wanted.every((each): each is Scenario => Object.hasOwn(scenarios, each)))
   await compare(wanted);

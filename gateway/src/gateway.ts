@@ -17,6 +17,7 @@ import { sendReply } from './http/reply.ts';
 import { makeByteBudget } from './http/byte-budget.ts';
 import { serveHttp } from './http/server.ts';
 import { hostPipeline } from './host/plugin.ts';
+import { openJsonReader } from './json/json-reader.ts';
 import { makeReadBody } from './policies/read-body.ts';
 import { makeRouteTable, serviceRoutes, type LocalRoute } from './contract/routes.ts';
 
@@ -41,6 +42,7 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
   const routes = makeRouteTable([{ verb: 'GET', template: '/health', route: HEALTH }, ...serviceRoutes(restMethods())]);
   const running = new Set<Promise<unknown>>();
   const budget = makeByteBudget({ totalBytes: config.BYTES_IN_FLIGHT, tokenBytes: config.BYTES_IN_FLIGHT_PER_TOKEN });
+  const json = openJsonReader();
   const urls = { publicUrl: config.PUBLIC_URL, trustedProxies: config.TRUSTED_PROXIES };
 
   const handle = await hostPipeline(
@@ -48,7 +50,7 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
       'find-route': makeFindRoute(routes),
       authenticate: makeAuthenticate(auth),
       admit: makeAdmit(budget, config.MAX_BODY_BYTES),
-      'read-body': makeReadBody({ maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
+      'read-body': makeReadBody(json, { maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
       'call-service': makeCallService({ calls, running, urls }),
     },
     (error, req, res) => sendReply(req, res, errorReply(error, req.exchange.requestId, log)),
@@ -80,6 +82,7 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
         delay(Math.max(0, deadline - Date.now()), undefined, { ref: false }),
       ]);
       for (const connection of connections.values()) connection.close();
+      await json.close();
     },
   };
 }

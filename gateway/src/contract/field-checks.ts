@@ -6,20 +6,23 @@ import { pointerTo } from '../json/pointer.ts';
 
 /**
  * Turns a value into a field value without coercion. If it does not fit, pushes a violation with the value's path.
- * @param value of a member of a body: JSON text as strictJson returns it; of a query parameter: its text
+ * @param value of a member of a body: JSON as strictJson returns it; of a query parameter: its text
  */
-export type Check = (value: string, path: string, violations: Violation[]) => unknown;
+export type Check<V extends Buffer | string> = (value: V, path: string, violations: Violation[]) => unknown;
+
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
 
 /** Of one list. Each element costs far more than the bytes of a short one. */
 const MAX_ELEMENTS = 1_000;
 
 /** Compiles the check of one field of a body. */
-export function compileField(field: Field): Check {
+export function compileField(field: Field): Check<Buffer> {
   if (field.map) throw new Error(`${field.fullName}: a map cannot be set through REST`);
   const check = compileValue(field);
   if (!field.repeated) return check;
   return (json, path, violations) => {
-    if (!json.startsWith('[')) return addViolation(violations, path, 'must be an array');
+    if (json[0] !== OPEN_BRACKET) return addViolation(violations, path, 'must be an array');
     const elements = Array.from(elementsOf(json).take(MAX_ELEMENTS + 1));
     if (elements.length > MAX_ELEMENTS)
       return addViolation(violations, path, `must have at most ${MAX_ELEMENTS} elements`);
@@ -27,8 +30,8 @@ export function compileField(field: Field): Check {
   };
 }
 
-function compileValue(field: Field): Check {
-  if (fieldOptions(field).json) return (json) => json;
+function compileValue(field: Field): Check<Buffer> {
+  if (fieldOptions(field).json) return (json) => json.toString();
   const resolved = field.resolvedType;
   if (resolved && 'fields' in resolved) return compileMessage(resolved);
   const check = compileScalar(field);
@@ -36,13 +39,14 @@ function compileValue(field: Field): Check {
 }
 
 /** Undefined for an object or array, which fits no scalar field: no value is made of it. */
-const scalarOf = (json: string): unknown => (/^[[{]/.test(json) ? undefined : JSON.parse(json));
+const scalarOf = (json: Buffer): unknown =>
+  json[0] === OPEN_BRACE || json[0] === OPEN_BRACKET ? undefined : JSON.parse(json.toString());
 
-function compileMessage(type: Type): Check {
+function compileMessage(type: Type): Check<Buffer> {
   const members = new Map(type.fieldsArray.map((field) => [field.name, compileField(field)]));
   const required = type.fieldsArray.filter((field) => fieldOptions(field).required).map(({ name }) => name);
   return (json, path, violations) => {
-    if (!json.startsWith('{')) return addViolation(violations, path, 'must be an object');
+    if (json[0] !== OPEN_BRACE) return addViolation(violations, path, 'must be an object');
     const message: Record<string, unknown> = {};
     for (const [name, value] of membersOf(json)) {
       const check = members.get(name);
@@ -101,7 +105,7 @@ const SCALARS: Readonly<Record<string, Scalar>> = {
 };
 
 /** Compiles the check of one field as a query parameter: parses the text strictly, then checks it as in a body. */
-export function compileParameter(field: Field): Check {
+export function compileParameter(field: Field): Check<string> {
   if (field.map || field.repeated || fieldOptions(field).json) throw notAParameter(field);
   switch (field.type) {
     case 'string':

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Type } from 'protobufjs';
+import type { Field, Type } from 'protobufjs';
 import { fieldOptions } from './rest-methods.ts';
 import { MAX_DETAILS, ServiceError, type Violation } from 'platform/core/errors.ts';
 import { membersOf } from '../json/parts.ts';
@@ -12,8 +12,8 @@ export interface RequestParts {
   pathValues: string[];
   /** Still encoded, without "?". */
   query: string;
-  /** JSON text as strictJson returns it; undefined if the route takes no body. */
-  body: string | undefined;
+  /** JSON as strictJson returns it; undefined if the route takes no body. */
+  body: Buffer | undefined;
 }
 /**
  * Makes the request message, a plain object with camelCase names, from path, query, headers and body.
@@ -32,11 +32,13 @@ interface Binding {
 }
 
 const FIELD_MASK = '.google.protobuf.FieldMask';
+const OPEN_BRACE = 0x7b;
 const HEADER_VALUE = /^[\x20-\x7e]{1,255}$/;
 
 /** Compiles the checks once per route, so that a request costs one look-up per member. */
 export function compileRequest(type: Type, { params, takesBody, ignoredMembers }: Binding): ToMessage {
-  const settable = new Map<string, Check>();
+  const members = new Map<string, Check<Buffer>>();
+  const parameters = new Map<string, Check<string>>();
   const required: string[] = [];
   const fromHeaders: { name: string; header: string }[] = [];
   let maskName: string | undefined;
@@ -45,8 +47,8 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
     if (field.resolvedType?.fullName === FIELD_MASK) maskName = field.name;
     else if (options.header !== '') fromHeaders.push({ name: field.name, header: options.header });
     else if (!params.includes(field.name) && !options.internal) {
-      const check = takesBody ? compileField(field) : compileParameter(field);
-      settable.set(field.name, options.required ? rejectingEmpty(check) : check);
+      if (takesBody) members.set(field.name, checkOf(field, compileField));
+      else parameters.set(field.name, checkOf(field, compileParameter));
       if (options.required) required.push(field.name);
     }
   }
@@ -56,8 +58,13 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
     const message: Record<string, unknown> = {};
     const violations: Violation[] = [];
     const given: string[] = [];
-    const set = (name: string, value: string, kind: string): void => {
-      const check = settable.get(name);
+    const set = <V extends Buffer | string>(
+      checks: ReadonlyMap<string, Check<V>>,
+      name: string,
+      value: V,
+      kind: string,
+    ): void => {
+      const check = checks.get(name);
       if (check) {
         message[name] = check(value, pointerTo(name), violations);
         given.push(name);
@@ -70,14 +77,14 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
         for (const [name] of parseQuery(query))
           violations.push({ path: pointerTo(name), message: 'is not a known query parameter' });
       for (const [name, value] of membersOf(requireObject(body))) {
-        set(name, value, 'member');
+        set(members, name, value, 'member');
         if (violations.length >= MAX_DETAILS) break;
       }
     } else {
       for (const [name, value] of query === '' ? [] : parseQuery(query)) {
         if (Object.hasOwn(message, name))
           violations.push({ path: pointerTo(name), message: 'is given more than once' });
-        else set(name, value, 'query parameter');
+        else set(parameters, name, value, 'query parameter');
       }
     }
     for (const name of required)
@@ -94,17 +101,19 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
   };
 }
 
-/** An empty text in a required field is as good as none. */
-const rejectingEmpty =
-  (check: Check): Check =>
-  (value, path, violations) => {
+function checkOf<V extends Buffer | string>(field: Field, compile: (field: Field) => Check<V>): Check<V> {
+  const check = compile(field);
+  if (!fieldOptions(field).required) return check;
+  return (value, path, violations) => {
     const checked = check(value, path, violations);
+    // an empty text in a required field is as good as none
     if (checked === '') violations.push({ path, message: 'must not be empty' });
     return checked;
   };
+}
 
-function requireObject(body: string | undefined): string {
-  if (body?.startsWith('{')) return body;
+function requireObject(body: Buffer | undefined): Buffer {
+  if (body?.[0] === OPEN_BRACE) return body;
   throw new ServiceError('INVALID_REQUEST', 'The body must be a JSON object', {
     details: [{ path: '', message: 'must be a JSON object' }],
   });

@@ -11,7 +11,7 @@ export interface BodyBuffer {
   add(chunk: Uint8Array): 'too large' | 'too many small chunks' | undefined;
   /** Bytes that have come, kept or not. */
   size(): number;
-  bytes(): Buffer;
+  bytes(): Buffer<ArrayBuffer>;
 }
 
 /** @param declaredBytes size of the body as the client declared it, or 0 */

@@ -14,7 +14,7 @@ const PIECE_BYTES = 512;
 /** Larger pieces would only make other connections wait: one may hold a chunk of a body for every six bytes. */
 const MAX_PIECE_BYTES = 16_384;
 /** So much is read and dropped of what the gateway will not use, so that a client that writes first reads its reply. */
-const LINGER_BYTES = 16 << 20;
+export const LINGER_BYTES = 16 << 20;
 const HEAD_END = '\r\n\r\n';
 const NOTHING = Buffer.alloc(0);
 

@@ -28,6 +28,9 @@ export interface Exchange extends RequestParts {
   onClientGone?: () => void;
 }
 
+/** Who sends the requests of public routes. */
+export const NOBODY = { organizationId: '', subject: '' };
+
 export interface GatewayRequest extends IncomingMessage {
   exchange: Exchange;
 }

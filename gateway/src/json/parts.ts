@@ -1,34 +1,34 @@
-// The parts of a text that strictJson returned. Only one level is read, and no value is made of what is below it.
+// The parts of JSON that strictJson returned. Only one level is read, and no value is made of what is below it.
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The members of an object in their order: the name, and the value as JSON text. */
-export function* membersOf(text: string): Generator<[name: string, value: string]> {
-  for (let at = 1; at < text.length - 1;) {
-    const colon = endOfValue(text, at);
-    const end = endOfValue(text, colon + 1);
-    yield [JSON.parse(text.slice(at, colon)) as string, text.slice(colon + 1, end)];
+/** The members of an object in their order: the name, and the value as JSON. */
+export function* membersOf(json: Buffer): Generator<[name: string, value: Buffer]> {
+  for (let at = 1; at < json.length - 1;) {
+    const colon = endOfValue(json, at);
+    const end = endOfValue(json, colon + 1);
+    yield [JSON.parse(json.toString('utf8', at, colon)) as string, json.subarray(colon + 1, end)];
     at = end + 1;
   }
 }
 
-/** The elements of an array as JSON texts. */
-export function* elementsOf(text: string): Generator<string> {
-  for (let at = 1; at < text.length - 1;) {
-    const end = endOfValue(text, at);
-    yield text.slice(at, end);
+/** The elements of an array. */
+export function* elementsOf(json: Buffer): Generator<Buffer> {
+  for (let at = 1; at < json.length - 1;) {
+    const end = endOfValue(json, at);
+    yield json.subarray(at, end);
     at = end + 1;
   }
 }
 
 /** The position behind the value, or the name, that begins at `start`. */
-function endOfValue(text: string, start: number): number {
+function endOfValue(json: Buffer, start: number): number {
   let depth = 0;
   for (let at = start; ; at++) {
-    switch (text.charCodeAt(at)) {
+    switch (json[at]!) {
       case QUOTE:
-        at = closingQuote(text, at);
+        at = closingQuote(json, at);
         break;
       case 0x5b: // brackets and braces
       case 0x7b:
@@ -46,9 +46,9 @@ function endOfValue(text: string, start: number): number {
   }
 }
 
-function closingQuote(text: string, opening: number): number {
+function closingQuote(json: Buffer, opening: number): number {
   for (let at = opening + 1; ; at++) {
-    const code = text.charCodeAt(at);
+    const code = json[at];
     if (code === QUOTE) return at;
     if (code === BACKSLASH) at++;
   }

@@ -2,11 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { unavailable } from 'platform/core/errors.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
-import type { Policy } from '../http/exchange.ts';
+import { NOBODY, type Policy } from '../http/exchange.ts';
 
 /** What a reply is expected to need; few need more (bounded-read). */
 export const EXPECTED_REPLY_BYTES = 65_536;
-const NOBODY = { organizationId: '', subject: '' };
 
 /** 503 for a client that reads its replies too slowly, or asks for too much at once. Nothing was done. */
 export const overBudget = (cause: string): Error =>

@@ -1,14 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServiceError } from 'platform/core/errors.ts';
-import { strictJson } from '../json/strict-json.ts';
+import type { JsonReader } from '../json/json-reader.ts';
 import { FREE_CHUNKS, makeBodyBuffer, MIN_MEAN_BYTES } from '../http/body-buffer.ts';
-import type { GatewayRequest, Policy } from '../http/exchange.ts';
+import { LINGER_BYTES } from '../http/connection.ts';
+import { NOBODY, type GatewayRequest, type Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 
 const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
-/** A too large body is read and dropped up to this limit, so that a client that writes first can read the 413. */
-const LINGER_BYTES = 16 << 20;
 const TOO_MANY_SMALL_CHUNKS = `The body comes in too many small chunks: more than ${FREE_CHUNKS} need ${MIN_MEAN_BYTES} bytes each on average`;
 
 export interface BodyLimits {
@@ -20,14 +19,15 @@ export interface BodyLimits {
  * Next to last policy. Checks media type (415), size (413), chunks (400), time (408) and JSON (400), if the route takes
  * a body.
  */
-export function makeReadBody(limits: BodyLimits): Policy {
+export function makeReadBody(json: JsonReader, limits: BodyLimits): Policy {
   return async (req, res, next) => {
-    const { takesBody, options } = req.exchange.route as ServiceRoute;
+    const { route, principal = NOBODY } = req.exchange;
+    const { takesBody, options } = route as ServiceRoute;
     if (takesBody) {
       requireJson(req);
       const bytes = await readBytes(req, res, { ...limits, maxBytes: options.maxBodyBytes || limits.maxBytes });
       if (!isUtf8(bytes)) throw new ServiceError('MALFORMED_JSON', 'The body is not valid UTF-8');
-      req.exchange.body = strictJson(bytes);
+      req.exchange.body = await json.read(principal.organizationId, bytes);
     }
     next();
   };
@@ -41,8 +41,12 @@ function requireJson({ headers }: IncomingMessage): void {
     throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be encoded');
 }
 
-function readBytes(req: GatewayRequest, res: ServerResponse, { maxBytes, timeoutMs }: BodyLimits): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+function readBytes(
+  req: GatewayRequest,
+  res: ServerResponse,
+  { maxBytes, timeoutMs }: BodyLimits,
+): Promise<Buffer<ArrayBuffer>> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer<ArrayBuffer>>();
   const { exchange, headers } = req;
   const declaredBytes = Number(headers['content-length'] ?? 0);
   const body = makeBodyBuffer(declaredBytes, maxBytes);

@@ -5,11 +5,13 @@ import { pointerTo } from '../../src/json/pointer.ts';
 import { strictJson } from '../../src/json/strict-json.ts';
 import { costlyBodies } from './costly-bodies.ts';
 import { Fault, slowStrictJson } from './slow-reader.ts';
+import { leastCpuMsOf } from '../../../test/support/cpu-time.ts';
+import { damaged } from '../../../test/support/damaged-text.ts';
 
 /** The compact text, or the fault. */
 const outcomeOf = (text: string): string | Fault => {
   try {
-    return strictJson(Buffer.from(text));
+    return strictJson(Buffer.from(text)).toString();
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return new Fault(error.reason as Fault['reason'], error.details[0]?.path);
@@ -167,37 +169,9 @@ describe('strictJson agrees with a slow reader', () => {
     fc.assert(fc.property(object, agrees), { numRuns: 500 });
   });
   it('about damaged texts', () => {
-    const damage = fc.record({
-      at: fc.nat(),
-      remove: fc.nat(2),
-      insert: fc.constantFrom(
-        '',
-        '"',
-        '\\',
-        '{',
-        '}',
-        '[',
-        ']',
-        ',',
-        ':',
-        '-',
-        '1',
-        'e',
-        '.',
-        '\\u0000',
-        'null',
-        ' ',
-        '\x1f',
-      ),
-    });
+    const pieces = ['', '"', '\\', '{', '}', '[', ']', ',', ':', '-', '1', 'e', '.', '\\u0000', 'null', ' ', '\x1f'];
     fc.assert(
-      fc.property(value, fc.array(damage, { minLength: 1, maxLength: 3 }), (text, damages) => {
-        const damaged = damages.reduce((present, { at, remove, insert }) => {
-          const index = at % (present.length + 1);
-          return present.slice(0, index) + insert + present.slice(index + remove);
-        }, text);
-        agrees(damaged.toWellFormed());
-      }),
+      fc.property(damaged(value, pieces), (text) => agrees(text.toWellFormed())),
       { numRuns: 2_000 },
     );
   });
@@ -208,21 +182,12 @@ describe('strictJson agrees with a slow reader', () => {
 });
 
 it('strictJson reads any legal body of 1 MiB in less time than JSON.parse needs for its worst one', () => {
-  const cpuMs = (run: () => unknown): number => {
-    const before = process.cpuUsage();
-    run();
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / 1000;
-  };
-  /** The least of several runs: what other work on the machine adds is left out. */
-  const leastCpuMs = (run: () => unknown): number => Math.min(...Array.from({ length: 7 }, () => cpuMs(run)));
-
   const bodies = costlyBodies();
   const worst = bodies['objects of one member, each another']!;
-  const parseMs = leastCpuMs(() => JSON.parse(worst));
+  const parseMs = leastCpuMsOf(() => JSON.parse(worst));
   const ratios = Object.entries(bodies).map(([name, text]) => {
     const bytes = Buffer.from(text);
-    return { name, ratio: leastCpuMs(() => strictJson(bytes)) / parseMs };
+    return { name, ratio: leastCpuMsOf(() => strictJson(bytes)) / parseMs };
   });
   expect(ratios.filter(({ ratio }) => ratio > 1)).toEqual([]);
 });

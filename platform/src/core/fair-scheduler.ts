@@ -1,3 +1,5 @@
+import { fairQueue } from './fair-queue.ts';
+
 /** Work runs without a pause for at most this long, plus the length of the last piece. */
 const SLICE_MS = 5;
 /** The process itself may have stood still, so a pause has a limit. */
@@ -18,23 +20,19 @@ const realTime: Time = { nowMs: () => performance.now(), wakeAfter: (ms, wake) =
  * waits for as long as it took, whether others wait here or on the network: it never has more than half of the thread.
  */
 export function fairScheduler({ nowMs, wakeAfter }: Time = realTime): FairScheduler {
-  // A Map keeps the order of insertion: the first organization is served next and then inserted again at the end.
-  const waiting = new Map<string, (() => void)[]>();
+  const waiting = fairQueue<() => void>();
   const pausedUntil = new Map<string, number>();
   let willRun = false;
 
+  const pauseEnd = (organizationId: string): number => pausedUntil.get(organizationId) ?? 0;
+
   function runNext(): boolean {
-    for (const [organizationId, pieces] of waiting) {
-      const startMs = nowMs();
-      if ((pausedUntil.get(organizationId) ?? 0) > startMs) continue;
-      waiting.delete(organizationId);
-      const piece = pieces.shift()!;
-      if (pieces.length > 0) waiting.set(organizationId, pieces);
-      piece();
-      pauseAfter(organizationId, nowMs() - startMs);
-      return true;
-    }
-    return false;
+    const startMs = nowMs();
+    const next = waiting.shift((organizationId) => pauseEnd(organizationId) <= startMs);
+    if (!next) return false;
+    next.item();
+    pauseAfter(next.organizationId, nowMs() - startMs);
+    return true;
   }
 
   function pauseAfter(organizationId: string, tookMs: number): void {
@@ -47,11 +45,10 @@ export function fairScheduler({ nowMs, wakeAfter }: Time = realTime): FairSchedu
     const until = nowMs() + SLICE_MS;
     while (nowMs() < until) {
       if (runNext()) continue;
-      const untilMs = [...waiting.keys()].map((organizationId) => pausedUntil.get(organizationId) ?? 0);
-      if (untilMs.length > 0) wakeAfter(Math.min(...untilMs) - nowMs(), run);
+      if (!waiting.isEmpty) wakeAfter(Math.min(...waiting.organizationIds().map(pauseEnd)) - nowMs(), run);
       return;
     }
-    if (waiting.size > 0) run();
+    if (!waiting.isEmpty) run();
   }
 
   function run(): void {
@@ -62,10 +59,7 @@ export function fairScheduler({ nowMs, wakeAfter }: Time = realTime): FairSchedu
 
   return (organizationId, work) =>
     new Promise((resolve, reject) => {
-      const piece = () => void Promise.try(work).then(resolve, reject);
-      const pieces = waiting.get(organizationId);
-      if (pieces) pieces.push(piece);
-      else waiting.set(organizationId, [piece]);
+      waiting.push(organizationId, () => void Promise.try(work).then(resolve, reject));
       run();
     });
 }

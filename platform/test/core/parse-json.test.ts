@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { parseJson } from '../../src/core/parse-json.ts';
+import { leastCpuMsOf } from '../../../test/support/cpu-time.ts';
 
 const ESCAPED = ['"', '\n', '\t', '\u0001', '\u001f'];
 const text = (name: string): string => JSON.stringify({ before: 1, [name]: 2 });
@@ -56,17 +57,9 @@ it('a text with an escaped name is read in a few times the time of JSON.parse', 
   const CHARACTERS = 1 << 18;
   const text = (element: string): string =>
     `[{"\\n":0}${`,${element}`.repeat(Math.ceil(CHARACTERS / (element.length + 1)))}]`;
-  const cpuMs = (run: () => unknown): number => {
-    const before = process.cpuUsage();
-    run();
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / 1000;
-  };
-  /** The least of several runs: what other work on the machine adds is left out. */
-  const leastCpuMs = (run: () => unknown): number => Math.min(...Array.from({ length: 9 }, () => cpuMs(run)));
   const ratios = ['{"a":0}', '{"a":0},{"b":0}', '{"\\n":0}', '""', '"a"', '1'].map((element) => {
     const json = text(element);
-    return { element, ratio: leastCpuMs(() => parseJson(json)) / leastCpuMs(() => JSON.parse(json)) };
+    return { element, ratio: leastCpuMsOf(() => parseJson(json), 9) / leastCpuMsOf(() => JSON.parse(json), 9) };
   });
   expect(ratios.filter(({ ratio }) => ratio > 5)).toEqual([]);
 });

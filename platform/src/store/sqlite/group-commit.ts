@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { fairQueue } from '../../core/fair-queue.ts';
 import { unavailable, type ServiceError } from '../../core/errors.ts';
 
 export interface GroupCommit {
@@ -39,7 +40,7 @@ export const isSqliteError = (error: unknown): boolean => (error as { errcode?: 
  * of an organization keep their order; if there are too many bytes for one group, organizations take turns.
  */
 export function groupCommit(db: DatabaseSync): GroupCommit {
-  const waiting = new Map<string, Write[]>();
+  const waiting = fairQueue<Write>();
   let willCommit = false;
   const [begin, savepoint, undo, keep, commit] = [
     'BEGIN IMMEDIATE',
@@ -64,14 +65,9 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
   function takeGroup(): Write[] {
     const group: Write[] = [];
     let bytes = 0;
-    // The loop comes to an organization again after all others, because it is inserted again at the end.
-    for (const [organizationId, writes] of waiting) {
-      const next = writes.shift()!;
-      waiting.delete(organizationId);
-      if (writes.length > 0) waiting.set(organizationId, writes);
-      group.push(next);
-      bytes += next.bytes;
-      if (bytes >= GROUP_BYTES) break;
+    for (let next; bytes < GROUP_BYTES && (next = waiting.shift());) {
+      group.push(next.item);
+      bytes += next.item.bytes;
     }
     return group;
   }
@@ -94,13 +90,13 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
   }
 
   function flush(): void {
-    while (waiting.size > 0) commitGroup();
+    while (!waiting.isEmpty) commitGroup();
   }
 
   function commitNext(): void {
     willCommit = false;
-    if (waiting.size > 0) commitGroup();
-    if (waiting.size > 0) commitSoon();
+    if (!waiting.isEmpty) commitGroup();
+    if (!waiting.isEmpty) commitSoon();
   }
 
   function commitSoon(): void {
@@ -111,10 +107,7 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
 
   const write = <R>(work: () => R, { organizationId, bytes } = PLATFORM): Promise<R> =>
     new Promise((resolve, reject) => {
-      const entry: Write = { work, resolve, reject, bytes };
-      const writes = waiting.get(organizationId);
-      if (writes) writes.push(entry);
-      else waiting.set(organizationId, [entry]);
+      waiting.push(organizationId, { work, resolve, reject, bytes });
       commitSoon();
     });
   return { write, flush };

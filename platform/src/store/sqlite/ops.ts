@@ -71,10 +71,12 @@ export function originOf(ops: readonly Op[]): Origin {
   let organizationId = '';
   let bytes = 0;
   for (const op of ops) {
-    const fields: Readonly<Record<string, unknown>> =
-      op.kind === 'insert' ? { ...op.document } : { ...op.where, ...(op.kind === 'update' && op.changes.set) };
-    if (op.collection.scope === 'organization') organizationId ||= String(fields.organizationId ?? '');
-    for (const value of Object.values(fields)) if (typeof value === 'string') bytes += value.length;
+    const written =
+      op.kind === 'insert' ? [op.document] : [op.where, op.kind === 'update' ? op.changes.set : undefined];
+    const [{ organizationId: own }] = written as [{ organizationId?: string }];
+    if (op.collection.scope === 'organization') organizationId ||= own ?? '';
+    for (const fields of written)
+      for (const value of Object.values(fields ?? {})) if (typeof value === 'string') bytes += value.length;
   }
   return { organizationId, bytes };
 }

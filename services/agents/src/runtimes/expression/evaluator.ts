@@ -79,7 +79,6 @@ export function makeEvaluator({
   const MAX_OUTPUT_LEVELS = 64;
   const MAX_MESSAGE_CHARACTERS = 300;
   const STACK_FOR_REPORT = 200;
-  const MAX_PATTERN_CHARACTERS = 4_000;
   /** Values that built-in functions visit for one step. */
   const VALUES_PER_STEP = 100;
 
@@ -206,8 +205,8 @@ export function makeEvaluator({
     for (let node = open.pop(); node !== undefined; node = open.pop()) {
       if (node instanceof RegExp) {
         characters += node.source.length;
-        if (characters > MAX_PATTERN_CHARACTERS)
-          throw new ExpressionError(`Regular expressions have at most ${MAX_PATTERN_CHARACTERS} characters together`);
+        if (characters > patterns.maxCharacters)
+          throw new ExpressionError(`Regular expressions have at most ${patterns.maxCharacters} characters together`);
         patterns.compile(node);
       } else if (typeof node === 'object' && node !== null && !seen.has(node)) {
         seen.add(node);

@@ -3,6 +3,8 @@ import type { RE2JS } from 're2js';
 export interface Patterns {
   /** The members of RegExp that JSONata uses, on RE2. */
   LinearRegExp: new (pattern: RegExp) => Pick<RegExp, 'exec' | 'lastIndex'>;
+  /** Of one pattern. */
+  maxCharacters: number;
   /** Calls `fail` for a pattern that RE2 cannot match or that is too large. */
   compile(pattern: RegExp): void;
   /** Forgets all compiled patterns. */
@@ -82,5 +84,5 @@ export function makePatterns({
     }
   }
 
-  return { LinearRegExp, compile, forget: () => compiled.clear() };
+  return { maxCharacters: MAX_PATTERN_CHARACTERS, LinearRegExp, compile, forget: () => compiled.clear() };
 }

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { isOutputText } from '../../../src/runtimes/expression/output-text.ts';
+import { leastCpuMsOf } from '../../../../../test/support/cpu-time.ts';
+import { damaged } from '../../../../../test/support/damaged-text.ts';
 
 const LEVELS = 65;
 
@@ -43,32 +45,13 @@ it('what JSON.stringify writes is accepted', () => {
 });
 
 it('what it does not write is refused, and nothing else', () => {
-  const damage = fc.record({
-    at: fc.nat(),
-    remove: fc.nat(2),
-    insert: fc.constantFrom(
-      ...['', '"', '\\', '{', '}', '[', ']', ',', ':', '-', '1', 'e', 'e+', '.', '0', 'null', ' ', '\n', '\x1f'],
-      ...[
-        '\\u0061',
-        '\\u0000',
-        '\\u000a',
-        '\\ud83d',
-        '\\ude00',
-        '\\uDE00',
-        '\ud83d',
-        '\ude00',
-        '\\/',
-        '"a":1,',
-        '1e999',
-      ],
-    ),
-  });
+  const pieces = [
+    ...['', '"', '\\', '{', '}', '[', ']', ',', ':', '-', '1', 'e', 'e+', '.', '0', 'null', ' ', '\n', '\x1f'],
+    ...['\\u0061', '\\u0000', '\\u000a', '\\ud83d', '\\ude00', '\\uDE00', '\ud83d', '\ude00', '\\/', '"a":1,', '1e999'],
+  ];
+  const written = value.map((given) => JSON.stringify(given));
   fc.assert(
-    fc.property(value, fc.array(damage, { minLength: 1, maxLength: 3 }), (given, damages) => {
-      const text = damages.reduce((present, { at, remove, insert }) => {
-        const index = at % (present.length + 1);
-        return present.slice(0, index) + insert + present.slice(index + remove);
-      }, JSON.stringify(given));
+    fc.property(damaged(written, pieces), (text) => {
       expect([text, isOutputText(text, LEVELS)]).toEqual([text, isWrittenByStringify(text)]);
     }),
     { numRuns: 3_000 },
@@ -89,18 +72,10 @@ it.each([
 });
 
 it('a long text takes less time than to parse and to write it', () => {
-  const cpuMs = (run: () => unknown): number => {
-    const before = process.cpuUsage();
-    run();
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / 1000;
-  };
-  /** The least of several runs: what other work on the machine adds is left out. */
-  const leastCpuMs = (run: () => unknown): number => Math.min(...Array.from({ length: 7 }, () => cpuMs(run)));
   for (const element of ['{"a":0},{"b":0}', '{"\\n":0}', '[]']) {
     const text = `[${`${element},`.repeat(500_000 / (element.length + 1))}0]`;
     expect(isOutputText(text, LEVELS)).toBe(true);
-    const ratio = leastCpuMs(() => isOutputText(text, LEVELS)) / leastCpuMs(() => JSON.stringify(parseJson(text)));
+    const ratio = leastCpuMsOf(() => isOutputText(text, LEVELS)) / leastCpuMsOf(() => JSON.stringify(parseJson(text)));
     expect([element, ratio < 2 || ratio]).toEqual([element, true]);
   }
 });
