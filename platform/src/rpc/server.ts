@@ -1,27 +1,36 @@
 import {
   logVerbosity,
   Server,
-  ServerCredentials,
   setLogVerbosity,
   type handleUnaryCall,
   type Metadata,
   type ServerUnaryCall,
 } from '@grpc/grpc-js';
-import type { ServerHttp2Stream } from 'node:http2';
+import type { ServerHttp2Session } from 'node:http2';
+import type { TLSSocket } from 'node:tls';
 import { ServiceError } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import type { Log } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
 import { addressFault } from '../core/start-error.ts';
-import { CALLER_LOST, MAX_REPLY_BYTES, type BoundService, type CallContext, type ServiceDefinition } from './call.ts';
+import {
+  CALLER_LOST,
+  MAX_REPLY_BYTES,
+  PRINCIPAL,
+  REQUEST_ID,
+  type BoundService,
+  type CallContext,
+  type ServiceDefinition,
+} from './call.ts';
 import { handleThrough, type Handle } from './handle.ts';
-import type { Identity } from './identity.ts';
+import type { Identity, Peer } from './identity.ts';
 import { requireAccess } from './interceptors/access.ts';
 import { identifyCaller } from './interceptors/caller.ts';
 import { requireTimeLeft } from './interceptors/deadline.ts';
 import { noteDenials, type DeniedRequest } from './interceptors/denials.ts';
 import { logCalls } from './interceptors/log.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
+import { makePeers, ServerTlsCredentials } from './tls-credentials.ts';
 import { toGrpcError } from './wire-errors.ts';
 
 export interface RunningServer {
@@ -44,7 +53,7 @@ export interface ServerOptions {
 setLogVerbosity(logVerbosity.NONE);
 
 const MAX_REQUEST_BYTES = 4 << 20;
-const NOBODY = Principal.decode(new Uint8Array());
+type UnaryServerCall = ServerUnaryCall<unknown, unknown>;
 
 /**
  * Serves gRPC: every call of every service goes through the same interceptors to its handler.
@@ -52,7 +61,13 @@ const NOBODY = Principal.decode(new Uint8Array());
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { listen, identity, log, services, onDenied = () => undefined } = options;
-  const interceptors = [logCalls, identifyCaller(identity), requireTimeLeft, requireAccess, noteDenials(onDenied)];
+  const interceptors = [logCalls, identifyCaller, requireTimeLeft, requireAccess, noteDenials(onDenied)];
+  const peers = makePeers(identity);
+  const peerOf = (call: UnaryServerCall): Peer => {
+    const session = sessionOf(call);
+    return peers(session, session.socket as TLSSocket);
+  };
+  const tls = new ServerTlsCredentials(identity);
   const server = new Server({
     'grpc.max_receive_message_length': MAX_REQUEST_BYTES,
     'grpc.max_send_message_length': -1,
@@ -62,23 +77,33 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const implementation = Object.entries(definition).map(([name, { path, responseSerialize }]) => {
       const handler = handlers[name] as (request: unknown, context: CallContext) => Promise<unknown>;
       const handle = handleThrough(interceptors, async (call) => {
-        const { principal, caller, requestId, signal, deadline } = call;
-        const context = { principal, caller, requestId, signal, deadline, log: log.child({ requestId }) };
+        const { principal, requestId, signal, deadline } = call;
+        const context = {
+          principal,
+          caller: call.peer.name,
+          requestId,
+          signal,
+          deadline,
+          log: log.child({ requestId }),
+        };
         const bytes = responseSerialize(await handler(call.request, context));
         if (bytes.length > call.maxReplyBytes)
           throw new ServiceError('REPLY_TOO_LARGE', undefined, { facts: { bytes: bytes.length } });
         return bytes;
       });
-      return [name, unary(path, handle, log)];
+      return [name, unary(path, handle, peerOf, log)];
     });
     server.addService(withSerializedReplies(definition) as never, Object.fromEntries(implementation));
   }
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) =>
+    server.bindAsync(listen, tls, (error, bound) =>
       error ? reject(addressFault(identity.name, listen, error)) : resolve(bound),
     );
   });
-  return { address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`, drain: (graceMs) => drain(server, graceMs) };
+  return {
+    address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`,
+    drain: (graceMs) => drain(server, graceMs).finally(tls.close),
+  };
 }
 
 function drain(server: Server, graceMs: number): Promise<void> {
@@ -101,7 +126,12 @@ const withSerializedReplies = (definition: ServiceDefinition): object =>
   );
 
 /** Adapts `handle` to grpc-js: makes a Call of its unary call, and its reply of the outcome. */
-function unary(path: string, handle: Handle, log: Log): handleUnaryCall<unknown, unknown> {
+function unary(
+  path: string,
+  handle: Handle,
+  peerOf: (call: UnaryServerCall) => Peer,
+  log: Log,
+): handleUnaryCall<unknown, unknown> {
   const options = methodOptionsOf(path);
   return (call, reply) => {
     const aborter = new AbortController();
@@ -110,14 +140,13 @@ function unary(path: string, handle: Handle, log: Log): handleUnaryCall<unknown,
       path,
       options,
       request: call.request,
-      assertion: firstValue(call.metadata, 'assertion'),
-      requestId: firstValue(call.metadata, 'x-request-id') || newId(),
+      peer: peerOf(call),
+      principal: principalOf(call.metadata),
+      requestId: firstValue(call.metadata, REQUEST_ID) || newId(),
       signal: aborter.signal,
       deadline: deadlineOf(call, options),
       maxReplyBytes: Number(call.metadata.get(MAX_REPLY_BYTES)[0] ?? Number.POSITIVE_INFINITY),
       log,
-      caller: '',
-      principal: NOBODY,
     }).then(
       (response) => reply(null, response),
       (error: ServiceError) => reply(toGrpcError(error)),
@@ -129,14 +158,27 @@ function unary(path: string, handle: Handle, log: Log): handleUnaryCall<unknown,
  * Calls `notify` when the call is cancelled. grpc-js reports a cancellation by the caller and a lost connection in the
  * same way; only with a lost connection is the HTTP/2 session destroyed, after the event: hence setImmediate.
  */
-function onCancelled(call: ServerUnaryCall<unknown, unknown>, notify: (reason: string | undefined) => void): void {
-  const session = (call as unknown as { call?: { stream?: ServerHttp2Stream } }).call?.stream?.session;
-  call.on('cancelled', () => setImmediate(() => notify(session?.destroyed ? CALLER_LOST : undefined)));
+function onCancelled(call: UnaryServerCall, notify: (reason: string | undefined) => void): void {
+  const session = sessionOf(call);
+  call.on('cancelled', () => setImmediate(() => notify(session.destroyed ? CALLER_LOST : undefined)));
+}
+
+/** The connection of a call: an inner field of grpc-js, whose `getAuthContext` reads the certificate for each call. */
+const sessionOf = (call: UnaryServerCall): ServerHttp2Session =>
+  (call as unknown as { call: { stream: { session: ServerHttp2Session } } }).call.stream.session;
+
+/** Nobody, whom no method takes, when the caller sent no readable principal. */
+function principalOf(metadata: Metadata): Principal {
+  try {
+    return Principal.decode(metadata.get(PRINCIPAL)[0] as Buffer);
+  } catch {
+    return Principal.decode(new Uint8Array());
+  }
 }
 
 const firstValue = (metadata: Metadata, key: string): string => String(metadata.get(key)[0] ?? '');
 
-function deadlineOf(call: ServerUnaryCall<unknown, unknown>, options: MethodOptions): number {
+function deadlineOf(call: UnaryServerCall, options: MethodOptions): number {
   const deadline = Number(call.getDeadline());
   return Number.isFinite(deadline) ? deadline : Date.now() + options.deadlineMs;
 }
