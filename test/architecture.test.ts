@@ -233,7 +233,9 @@ describe('the architecture', () => {
       };
       const imported = sources
         .filter((file) => file.startsWith(`${folder}/src/`))
-        .flatMap((file) => [...textOf(file).matchAll(/(?:from |import\(|resolve\(|folderOf\()'([^'.][^']*)'/g)])
+        .flatMap((file) => [
+          ...textOf(file).matchAll(/(?:from |^import |import\(|resolve\(|folderOf\()'([^'.][^']*)'/gm),
+        ])
         .map((match) =>
           (match[1] as string)
             .split('/')

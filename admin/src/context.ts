@@ -23,8 +23,10 @@ export interface Context {
   keyFolder(): string;
   /** Resolves a path relative to the folder where npm was called. */
   pathOf(file: string): string;
-  /** The name of the operator's key, for example "operator:ada". */
+  /** The name in the operator's certificate, for example "operator:ada". */
   operatorName(): string;
+  /** The same for another operator: "ada" -> "operator:ada". @throws UsageError for a name that nobody can have */
+  operatorNamed(name: string): string;
   client<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>;
   /** One client for each replica. */
   clients<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>[];
@@ -53,12 +55,14 @@ export function makeContext(program: Command, env: Env): Context {
     requireOwnFolder(DATA_DIR);
     return keyFolderOf(DATA_DIR);
   };
-  const name = (): string => {
-    const given = options().operator;
-    if (given === undefined) return operatorName();
+  const operatorNamed = (given: string): string => {
     if (!OPERATOR_NAME.test(given))
       throw new UsageError(`${given} is not a valid operator name; it may have letters, digits and . _ @ -`);
     return `operator:${given}`;
+  };
+  const name = (): string => {
+    const given = options().operator;
+    return given === undefined ? operatorName() : operatorNamed(given);
   };
   let operator: Operator | undefined;
   const connected = (): Operator =>
@@ -82,6 +86,7 @@ export function makeContext(program: Command, env: Env): Context {
     keyFolder,
     pathOf: (file) => typedPath(file, env),
     operatorName: name,
+    operatorNamed,
     client: (definition, process) => connected().client(definition, process),
     clients: (definition, process) => connected().clients(definition, process),
     asOperator: () => connected().as(),

@@ -1,20 +1,58 @@
 import { Command } from 'commander';
-import { createKeys, peersFileOf } from 'platform/rpc/keys.ts';
+import { createKeys, finishRotation, revokeOperator, rotateKeys } from 'platform/rpc/keys.ts';
 import { PROCESSES } from 'platform/core/processes.ts';
 import type { Context } from './context.ts';
 
 export function keysCommand(context: Context): Command {
-  const command = new Command('keys').description('the keys by which processes and operators authenticate each other');
+  const command = new Command('keys').description(
+    'the certificates by which processes and operators authenticate each other',
+  );
+  const names = (): string[] => [...Object.keys(PROCESSES), context.operatorName()];
   command
     .command('create')
     .description(
-      'create the missing keys of all processes and of this operator in DATA_DIR/keys (npm start also does this)',
+      'make the missing certificates of all processes and of this operator in DATA_DIR/keys, and renew those that end ' +
+        'within 30 days (npm start also does this)',
     )
-    .action(() => {
+    .action(async () => {
       const folder = context.keyFolder();
-      const added = createKeys(folder, [...Object.keys(PROCESSES), context.operatorName()]);
-      context.printRecord({ folder, peers: peersFileOf(folder), operator: context.operatorName() });
-      if (added) context.note('Running services do not know the new keys until they are restarted.');
+      const { issued, removed } = await createKeys(folder, names());
+      context.printRecord(
+        { folder, operator: context.operatorName(), issued, removed },
+        { folder, operator: context.operatorName(), issued: issued.join(', ') || 'nothing was missing' },
+      );
+      if (removed.length > 0) context.note(replacedNote(removed));
+    });
+  command
+    .command('rotate')
+    .description(
+      'renew the certificates of all processes and operators; those of before are accepted, too, until the rotation ' +
+        'is finished. Running processes need no restart',
+    )
+    .option('--finish', 'end the rotation: what was issued before it is refused from now on')
+    .action(async ({ finish }: { finish?: boolean }) => {
+      const folder = context.keyFolder();
+      if (finish) {
+        await finishRotation(folder);
+        return context.printRecord({ folder, finished: true });
+      }
+      const issued = await rotateKeys(folder, names());
+      context.printRecord({ folder, issued }, { folder, issued: issued.join(', ') });
+    });
+  command
+    .command('revoke')
+    .description('refuse an operator from its next call on; the name cannot be used again')
+    .argument('<operator>', 'its name without "operator:"')
+    .action((operator: string) => {
+      const folder = context.keyFolder();
+      const revoked = context.operatorNamed(operator);
+      const known = revokeOperator(folder, revoked);
+      context.printRecord({ folder, revoked });
+      if (!known) context.note(`There was no certificate of ${revoked} in this folder.`);
     });
   return command;
 }
+
+/** One line about the files that a data folder of the release before has. */
+export const replacedNote = (removed: readonly string[]): string =>
+  `Certificates have replaced the signing keys of the release before; ${removed.length} of its files were removed.`;

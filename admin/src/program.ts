@@ -28,7 +28,7 @@ const COMMANDS = [
 const HELP = `
 Exit codes: 0 success, 1 the command failed, 2 wrong usage.
 The environment gives the addresses of the services (<NAME>_ADDRESS or <NAME>_LISTEN; default: those of npm start) and
-the keys (DATA_DIR/keys).
+the certificates (DATA_DIR/keys).
 In scripts: npm run --silent admin -- --json ...`;
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -36,7 +36,7 @@ const EXIT_USAGE = 2;
 /** Runs one command and sets process.exitCode. @param argv as in process.argv */
 export async function runCommand(env: Env, argv: readonly string[]): Promise<void> {
   const program = new Command('npm run admin --')
-    .description('The admin command line: calls the services by gRPC as a named operator with its own key.')
+    .description('The admin command line: calls the services by gRPC as a named operator with its own certificate.')
     .option('--json', 'print JSON instead of tables')
     .option(
       '--organization <name-or-id>',
@@ -47,7 +47,7 @@ export async function runCommand(env: Env, argv: readonly string[]): Promise<voi
       '--as <email>',
       'act as this user of the organization, a security administrator (only for the token commands)',
     )
-    .option('--operator <name>', 'name of the operator key to use (default: your user name)')
+    .option('--operator <name>', 'name of the operator whose certificate to use (default: your user name)')
     .addHelpText('after', HELP)
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();

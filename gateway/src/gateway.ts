@@ -4,7 +4,7 @@ import { clientOf, openConnection, type Connection } from 'platform/rpc/client.t
 import type { ConfigOf } from 'platform/core/config.ts';
 import { restMethods } from './contract/rest-methods.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
-import type { ProcessStart, Running } from 'platform/service/process.ts';
+import { identityFiles, type ProcessStart, type Running } from 'platform/service/process.ts';
 import { settingOf } from 'platform/core/processes.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { EXPECTED_REPLY_BYTES, makeAdmit } from './policies/admit.ts';
@@ -25,12 +25,13 @@ const HEALTH: LocalRoute = { kind: 'local', body: '{"status":"ok"}' };
 
 /**
  * Reads the routes from the protos, mounts the policies in express-gateway and listens.
- * @throws StartError when the address is taken, a key cannot be read or there is no memory for the largest body
+ * @throws StartError when the address is taken, its certificate cannot be read or there is no memory for the largest
+ * body
  */
 export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof declaration>>): Promise<Running> {
   const settings = config as Record<string, unknown> & typeof config;
   requireRoom(config);
-  const identity = openIdentity({ name: 'gateway', keyFile: config.KEY_FILE, peersFile: config.PEERS_FILE });
+  const identity = openIdentity({ name: 'gateway', ...identityFiles('gateway', config), log });
   const connections = new Map<string, Connection>(
     audiences().map((audience) => [
       audience,
@@ -82,6 +83,7 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
         delay(Math.max(0, deadline - Date.now()), undefined, { ref: false }),
       ]);
       for (const connection of connections.values()) connection.close();
+      identity.close();
       await json.close();
     },
   };

@@ -8,9 +8,9 @@ import { systemClock } from 'platform/core/clock.ts';
 import { readConfig } from 'platform/core/config.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
-import { createKeys, keyFileOf, peersFileOf } from 'platform/rpc/keys.ts';
+import { createKeys, identityFilesOf } from 'platform/rpc/keys.ts';
 import { makeLog } from 'platform/core/log.ts';
-import type { Running } from 'platform/service/process.ts';
+import { tlsSettings, type Running } from 'platform/service/process.ts';
 import { startServer, type RunningServer } from 'platform/rpc/server.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
@@ -64,12 +64,11 @@ export async function startGatewayFixture(
 ): Promise<GatewayFixture> {
   const folder = temporaryFolder();
   const keys = join(folder.path, 'keys');
-  createKeys(keys, ['gateway', 'auth', 'agents', 'memory']);
-  const peersFile = peersFileOf(keys);
+  await createKeys(keys, ['gateway', 'auth', 'agents', 'memory']);
   const serve = <D extends ServiceDefinition>(name: string, definition: D, given: Partial<BoundHandlers<D>>) =>
     startServer({
       listen: '127.0.0.1:0',
-      identity: openIdentity({ name, keyFile: keyFileOf(keys, name), peersFile, clock: systemClock }),
+      identity: openIdentity({ name, ...identityFilesOf(keys, name) }),
       log,
       services: [{ definition, handlers: allHandlers(definition, given) }],
     });
@@ -95,8 +94,7 @@ export async function startGatewayFixture(
     Object.entries(services).map(([name, { address }]) => [`${name.toUpperCase()}_ADDRESS`, address]),
   );
   const settings = readConfig(config, {
-    KEY_FILE: keyFileOf(keys, 'gateway'),
-    PEERS_FILE: peersFile,
+    ...tlsSettings(keys, 'gateway'),
     GATEWAY_LISTEN: '127.0.0.1:0',
     ...addresses,
     ...env,

@@ -32,7 +32,7 @@ export async function helpOf(children: readonly ChildSpec[], env: Env): Promise<
 }
 
 /** Settings that the launcher sets itself. */
-const SET_BY_LAUNCHER = /^  (KEY|PEERS)_FILE\b/;
+const SET_BY_LAUNCHER = /^  (TLS_(CERT|KEY|CA)|REVOKED)_FILE\b/;
 
 /** The settings of a process, each as text: name and default, then its description on the next line. */
 async function settingsOf(child: ChildSpec, env: Env): Promise<string[]> {

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { systemClock } from 'platform/core/clock.ts';
+import { DAY_MS, systemClock } from 'platform/core/clock.ts';
 import { readConfig, type Env } from 'platform/core/config.ts';
-import { createKeys, keyFileOf, keyFolderOf, peersFileOf } from 'platform/rpc/keys.ts';
+import { createKeys, keyFolderOf } from 'platform/rpc/keys.ts';
 import { openOperator, operatorName } from 'platform/rpc/operator.ts';
 import { whenParentEnds } from 'platform/service/parent.ts';
-import { commonConfig } from 'platform/service/process.ts';
+import { commonConfig, tlsSettings } from 'platform/service/process.ts';
 import { PROCESSES } from 'platform/core/processes.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { lockFile } from 'platform/store/sqlite/file-lock.ts';
@@ -13,7 +13,7 @@ import { addressesOf, reachable } from './environment.ts';
 import { helpOf } from './help.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 import { markSeeded, seed } from './seed.ts';
-import { faultsOf, readyMessage, STOPPED } from './messages.ts';
+import { faultsOf, readyMessage, replacedKeysMessage, STOPPED } from './messages.ts';
 
 /** In the order in which they stop: a process stops before the processes that it calls. */
 const CHILDREN: readonly ChildSpec[] = [
@@ -49,10 +49,13 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   const addresses = addressesOf(given);
   lockFile(join(DATA_DIR, 'launcher'), `The data folder ${DATA_DIR} is in use by another start`);
   const keyFolder = keyFolderOf(DATA_DIR);
-  createKeys(keyFolder, [...Object.keys(PROCESSES), operatorName()]);
+  const names = [...Object.keys(PROCESSES), operatorName()];
+  const { removed } = await createKeys(keyFolder, names);
+  if (removed.length > 0) print(replacedKeysMessage(removed));
+  setInterval(() => void renewKeys(keyFolder, names), DAY_MS).unref();
 
-  const env = { LOG_LEVEL: 'warn', ...given, ...addresses, DATA_DIR, PEERS_FILE: peersFileOf(keyFolder) };
-  children = CHILDREN.map((spec) => superviseChild(spec, { ...env, KEY_FILE: keyFileOf(keyFolder, spec.name) }, print));
+  const env = { LOG_LEVEL: 'warn', ...given, ...addresses, DATA_DIR };
+  children = CHILDREN.map((spec) => superviseChild(spec, { ...env, ...tlsSettings(keyFolder, spec.name) }, print));
   const gatewayAddress = await allReady();
   if (stopping) return;
 
@@ -74,6 +77,11 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   );
   // only now that the token was shown: if this process dies before, the next start shows a new token
   if (seeded) markSeeded(DATA_DIR);
+}
+
+/** Renews the certificates that end soon; running processes read the new ones. */
+async function renewKeys(keyFolder: string, names: readonly string[]): Promise<void> {
+  await createKeys(keyFolder, names).catch((error: unknown) => faultsOf(error).forEach(print));
 }
 
 /**

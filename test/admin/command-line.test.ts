@@ -1,6 +1,9 @@
 import { spawnSync } from 'node:child_process';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
+import { keyFolderOf } from 'platform/rpc/keys.ts';
+import { operatorName } from 'platform/rpc/operator.ts';
 import { REPOSITORY, startStack, type Stack, type Tenant } from '../support/stack.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
@@ -13,7 +16,7 @@ const NOUNS = {
   audit: ['list'],
   events: ['replay'],
   job: ['list', 'run'],
-  keys: ['create'],
+  keys: ['create', 'rotate', 'revoke'],
 };
 
 describe('the admin command line: usage, errors and output', () => {
@@ -107,16 +110,27 @@ describe('the admin command line: usage, errors and output', () => {
     ]);
   });
 
-  it('names a missing key, a key that the services do not know yet, and a service that does not answer', async () => {
+  it('names a missing certificate, a revoked one, one of another authority, and a service that does not answer', async () => {
     expect(await sentence(admin('--operator other job list'))).toBe(
-      `The key of operator:other is missing: there is no ${stack.folder}/keys/operator-other.key; check DATA_DIR, or make it with "npm run admin -- keys create"`,
+      `The certificate of operator:other is missing: there is no ${stack.folder}/keys/operator-other.pem; check DATA_DIR, or make it with "npm run admin -- keys create"`,
     );
-    expect(await admin('--operator other keys create')).toMatchObject({
-      code: 0,
-      stderr: 'Running services do not know the new keys until they are restarted.\n',
-    });
-    expect(await sentence(admin('--operator other organization list'))).toBe(
-      'auth does not know the key of operator:other; it reads the keys when it starts',
+    expect(await admin('--operator other keys create')).toMatchObject({ code: 0, stderr: '' });
+    expect(await admin('--operator other organization list')).toMatchObject({ code: 0, stderr: '' });
+
+    const copied = join(stack.folder, 'copied');
+    cpSync(keyFolderOf(stack.folder), keyFolderOf(copied), { recursive: true });
+    expect(await admin('keys revoke other')).toMatchObject({ code: 0, stderr: '' });
+    expect(await sentence(admin('--operator other organization list', { DATA_DIR: copied }))).toBe(
+      'The certificate of operator:other is revoked',
+    );
+    expect(await sentence(admin('--operator other keys create'))).toBe(
+      `operator:other is revoked (${stack.folder}/keys/revoked.txt), and no other may have its name`,
+    );
+
+    const foreign = join(stack.folder, 'foreign');
+    expect(await admin('keys create', { DATA_DIR: foreign })).toMatchObject({ code: 0 });
+    expect(await sentence(admin('organization list', { DATA_DIR: foreign }))).toBe(
+      `auth does not answer at ${stack.env.AUTH_LISTEN}: it and ${operatorName()} do not accept each other's certificates`,
     );
     expect(await sentence(admin('organization list', { AUTH_ADDRESS: '127.0.0.1:1' }))).toBe(
       'auth does not answer at 127.0.0.1:1: is it running?',

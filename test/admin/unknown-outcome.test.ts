@@ -3,7 +3,7 @@ import type { BoundHandlers } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
 import { newId } from 'platform/core/ids.ts';
-import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/rpc/keys.ts';
+import { identityFilesOf, keyFolderOf } from 'platform/rpc/keys.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { organizationOf } from 'platform/core/principal.ts';
 import { startServer } from 'platform/rpc/server.ts';
@@ -32,11 +32,7 @@ describe('the admin command line when the outcome of a request to credits is unk
   /** Starts a credits process that executes each request and then fails with this error. */
   async function startFailingAfterwards(error: ServiceError) {
     const keys = keyFolderOf(stack.folder);
-    const identity = openIdentity({
-      name: 'credits',
-      keyFile: keyFileOf(keys, 'credits'),
-      peersFile: peersFileOf(keys),
-    });
+    const identity = openIdentity({ name: 'credits', ...identityFilesOf(keys, 'credits') });
     const handlers = {
       async grant(request, { principal }) {
         await stack.operator

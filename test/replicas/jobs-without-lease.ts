@@ -9,7 +9,7 @@ import { relayJob } from 'platform/events/relay.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
-import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/rpc/keys.ts';
+import { identityFilesOf, keyFolderOf } from 'platform/rpc/keys.ts';
 import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { settingOf, type ProcessName } from 'platform/core/processes.ts';
@@ -33,12 +33,7 @@ export async function openJobsWithoutLease<D extends Declaration, Deps>(
     EngineConfig & { LEASE_MS: number };
   const log = makeLog(name, 'silent');
   const keys = keyFolderOf(stack.folder);
-  const identity = openIdentity({
-    name,
-    keyFile: keyFileOf(keys, name),
-    peersFile: peersFileOf(keys),
-    clock: systemClock,
-  });
+  const identity = openIdentity({ name, ...identityFilesOf(keys, name) });
   const opening = { settings: config, service: name, log };
   const connections: Connection[] = [];
   let store: OpenStore | undefined;

@@ -1,9 +1,8 @@
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { clientOf, openConnection } from 'platform/rpc/client.ts';
-import { systemClock } from 'platform/core/clock.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
 import { newId } from 'platform/core/ids.ts';
-import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/rpc/keys.ts';
+import { identityFilesOf, keyFolderOf } from 'platform/rpc/keys.ts';
 import { serverToken } from 'platform/service/testing.ts';
 import { pause } from '../../dev-servers/src/pause.ts';
 import { startMongo, type PrivateServer } from '../../dev-servers/src/private-server.ts';
@@ -72,12 +71,7 @@ describe('jobs that run at once on four replicas, two of them without a lease', 
   /** Makes reservations that nobody settles, so that only the sweepers can end them. */
   async function makeAbandonedReservations(organizationId: string): Promise<void> {
     const keys = keyFolderOf(stack.folder);
-    const identity = openIdentity({
-      name: 'agents',
-      keyFile: keyFileOf(keys, 'agents'),
-      peersFile: peersFileOf(keys),
-      clock: systemClock,
-    });
+    const identity = openIdentity({ name: 'agents', ...identityFilesOf(keys, 'agents') });
     const { call, close } = openConnection({
       address: stack.env.CREDITS_ADDRESS as string,
       audience: 'credits',

@@ -57,12 +57,12 @@ describe('a process that is started by itself, as Kubernetes starts it', () => {
         code: 1,
         signal: null,
         stdout: '',
-        stderr: `${name}: The key of ${name} is missing: there is no ${folder.path}/keys/${name}.key; check DATA_DIR, or make it with "npm run admin -- keys create"\n`,
+        stderr: `${name}: The certificate of ${name} is missing: there is no ${folder.path}/keys/${name}.pem; check DATA_DIR, or make it with "npm run admin -- keys create"\n`,
       })),
     );
   });
 
-  it('with the keys of "keys create" serves together with the others, and exits with 0 on SIGTERM', async () => {
+  it('with the certificates of "keys create" serves together with the others, and exits with 0 on SIGTERM', async () => {
     const keys = await runToEnd(process.execPath, [join(REPOSITORY, 'admin/src/main.ts'), 'keys', 'create'], { env });
     expect(keys.code).toBe(0);
     operator = openOperator({ keyFolder: keyFolderOf(folder.path), addresses: env });

@@ -2,7 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
-import { keyFileOf, keyFolderOf, peersFileOf } from 'platform/rpc/keys.ts';
+import { keyFolderOf } from 'platform/rpc/keys.ts';
+import { tlsSettings } from 'platform/service/process.ts';
 import { settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { freePorts } from './addresses.ts';
 import { NO_ENGINES } from './shared-engines.ts';
@@ -29,8 +30,7 @@ export async function startProcess(
       LOG_LEVEL: 'silent',
       ...NO_ENGINES,
       ...stack.env,
-      KEY_FILE: keyFileOf(keys, name),
-      PEERS_FILE: peersFileOf(keys),
+      ...tlsSettings(keys, name),
       [settingOf(name, 'LISTEN')]: `127.0.0.1:${port}`,
       ...given,
     },

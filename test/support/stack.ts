@@ -95,7 +95,7 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
       ? [await freeAddresses()]
       : await replicaAddresses();
   const env: Record<string, string> = { ...own, DATA_DIR: temporary.path, ...engines.env, ...given };
-  createKeys(keyFolderOf(temporary.path), [...Object.keys(PROCESSES), operatorName()]);
+  await createKeys(keyFolderOf(temporary.path), [...Object.keys(PROCESSES), operatorName()]);
   const second = other && launchReplica(temporary.path, { ...env, ...other, ...replicaEnv });
   const { launcher, output } = launch(env);
   try {

@@ -2,6 +2,7 @@ import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { AnswerFrame, CallerMessage, CallFrame, ServiceMessage } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { CALLER_LOST } from './call.ts';
+import type { Peer } from './identity.ts';
 import { toStatus } from './wire-errors.ts';
 
 /** A reply of more bytes is sent in pieces, so that the replies of other calls come between them. */
@@ -12,15 +13,19 @@ const SWEEP_MS = 50;
 
 /** One call that a stream carries. */
 export interface CarriedCall extends Omit<CallFrame, 'id' | 'timeoutMs'> {
+  /** The other end of the stream. */
+  peer: Peer;
   /** Milliseconds since the epoch. */
   deadline: number;
   /** Aborted when the caller cancels, the deadline passes, or with CALLER_LOST. */
   signal: AbortSignal;
 }
 
+type CallsStream = ServerDuplexStream<CallerMessage, ServiceMessage>;
+
 export interface Carrier {
   /** Serves one stream. */
-  carry(stream: ServerDuplexStream<CallerMessage, ServiceMessage>): void;
+  carry(stream: CallsStream): void;
   /** Tells all callers to send further calls elsewhere. Their streams end when they have their answers. */
   goAway(): void;
 }
@@ -29,13 +34,21 @@ export interface Carrier {
  * Serves the calls of streams (proto/platform/v1/calls.proto). All calls of one message begin in one turn.
  * @param handle resolves to the serialized reply; rejects with ServiceError
  */
-export function makeCarrier(handle: (call: CarriedCall) => Promise<Uint8Array>): Carrier {
+export function makeCarrier(
+  handle: (call: CarriedCall) => Promise<Uint8Array>,
+  peerOf: (stream: CallsStream) => Peer,
+): Carrier {
   const streams = new Set<() => void>();
   let isGoing = false;
 
   return {
     carry(stream) {
-      const goAway = carryStream(stream, handle, () => streams.delete(goAway));
+      const peer = peerOf(stream);
+      const goAway = carryStream(
+        stream,
+        (call) => handle({ ...call, peer }),
+        () => streams.delete(goAway),
+      );
       streams.add(goAway);
       // The caller counts a stream as open when it has this.
       stream.sendMetadata(stream.metadata.clone());
@@ -50,8 +63,8 @@ export function makeCarrier(handle: (call: CarriedCall) => Promise<Uint8Array>):
 
 /** @returns a function that tells the caller to go away */
 function carryStream(
-  stream: ServerDuplexStream<CallerMessage, ServiceMessage>,
-  handle: (call: CarriedCall) => Promise<Uint8Array>,
+  stream: CallsStream,
+  handle: (call: Omit<CarriedCall, 'peer'>) => Promise<Uint8Array>,
   onClosed: () => void,
 ): () => void {
   const open = new Map<number, { aborter: AbortController; deadline: number }>();

@@ -8,7 +8,7 @@ import {
 import { ServiceError } from '../core/errors.ts';
 import { fromStatus } from './wire-errors.ts';
 
-/** A message is sent when it has so many calls, and at the end of each turn: so the service begins with the first ones. */
+/** A message is sent when it has so many calls, so that the service begins with them, and at the end of each turn. */
 const CALLS_PER_MESSAGE = 16;
 /** Further calls wait until others are answered. */
 const MAX_OPEN_CALLS = 2_000;
@@ -157,8 +157,8 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       const one = pending.get(id);
       // One that was given up meanwhile
       if (!one) continue;
-      const { deadline, method, request, assertion, requestId, maxReplyBytes } = one.call;
-      frames.push({ id, method, request, assertion, requestId, maxReplyBytes, timeoutMs: Math.max(1, deadline - now) });
+      const { deadline, method, request, principal, requestId, maxReplyBytes } = one.call;
+      frames.push({ id, method, request, principal, requestId, maxReplyBytes, timeoutMs: Math.max(1, deadline - now) });
       one.sent = true;
       sentCalls++;
     }

@@ -4,7 +4,7 @@ import type { Log } from '../core/log.ts';
 /** What a handler knows of its call besides the request. */
 export interface CallContext {
   principal: Principal;
-  /** Key name of the calling process: "gateway", "agents", "operator:ada". */
+  /** Name in the certificate of the calling process: "gateway", "agents", "operator:ada". */
   caller: string;
   requestId: string;
   /** Aborted when the caller cancels, the deadline passes or the caller is lost (`isCallerLost`). */
@@ -69,11 +69,13 @@ export function bind<D extends ServiceDefinition, Deps>(
   return { definition, handlers: Object.fromEntries(bound) as BoundService['handlers'] };
 }
 
-/** Metadata key of `maxReplyBytes`. */
+/** Metadata keys of a call: `maxReplyBytes`, the bytes of the Principal message, and the id of the request. */
 export const MAX_REPLY_BYTES = 'max-reply-bytes';
+export const PRINCIPAL = 'principal-bin';
+export const REQUEST_ID = 'x-request-id';
 
 export interface CallOptions {
-  /** Who the call acts for; the process signs it with its own key. */
+  /** Who the call acts for. The service checks that this process may call for it. */
   principal: Principal;
   requestId: string;
   /** Milliseconds since the epoch. The method's deadline_ms from now applies too: the earlier of both counts. */

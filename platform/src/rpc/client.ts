@@ -1,9 +1,9 @@
-import { credentials, type ChannelOptions } from '@grpc/grpc-js';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
+import { makeDialer, type Target } from './dialer.ts';
 import { ServiceError } from '../core/errors.ts';
-import type { Identity } from './identity.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
+import { Principal } from '../core/principal.ts';
 import { openReplicas } from './replicas.ts';
 import { openUnary } from './unary.ts';
 
@@ -16,15 +16,6 @@ export interface CallableMethod {
 /** Makes one unary call to one service. Rejects with ServiceError. */
 export type UnaryCall = (method: CallableMethod, request: object, options: CallOptions) => Promise<object>;
 
-const CHANNEL: ChannelOptions = {
-  'grpc.enable_retries': 0,
-  'grpc.enable_channelz': 0,
-  'grpc.keepalive_time_ms': 30_000,
-  'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 1_000,
-  // Enough for a page of 100 memory objects of the largest allowed size, escaped as JSON.
-  'grpc.max_receive_message_length': 64 << 20,
-};
 const RETRY_DELAYS_MS = [50, 200];
 
 export interface Connection {
@@ -33,25 +24,18 @@ export interface Connection {
 }
 
 /**
- * Connects to the replicas of one service. Each call gets its deadline and the signed identity; repeatable methods are
+ * Connects to the replicas of one service. Each call gets its deadline and its principal; repeatable methods are
  * retried.
  * @param given.address host:port; several replicas comma-separated
- * @param given.audience name of the called process
  * @param given.carriedBy streams are for a process that makes many calls
  */
 export function openConnection({
   address,
-  audience,
-  identity,
   carriedBy = 'streams',
-}: {
-  address: string;
-  audience: string;
-  identity: Identity;
-  carriedBy?: 'streams' | 'unary calls';
-}): Connection {
+  ...target
+}: Target & { address: string; carriedBy?: 'streams' | 'unary calls' }): Connection {
   const open = carriedBy === 'streams' ? openReplicas : openUnary;
-  const transport = open(address.split(','), credentials.createInsecure(), CHANNEL);
+  const transport = open(address.split(','), makeDialer(target));
   const once = async (
     method: CallableMethod,
     { repeatable }: MethodOptions,
@@ -59,11 +43,10 @@ export function openConnection({
     { principal, requestId, signal, maxReplyBytes = 0 }: CallOptions,
     deadline: number,
   ): Promise<object> => {
-    const assertion = await identity.sign(audience, principal);
     const reply = await transport.call({
       method: method.path,
       request: method.requestSerialize(request),
-      assertion,
+      principal: Buffer.from(Principal.encode(principal).finish()),
       requestId,
       maxReplyBytes,
       signal,

@@ -1,5 +1,6 @@
 import type { Log } from '../core/log.ts';
 import type { Principal } from '../core/principal.ts';
+import type { Peer } from './identity.ts';
 import type { MethodOptions } from './method-options.ts';
 
 /** One call as the interceptors and the handler get it, independent of the transport. */
@@ -8,8 +9,8 @@ export interface Call {
   readonly path: string;
   readonly options: MethodOptions;
   readonly request: unknown;
-  /** Names the calling process and the principal, signed by the calling process (identity.ts). */
-  readonly assertion: string;
+  /** The other end of the connection by which the call came. */
+  readonly peer: Peer;
   readonly requestId: string;
   /** Aborted when the caller cancels, the deadline passes or the caller is lost. */
   readonly signal: AbortSignal;
@@ -18,9 +19,8 @@ export interface Call {
   /** The largest serialized reply that the caller takes. */
   readonly maxReplyBytes: number;
   readonly log: Log;
-  /** `caller` and `principal` are empty, and so rejected by every method, until `identifyCaller` sets them. */
-  caller: string;
-  principal: Principal;
+  /** For whom the peer says that it calls; `identifyCaller` checks that it may say so. */
+  readonly principal: Principal;
 }
 
 /** Runs around the rest of the call (`next`); what it throws becomes the outcome of the call. */

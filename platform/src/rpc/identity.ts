@@ -1,176 +1,199 @@
-import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { jwtVerify, SignJWT, decodeJwt } from 'jose';
 import { machineClock, type Clock } from '../core/clock.ts';
 import { ServiceError } from '../core/errors.ts';
-import type { Peers } from './keys.ts';
-import { Principal } from '../core/principal.ts';
+import type { Log } from '../core/log.ts';
 import { StartError } from '../core/start-error.ts';
+import { isOperator, nameOfSan } from './peer-name.ts';
 
-/**
- * What an assertion claims: which process calls, and for which principal. The caller signs it with its private key; the
- * audience, which is the called process, verifies it with the caller's public key.
- */
-export interface AssertionClaims {
-  caller: string;
-  principal: Principal;
+/** How often a process looks for new files. */
+export const RELOAD_MS = 1_000;
+/** Files that are exchanged one after the other do not fit together for a moment. */
+const FAULTS_LOGGED_AT = 5;
+
+export interface IdentityFiles {
+  /** This process's own certificate, and its private key (PEM); one file may hold both. */
+  certFile: string;
+  keyFile: string;
+  /** The certificates of the authorities that are accepted (PEM). */
+  caFile: string;
+  /** Names of operators whose certificates are refused, one a line. */
+  revokedFile: string;
 }
+
+/** What a process shows of itself, and whom it believes: the options of a TLS context (PEM). */
+export interface TlsContext {
+  cert: string;
+  key: string;
+  ca: string;
+}
+
+/** The other end of a connection, as its certificate names it. */
+export interface Peer {
+  readonly name: string;
+  /**
+   * Resolves while its certificate is accepted.
+   * @throws ServiceError UNAUTHENTICATED once it is revoked, past its end, or its authority is no longer accepted
+   */
+  check(): Promise<void>;
+}
+
 export interface Identity {
   readonly name: string;
-  /** Makes a signed assertion for one audience; reused for 30 s for the same audience and principal. */
-  sign(audience: string, principal: Principal): Promise<string>;
-  /** @throws ServiceError UNAUTHENTICATED */
-  verify(assertion: string): Promise<AssertionClaims>;
+  context(): TlsContext;
+  /** Calls `notify` with each new context. @returns what ends that */
+  onRenewed(notify: (context: TlsContext) => void): () => void;
+  /** @param certificate that TLS has verified; undefined: there is none, so every check fails */
+  peerOf(certificate: X509Certificate | undefined): Peer;
+  /** Looks for new files no longer. */
+  close(): void;
 }
 
-/** "operator:ada" -> "operator": how the `callers` of a method's options name a process. */
-export const callerRole = (caller: string): string => caller.split(':', 1)[0]!;
-
-const REUSE_MS = 30_000;
-const LIFETIME_MS = 60_000;
-// Tolerated difference between the clocks of two machines. It may be this large because an assertion is only ever sent
-// over connections between processes of the cluster.
-const SKEW_MS = 10 * 60_000;
-const MAX_CACHED = 10_000;
+interface Loaded {
+  context: TlsContext;
+  authorities: readonly X509Certificate[];
+}
 
 /**
- * Uses the machine's own clock, not the store's time: the gateway and the admin command line have no store.
- * @throws StartError when the private key or the file of public keys cannot be read
+ * Reads the certificate of a process, and reads it again when the files change. Files that do not fit together, because
+ * only some of them have changed yet, are left for the next time. Uses the machine's own clock, as TLS does.
+ * @throws StartError when a file cannot be read, or the certificate is another's or past its end
  */
 export function openIdentity({
   name,
-  keyFile,
-  peersFile,
   clock = machineClock,
-}: {
-  name: string;
-  keyFile: string;
-  peersFile: string;
-  clock?: Clock;
-}): Identity {
-  const privateKey = readKey(name, keyFile);
-  const peers = readPeers(peersFile);
-  const signed = new Map<string, { assertion: string; until: number }>();
-  const verified = new Map<string, AssertionClaims & { until: number }>();
+  log,
+  ...files
+}: IdentityFiles & { name: string; clock?: Clock; log?: Log }): Identity {
+  let faults = 0;
+  let loaded = load(name, files, clock);
+  const listeners = new Set<(context: TlsContext) => void>();
+  const timer = setInterval(() => {
+    try {
+      const { context } = loaded;
+      const { cert, key, ca } = readContext(name, files);
+      if (context.cert === cert && context.key === key && context.ca === ca) return;
+      loaded = load(name, files, clock);
+      faults = 0;
+    } catch (error) {
+      faults += 1;
+      if (faults === FAULTS_LOGGED_AT) log?.warn({ error }, 'new files of the certificate are not used');
+      return;
+    }
+    for (const notify of listeners) notify(loaded.context);
+  }, RELOAD_MS).unref();
 
   return {
     name,
-    async sign(audience, principal) {
-      const encoded = Buffer.from(Principal.encode(principal).finish()).toString('base64');
-      const key = `${audience} ${encoded}`;
-      const now = clock.now();
-      const cached = signed.get(key);
-      if (cached && cached.until > now) return cached.assertion;
-      const assertion = await new SignJWT({ principal: encoded })
-        .setProtectedHeader({ alg: 'EdDSA', typ: 'assertion+jwt' })
-        .setIssuer(name)
-        .setAudience(audience)
-        .setExpirationTime(Math.floor((now + LIFETIME_MS) / 1000))
-        .sign(privateKey);
-      addToCache(signed, key, { assertion, until: now + REUSE_MS });
-      return assertion;
+    context: () => loaded.context,
+    onRenewed(notify) {
+      listeners.add(notify);
+      return () => void listeners.delete(notify);
     },
-    async verify(assertion) {
-      const now = clock.now();
-      const cached = verified.get(assertion);
-      if (cached && cached.until > now) return cached;
-      const claims = await verifyUncached(assertion, name, peers, now);
-      addToCache(verified, assertion, claims);
-      return claims;
+    peerOf(certificate) {
+      const peerName = nameOfSan(certificate?.subjectAltName);
+      if (!certificate || peerName === undefined) return { name: '', check: () => Promise.reject(unauthenticated()) };
+      const endsAt = certificate.validToDate.getTime();
+      // TLS has verified the certificate with the authorities of its time, which may have changed since.
+      let verifiedBy: Loaded | undefined;
+      return {
+        name: peerName,
+        async check() {
+          if (clock.now() > endsAt) throw unauthenticated('The certificate of the caller is past its end');
+          if (verifiedBy !== loaded) {
+            const { authorities } = loaded;
+            if (!authorities.some((one) => certificate.checkIssued(one) && certificate.verify(one.publicKey)))
+              throw unauthenticated('The authority of the certificate of the caller is no longer accepted');
+            verifiedBy = loaded;
+          }
+          if (isOperator(peerName)) requireNotRevoked(peerName, files.revokedFile);
+        },
+      };
+    },
+    close() {
+      clearInterval(timer);
+      listeners.clear();
     },
   };
 }
 
-async function verifyUncached(
-  assertion: string,
-  audience: string,
-  peers: ReadonlyMap<string, KeyObject[]>,
-  now: number,
-): Promise<AssertionClaims & { until: number }> {
-  for (const key of peers.get(issuerOf(assertion)) ?? []) {
-    const verification = await jwtVerify(assertion, key, {
-      algorithms: ['EdDSA'],
-      typ: 'assertion+jwt',
-      audience,
-      requiredClaims: ['iss', 'exp', 'principal'],
-      clockTolerance: SKEW_MS / 1000,
-      currentDate: new Date(now),
-    }).catch(() => undefined);
-    if (!verification) continue;
-    const { iss, exp, principal } = verification.payload as { iss: string; exp: number; principal: string };
-    const claims = {
-      caller: iss,
-      principal: Principal.decode(Buffer.from(principal, 'base64')),
-      until: exp * 1000 + SKEW_MS,
-    };
-    if (!mayAssert(claims)) break;
-    return claims;
-  }
-  throw new ServiceError('UNAUTHENTICATED', 'The call carries no valid identity');
-}
+/** The names in a file that has one a line. */
+export const linesOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
 
-/**
- * A service may act for users and server tokens, and as a service only as itself. An operator may act as itself, or for
- * a user whose `via` names this operator. Only an operator may act as an operator. Subject, name and `via` go into the
- * audit trail; auth checks those of a user (authority.ts).
- */
-function mayAssert({ caller, principal }: AssertionClaims): boolean {
-  const operatorName = callerRole(caller) === 'operator' ? caller.slice('operator:'.length) : undefined;
-  const { subject, name, via } = principal;
-  switch (principal.kind) {
-    case 'OPERATOR':
-      return operatorName !== undefined && subject === operatorName && name === operatorName && via === '';
-    case 'USER':
-      return operatorName === undefined || via === operatorName;
-    case 'SERVER_TOKEN':
-      return operatorName === undefined && via === '';
-    case 'SERVICE':
-      return subject === caller && name === caller && via === '';
-    default:
-      return false;
-  }
-}
+/** Splits the PEM text of several certificates. */
+export const certificatesIn = (pem: string): X509Certificate[] =>
+  (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
+    (one) => new X509Certificate(one),
+  );
 
-function issuerOf(assertion: string): string {
+const unauthenticated = (message = 'The caller has no valid certificate'): ServiceError =>
+  new ServiceError('UNAUTHENTICATED', message);
+
+/** Reads the file for each call, so that a revocation counts from the next one. Calls of operators are few. */
+function requireNotRevoked(name: string, revokedFile: string): void {
+  let revoked: string;
   try {
-    return decodeJwt(assertion).iss ?? '';
+    revoked = readFileSync(revokedFile, 'utf8');
+  } catch (cause) {
+    throw new ServiceError('UNAVAILABLE', 'The list of revoked operators cannot be read', { cause });
+  }
+  if (linesOf(revoked).includes(name)) throw unauthenticated(`The certificate of ${name} is revoked`);
+}
+
+function load(name: string, files: IdentityFiles, clock: Clock): Loaded {
+  const context = readContext(name, files);
+  const [certificate] = certificatesIn(context.cert);
+  const authorities = certificatesIn(context.ca);
+  const fault = faultOf(name, certificate, context, authorities, clock);
+  if (fault) throw new StartError(`The certificate of ${name} in ${files.certFile} ${fault}`);
+  return { context, authorities };
+}
+
+function faultOf(
+  name: string,
+  certificate: X509Certificate | undefined,
+  { key }: TlsContext,
+  authorities: readonly X509Certificate[],
+  clock: Clock,
+): string | undefined {
+  if (!certificate) return 'cannot be read';
+  const named = nameOfSan(certificate.subjectAltName);
+  if (named !== name) return `is not its own: it names ${named ?? 'nobody'}`;
+  if (!isKeyOf(certificate, key)) return 'does not belong to its private key';
+  if (clock.now() > certificate.validToDate.getTime())
+    return `ended at ${certificate.validToDate.toISOString()}; "npm run admin -- keys rotate" makes a new one`;
+  if (!authorities.some((one) => certificate.checkIssued(one))) return 'is of none of the accepted authorities';
+  return undefined;
+}
+
+function isKeyOf(certificate: X509Certificate, key: string): boolean {
+  try {
+    return certificate.checkPrivateKey(createPrivateKey(key));
   } catch {
-    return '';
+    return false;
   }
 }
 
-/** Removes the oldest entry when the cache is full. */
-function addToCache<V>(cache: Map<string, V>, key: string, value: V): void {
-  if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value as string);
-  cache.set(key, value);
+function readContext(name: string, { certFile, keyFile, caFile }: IdentityFiles): TlsContext {
+  return {
+    cert: read(`The certificate of ${name}`, certFile),
+    key: read(`The private key of ${name}`, keyFile),
+    ca: read('The file of accepted authorities', caFile),
+  };
 }
 
-function readKey(name: string, keyFile: string): KeyObject {
+function read(what: string, file: string): string {
   try {
-    return createPrivateKey(readFileSync(keyFile, 'utf8'));
-  } catch (error) {
-    throw new StartError(
-      `The key of ${name} ${readFault(keyFile, error)}; check DATA_DIR, or make it with "npm run admin -- keys create"`,
-      {
-        cause: error,
-      },
-    );
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    const fault =
+      (cause as NodeJS.ErrnoException).code === 'ENOENT'
+        ? `is missing: there is no ${file}`
+        : `cannot be read from ${file} (${(cause as Error).message})`;
+    throw new StartError(`${what} ${fault}; check DATA_DIR, or make it with "npm run admin -- keys create"`, { cause });
   }
 }
-
-function readPeers(peersFile: string): ReadonlyMap<string, KeyObject[]> {
-  try {
-    const peers = JSON.parse(readFileSync(peersFile, 'utf8')) as Peers;
-    return new Map(Object.entries(peers).map(([name, keys]) => [name, keys.map((key) => createPublicKey(key))]));
-  } catch (error) {
-    throw new StartError(
-      `The file of public keys ${readFault(peersFile, error)}; check DATA_DIR, or make it with "npm run admin -- keys create"`,
-      { cause: error },
-    );
-  }
-}
-
-const readFault = (file: string, error: unknown): string =>
-  (error as NodeJS.ErrnoException).code === 'ENOENT'
-    ? `is missing: there is no ${file}`
-    : `cannot be read from ${file} (${(error as Error).message})`;

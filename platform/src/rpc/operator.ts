@@ -4,11 +4,11 @@ import { clientOf, openConnection, type Connection, type UnaryCall } from './cli
 import { ServiceError } from '../core/errors.ts';
 import { openIdentity } from './identity.ts';
 import { newId } from '../core/ids.ts';
-import { keyFileOf, peersFileOf } from './keys.ts';
+import { identityFilesOf } from './keys.ts';
 import { Principal } from '../core/principal.ts';
 import { PROCESSES, settingOf, type ProcessName } from '../core/processes.ts';
 
-/** Key name of the user of the operating system: "operator:ada". */
+/** Name of the user of the operating system in a certificate: "operator:ada". */
 export function operatorName(): string {
   try {
     return `operator:${userInfo().username}`;
@@ -19,7 +19,7 @@ export function operatorName(): string {
 }
 
 export interface Operator {
-  /** "ada": how the audit trail names the holder of this key. */
+  /** "ada": how the audit trail names the operator. */
   readonly name: string;
   client<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>;
   /** One client for each replica that the address of the process names. */
@@ -31,7 +31,7 @@ export interface Operator {
   close(): void;
 }
 
-/** Opens gRPC clients that sign with the operator's own key. @throws StartError when there is no key */
+/** Opens gRPC clients with the operator's own certificate. @throws StartError when there is none */
 export function openOperator({
   name = operatorName(),
   keyFolder,
@@ -41,7 +41,7 @@ export function openOperator({
   keyFolder: string;
   addresses: Readonly<Record<string, string | undefined>>;
 }): Operator {
-  const identity = openIdentity({ name, keyFile: keyFileOf(keyFolder, name), peersFile: peersFileOf(keyFolder) });
+  const identity = openIdentity({ name, ...identityFilesOf(keyFolder, name) });
   const subject = name.slice('operator:'.length);
   const connections = new Map<string, Connection>();
   const addressOf = (process: ProcessName): string =>
@@ -66,29 +66,28 @@ export function openOperator({
     as: (organizationId = '') =>
       asPrincipal({ ...Principal.decode(new Uint8Array()), kind: 'OPERATOR', organizationId, subject, name: subject }),
     asPrincipal,
-    close: () => connections.forEach((connection) => connection.close()),
+    close() {
+      connections.forEach((connection) => connection.close());
+      identity.close();
+    },
   };
 }
 
-/** Explains to an operator why a process cannot be reached or rejects the operator's key. */
+/** In the messages of OpenSSL, of Node and of our own check. */
+const TLS_FAILED = /certificate|alert|SSL|TLS/i;
+
+/** Explains to an operator why a process cannot be reached, or why TLS failed. */
 const explainErrors =
   ({ name, process, address }: { name: string; process: ProcessName; address: string }, call: UnaryCall): UnaryCall =>
   async (...request) => {
     try {
       return await call(...request);
     } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
       // Only an error of the transport has a cause; an error that the service sent explains itself.
-      if (error.reason === 'UNAVAILABLE' && error.cause)
-        throw new ServiceError('UNAVAILABLE', `${process} does not answer at ${address}: is it running?`, {
-          cause: error,
-        });
-      if (error.reason === 'UNAUTHENTICATED')
-        throw new ServiceError(
-          'UNAUTHENTICATED',
-          `${process} does not know the key of ${name}; it reads the keys when it starts`,
-          { cause: error },
-        );
-      throw error;
+      if (!(error instanceof ServiceError) || error.reason !== 'UNAVAILABLE' || !error.cause) throw error;
+      const why = TLS_FAILED.test((error.cause as Error).message)
+        ? `it and ${name} do not accept each other's certificates`
+        : 'is it running?';
+      throw new ServiceError('UNAVAILABLE', `${process} does not answer at ${address}: ${why}`, { cause: error });
     }
   };

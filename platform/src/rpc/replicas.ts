@@ -1,13 +1,14 @@
-import { Client, type ChannelCredentials, type ChannelOptions } from '@grpc/grpc-js';
+import type { Client } from '@grpc/grpc-js';
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { ServiceError } from '../core/errors.ts';
+import type { Dialer } from './dialer.ts';
 import { NeverSentError, openCallStream, type CallStream } from './call-stream.ts';
 import { callUnary, type Transport } from './unary.ts';
 
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 1_000;
-/** A stream is replaced by a new connection after this time, so that replicas behind a load balancer get their share. */
+/** A stream is replaced after this time by one on a new connection: replicas behind a load balancer get their share. */
 const MAX_AGE_MS = 5 * 60_000;
 /** How often the names of replicas are resolved. */
 const RESOLVE_MS = 30_000;
@@ -26,15 +27,11 @@ interface Replica {
  * Opens a stream to each replica of a service. A call goes by the stream with the fewest open calls.
  * @param addresses of replicas, each host:port; a host name stands for all its addresses
  */
-export function openReplicas(
-  addresses: readonly string[],
-  credentials: ChannelCredentials,
-  options: ChannelOptions,
-): Transport {
+export function openReplicas(addresses: readonly string[], { clientTo, onRenewed }: Dialer): Transport {
   const replicas = new Map<string, Replica>();
   // Clients with the same options would share a connection.
-  const makeClient = (address: string): Client =>
-    new Client(address, credentials, { ...options, 'grpc.use_local_subchannel_pool': 1 });
+  const makeClient = (address: string): Client => clientTo(address, { 'grpc.use_local_subchannel_pool': 1 });
+  const stopRenewal = onRenewed(() => [...replicas.values()].forEach(renew));
   let closed = false;
   let turn = 0;
 
@@ -139,6 +136,7 @@ export function openReplicas(
     close() {
       closed = true;
       clearInterval(resolving);
+      stopRenewal();
       for (const replica of [...replicas.values()]) remove(replica);
     },
   };

@@ -1,13 +1,14 @@
 import {
   logVerbosity,
   Server,
-  ServerCredentials,
   setLogVerbosity,
   type handleUnaryCall,
   type Metadata,
+  type ServerDuplexStream,
   type ServerUnaryCall,
 } from '@grpc/grpc-js';
-import type { ServerHttp2Stream } from 'node:http2';
+import type { ServerHttp2Session } from 'node:http2';
+import type { TLSSocket } from 'node:tls';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { fairScheduler } from '../core/fair-scheduler.ts';
@@ -15,10 +16,18 @@ import { newId } from '../core/ids.ts';
 import type { Log } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
 import { addressFault } from '../core/start-error.ts';
-import { CALLER_LOST, MAX_REPLY_BYTES, type BoundService, type CallContext, type ServiceDefinition } from './call.ts';
+import {
+  CALLER_LOST,
+  MAX_REPLY_BYTES,
+  PRINCIPAL,
+  REQUEST_ID,
+  type BoundService,
+  type CallContext,
+  type ServiceDefinition,
+} from './call.ts';
 import { makeCarrier, type CarriedCall, type Carrier } from './call-carrier.ts';
 import { handleThrough, type Call } from './handle.ts';
-import type { Identity } from './identity.ts';
+import type { Identity, Peer } from './identity.ts';
 import { requireAccess } from './interceptors/access.ts';
 import { identifyCaller } from './interceptors/caller.ts';
 import { requireTimeLeft } from './interceptors/deadline.ts';
@@ -26,6 +35,7 @@ import { noteDenials, type DeniedRequest } from './interceptors/denials.ts';
 import { logCalls } from './interceptors/log.ts';
 import { serializeReply } from './serialize-reply.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
+import { makePeers, ServerTlsCredentials } from './tls-credentials.ts';
 import { toGrpcError } from './wire-errors.ts';
 
 export interface RunningServer {
@@ -48,7 +58,7 @@ export interface ServerOptions {
 setLogVerbosity(logVerbosity.NONE);
 
 const MAX_REQUEST_BYTES = 4 << 20;
-const NOBODY = Principal.decode(new Uint8Array());
+type ServerCall = ServerUnaryCall<unknown, unknown> | ServerDuplexStream<unknown, unknown>;
 
 /**
  * Serves gRPC: every call of every service goes through the same interceptors to its handler.
@@ -56,7 +66,13 @@ const NOBODY = Principal.decode(new Uint8Array());
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { listen, identity, log, services, onDenied = () => undefined } = options;
-  const interceptors = [logCalls, identifyCaller(identity), requireTimeLeft, requireAccess, noteDenials(onDenied)];
+  const interceptors = [logCalls, identifyCaller, requireTimeLeft, requireAccess, noteDenials(onDenied)];
+  const peers = makePeers(identity);
+  const peerOf = (call: ServerCall): Peer => {
+    const session = sessionOf(call);
+    return peers(session, session.socket as TLSSocket);
+  };
+  const tls = new ServerTlsCredentials(identity);
   const server = new Server({
     'grpc.max_receive_message_length': MAX_REQUEST_BYTES,
     'grpc.max_send_message_length': -1,
@@ -68,10 +84,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const implementation = Object.entries(definition).map(([name, method]) => {
       const handler = handlers[name] as (request: unknown, context: CallContext) => Promise<unknown>;
       const handle = handleThrough(interceptors, async (call) => {
-        const { principal, caller, requestId, signal, deadline, maxReplyBytes } = call;
+        const { principal, requestId, signal, deadline, maxReplyBytes } = call;
         const context = {
           principal,
-          caller,
+          caller: call.peer.name,
           requestId,
           signal,
           deadline,
@@ -86,20 +102,20 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       });
       const served: Served = { ...method, handle: handle as Served['handle'], options: methodOptionsOf(method.path) };
       methods.set(method.path, served);
-      return [name, unary(served, log)];
+      return [name, unary(served, peerOf, log)];
     });
     server.addService(withSerializedReplies(definition) as never, Object.fromEntries(implementation));
   }
-  const carrier = makeCarrier(carriedTo(methods, log));
+  const carrier = makeCarrier(carriedTo(methods, log), peerOf);
   server.addService(CallsServiceService, { carry: carrier.carry });
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) =>
+    server.bindAsync(listen, tls, (error, bound) =>
       error ? reject(addressFault(identity.name, listen, error)) : resolve(bound),
     );
   });
   return {
     address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`,
-    drain: (graceMs) => drain(server, carrier, graceMs),
+    drain: (graceMs) => drain(server, carrier, graceMs).finally(tls.close),
   };
 }
 
@@ -135,7 +151,7 @@ interface Served {
 /** Makes a Call of a call that a stream carries. */
 const carriedTo =
   (methods: ReadonlyMap<string, Served>, log: Log) =>
-  ({ method, request, requestId, maxReplyBytes, ...carried }: CarriedCall): Promise<Uint8Array> => {
+  ({ method, request, principal, requestId, maxReplyBytes, ...carried }: CarriedCall): Promise<Uint8Array> => {
     const served = methods.get(method);
     if (!served) return Promise.reject(new ServiceError('INTERNAL'));
     const { path, options, handle, requestDeserialize } = served;
@@ -146,14 +162,17 @@ const carriedTo =
       request: requestDeserialize(request),
       requestId: requestId || newId(),
       maxReplyBytes: maxReplyBytes || Number.POSITIVE_INFINITY,
+      principal: principalOf(principal),
       log,
-      caller: '',
-      principal: NOBODY,
     });
   };
 
 /** Adapts `handle` to grpc-js: makes a Call of its unary call, and its reply of the outcome. */
-function unary({ path, options, handle }: Served, log: Log): handleUnaryCall<unknown, unknown> {
+function unary(
+  { path, options, handle }: Served,
+  peerOf: (call: ServerCall) => Peer,
+  log: Log,
+): handleUnaryCall<unknown, unknown> {
   return (call, reply) => {
     const aborter = new AbortController();
     onCancelled(call, (reason) => aborter.abort(reason));
@@ -161,14 +180,13 @@ function unary({ path, options, handle }: Served, log: Log): handleUnaryCall<unk
       path,
       options,
       request: call.request,
-      assertion: firstValue(call.metadata, 'assertion'),
-      requestId: firstValue(call.metadata, 'x-request-id') || newId(),
+      peer: peerOf(call),
+      principal: principalOf(call.metadata.get(PRINCIPAL)[0] as Buffer),
+      requestId: firstValue(call.metadata, REQUEST_ID) || newId(),
       signal: aborter.signal,
       deadline: deadlineOf(call, options),
       maxReplyBytes: Number(call.metadata.get(MAX_REPLY_BYTES)[0] ?? Number.POSITIVE_INFINITY),
       log,
-      caller: '',
-      principal: NOBODY,
     }).then(
       (response) => reply(null, response),
       (error: ServiceError) => reply(toGrpcError(error)),
@@ -181,8 +199,21 @@ function unary({ path, options, handle }: Served, log: Log): handleUnaryCall<unk
  * same way; only with a lost connection is the HTTP/2 session destroyed, after the event: hence setImmediate.
  */
 function onCancelled(call: ServerUnaryCall<unknown, unknown>, notify: (reason: string | undefined) => void): void {
-  const session = (call as unknown as { call?: { stream?: ServerHttp2Stream } }).call?.stream?.session;
-  call.on('cancelled', () => setImmediate(() => notify(session?.destroyed ? CALLER_LOST : undefined)));
+  const session = sessionOf(call);
+  call.on('cancelled', () => setImmediate(() => notify(session.destroyed ? CALLER_LOST : undefined)));
+}
+
+/** The connection of a call: an inner field of grpc-js, whose `getAuthContext` reads the certificate for each call. */
+const sessionOf = (call: ServerCall): ServerHttp2Session =>
+  (call as unknown as { call: { stream: { session: ServerHttp2Session } } }).call.stream.session;
+
+/** Nobody, whom no method takes, when the caller sent no readable principal. */
+function principalOf(bytes: Buffer): Principal {
+  try {
+    return Principal.decode(bytes);
+  } catch {
+    return Principal.decode(new Uint8Array());
+  }
 }
 
 const firstValue = (metadata: Metadata, key: string): string => String(metadata.get(key)[0] ?? '');

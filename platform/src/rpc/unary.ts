@@ -1,13 +1,8 @@
-import {
-  Client,
-  Metadata,
-  type ChannelCredentials,
-  type ChannelOptions,
-  type ServiceError as GrpcError,
-} from '@grpc/grpc-js';
+import { Metadata, type Client, type ServiceError as GrpcError } from '@grpc/grpc-js';
 import { ServiceError } from '../core/errors.ts';
-import { MAX_REPLY_BYTES } from './call.ts';
+import { MAX_REPLY_BYTES, PRINCIPAL, REQUEST_ID } from './call.ts';
 import type { OutgoingCall } from './call-stream.ts';
+import type { Dialer } from './dialer.ts';
 import { fromGrpcError } from './wire-errors.ts';
 
 /** Sends calls to one service. Rejects with ServiceError. */
@@ -19,18 +14,13 @@ export interface Transport {
 }
 
 /** Each call is a gRPC call of its own: for a process that makes few calls, such as a command. */
-export function openUnary(
-  addresses: readonly string[],
-  credentials: ChannelCredentials,
-  options: ChannelOptions,
-): Transport {
+export function openUnary(addresses: readonly string[], { clientTo }: Dialer): Transport {
   const [first, ...others] = addresses;
   // With a single address, the call that finds the connection lost opens a new one.
   const client =
     others.length === 0
-      ? new Client(first!, credentials, options)
-      : new Client(`ipv4:${addresses.join(',')}`, credentials, {
-          ...options,
+      ? clientTo(first!)
+      : clientTo(`ipv4:${addresses.join(',')}`, {
           'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
         });
   return { call: (call) => callUnary(client, call), close: () => client.close() };
@@ -38,10 +28,10 @@ export function openUnary(
 
 /** Makes one gRPC call. @returns the serialized reply. @throws ServiceError */
 export function callUnary(client: Client, call: OutgoingCall): Promise<Uint8Array> {
-  const { method, request, assertion, requestId, maxReplyBytes, signal, deadline, repeatable } = call;
+  const { method, request, principal, requestId, maxReplyBytes, signal, deadline, repeatable } = call;
   const metadata = new Metadata();
-  metadata.set('assertion', assertion);
-  metadata.set('x-request-id', requestId);
+  metadata.set(PRINCIPAL, principal);
+  metadata.set(REQUEST_ID, requestId);
   if (maxReplyBytes > 0) metadata.set(MAX_REPLY_BYTES, String(maxReplyBytes));
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));

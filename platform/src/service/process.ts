@@ -14,7 +14,8 @@ import {
 } from '../core/config.ts';
 import { requireOwnFolder } from '../core/folder.ts';
 import { newId } from '../core/ids.ts';
-import { keyFileOf, keyFolderOf, peersFileOf } from '../rpc/keys.ts';
+import type { IdentityFiles } from '../rpc/identity.ts';
+import { identityFilesOf, keyFolderOf } from '../rpc/keys.ts';
 import { makeLog, type Log } from '../core/log.ts';
 import { whenParentEnds } from './parent.ts';
 import { StartError } from '../core/start-error.ts';
@@ -25,17 +26,23 @@ const REPOSITORY = join(import.meta.dirname, '../../..');
 export const commonConfig = (name: string) => ({
   DATA_DIR: path({
     default: join(REPOSITORY, 'data'),
-    description: 'Folder of the SQLite files, one per service, and of the keys.',
+    description: 'Folder of the SQLite files, one per service, and of the certificates.',
   }),
-  KEY_FILE: path({
+  TLS_CERT_FILE: path({
     default: '',
-    description: `This process's own Ed25519 private key (PKCS #8 PEM); empty: keys/${name}.key in DATA_DIR.`,
+    description: `This process's own certificate (PEM), whose only name is ${name}; empty: keys/${name}.pem in DATA_DIR.`,
   }),
-  PEERS_FILE: path({
+  TLS_KEY_FILE: path({
     default: '',
-    description:
-      'Public keys of the processes that may call (JSON: name to at most two PEM keys); ' +
-      'empty: keys/peers.json in DATA_DIR.',
+    description: `The private key of the certificate (PKCS #8 PEM); empty: keys/${name}.pem in DATA_DIR.`,
+  }),
+  TLS_CA_FILE: path({
+    default: '',
+    description: 'Certificates of the accepted authorities (PEM); empty: keys/ca.crt in DATA_DIR.',
+  }),
+  REVOKED_FILE: path({
+    default: '',
+    description: 'Operators that are refused, one name a line; empty: keys/revoked.txt in DATA_DIR.',
   }),
   LOG_LEVEL: choice({
     default: 'info',
@@ -114,7 +121,7 @@ async function startAndReport<D extends Declaration & ReturnType<typeof commonCo
   // Only the owner of the process may read the files that it writes.
   process.umask(0o077);
   const settings = env[SETTINGS_BY_MESSAGE] ? { ...env, ...(await askForSettings(Object.keys(declaration))) } : env;
-  const config = withKeyFiles(name, readConfig(declaration, settings));
+  const config = readConfig(declaration, settings);
   requireOwnFolder(config.DATA_DIR as string);
   const log = makeLog(name, config.LOG_LEVEL as string);
   const stopsWithinMs = (config.DRAIN_MS as number) + CLOSE_MS;
@@ -150,13 +157,21 @@ async function startAndReport<D extends Declaration & ReturnType<typeof commonCo
   await sendToParent({ ready: address, stopsWithinMs });
 }
 
-function withKeyFiles<C extends CommonConfig>(name: string, config: C): C {
-  const folder = keyFolderOf(config.DATA_DIR);
+/** The files that prove who this process is, and who may call it. */
+export function identityFiles(name: string, config: CommonConfig): IdentityFiles {
+  const defaults = identityFilesOf(keyFolderOf(config.DATA_DIR), name);
   return {
-    ...config,
-    KEY_FILE: config.KEY_FILE || keyFileOf(folder, name),
-    PEERS_FILE: config.PEERS_FILE || peersFileOf(folder),
+    certFile: config.TLS_CERT_FILE || defaults.certFile,
+    keyFile: config.TLS_KEY_FILE || defaults.keyFile,
+    caFile: config.TLS_CA_FILE || defaults.caFile,
+    revokedFile: config.REVOKED_FILE || defaults.revokedFile,
   };
+}
+
+/** Settings of a process whose certificate is in this folder. */
+export function tlsSettings(keyFolder: string, name: string): Record<string, string> {
+  const { certFile, keyFile, caFile, revokedFile } = identityFilesOf(keyFolder, name);
+  return { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_CA_FILE: caFile, REVOKED_FILE: revokedFile };
 }
 
 /**

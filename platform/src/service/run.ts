@@ -20,7 +20,7 @@ import { openIdentity } from '../rpc/identity.ts';
 import { startServer } from '../rpc/server.ts';
 import type { Op, OpenStore, PlatformStore, Store } from '../store/store.ts';
 import { openBusEngine, openStoreEngine } from './backends.ts';
-import { runProcess, type ProcessStart, type Running } from './process.ts';
+import { identityFiles, runProcess, type ProcessStart, type Running } from './process.ts';
 import { declarationOf, type DenialsConfig, type Program, type ServiceConfig } from './program.ts';
 
 /** Runs a service as a process, from its settings to its drain. */
@@ -46,7 +46,7 @@ export async function startService<D extends Declaration, Deps>(
 ): Promise<Running> {
   const { config, clock, log, instanceId } = start;
   const settings = config as Record<string, unknown> & ServiceConfig;
-  const identity = openIdentity({ name: program.name, keyFile: settings.KEY_FILE, peersFile: settings.PEERS_FILE });
+  const identity = openIdentity({ name: program.name, ...identityFiles(program.name, settings), log });
   const opening = { settings, service: program.name, log };
   const storeFile = join(settings.DATA_DIR, `${program.name}.db`);
   const eventsFile = settings.EVENTS_FILE || join(settings.DATA_DIR, 'events.db');
@@ -57,6 +57,7 @@ export async function startService<D extends Declaration, Deps>(
 
   /** Closes what is open. @throws StartError for an engine that failed */
   async function giveUp(error: unknown): Promise<never> {
+    identity.close();
     await opened.bus?.then((bus) => bus.close()).catch(() => undefined);
     await opened.store?.close();
     throw startError(error);
@@ -119,6 +120,7 @@ export async function startService<D extends Declaration, Deps>(
       await program.close?.(deps);
       if (deniesRequests) await flushDenials(denialDeps);
       for (const connection of connections) connection.close();
+      identity.close();
       await bus.close();
       await store.close();
     },

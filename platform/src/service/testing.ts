@@ -9,10 +9,11 @@ import { readConfig, type ConfigOf, type Declaration } from '../core/config.ts';
 import { openIdentity } from '../rpc/identity.ts';
 import { newId } from '../core/ids.ts';
 import { sumOfRounds } from '../jobs/job-service.ts';
-import { createKeys, keyFileOf, peersFileOf } from '../rpc/keys.ts';
+import { createKeys, identityFilesOf, keyFolderOf } from '../rpc/keys.ts';
 import { makeLog } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
 import { PROCESSES, settingOf } from '../core/processes.ts';
+import { tlsSettings } from './process.ts';
 import { declarationOf, type Program } from './program.ts';
 import { startService } from './run.ts';
 import { closedInTheEnd } from './test-end.ts';
@@ -69,13 +70,12 @@ export async function startProgram<D extends Declaration, Deps>(
   replicas = 1,
 ): Promise<RunningProgram> {
   const folder = temporaryFolder();
-  const keys = join(folder.path, 'keys');
-  createKeys(keys, [...Object.keys(PROCESSES), OPERATOR]);
+  const keys = keyFolderOf(folder.path);
+  await createKeys(keys, [...Object.keys(PROCESSES), OPERATOR]);
   const log = makeLog(program.name, env.LOG_LEVEL ?? 'silent');
   const given = {
     EVENTS_FILE: join(folder.path, 'events.db'),
-    KEY_FILE: keyFileOf(keys, program.name),
-    PEERS_FILE: peersFileOf(keys),
+    ...tlsSettings(keys, program.name),
     [settingOf(program.name, 'LISTEN')]: '127.0.0.1:0',
     ...env,
   };
@@ -98,9 +98,9 @@ export async function startProgram<D extends Declaration, Deps>(
   const addressOf = () => running.map(({ address }) => address).join(',');
   const connections: { close(): void }[] = [];
   const clientAt = <S extends ServiceDefinition>(address: string, definition: S, caller: string) => {
-    const identity = openIdentity({ name: caller, keyFile: keyFileOf(keys, caller), peersFile: peersFileOf(keys) });
+    const identity = openIdentity({ name: caller, ...identityFilesOf(keys, caller) });
     const connection = openConnection({ address, audience: program.name, identity });
-    connections.push(connection);
+    connections.push(connection, identity);
     return clientOf(definition, connection.call);
   };
   const client: RunningProgram['client'] = (definition, caller) => clientAt(addressOf(), definition, caller);

@@ -1,4 +1,4 @@
-import { credentials, Server, ServerCredentials } from '@grpc/grpc-js';
+import { Client, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { once } from 'node:events';
 import { connect as connectTo, createServer, type AddressInfo, type Socket } from 'node:net';
 import { pipeline } from 'node:stream';
@@ -8,6 +8,7 @@ import { CALLER_LOST } from 'platform/rpc/call.ts';
 import { makeCarrier, type CarriedCall } from 'platform/rpc/call-carrier.ts';
 import type { OutgoingCall } from 'platform/rpc/call-stream.ts';
 import { openReplicas } from 'platform/rpc/replicas.ts';
+import type { Peer } from 'platform/rpc/identity.ts';
 import type { Transport } from 'platform/rpc/unary.ts';
 import { closedInTheEnd, eventually } from 'platform/service/test-end.ts';
 
@@ -15,9 +16,11 @@ type Handler = (call: CarriedCall) => Promise<Uint8Array>;
 const NOTHING = new Uint8Array();
 const textOf = (reply: Uint8Array): string => Buffer.from(reply).toString();
 
+const PEER: Peer = { name: 'gateway', check: async () => undefined };
+
 /** One replica of a service that has no methods: every call goes to `handle`. */
 async function startReplica(handle: Handler, port = 0) {
-  const carrier = makeCarrier(handle);
+  const carrier = makeCarrier(handle, () => PEER);
   const server = new Server();
   server.addService(CallsServiceService, { carry: carrier.carry });
   const bound = await new Promise<number>((resolve, reject) =>
@@ -36,10 +39,20 @@ async function startReplica(handle: Handler, port = 0) {
     },
   };
 }
+let renewCertificate: () => void;
+/** Connections without TLS. */
 function connect(...addresses: string[]): Transport {
-  const replicas = openReplicas(addresses, credentials.createInsecure(), {
-    'grpc.initial_reconnect_backoff_ms': 100,
-    'grpc.max_reconnect_backoff_ms': 200,
+  const replicas = openReplicas(addresses, {
+    clientTo: (address, options) =>
+      new Client(address, credentials.createInsecure(), {
+        'grpc.initial_reconnect_backoff_ms': 100,
+        'grpc.max_reconnect_backoff_ms': 200,
+        ...options,
+      }),
+    onRenewed(notify) {
+      renewCertificate = notify;
+      return () => undefined;
+    },
   });
   closedInTheEnd(async () => replicas.close());
   return replicas;
@@ -47,7 +60,7 @@ function connect(...addresses: string[]): Transport {
 const callOf = (method: string, given: Partial<OutgoingCall> = {}): OutgoingCall => ({
   method,
   request: Buffer.alloc(0),
-  assertion: '',
+  principal: Buffer.alloc(0),
   requestId: 'r1',
   maxReplyBytes: 0,
   deadline: Date.now() + 60_000,
@@ -71,7 +84,9 @@ describe('a stream of calls', () => {
     const replicas = connect(address);
     const calls = ['a', 'b', 'c'].map((text) => replicas.call(callOf('echo', { request: Buffer.from(text) })));
     expect((await Promise.all(calls)).map(textOf)).toEqual(['echo a', 'echo b', 'echo c']);
-    await expect(replicas.call(callOf('fails', { assertion: 'me', maxReplyBytes: 9 }))).rejects.toMatchObject({
+    await expect(
+      replicas.call(callOf('fails', { principal: Buffer.from('me'), maxReplyBytes: 9 })),
+    ).rejects.toMatchObject({
       reason: 'INSUFFICIENT_CREDITS',
       message: 'no',
       facts: { needed: 2 },
@@ -80,7 +95,8 @@ describe('a stream of calls', () => {
     expect(seen.at(-1)).toEqual({
       method: 'fails',
       request: Buffer.alloc(0),
-      assertion: 'me',
+      peer: PEER,
+      principal: Buffer.from('me'),
       requestId: 'r1',
       maxReplyBytes: 9,
     });
@@ -196,6 +212,33 @@ describe('a stream of calls', () => {
     expect(await outcome(replicas.call(callOf('late')))).toBe('UNAVAILABLE');
     answer();
     expect(await call).toBe('answered');
+  });
+
+  it('moves to a new connection when the certificate is renewed; the old one answers what it has', async () => {
+    const began = Promise.withResolvers<() => void>();
+    const { port } = await startReplica(({ method }) =>
+      method === 'next'
+        ? Promise.resolve(Buffer.from('answered'))
+        : new Promise((resolve) => began.resolve(() => resolve(Buffer.from('answered')))),
+    );
+    const open = new Set<Socket>();
+    let opened = 0;
+    const proxy = createServer((socket) => {
+      opened++;
+      open.add(socket.once('close', () => open.delete(socket)));
+      pipeline(socket, connectTo(port), socket, () => undefined);
+    }).listen(0, '127.0.0.1');
+    closedInTheEnd(async () => void proxy.close());
+    await once(proxy, 'listening');
+    const replicas = connect(`127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+    const call = outcome(replicas.call(callOf('waits', { repeatable: false })));
+    const answer = await began.promise;
+    renewCertificate();
+    expect(await outcome(replicas.call(callOf('next', { repeatable: false })))).toBe('answered');
+    expect([opened, open.size]).toEqual([2, 2]);
+    answer();
+    expect(await call).toBe('answered');
+    await eventually(() => open.size === 1);
   });
 
   it('bounds the calls that the service has at once: the others wait', async () => {

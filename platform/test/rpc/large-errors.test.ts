@@ -3,7 +3,7 @@ import { ServiceError } from 'platform/core/errors.ts';
 import { bind, type ServiceClient } from 'platform/rpc/call.ts';
 import { clientOf, openConnection, type Connection } from 'platform/rpc/client.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
-import { createKeys, keyFileOf, peersFileOf } from 'platform/rpc/keys.ts';
+import { createKeys, identityFilesOf } from 'platform/rpc/keys.ts';
 import { startServer, type RunningServer } from 'platform/rpc/server.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { operator, OPERATOR, temporaryFolder } from 'platform/service/testing.ts';
@@ -29,9 +29,8 @@ describe('an error whose text a tenant chose', () => {
   let client: ServiceClient<typeof JobServiceService>;
 
   beforeAll(async () => {
-    createKeys(folder.path, ['memory', OPERATOR]);
-    const identityOf = (name: string) =>
-      openIdentity({ name, keyFile: keyFileOf(folder.path, name), peersFile: peersFileOf(folder.path) });
+    await createKeys(folder.path, ['memory', OPERATOR]);
+    const identityOf = (name: string) => openIdentity({ name, ...identityFilesOf(folder.path, name) });
     const handlers = {
       listJobs: async () => ({ jobs: [] }),
       runJob: async (_: unknown, { name }: { name: string }) => {

@@ -3,7 +3,7 @@ import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { bind, type ServiceClient } from 'platform/rpc/call.ts';
 import { clientOf, openConnection, type Connection } from 'platform/rpc/client.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
-import { createKeys, keyFileOf, peersFileOf } from 'platform/rpc/keys.ts';
+import { createKeys, identityFilesOf } from 'platform/rpc/keys.ts';
 import { startServer, type RunningServer } from 'platform/rpc/server.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { operator, OPERATOR, temporaryFolder } from 'platform/service/testing.ts';
@@ -16,9 +16,8 @@ describe('a reply that is larger than its caller takes', () => {
   let client: ServiceClient<typeof JobServiceService>;
 
   beforeAll(async () => {
-    createKeys(folder.path, ['memory', OPERATOR]);
-    const identityOf = (name: string) =>
-      openIdentity({ name, keyFile: keyFileOf(folder.path, name), peersFile: peersFileOf(folder.path) });
+    await createKeys(folder.path, ['memory', OPERATOR]);
+    const identityOf = (name: string) => openIdentity({ name, ...identityFilesOf(folder.path, name) });
     server = await startServer({
       listen: '127.0.0.1:0',
       identity: identityOf('memory'),

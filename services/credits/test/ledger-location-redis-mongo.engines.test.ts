@@ -112,7 +112,7 @@ describe('the ledger beside MongoDB is kept in one place', () => {
     const { folderOf, settings, start } = installation();
     await (await start('a')).stop();
     const keys = join(folderOf('a'), 'keys');
-    createKeys(keys, [...Object.keys(PROCESSES), OPERATOR]);
+    await createKeys(keys, [...Object.keys(PROCESSES), OPERATOR]);
     const env = { ...process.env, NODE_OPTIONS: '', CREDITS_LISTEN: '127.0.0.1:0', ...settings('a', true) };
     const ended = await new Promise((resolve) => {
       const child = execFile(

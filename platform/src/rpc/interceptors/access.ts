@@ -1,14 +1,14 @@
 import { ServiceError } from '../../core/errors.ts';
 import type { Interceptor } from '../handle.ts';
-import { callerRole } from '../identity.ts';
+import { callerRole } from '../peer-name.ts';
 
 /**
  * Checks the calling process, the kind of principal and the role. The gateway has checked them, but a service does not
  * trust its caller. Only auth checks the licence tier.
  * @throws ServiceError FORBIDDEN, ADMIN_REQUIRED
  */
-export const requireAccess: Interceptor = async ({ options, caller, principal }, next) => {
-  if (!options.callers.includes(callerRole(caller)))
+export const requireAccess: Interceptor = async ({ options, peer, principal }, next) => {
+  if (!options.callers.includes(callerRole(peer.name)))
     throw new ServiceError('FORBIDDEN', 'This process may not call this method');
   if (!options.principals.includes(principal.kind)) throw new ServiceError('FORBIDDEN');
   const lacksRole = options.role !== '' && principal.kind === 'USER' && !principal.roles.includes(options.role);
