@@ -26,6 +26,8 @@ type CallsStream = ServerDuplexStream<CallerMessage, ServiceMessage>;
 export interface Carrier {
   /** Serves one stream. */
   carry(stream: CallsStream): void;
+  /** @param connection as grpc-js names the peer of a call: its host and port */
+  hasStream(connection: string): boolean;
   /** Tells all callers to send further calls elsewhere. Their streams end when they have their answers. */
   goAway(): void;
 }
@@ -39,21 +41,28 @@ export function makeCarrier(
   peerOf: (stream: CallsStream) => Peer,
 ): Carrier {
   const streams = new Set<() => void>();
+  const connections = new Set<string>();
   let isGoing = false;
 
   return {
     carry(stream) {
       const peer = peerOf(stream);
+      const connection = stream.getPeer();
       const goAway = carryStream(
         stream,
         (call) => handle({ ...call, peer }),
-        () => streams.delete(goAway),
+        () => {
+          streams.delete(goAway);
+          connections.delete(connection);
+        },
       );
       streams.add(goAway);
+      connections.add(connection);
       // The caller counts a stream as open when it has this.
       stream.sendMetadata(stream.metadata.clone());
       if (isGoing) goAway();
     },
+    hasStream: (connection) => connections.has(connection),
     goAway() {
       isGoing = true;
       for (const goAway of streams) goAway();

@@ -7,8 +7,8 @@ import {
   type ServerDuplexStream,
   type ServerUnaryCall,
 } from '@grpc/grpc-js';
-import type { ServerHttp2Session } from 'node:http2';
-import type { TLSSocket } from 'node:tls';
+import { X509Certificate } from 'node:crypto';
+import type { PeerCertificate } from 'node:tls';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { fairScheduler } from '../core/fair-scheduler.ts';
@@ -35,7 +35,7 @@ import { noteDenials, type DeniedRequest } from './interceptors/denials.ts';
 import { logCalls } from './interceptors/log.ts';
 import { serializeReply } from './serialize-reply.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
-import { makePeers, ServerTlsCredentials } from './tls-credentials.ts';
+import { ServerTlsCredentials } from './tls-credentials.ts';
 import { toGrpcError } from './wire-errors.ts';
 
 export interface RunningServer {
@@ -67,10 +67,9 @@ type ServerCall = ServerUnaryCall<unknown, unknown> | ServerDuplexStream<unknown
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { listen, identity, log, services, onDenied = () => undefined } = options;
   const interceptors = [logCalls, identifyCaller, requireTimeLeft, requireAccess, noteDenials(onDenied)];
-  const peers = makePeers(identity);
   const peerOf = (call: ServerCall): Peer => {
-    const session = sessionOf(call);
-    return peers(session, session.socket as TLSSocket);
+    const shown = call.getAuthContext().sslPeerCertificate as PeerCertificate | undefined;
+    return identity.peerOf(shown && new X509Certificate(shown.raw));
   };
   const tls = new ServerTlsCredentials(identity);
   const server = new Server({
@@ -79,6 +78,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     'grpc.enable_channelz': 0,
   });
   const methods = new Map<string, Served>();
+  const carrier = makeCarrier(carriedTo(methods, log), peerOf);
   const schedule = fairScheduler();
   for (const { definition, handlers } of services) {
     const implementation = Object.entries(definition).map(([name, method]) => {
@@ -102,11 +102,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       });
       const served: Served = { ...method, handle: handle as Served['handle'], options: methodOptionsOf(method.path) };
       methods.set(method.path, served);
-      return [name, unary(served, peerOf, log)];
+      return [name, unary(served, carrier, peerOf, log)];
     });
     server.addService(withSerializedReplies(definition) as never, Object.fromEntries(implementation));
   }
-  const carrier = makeCarrier(carriedTo(methods, log), peerOf);
   server.addService(CallsServiceService, { carry: carrier.carry });
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(listen, tls, (error, bound) =>
@@ -170,12 +169,13 @@ const carriedTo =
 /** Adapts `handle` to grpc-js: makes a Call of its unary call, and its reply of the outcome. */
 function unary(
   { path, options, handle }: Served,
+  carrier: Carrier,
   peerOf: (call: ServerCall) => Peer,
   log: Log,
 ): handleUnaryCall<unknown, unknown> {
   return (call, reply) => {
     const aborter = new AbortController();
-    onCancelled(call, (reason) => aborter.abort(reason));
+    onCancelled(call, carrier, (reason) => aborter.abort(reason));
     handle({
       path,
       options,
@@ -196,16 +196,19 @@ function unary(
 
 /**
  * Calls `notify` when the call is cancelled. grpc-js reports a cancellation by the caller and a lost connection in the
- * same way; only with a lost connection is the HTTP/2 session destroyed, after the event: hence setImmediate.
+ * same way. Of a caller that also has a stream, the stream is lost together with the connection: hence setImmediate.
  */
-function onCancelled(call: ServerUnaryCall<unknown, unknown>, notify: (reason: string | undefined) => void): void {
-  const session = sessionOf(call);
-  call.on('cancelled', () => setImmediate(() => notify(session.destroyed ? CALLER_LOST : undefined)));
+function onCancelled(
+  call: ServerUnaryCall<unknown, unknown>,
+  carrier: Carrier,
+  notify: (reason: string | undefined) => void,
+): void {
+  const connection = call.getPeer();
+  const hadStream = carrier.hasStream(connection);
+  call.on('cancelled', () =>
+    setImmediate(() => notify(hadStream && !carrier.hasStream(connection) ? CALLER_LOST : undefined)),
+  );
 }
-
-/** The connection of a call: an inner field of grpc-js, whose `getAuthContext` reads the certificate for each call. */
-const sessionOf = (call: ServerCall): ServerHttp2Session =>
-  (call as unknown as { call: { stream: { session: ServerHttp2Session } } }).call.stream.session;
 
 /** Nobody, whom no method takes, when the caller sent no readable principal. */
 function principalOf(bytes: Buffer): Principal {

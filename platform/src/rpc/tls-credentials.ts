@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import { createSecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-js';
-import type { Identity, Peer, TlsContext } from './identity.ts';
+import type { Identity, TlsContext } from './identity.ts';
 import { nameOfSan } from './peer-name.ts';
 
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -59,16 +59,4 @@ export class ServerTlsCredentials extends ServerCredentials {
   override _equals(other: ServerCredentials): boolean {
     return this === other;
   }
-}
-
-/** Reads the certificate of a connection's other end at its first call. @returns the peer of a connection */
-export function makePeers(identity: Identity): (connection: object, socket: TLSSocket) => Peer {
-  const peers = new WeakMap<object, Peer>();
-  return (connection, socket) => {
-    const known = peers.get(connection);
-    if (known) return known;
-    const peer = identity.peerOf(socket.authorized ? socket.getPeerX509Certificate() : undefined);
-    peers.set(connection, peer);
-    return peer;
-  };
 }
