@@ -9,7 +9,7 @@ const ORIGIN = 'https://console.example';
 let stack: Stack;
 let tenant: Tenant;
 beforeAll(async () => {
-  stack = await startStack({ env: { CORS_ORIGINS: `https://other.example,${ORIGIN}`, BODY_TIMEOUT_MS: '1500' } });
+  stack = await startStack({ env: { CORS_ORIGINS: `https://other.example,${ORIGIN}`, BODY_TIMEOUT_MS: '5000' } });
   tenant = await stack.tenant();
 });
 afterAll(() => stack.stop());

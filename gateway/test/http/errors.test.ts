@@ -1,4 +1,5 @@
 import { ServiceError } from 'platform/core/errors.ts';
+import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { parseRaw, raw, startGatewayFixture, TOKEN, type GatewayFixture } from '../fixture.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -23,7 +24,7 @@ beforeAll(async () => {
         createMemoryObject: () => Promise.reject(new ServiceError('NOT_FOUND')),
       },
     },
-    { BODY_TIMEOUT_MS: '400', MAX_BODY_BYTES: '4096' },
+    { MAX_BODY_BYTES: '4096' },
   );
 });
 afterAll(() => fixture.stop());
@@ -216,11 +217,11 @@ describe('a request that is too large, too slow or invalid is rejected in a way 
     expect(reply.startsWith('HTTP/1.1 100 Continue\r\n\r\n')).toBe(true);
     expectRaw(reply.slice(reply.indexOf('\r\n\r\n') + 4), 404, 'not_found');
   });
-  it('408 for a body that does not arrive', async () => {
-    expectRaw(await raw(fixture.port, head('Content-Length: 100\r\n'), '{"a":'), 408, 'request_timeout');
-  });
-  it('408 for headers that do not arrive', async () => {
-    expectRaw(await raw(fixture.port, 'GET /health HTTP/1.1\r\nHost: x\r\nX-A: '), 408, 'request_timeout');
+  it('408 for a body, or headers, that do not arrive', async () => {
+    const impatient = await startGatewayFixture({}, { BODY_TIMEOUT_MS: '400' });
+    closedInTheEnd(impatient.stop);
+    expectRaw(await raw(impatient.port, head('Content-Length: 100\r\n'), '{"a":'), 408, 'request_timeout');
+    expectRaw(await raw(impatient.port, 'GET /health HTTP/1.1\r\nHost: x\r\nX-A: '), 408, 'request_timeout');
   });
   it('431 for headers that are too large', async () => {
     expectRaw(

@@ -1,4 +1,3 @@
-import { writeSync } from 'node:fs';
 import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { makeLog } from 'platform/core/log.ts';
@@ -21,8 +20,9 @@ const engines: Record<string, (address: string) => Promise<EventBus>> = {
 };
 const [engine, address, role, name, organization] = process.argv.slice(2) as [string, string, string, string, string?];
 const bus = await engines[engine]!(address);
-const print = (event: CloudEvent): number =>
-  writeSync(1, `${String(process.hrtime.bigint()).padStart(20, '0')} ${event.id}\n`);
+// Returns when the line is in the pipe: node writes to pipes synchronously.
+const print = (event: CloudEvent): boolean =>
+  process.stdout.write(`${String(process.hrtime.bigint()).padStart(20, '0')} ${event.id}\n`);
 
 if (role === 'publish') {
   for (let n = 0; ; n++) {

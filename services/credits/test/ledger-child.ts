@@ -1,6 +1,5 @@
 // Sixteen callers use one ledger until the process is killed. Writes a line of JSON before each command and one after
 // its answer.
-import { writeSync } from 'node:fs';
 import { randomInt } from 'node:crypto';
 import { DAY_MS, HOUR_MS, systemClock } from 'platform/core/clock.ts';
 import { newId } from 'platform/core/ids.ts';
@@ -10,18 +9,21 @@ import { ada, RETENTION_MS } from './ledger-harness.ts';
 const [file, organizationId] = process.argv.slice(2) as [string, string];
 const { ledger } = await openSqliteLedger(file, { clock: systemClock, retentionMs: RETENTION_MS });
 
+// Returns when the line is in the pipe: node writes to pipes synchronously.
+const print = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
+
 async function perform(
   method: 'grant' | 'reserve' | 'settle' | 'release',
   ...args: unknown[]
 ): Promise<{ outcome: string }> {
   const call = newId();
-  writeSync(1, `${JSON.stringify({ call, method, args })}\n`);
+  print({ call, method, args });
   const answer = await (ledger[method] as (...all: unknown[]) => Promise<{ outcome: string }>)(
     organizationId,
     ...args,
     ada,
   );
-  writeSync(1, `${JSON.stringify({ call, answer })}\n`);
+  print({ call, answer });
   return answer;
 }
 
