@@ -4,7 +4,7 @@ import { ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-j
 import type { Identity, TlsContext } from './identity.ts';
 import { nameOfSan } from './peer-name.ts';
 
-const HANDSHAKE_TIMEOUT_MS = 10_000;
+const HANDSHAKE_TIMEOUT_MS = 5_000;
 
 type CreateConnector = ChannelCredentials['_createSecureConnector'];
 
@@ -35,8 +35,12 @@ export class ClientTlsCredentials extends ChannelCredentials {
       destroy: () => connector.destroy(),
       connect(socket: Socket) {
         socket.unref();
-        const timer = setTimeout(() => socket.destroy(), HANDSHAKE_TIMEOUT_MS).unref();
-        return connector.connect(socket).finally(() => clearTimeout(timer));
+        const expired = Promise.withResolvers<never>();
+        const timer = setTimeout(() => {
+          socket.destroy();
+          expired.reject(new Error(`The TLS handshake took longer than ${HANDSHAKE_TIMEOUT_MS} ms`));
+        }, HANDSHAKE_TIMEOUT_MS).unref();
+        return Promise.race([connector.connect(socket), expired.promise]).finally(() => clearTimeout(timer));
       },
     };
   }
