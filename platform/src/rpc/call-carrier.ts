@@ -1,5 +1,5 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
-import type { AnswerFrame, CallerMessage, CallFrame, ServiceMessage } from 'proto/platform/v1/calls.ts';
+import type { AnswerFrame, CarryRequest, CallFrame, CarryResponse } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { CALLER_LOST } from './call.ts';
 import type { Peer } from './identity.ts';
@@ -21,7 +21,7 @@ export interface CarriedCall extends Omit<CallFrame, 'id' | 'timeoutMs'> {
   signal: AbortSignal;
 }
 
-type CallsStream = ServerDuplexStream<CallerMessage, ServiceMessage>;
+type CallsStream = ServerDuplexStream<CarryRequest, CarryResponse>;
 
 export interface Carrier {
   /** Serves one stream. */

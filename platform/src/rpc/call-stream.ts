@@ -1,10 +1,5 @@
 import type { Client, ClientDuplexStream, ServiceError as GrpcError } from '@grpc/grpc-js';
-import {
-  CallsServiceService,
-  type CallerMessage,
-  type CallFrame,
-  type ServiceMessage,
-} from 'proto/platform/v1/calls.ts';
+import { CallsServiceService, type CarryRequest, type CallFrame, type CarryResponse } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { fromStatus } from './wire-errors.ts';
 
@@ -51,7 +46,7 @@ interface Pending {
  */
 export function openCallStream(client: Client, onState: (stream: CallStream) => void): CallStream {
   const { path, requestSerialize, responseDeserialize } = CallsServiceService.carry;
-  const grpc: ClientDuplexStream<CallerMessage, ServiceMessage> = client.makeBidiStreamRequest(
+  const grpc: ClientDuplexStream<CarryRequest, CarryResponse> = client.makeBidiStreamRequest(
     path,
     requestSerialize,
     responseDeserialize,
