@@ -8,7 +8,6 @@ import {
   type ServerUnaryCall,
 } from '@grpc/grpc-js';
 import { X509Certificate } from 'node:crypto';
-import type { PeerCertificate } from 'node:tls';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { fairScheduler } from '../core/fair-scheduler.ts';
@@ -68,7 +67,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { listen, identity, log, services, onDenied = () => undefined } = options;
   const interceptors = [logCalls, identifyCaller, requireTimeLeft, requireAccess, noteDenials(onDenied)];
   const peerOf = (call: ServerCall): Peer => {
-    const shown = call.getAuthContext().sslPeerCertificate as PeerCertificate | undefined;
+    const shown = call.getAuthContext().sslPeerCertificate;
     return identity.peerOf(shown && new X509Certificate(shown.raw));
   };
   const tls = new ServerTlsCredentials(identity);

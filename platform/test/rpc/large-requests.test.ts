@@ -30,7 +30,7 @@ async function startHangingRun() {
     listen: '127.0.0.1:0',
     identity: identityOf('agents'),
     log: makeLog('agents', 'silent'),
-    services: [{ definition: AgentsServiceService, handlers: handlers as BoundHandlers<typeof AgentsServiceService> }],
+    services: [{ definition: AgentsServiceService, handlers: handlers }],
   });
   const sockets: Socket[] = [];
   const proxy = createServer((socket) => {
