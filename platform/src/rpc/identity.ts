@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { machineClock, type Clock } from '../core/clock.ts';
+import { DAY_MS, machineClock, type Clock } from '../core/clock.ts';
 import { ServiceError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { StartError } from '../core/start-error.ts';
@@ -10,6 +10,8 @@ import { isOperator, nameOfSan } from './peer-name.ts';
 export const RELOAD_MS = 1_000;
 /** Files that are exchanged one after the other do not fit together for a moment. */
 const FAULTS_LOGGED_AT = 5;
+/** A certificate that nobody has renewed so long before its end is in the log once a day. */
+const WARN_BEFORE_MS = 14 * DAY_MS;
 
 export interface IdentityFiles {
   /** This process's own certificate, and its private key (PEM); one file may hold both. */
@@ -52,6 +54,8 @@ export interface Identity {
 interface Loaded {
   context: TlsContext;
   authorities: readonly X509Certificate[];
+  /** Milliseconds since the epoch. */
+  endsAt: number;
 }
 
 /**
@@ -68,7 +72,15 @@ export function openIdentity({
   let faults = 0;
   let loaded = load(name, files, clock);
   const listeners = new Set<(context: TlsContext) => void>();
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  const warnOfEnd = (now: number): void => {
+    if (loaded.endsAt - now > WARN_BEFORE_MS || now - warnedAt < DAY_MS) return;
+    warnedAt = now;
+    const endsAt = new Date(loaded.endsAt).toISOString();
+    log?.warn({ endsAt }, 'the certificate ends soon; "npm run admin -- keys create" makes a new one');
+  };
   const timer = setInterval(() => {
+    warnOfEnd(clock.now());
     try {
       const { context } = loaded;
       const { cert, key, ca } = readContext(name, files);
@@ -150,7 +162,7 @@ function load(name: string, files: IdentityFiles, clock: Clock): Loaded {
   const authorities = certificatesIn(context.ca);
   const fault = faultOf(name, certificate, context, authorities, clock);
   if (fault) throw new StartError(`The certificate of ${name} in ${files.certFile} ${fault}`);
-  return { context, authorities };
+  return { context, authorities, endsAt: certificate!.validToDate.getTime() };
 }
 
 function faultOf(

@@ -7,9 +7,11 @@ import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { DAY_MS } from 'platform/core/clock.ts';
 import { servicePrincipal } from 'platform/core/principal.ts';
 import { CERTIFICATE_MS, issueCertificate, makeAuthority } from 'platform/rpc/certificates.ts';
+import type { Log } from 'platform/core/log.ts';
 import { openIdentity, type Identity } from 'platform/rpc/identity.ts';
 import { createKeys, identityFilesOf, revokeOperator } from 'platform/rpc/keys.ts';
 import { operator, OPERATOR, temporaryFolder } from 'platform/service/testing.ts';
+import { closedInTheEnd, eventually } from 'platform/service/test-end.ts';
 import { listJobsWith, openJobClient, startJobServer, type JobServer } from './job-server.ts';
 
 const folder = temporaryFolder();
@@ -209,6 +211,26 @@ describe('a client', () => {
     expect(asked).toBe(0);
     impostor.forceShutdown();
   });
+});
+
+it('a process whose certificate ends soon says so in its log, once a day', async () => {
+  const warnings: unknown[] = [];
+  const log = { warn: (...given: unknown[]) => warnings.push(given) } as unknown as Log;
+  let looks = 0;
+  let days = 0;
+  const identity = open('auth', { log, clock: { now: () => (looks++, Date.now() + days * DAY_MS) } });
+  closedInTheEnd(async () => identity.close());
+  const warningsAfter = async (ahead: number) => {
+    days = ahead;
+    const before = looks;
+    await eventually(() => looks > before + 1);
+    return warnings.length;
+  };
+  expect(await warningsAfter(70)).toBe(0);
+  expect(await warningsAfter(80)).toBe(1);
+  expect(await warningsAfter(80.5)).toBe(1);
+  expect(await warningsAfter(81.1)).toBe(2);
+  expect(warnings[0]).toEqual([{ endsAt: expect.any(String) }, expect.stringContaining('keys create')]);
 });
 
 describe('a process does not start', () => {
