@@ -1,6 +1,7 @@
 import type { Client, ClientDuplexStream, ServiceError as GrpcError } from '@grpc/grpc-js';
 import { CallsServiceService, type CarryRequest, type CallFrame, type CarryResponse } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
+import { fairQueue } from '../core/fair-queue.ts';
 import { fromStatus } from './wire-errors.ts';
 
 /** A message is sent when it has so many calls, so that the service begins with them, and at the end of each turn. */
@@ -12,6 +13,8 @@ const SWEEP_MS = 50;
 const END_MS = 1_000;
 
 export interface OutgoingCall extends Omit<CallFrame, 'id' | 'timeoutMs'> {
+  /** Calls that wait are sent in turns between organizations. */
+  organizationId: string;
   /** Milliseconds since the epoch. */
   deadline: number;
   signal?: AbortSignal;
@@ -52,7 +55,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     responseDeserialize,
   );
   const pending = new Map<number, Pending>();
-  const waiting: number[] = [];
+  const waiting = fairQueue<number>();
   let cancelled: number[] = [];
   let state: CallStream['state'] = 'connecting';
   let lastId = 0;
@@ -86,9 +89,9 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
             else resolve(reply!);
           },
         });
-        waiting.push(id);
+        waiting.push(call.organizationId, id);
         sweeping ??= setInterval(sweep, SWEEP_MS);
-        if (waiting.length >= CALLS_PER_MESSAGE) flush();
+        if (pending.size - sentCalls >= CALLS_PER_MESSAGE) flush();
         else flushing ??= setImmediate(flush);
       }),
     retire() {
@@ -147,8 +150,8 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   function nextCalls(): CallFrame[] {
     const frames: CallFrame[] = [];
     const now = Date.now();
-    while (frames.length < CALLS_PER_MESSAGE && sentCalls < MAX_OPEN_CALLS && waiting.length > 0) {
-      const id = waiting.shift()!;
+    while (frames.length < CALLS_PER_MESSAGE && sentCalls < MAX_OPEN_CALLS && !waiting.isEmpty) {
+      const id = waiting.shift()!.item;
       const one = pending.get(id);
       // One that was given up meanwhile
       if (!one) continue;
@@ -196,7 +199,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       } else settle(id, one, undefined, reply);
     }
     if (goAway) stream.retire();
-    if (waiting.length > 0) flush();
+    if (!waiting.isEmpty) flush();
   });
   grpc.on('error', onClosed);
   grpc.on('end', () => onClosed(undefined));

@@ -46,6 +46,7 @@ export function openConnection({
     const reply = await transport.call({
       method: method.path,
       request: method.requestSerialize(request),
+      organizationId: principal.organizationId,
       principal: Buffer.from(Principal.encode(principal).finish()),
       requestId,
       maxReplyBytes,

@@ -60,6 +60,7 @@ function connect(...addresses: string[]): Transport {
 const callOf = (method: string, given: Partial<OutgoingCall> = {}): OutgoingCall => ({
   method,
   request: Buffer.alloc(0),
+  organizationId: 'A',
   principal: Buffer.alloc(0),
   requestId: 'r1',
   maxReplyBytes: 0,
@@ -251,6 +252,25 @@ describe('a stream of calls', () => {
     await eventually(() => begun.length === 2_100);
     for (const answer of begun) answer();
     expect(await Promise.all(calls)).toHaveLength(2_100);
+  });
+
+  it('does not let the waiting calls of one organization hold up those of another', async () => {
+    const begun: { method: string; answer(): void }[] = [];
+    const { address } = await startReplica(
+      ({ method }) => new Promise((resolve) => begun.push({ method, answer: () => resolve(NOTHING) })),
+    );
+    const replicas = connect(address);
+    const calls = Array.from({ length: 2_100 }, () => replicas.call(callOf('of A')));
+    await eventually(() => begun.length === 2_000);
+    calls.push(replicas.call(callOf('of B', { organizationId: 'B' })));
+    for (let i = 0; i < 2; i++) begun[i]!.answer();
+    await eventually(() => begun.length === 2_002);
+    expect(begun.slice(2_000).map(({ method }) => method)).toContain('of B');
+    for (let i = 2; i < 2_101; i++) {
+      await eventually(() => begun.length > i);
+      begun[i]!.answer();
+    }
+    expect(await Promise.all(calls)).toHaveLength(2_101);
   });
 });
 
