@@ -156,7 +156,15 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       // One that was given up meanwhile
       if (!one) continue;
       const { deadline, method, request, principal, requestId, maxReplyBytes } = one.call;
-      frames.push({ id, method, request, principal, requestId, maxReplyBytes, timeoutMs: Math.max(1, deadline - now) });
+      frames.push({
+        id,
+        method,
+        request,
+        principal,
+        requestId,
+        maxReplyBytes: uint32(maxReplyBytes),
+        timeoutMs: Math.max(1, uint32(deadline - now)),
+      });
       one.sent = true;
       sentCalls++;
     }
@@ -205,6 +213,9 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   grpc.on('end', () => onClosed(undefined));
   return stream;
 }
+
+/** A number that could not be serialized would end the stream, with all its calls. */
+const uint32 = (value: number): number => Math.min(Math.max(0, Math.floor(value)), 2 ** 32 - 1);
 
 /** What a call gets whose connection was lost. */
 function lost({ call, sent }: Pending, cause: GrpcError | undefined): Error {

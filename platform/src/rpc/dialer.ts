@@ -10,6 +10,8 @@ const OPTIONS: ChannelOptions = {
   'grpc.max_reconnect_backoff_ms': 1_000,
   // Enough for a page of 100 memory objects of the largest allowed size, escaped as JSON.
   'grpc.max_receive_message_length': 64 << 20,
+  // All replies of a replica come by one stream: HTTP/2's own 64 KiB would be one round trip for each piece of a reply.
+  'grpc-node.flow_control_window': 4 << 20,
 };
 
 export interface Target {

@@ -38,7 +38,7 @@ export class ClientTlsCredentials extends ChannelCredentials {
         const expired = Promise.withResolvers<never>();
         const timer = setTimeout(() => {
           socket.destroy();
-          expired.reject(new Error(`The TLS handshake took longer than ${HANDSHAKE_TIMEOUT_MS} ms`));
+          expired.reject(new Error(`It took the connection and did not answer within ${HANDSHAKE_TIMEOUT_MS} ms`));
         }, HANDSHAKE_TIMEOUT_MS).unref();
         return Promise.race([connector.connect(socket), expired.promise]).finally(() => clearTimeout(timer));
       },

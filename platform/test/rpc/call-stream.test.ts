@@ -103,6 +103,15 @@ describe('a stream of calls', () => {
     });
   });
 
+  it('carries numbers of every kind', async () => {
+    const { address } = await startReplica(async ({ maxReplyBytes }) => Buffer.from(String(maxReplyBytes)));
+    const replicas = connect(address);
+    const replyTo = (maxReplyBytes: number, deadline: number) =>
+      outcome(replicas.call(callOf('numbers', { maxReplyBytes, deadline })));
+    expect(await replyTo(75_271.25, Date.now() + 60_000.5)).toBe('75271');
+    expect(await replyTo(Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER)).toBe('4294967295');
+  });
+
   it('begins the calls of one message in one turn, and sends the calls of a large turn in several messages', async () => {
     const perTurn: number[] = [];
     let turn: Promise<void> | undefined;
