@@ -130,7 +130,7 @@ describe('the admin command line: usage, errors and output', () => {
     const foreign = join(stack.folder, 'foreign');
     expect(await admin('keys create', { DATA_DIR: foreign })).toMatchObject({ code: 0 });
     expect(await sentence(admin('organization list', { DATA_DIR: foreign }))).toBe(
-      `auth does not answer at ${stack.env.AUTH_LISTEN}: it and ${operatorName()} do not accept each other's certificates`,
+      `auth does not answer at ${stack.env.AUTH_ADDRESS}: it and ${operatorName()} do not accept each other's certificates`,
     );
     expect(await sentence(admin('organization list', { AUTH_ADDRESS: '127.0.0.1:1' }))).toBe(
       'auth does not answer at 127.0.0.1:1: is it running?',

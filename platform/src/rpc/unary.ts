@@ -14,16 +14,28 @@ export interface Transport {
 }
 
 /** Each call is a gRPC call of its own: for a process that makes few calls, such as a command. */
-export function openUnary(addresses: readonly string[], { clientTo }: Dialer): Transport {
+export function openUnary(addresses: readonly string[], { clientTo, onRenewed }: Dialer): Transport {
   const [first, ...others] = addresses;
   // With a single address, the call that finds the connection lost opens a new one.
-  const client =
+  const open = (): Client =>
     others.length === 0
       ? clientTo(first!)
       : clientTo(`ipv4:${addresses.join(',')}`, {
           'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
         });
-  return { call: (call) => callUnary(client, call), close: () => client.close() };
+  let client = open();
+  const stopRenewal = onRenewed(() => {
+    // its open calls are answered
+    client.close();
+    client = open();
+  });
+  return {
+    call: (call) => callUnary(client, call),
+    close() {
+      stopRenewal();
+      client.close();
+    },
+  };
 }
 
 /** Makes one gRPC call. @returns the serialized reply. @throws ServiceError */

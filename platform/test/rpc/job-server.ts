@@ -51,8 +51,13 @@ export function listJobsWith(
 }
 
 /** A client of a job server that uses one connection. */
-export function openJobClient(address: string, identity: Identity, audience = 'memory') {
-  const { call, close } = openConnection({ address, audience, identity });
+export function openJobClient(
+  address: string,
+  identity: Identity,
+  audience = 'memory',
+  carriedBy: 'streams' | 'unary calls' = 'streams',
+) {
+  const { call, close } = openConnection({ address, audience, identity, carriedBy });
   const client = clientOf(JobServiceService, call);
   return {
     list: (principal: Principal = operator()) => client.listJobs({}, { principal, requestId: 'test' }),

@@ -93,7 +93,9 @@ describe('keys rotate', () => {
     writeFileSync(before.copy, before.cert, { mode: 0o600 });
     const memory = open(folder, 'memory');
     const server = await startJobServer(memory);
-    const client = openJobClient(server.address, open(folder, OPERATOR));
+    const clients = (['streams', 'unary calls'] as const).map((carriedBy) =>
+      openJobClient(server.address, open(folder, OPERATOR), 'memory', carriedBy),
+    );
     const openBefore = () =>
       openIdentity({
         name: OPERATOR,
@@ -105,7 +107,7 @@ describe('keys rotate', () => {
     let [stopped, answered] = [false, 0];
     const load = (async () => {
       while (!stopped) {
-        await Promise.all(Array.from({ length: 8 }, () => client.list()));
+        await Promise.all(clients.flatMap((client) => Array.from({ length: 8 }, () => client.list())));
         await left.list();
         answered += 1;
       }
@@ -131,8 +133,8 @@ describe('keys rotate', () => {
         ({ reason }: { reason: string }) => reason === 'UNAUTHENTICATED',
       ),
     );
-    await expect(client.list()).resolves.toEqual({ jobs: [] });
-    for (const each of [left, late, client]) each.close();
+    for (const client of clients) await expect(client.list()).resolves.toEqual({ jobs: [] });
+    for (const each of [left, late, ...clients]) each.close();
     await server.drain(1_000);
     memory.close();
   });
