@@ -114,7 +114,7 @@ export function openIdentity({
           if (clock.now() > endsAt) throw unauthenticated('The certificate of the caller is past its end');
           if (verifiedBy !== loaded) {
             const { authorities } = loaded;
-            if (!authorities.some((one) => certificate.checkIssued(one) && certificate.verify(one.publicKey)))
+            if (!authorities.some((one) => isIssuedBy(certificate, one)))
               throw unauthenticated('The authority of the certificate of the caller is no longer accepted');
             verifiedBy = loaded;
           }
@@ -141,6 +141,10 @@ export const certificatesIn = (pem: string): X509Certificate[] =>
   (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
     (one) => new X509Certificate(one),
   );
+
+/** Has the authority signed the certificate? */
+export const isIssuedBy = (certificate: X509Certificate, authority: X509Certificate): boolean =>
+  certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
 
 const unauthenticated = (message = 'The caller has no valid certificate'): ServiceError =>
   new ServiceError('UNAUTHENTICATED', message);
@@ -178,7 +182,7 @@ function faultOf(
   if (!isKeyOf(certificate, key)) return 'does not belong to its private key';
   if (clock.now() > certificate.validToDate.getTime())
     return `ended at ${certificate.validToDate.toISOString()}; "npm run admin -- keys rotate" makes a new one`;
-  if (!authorities.some((one) => certificate.checkIssued(one))) return 'is of none of the accepted authorities';
+  if (!authorities.some((one) => isIssuedBy(certificate, one))) return 'is of none of the accepted authorities';
   return undefined;
 }
 

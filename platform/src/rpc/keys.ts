@@ -15,7 +15,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DAY_MS } from '../core/clock.ts';
 import { makeFolder, requireOwnFolder } from '../core/folder.ts';
 import { StartError } from '../core/start-error.ts';
-import { certificatesIn, linesOf, RELOAD_MS, type IdentityFiles } from './identity.ts';
+import { certificatesIn, isIssuedBy, linesOf, RELOAD_MS, type IdentityFiles } from './identity.ts';
 import { nameOfSan } from './peer-name.ts';
 import { removeSigningKeys, signingKeysIn } from './signing-keys.ts';
 
@@ -122,9 +122,6 @@ export function revokeOperator(folder: string, name: string): boolean {
   rmSync(pemFileOf(folder, name), { force: true });
   return known;
 }
-
-export const isIssuedBy = (certificate: X509Certificate, authority: X509Certificate): boolean =>
-  certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
 
 async function createAuthorities(folder: string, now: number): Promise<void> {
   const files = [authorityFileOf(folder), nextAuthorityFileOf(folder)];
