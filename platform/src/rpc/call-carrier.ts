@@ -2,14 +2,13 @@ import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { AnswerFrame, CarryRequest, CallFrame, CarryResponse } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { CALLER_LOST } from './call.ts';
+import { keepDeadlines } from './deadlines.ts';
 import type { Peer } from './identity.ts';
 import { toStatus } from './wire-errors.ts';
 
 /** A reply of more bytes is sent in pieces, so that the replies of other calls come between them. */
 const PIECE_BYTES = 65_536;
 const MESSAGE_BYTES = 262_144;
-/** How precisely deadlines are kept. */
-const SWEEP_MS = 50;
 
 /** One call that a stream carries. */
 export interface CarriedCall extends Omit<CallFrame, 'id' | 'timeoutMs'> {
@@ -40,32 +39,22 @@ export function makeCarrier(
   handle: (call: CarriedCall) => Promise<Uint8Array>,
   peerOf: (stream: CallsStream) => Peer,
 ): Carrier {
-  const streams = new Set<() => void>();
-  const connections = new Set<string>();
+  /** What tells the caller of each open stream to go away, and the connection of the stream. */
+  const streams = new Map<() => void, string>();
   let isGoing = false;
 
   return {
     carry(stream) {
-      const peer = peerOf(stream);
-      const connection = stream.getPeer();
-      const goAway = carryStream(
-        stream,
-        (call) => handle({ ...call, peer }),
-        () => {
-          streams.delete(goAway);
-          connections.delete(connection);
-        },
-      );
-      streams.add(goAway);
-      connections.add(connection);
+      const goAway = carryStream(stream, peerOf(stream), handle, () => streams.delete(goAway));
+      streams.set(goAway, stream.getPeer());
       // The caller counts a stream as open when it has this.
       stream.sendMetadata(stream.metadata.clone());
       if (isGoing) goAway();
     },
-    hasStream: (connection) => connections.has(connection),
+    hasStream: (connection) => [...streams.values()].includes(connection),
     goAway() {
       isGoing = true;
-      for (const goAway of streams) goAway();
+      for (const goAway of streams.keys()) goAway();
     },
   };
 }
@@ -73,10 +62,16 @@ export function makeCarrier(
 /** @returns a function that tells the caller to go away */
 function carryStream(
   stream: CallsStream,
-  handle: (call: Omit<CarriedCall, 'peer'>) => Promise<Uint8Array>,
+  peer: Peer,
+  handle: (call: CarriedCall) => Promise<Uint8Array>,
   onClosed: () => void,
 ): () => void {
   const open = new Map<number, { aborter: AbortController; deadline: number }>();
+  const watchDeadlines = keepDeadlines(
+    open,
+    ({ deadline }) => deadline,
+    (_id, { aborter }) => aborter.abort(),
+  );
   const answers: AnswerFrame[] = [];
   /** Replies of which pieces are left. The first one is next. */
   const long: { id: number; reply: Uint8Array; from: number }[] = [];
@@ -84,14 +79,13 @@ function carryStream(
   let callerEnded = false;
   let blocked = false;
   let flushing: NodeJS.Immediate | undefined;
-  let sweeping: NodeJS.Timeout | undefined;
 
   function begin({ id, timeoutMs, ...frame }: CallFrame): void {
     const aborter = new AbortController();
     const deadline = Date.now() + timeoutMs;
     open.set(id, { aborter, deadline });
-    sweeping ??= setInterval(sweep, SWEEP_MS);
-    handle({ ...frame, deadline, signal: aborter.signal })
+    watchDeadlines();
+    handle({ ...frame, peer, deadline, signal: aborter.signal })
       .then(
         (reply) => {
           if (reply.length > PIECE_BYTES && open.has(id)) long.push({ id, reply, from: 0 });
@@ -110,19 +104,11 @@ function carryStream(
     if (open.has(frame.id)) answers.push(frame);
   }
 
-  function abort(id: number, reason?: string): void {
-    open.get(id)?.aborter.abort(reason);
+  function cancel(id: number): void {
+    open.get(id)?.aborter.abort();
     const at = long.findIndex((reply) => reply.id === id);
     if (at >= 0) long.splice(at, 1);
     else open.delete(id);
-  }
-
-  function sweep(): void {
-    const now = Date.now();
-    for (const { aborter, deadline } of open.values()) if (deadline <= now) aborter.abort();
-    if (open.size > 0) return;
-    clearInterval(sweeping);
-    sweeping = undefined;
   }
 
   function flush(): void {
@@ -155,7 +141,6 @@ function carryStream(
   }
 
   function close(): void {
-    clearInterval(sweeping);
     clearImmediate(flushing);
     for (const { aborter } of open.values()) aborter.abort(CALLER_LOST);
     open.clear();
@@ -164,7 +149,7 @@ function carryStream(
   }
 
   stream.on('data', ({ calls, cancelled }) => {
-    for (const id of cancelled) abort(id);
+    for (const id of cancelled) cancel(id);
     for (const call of calls) begin(call);
   });
   stream.on('drain', () => {

@@ -2,14 +2,13 @@ import type { Client, ClientDuplexStream, ServiceError as GrpcError } from '@grp
 import { CallsServiceService, type CarryRequest, type CallFrame, type CarryResponse } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { fairQueue } from '../core/fair-queue.ts';
+import { keepDeadlines } from './deadlines.ts';
 import { fromStatus } from './wire-errors.ts';
 
 /** A message is sent when it has so many calls, so that the service begins with them, and at the end of each turn. */
 const CALLS_PER_MESSAGE = 16;
 /** Further calls wait until others are answered. */
 const MAX_OPEN_CALLS = 2_000;
-/** How precisely deadlines are kept. */
-const SWEEP_MS = 50;
 const END_MS = 1_000;
 
 export interface OutgoingCall extends Omit<CallFrame, 'id' | 'timeoutMs'> {
@@ -56,13 +55,20 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   );
   const pending = new Map<number, Pending>();
   const waiting = fairQueue<number>();
+  const watchDeadlines = keepDeadlines(
+    pending,
+    ({ call }) => call.deadline,
+    (id, { call, sent }) => {
+      const cause = new Error('The deadline of the call has passed');
+      giveUp(id, new ServiceError(sent && !call.repeatable ? 'OUTCOME_UNKNOWN' : 'UNAVAILABLE', undefined, { cause }));
+    },
+  );
   let cancelled: number[] = [];
   let state: CallStream['state'] = 'connecting';
   let lastId = 0;
   let sentCalls = 0;
   let blocked = false;
   let flushing: NodeJS.Immediate | undefined;
-  let sweeping: NodeJS.Timeout | undefined;
   let leaving: NodeJS.Timeout | undefined;
 
   const stream: CallStream = {
@@ -77,7 +83,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
         if (state === 'retiring' || state === 'closed') return reject(new NeverSentError());
         if (call.signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
         const id = (lastId = (lastId + 1) >>> 0 || 1);
-        const abandon = (): void => give(id, new ServiceError('CLIENT_GONE'));
+        const abandon = (): void => giveUp(id, new ServiceError('CLIENT_GONE'));
         call.signal?.addEventListener('abort', abandon, { once: true });
         pending.set(id, {
           call,
@@ -90,7 +96,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
           },
         });
         waiting.push(call.organizationId, id);
-        sweeping ??= setInterval(sweep, SWEEP_MS);
+        watchDeadlines();
         if (pending.size - sentCalls >= CALLS_PER_MESSAGE) flush();
         else flushing ??= setImmediate(flush);
       }),
@@ -108,7 +114,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   }
 
   /** Takes the call off the stream. The service is told if it has the call and does not know yet that it is over. */
-  function give(id: number, error: Error): void {
+  function giveUp(id: number, error: Error): void {
     const one = pending.get(id);
     if (!one) return;
     if (one.sent) {
@@ -122,10 +128,6 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     pending.delete(id);
     if (one.sent) sentCalls--;
     one.settle(error, reply);
-    if (pending.size === 0) {
-      clearInterval(sweeping);
-      sweeping = undefined;
-    }
     closeWhenAnswered();
   }
 
@@ -169,15 +171,6 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       sentCalls++;
     }
     return frames;
-  }
-
-  function sweep(): void {
-    const now = Date.now();
-    for (const [id, { call, sent }] of pending) {
-      if (call.deadline > now) continue;
-      const cause = new Error('The deadline of the call has passed');
-      give(id, new ServiceError(sent && !call.repeatable ? 'OUTCOME_UNKNOWN' : 'UNAVAILABLE', undefined, { cause }));
-    }
   }
 
   function onClosed(cause: GrpcError | undefined): void {

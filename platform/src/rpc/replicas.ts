@@ -80,19 +80,21 @@ export function openReplicas(addresses: readonly string[], { clientTo, onRenewed
     stream?.retire();
   }
 
-  /** The open stream with the fewest calls; otherwise one that is being opened. */
-  function choose(): CallStream | undefined {
-    let best: CallStream | undefined;
+  /** The one with the fewest calls on its open stream; otherwise one whose stream is being opened. */
+  function choose(): Replica | undefined {
+    let best: Replica | undefined;
     const all = [...replicas.values()];
     for (let i = 0; i < all.length; i++) {
-      const { stream } = all[(turn + i) % all.length]!;
-      if (stream?.state === 'open' && (best?.state !== 'open' || stream.load < best.load)) best = stream;
-      else if (stream?.state === 'connecting' && !best) best = stream;
+      const replica = all[(turn + i) % all.length]!;
+      const { stream } = replica;
+      if (stream?.state === 'open' && (best?.stream?.state !== 'open' || stream.load < best.stream.load))
+        best = replica;
+      else if (stream?.state === 'connecting' && !best) best = replica;
     }
     turn++;
     if (best) return best;
     for (const replica of all) if (replica.stream?.state === 'closed') open(replica);
-    return all[turn % all.length]?.stream;
+    return all[turn % all.length];
   }
 
   async function resolve(): Promise<void> {
@@ -106,25 +108,14 @@ export function openReplicas(addresses: readonly string[], { clientTo, onRenewed
   const resolving = addresses.every(isNumeric) ? undefined : setInterval(() => void resolve(), RESOLVE_MS).unref();
   if (resolving) void resolve();
 
-  /** Of a replica that answers, as far as is known. */
-  function anyClient(): Client | undefined {
-    const all = [...replicas.values()];
-    const open = all.filter(({ stream }) => stream?.state === 'open');
-    const among = open.length > 0 ? open : all;
-    return among[turn++ % among.length]?.client;
-  }
-
   return {
     async call(call) {
-      if (call.request.length > MAX_FRAME_BYTES) {
-        const client = anyClient();
-        if (client) return callUnary(client, call);
-      }
       for (let attempt = 0; ; attempt++) {
         try {
-          const stream = choose();
-          if (!stream) throw new NeverSentError();
-          return await stream.call(call);
+          const replica = choose();
+          if (!replica?.stream) throw new NeverSentError();
+          if (call.request.length > MAX_FRAME_BYTES) return await callUnary(replica.client, call);
+          return await replica.stream.call(call);
         } catch (error) {
           if (!(error instanceof NeverSentError)) throw error;
           const another = [...replicas.values()].some(({ stream }) => stream && isUsable(stream));
