@@ -120,6 +120,7 @@ describe('the admin command line: usage, errors and output', () => {
     const copied = join(stack.folder, 'copied');
     cpSync(keyFolderOf(stack.folder), keyFolderOf(copied), { recursive: true });
     expect(await admin('keys revoke other')).toMatchObject({ code: 0, stderr: '' });
+    stack.publishKeys();
     expect(await sentence(admin('--operator other organization list', { DATA_DIR: copied }))).toBe(
       'The certificate of operator:other is revoked',
     );

@@ -1,4 +1,4 @@
-import { copyFileSync, cpSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { cpSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { newId } from 'platform/core/ids.ts';
@@ -30,12 +30,6 @@ describe('rotation of the certificates of every process on two replicas', () => 
     before.remove();
   });
 
-  /** As a cluster exchanges the files of a secret: the second replica gets them later than the first. */
-  function publish(): void {
-    const [from, to] = folders;
-    for (const file of readdirSync(from)) copyFileSync(join(from, file), join(to, file));
-  }
-
   async function authenticateWith(folder: string): Promise<unknown> {
     const identity = openIdentity({ name: 'gateway', ...identityFilesOf(folder, 'gateway') });
     const { call, close } = openConnection({ address: stack.env.AUTH_LISTEN as string, audience: 'auth', identity });
@@ -57,13 +51,13 @@ describe('rotation of the certificates of every process on two replicas', () => 
 
     await rotateKeys(folders[0], []);
     await load.untilAcknowledged(ACKNOWLEDGED);
-    publish();
+    stack.publishKeys();
     // what "keys rotate --finish" waits for in its own folder
     await eventually(() => Date.now() - statSync(join(folders[1], 'gateway.pem')).mtimeMs > 3 * RELOAD_MS);
     await load.untilAcknowledged(ACKNOWLEDGED);
     await expect(authenticateWith(before.path)).resolves.toEqual({ decisions: [] });
     await finishRotation(folders[0]);
-    publish();
+    stack.publishKeys();
     await load.untilAcknowledged(ACKNOWLEDGED);
     await load.stop();
 

@@ -61,6 +61,8 @@ export interface Stack {
   tenant(given?: { tier?: string; credits?: number; agents?: readonly object[] }): Promise<Tenant>;
   /** Runs one round of the job on every replica and adds up the results. */
   runJob(service: ProcessName, name: string): Promise<{ ran: boolean; count: number }>;
+  /** Gives the second replica the key files of the first, as a cluster exchanges the files of a mounted secret. */
+  publishKeys(): void;
   /** Process id of a process of the first replica, from the operating system. */
   pidOf(name: ProcessName): number;
   /** The same for every replica. */
@@ -126,6 +128,7 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
     pidsOf,
     outputs: () => [output(), ...(second ? [second.output()] : [])],
     tenant: (options = {}) => makeTenant(operator, baseUrls, options),
+    publishKeys: () => other && copyKeys(temporary.path),
     async runJob(service, name) {
       // a job under a lease runs on the replica that holds the lease; the others report that it did not run
       return sumOfRounds(
@@ -301,7 +304,11 @@ function childNamed(launcher: number, name: ProcessName): number {
 
 /** A second launcher with a folder that holds nothing but the same keys, as a cluster mounts one secret everywhere. */
 function launchReplica(folder: string, env: Record<string, string>): ReturnType<typeof launch> {
-  const replica = join(folder, 'replica');
-  cpSync(keyFolderOf(folder), keyFolderOf(replica), { recursive: true });
-  return launch({ ...env, DATA_DIR: replica });
+  copyKeys(folder);
+  return launch({ ...env, DATA_DIR: replicaFolderOf(folder) });
 }
+
+const replicaFolderOf = (folder: string): string => join(folder, 'replica');
+
+const copyKeys = (folder: string): void =>
+  cpSync(keyFolderOf(folder), keyFolderOf(replicaFolderOf(folder)), { recursive: true });
