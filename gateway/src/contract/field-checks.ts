@@ -1,7 +1,7 @@
 import type { Enum, Field, Type } from 'protobufjs';
 import { fieldOptions } from './rest-methods.ts';
 import { MAX_DETAILS, type Violation } from 'platform/core/errors.ts';
-import { elementsOf, membersOf } from '../json/parts.ts';
+import { elementsOf, isArray, isObject, membersOf } from '../json/parts.ts';
 import { pointerTo } from '../json/pointer.ts';
 
 /**
@@ -9,9 +9,6 @@ import { pointerTo } from '../json/pointer.ts';
  * @param value of a member of a body: JSON as strictJson returns it; of a query parameter: its text
  */
 export type Check<V extends Buffer | string> = (value: V, path: string, violations: Violation[]) => unknown;
-
-const OPEN_BRACE = 0x7b;
-const OPEN_BRACKET = 0x5b;
 
 /** Of one list. Each element costs far more than the bytes of a short one. */
 const MAX_ELEMENTS = 1_000;
@@ -22,7 +19,7 @@ export function compileField(field: Field): Check<Buffer> {
   const check = compileValue(field);
   if (!field.repeated) return check;
   return (json, path, violations) => {
-    if (json[0] !== OPEN_BRACKET) return addViolation(violations, path, 'must be an array');
+    if (!isArray(json)) return addViolation(violations, path, 'must be an array');
     const elements = Array.from(elementsOf(json).take(MAX_ELEMENTS + 1));
     if (elements.length > MAX_ELEMENTS)
       return addViolation(violations, path, `must have at most ${MAX_ELEMENTS} elements`);
@@ -39,14 +36,13 @@ function compileValue(field: Field): Check<Buffer> {
 }
 
 /** Undefined for an object or array, which fits no scalar field: no value is made of it. */
-const scalarOf = (json: Buffer): unknown =>
-  json[0] === OPEN_BRACE || json[0] === OPEN_BRACKET ? undefined : JSON.parse(json.toString());
+const scalarOf = (json: Buffer): unknown => (isObject(json) || isArray(json) ? undefined : JSON.parse(json.toString()));
 
 function compileMessage(type: Type): Check<Buffer> {
   const members = new Map(type.fieldsArray.map((field) => [field.name, compileField(field)]));
   const required = type.fieldsArray.filter((field) => fieldOptions(field).required).map(({ name }) => name);
   return (json, path, violations) => {
-    if (json[0] !== OPEN_BRACE) return addViolation(violations, path, 'must be an object');
+    if (!isObject(json)) return addViolation(violations, path, 'must be an object');
     const message: Record<string, unknown> = {};
     for (const [name, value] of membersOf(json)) {
       const check = members.get(name);

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Field, Type } from 'protobufjs';
 import { fieldOptions } from './rest-methods.ts';
 import { MAX_DETAILS, ServiceError, type Violation } from 'platform/core/errors.ts';
-import { membersOf } from '../json/parts.ts';
+import { isObject, membersOf } from '../json/parts.ts';
 import { pointerTo } from '../json/pointer.ts';
 import { compileField, compileParameter, type Check } from './field-checks.ts';
 
@@ -32,7 +32,6 @@ interface Binding {
 }
 
 const FIELD_MASK = '.google.protobuf.FieldMask';
-const OPEN_BRACE = 0x7b;
 const HEADER_VALUE = /^[\x20-\x7e]{1,255}$/;
 
 /** Compiles the checks once per route, so that a request costs one look-up per member. */
@@ -113,7 +112,7 @@ function checkOf<V extends Buffer | string>(field: Field, compile: (field: Field
 }
 
 function requireObject(body: Buffer | undefined): Buffer {
-  if (body?.[0] === OPEN_BRACE) return body;
+  if (body && isObject(body)) return body;
   throw new ServiceError('INVALID_REQUEST', 'The body must be a JSON object', {
     details: [{ path: '', message: 'must be a JSON object' }],
   });

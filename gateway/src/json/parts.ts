@@ -2,6 +2,11 @@
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const OPEN_BRACE = 0x7b;
+
+export const isArray = (json: Buffer): boolean => json[0] === OPEN_BRACKET;
+export const isObject = (json: Buffer): boolean => json[0] === OPEN_BRACE;
 
 /** The members of an object in their order: the name, and the value as JSON. */
 export function* membersOf(json: Buffer): Generator<[name: string, value: Buffer]> {
@@ -30,11 +35,11 @@ function endOfValue(json: Buffer, start: number): number {
       case QUOTE:
         at = closingQuote(json, at);
         break;
-      case 0x5b: // brackets and braces
-      case 0x7b:
+      case OPEN_BRACKET:
+      case OPEN_BRACE:
         depth++;
         break;
-      case 0x5d:
+      case 0x5d: // closing ones
       case 0x7d:
         if (depth === 0) return at;
         depth--;
