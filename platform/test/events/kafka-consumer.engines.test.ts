@@ -6,7 +6,7 @@ import { groupName, topicName } from 'platform/events/kafka/topics.ts';
 import { startKafka, type PrivateServer } from '../../../dev-servers/src/private-server.ts';
 import { eventOf } from './event-of.ts';
 import { newPrefix, optionsFor, publishWithRetries, withAdmin } from './kafka-fixture.ts';
-import { muteProxy, type MuteProxy } from './mute-proxy.ts';
+import { tcpProxy, type TcpProxy } from '../rpc/tcp-proxy.ts';
 import { Seen } from './seen.ts';
 
 const TOPIC = 'audit.v1';
@@ -17,12 +17,12 @@ const JOIN_GROUP = 11;
 
 describe('a consumer that is given up before it has joined its group', () => {
   let server: PrivateServer;
-  let proxy: MuteProxy;
+  let proxy: TcpProxy;
   /** The connections that have sent a JoinGroup request: one for each consumer. */
   const joiners = new Seen<object>();
   beforeAll(async () => {
     server = await startKafka();
-    proxy = await muteProxy(server.port, (bytes, connection) => {
+    proxy = await tcpProxy(server.port, (bytes, connection) => {
       if (bytes.length >= 6 && bytes.readInt16BE(4) === JOIN_GROUP && !joiners.items.includes(connection))
         joiners.add(connection);
     });

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startKafka, type PrivateServer } from '../../../dev-servers/src/private-server.ts';
 import { eventOf } from './event-of.ts';
 import { newPrefix, optionsFor, publishWithRetries } from './kafka-fixture.ts';
-import { muteProxy, type MuteProxy } from './mute-proxy.ts';
+import { tcpProxy, type TcpProxy } from '../rpc/tcp-proxy.ts';
 import { Seen } from './seen.ts';
 
 const TOPIC = 'audit.v1';
@@ -16,12 +16,12 @@ const SLACK_MS = 4_000;
 
 describe('a broker that fails under load', () => {
   let server: PrivateServer;
-  let proxy: MuteProxy;
+  let proxy: TcpProxy;
   let bus: EventBus;
   let logged: Seen<{ msg: string }>;
   beforeAll(async () => {
     server = await startKafka();
-    proxy = await muteProxy(server.port);
+    proxy = await tcpProxy(server.port);
     await server.restart({ args: [`advertised.listeners=PLAINTEXT://127.0.0.1:${proxy.port}`] });
   });
   beforeEach(async () => {

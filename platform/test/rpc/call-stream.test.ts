@@ -1,76 +1,12 @@
-import { Client, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
-import { once } from 'node:events';
-import { connect as connectTo, createServer, type AddressInfo, type Socket } from 'node:net';
-import { pipeline } from 'node:stream';
-import { CallsServiceService } from 'proto/platform/v1/calls.ts';
+import type { Socket } from 'node:net';
 import { ServiceError } from 'platform/core/errors.ts';
 import { CALLER_LOST } from 'platform/rpc/call.ts';
-import { makeCarrier, type CarriedCall } from 'platform/rpc/call-carrier.ts';
-import type { OutgoingCall } from 'platform/rpc/call-stream.ts';
-import { openReplicas } from 'platform/rpc/replicas.ts';
-import type { Peer } from 'platform/rpc/identity.ts';
-import type { Transport } from 'platform/rpc/unary.ts';
+import type { CarriedCall } from 'platform/rpc/call-carrier.ts';
 import { closedInTheEnd, eventually } from 'platform/service/test-end.ts';
+import { tcpProxy } from './tcp-proxy.ts';
+import { callOf, connect, hanging, outcome, PEER, startReplica, textOf } from './replica-server.ts';
 
-type Handler = (call: CarriedCall) => Promise<Uint8Array>;
 const NOTHING = new Uint8Array();
-const textOf = (reply: Uint8Array): string => Buffer.from(reply).toString();
-
-const PEER: Peer = { name: 'gateway', check: async () => undefined };
-
-/** One replica of a service that has no methods: every call goes to `handle`. */
-async function startReplica(handle: Handler, port = 0) {
-  const carrier = makeCarrier(handle, () => PEER);
-  const server = new Server();
-  server.addService(CallsServiceService, { carry: carrier.carry });
-  const bound = await new Promise<number>((resolve, reject) =>
-    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, at) =>
-      error ? reject(error) : resolve(at),
-    ),
-  );
-  const kill = closedInTheEnd(async () => server.forceShutdown());
-  return {
-    port: bound,
-    address: `127.0.0.1:${bound}`,
-    kill,
-    drain: () => {
-      carrier.goAway();
-      return new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-    },
-  };
-}
-let renewCertificate: () => void;
-/** Connections without TLS. */
-function connect(...addresses: string[]): Transport {
-  const replicas = openReplicas(addresses, {
-    clientTo: (address, options) =>
-      new Client(address, credentials.createInsecure(), {
-        'grpc.initial_reconnect_backoff_ms': 100,
-        'grpc.max_reconnect_backoff_ms': 200,
-        ...options,
-      }),
-    onRenewed(notify) {
-      renewCertificate = notify;
-      return () => undefined;
-    },
-  });
-  closedInTheEnd(async () => replicas.close());
-  return replicas;
-}
-const callOf = (method: string, given: Partial<OutgoingCall> = {}): OutgoingCall => ({
-  method,
-  request: Buffer.alloc(0),
-  organizationId: 'A',
-  principal: Buffer.alloc(0),
-  requestId: 'r1',
-  maxReplyBytes: 0,
-  deadline: Date.now() + 60_000,
-  repeatable: true,
-  ...given,
-});
-const outcome = (call: Promise<Uint8Array>): Promise<unknown> =>
-  call.then(textOf, (error: unknown) => (error instanceof ServiceError ? error.reason : error));
-const hanging: Handler = () => new Promise(() => undefined);
 
 describe('a stream of calls', () => {
   it('carries each request to its handler, and its reply or error back', async () => {
@@ -193,18 +129,11 @@ describe('a stream of calls', () => {
       began.resolve(call.signal);
       return hanging(call);
     });
-    const sockets: Socket[] = [];
-    const proxy = createServer((socket) => {
-      const toService = connectTo(port);
-      pipeline(socket, toService, socket, () => undefined);
-      sockets.push(socket, toService);
-    }).listen(0, '127.0.0.1');
-    closedInTheEnd(async () => void proxy.close());
-    await once(proxy, 'listening');
-    const replicas = connect(`127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+    const proxy = await tcpProxy(port);
+    const replicas = connect(`127.0.0.1:${proxy.port}`);
     const call = outcome(replicas.call(callOf('hangs')));
     const signal = await began.promise;
-    for (const socket of sockets) socket.destroy();
+    proxy.close();
     expect(await call).toBe('UNAVAILABLE');
     await eventually(() => signal.aborted);
     expect(signal.reason).toBe(CALLER_LOST);
@@ -231,24 +160,19 @@ describe('a stream of calls', () => {
         ? Promise.resolve(Buffer.from('answered'))
         : new Promise((resolve) => began.resolve(() => resolve(Buffer.from('answered')))),
     );
-    const open = new Set<Socket>();
-    let opened = 0;
-    const proxy = createServer((socket) => {
-      opened++;
-      open.add(socket.once('close', () => open.delete(socket)));
-      pipeline(socket, connectTo(port), socket, () => undefined);
-    }).listen(0, '127.0.0.1');
-    closedInTheEnd(async () => void proxy.close());
-    await once(proxy, 'listening');
-    const replicas = connect(`127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+    const connections = new Set<Socket>();
+    const open = () => [...connections].filter(({ destroyed }) => !destroyed).length;
+    const proxy = await tcpProxy(port, (_bytes, connection) => connections.add(connection));
+    closedInTheEnd(async () => proxy.close());
+    const replicas = connect(`127.0.0.1:${proxy.port}`);
     const call = outcome(replicas.call(callOf('waits', { repeatable: false })));
     const answer = await began.promise;
-    renewCertificate();
+    replicas.renewCertificate();
     expect(await outcome(replicas.call(callOf('next', { repeatable: false })))).toBe('answered');
-    expect([opened, open.size]).toEqual([2, 2]);
+    expect([connections.size, open()]).toEqual([2, 2]);
     answer();
     expect(await call).toBe('answered');
-    await eventually(() => open.size === 1);
+    await eventually(() => open() === 1);
   });
 
   it('bounds the calls that the service has at once: the others wait', async () => {
@@ -280,64 +204,5 @@ describe('a stream of calls', () => {
       begun[i]!.answer();
     }
     expect(await Promise.all(calls)).toHaveLength(2_101);
-  });
-});
-
-describe('replicas of a service', () => {
-  it('that lose their connection: what was sent has an unknown outcome, and a later call finds the new one', async () => {
-    const began = Promise.withResolvers<void>();
-    const { port, address, kill } = await startReplica((call) => {
-      began.resolve();
-      return hanging(call);
-    });
-    const replicas = connect(address);
-    const [repeatable, once] = [true, false].map((value) =>
-      outcome(replicas.call(callOf('hangs', { repeatable: value }))),
-    );
-    await began.promise;
-    await kill();
-    expect(await Promise.all([repeatable, once])).toEqual(['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
-    expect(await outcome(replicas.call(callOf('none', { repeatable: false })))).toBe('UNAVAILABLE');
-    await startReplica(async () => Buffer.from('back'), port);
-    await eventually(async () => (await outcome(replicas.call(callOf('again', { repeatable: false })))) === 'back');
-  });
-
-  it('get the calls that fewest others are before', async () => {
-    const slow = await startReplica(hanging);
-    const quick = await startReplica(async () => Buffer.from('quick'));
-    const replicas = connect(slow.address, quick.address);
-    await Promise.race(Array.from({ length: 4 }, () => outcome(replicas.call(callOf('first')))));
-    for (let i = 0; i < 100; i++) expect(await outcome(replicas.call(callOf('next')))).toBe('quick');
-  });
-
-  it('are drained and started again, one after the other, without one failed call', async () => {
-    const answer: Handler = async () => {
-      await new Promise((resolve) => setImmediate(resolve));
-      return Buffer.from('yes');
-    };
-    const running = [await startReplica(answer), await startReplica(answer)];
-    const replicas = connect(...running.map(({ address }) => address));
-    let stopped = false;
-    const outcomes = new Map<unknown, number>();
-    const load = Array.from({ length: 20 }, async () => {
-      while (!stopped) {
-        const result = await outcome(replicas.call(callOf('load', { repeatable: false })));
-        outcomes.set(result, (outcomes.get(result) ?? 0) + 1);
-      }
-    });
-    for (let round = 0; round < 2; round++) {
-      for (const [i, { port, drain }] of running.entries()) {
-        await drain();
-        let served = false;
-        running[i] = await startReplica((call) => {
-          served = true;
-          return answer(call);
-        }, port);
-        await eventually(() => served);
-      }
-    }
-    stopped = true;
-    await Promise.all(load);
-    expect([...outcomes.keys()]).toEqual(['yes']);
   });
 });

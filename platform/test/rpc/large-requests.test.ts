@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { pipeline } from 'node:stream';
 import { AgentsServiceService, type RunAgentRequest } from 'proto/agents/v1/agents.ts';
 import { CALLER_LOST, type BoundHandlers, type CallContext } from 'platform/rpc/call.ts';
 import { clientOf, openConnection } from 'platform/rpc/client.ts';
@@ -10,6 +7,7 @@ import { startServer } from 'platform/rpc/server.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import { closedInTheEnd, eventually } from 'platform/service/test-end.ts';
+import { tcpProxy } from './tcp-proxy.ts';
 
 /** A request that no frame of a stream takes. */
 const LARGE: RunAgentRequest = { agentName: 'a', args: JSON.stringify('x'.repeat(100_000)), idempotencyKey: undefined };
@@ -32,15 +30,9 @@ async function startHangingRun() {
     log: makeLog('agents', 'silent'),
     services: [{ definition: AgentsServiceService, handlers: handlers }],
   });
-  const sockets: Socket[] = [];
-  const proxy = createServer((socket) => {
-    const toService = connect(Number(server.address.split(':').at(-1)));
-    pipeline(socket, toService, socket, () => undefined);
-    sockets.push(socket, toService);
-  }).listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
+  const proxy = await tcpProxy(Number(server.address.split(':').at(-1)));
   const connection = openConnection({
-    address: `127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    address: `127.0.0.1:${proxy.port}`,
     audience: 'agents',
     identity: identityOf('gateway'),
   });
@@ -53,7 +45,7 @@ async function startHangingRun() {
   const client = clientOf(AgentsServiceService, connection.call);
   const run = (signal: AbortSignal) =>
     client.runAgent(LARGE, { principal: serverToken('organization-1'), requestId: 'test', signal });
-  return { run, began: began.promise, sever: () => sockets.forEach((socket) => socket.destroy()) };
+  return { run, began: began.promise, sever: proxy.close };
 }
 
 describe('a request that is too large for a frame', () => {

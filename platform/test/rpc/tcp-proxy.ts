@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-export interface MuteProxy {
+export interface TcpProxy {
   readonly port: number;
   /**
    * From now on requests still reach the server, and its answers are dropped. Connections stay open, and new ones are
@@ -15,12 +15,12 @@ export interface MuteProxy {
 
 /**
  * A TCP proxy in front of the server on the port `target`.
- * @param onRequest called with what a client sends and an object that identifies its connection
+ * @param onRequest called with what a client sends, and its connection
  */
-export async function muteProxy(
+export async function tcpProxy(
   target: number,
-  onRequest?: (bytes: Buffer, connection: object) => void,
-): Promise<MuteProxy> {
+  onRequest?: (bytes: Buffer, connection: Socket) => void,
+): Promise<TcpProxy> {
   let muted = false;
   const open = new Set<() => void>();
   const lostAnswer = new Set<() => void>();
