@@ -14,12 +14,19 @@ const GIVE_UP_MS = 10_000;
 export interface SharedConnection {
   readonly db: DatabaseSync;
   read<T>(work: () => T): Promise<T>;
-  /** Runs `work` in one durable transaction. It must be synchronous and may run several times. */
+  /**
+   * Runs `work` in a durable transaction, which it shares with the other writes of its event-loop turn: either all are
+   * written or all reject. It must be synchronous and may run several times.
+   */
   write<T>(work: () => T): Promise<T>;
 }
 
-/** Opens the file; makes it and its folder when missing. @throws StartError when it cannot be used */
-export async function openSharedFile(file: string, schema: string): Promise<SharedConnection> {
+/**
+ * Opens the file; makes it and its folder when missing.
+ * @param prepare makes what is missing in the file, in one transaction
+ * @throws StartError when it cannot be used
+ */
+export async function openSharedFile(file: string, prepare: (db: DatabaseSync) => void): Promise<SharedConnection> {
   requireOwnFolder(dirname(file));
   let db: DatabaseSync | undefined;
   try {
@@ -27,7 +34,7 @@ export async function openSharedFile(file: string, schema: string): Promise<Shar
     const open = (db = new DatabaseSync(file, { timeout: 0 }));
     await whenUnlocked(() => useWriteAheadLog(open));
     const connection = connectionOf(open);
-    await connection.write(() => open.exec(schema));
+    await connection.write(() => prepare(open));
     return connection;
   } catch (cause) {
     if (db?.isOpen) db.close();
@@ -35,22 +42,47 @@ export async function openSharedFile(file: string, schema: string): Promise<Shar
   }
 }
 
-const connectionOf = (db: DatabaseSync): SharedConnection => ({
-  db,
-  read: whenUnlocked,
-  write: (work) =>
-    whenUnlocked(() => {
-      db.exec('BEGIN IMMEDIATE');
-      try {
-        const result = work();
-        db.exec('COMMIT');
-        return result;
-      } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK');
-        throw error;
-      }
-    }),
-});
+interface Write {
+  work(): unknown;
+  resolve(result: never): void;
+  reject(error: unknown): void;
+}
+
+function connectionOf(db: DatabaseSync): SharedConnection {
+  let waiting: Write[] = [];
+
+  async function commitWaiting(): Promise<void> {
+    const group = waiting;
+    waiting = [];
+    try {
+      const results = await whenUnlocked(() => inTransaction(db, () => group.map(({ work }) => work())));
+      for (const [place, { resolve }] of group.entries()) resolve(results[place] as never);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+
+  return {
+    db,
+    read: whenUnlocked,
+    write: (work) =>
+      new Promise((resolve, reject) => {
+        if (waiting.push({ work, resolve, reject }) === 1) setImmediate(() => void commitWaiting());
+      }),
+  };
+}
+
+function inTransaction<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    db.exec('COMMIT');
+    return result;
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
 
 const SQLITE_BUSY = 5;
 const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY;

@@ -39,6 +39,10 @@ export const openAuditEntries = (store: Store, platformStore: PlatformStore) => 
   /** @throws DuplicateKeyError when the entry exists already */
   create: (entry: AuditEntryRecord): Promise<void> => store.apply(entry.organizationId, [insert(AUDIT_ENTRIES, entry)]),
 
+  /** All of them or none, of any organizations. @throws DuplicateKeyError when one of the entries exists already */
+  createAll: (entries: readonly AuditEntryRecord[]): Promise<void> =>
+    platformStore.apply(entries.map((entry) => insert(AUDIT_ENTRIES, entry))),
+
   /** Newest first. An empty `beforeId` starts at the newest; an empty `action` means every action. */
   list: (organizationId: string, beforeId: string, action: string, limit: number): Promise<AuditEntryRecord[]> => {
     const filter = { ...(beforeId === '' ? {} : { _id: { lt: beforeId } }), ...(action === '' ? {} : { action }) };
