@@ -39,11 +39,9 @@ export function relayJob({ platformStore, bus, intervalMs, log }: Needs): Job {
 
       /** Resolves to the events that the bus has accepted. */
       async function publish(topic: Topic, rows: readonly OutboxRecord[]): Promise<readonly OutboxRecord[]> {
+        const events = rows.map((row) => JSON.parse(row.event) as CloudEvent);
         try {
-          await bus.publish(
-            topic,
-            rows.map((row) => JSON.parse(row.event) as CloudEvent),
-          );
+          await bus.publish(topic, events);
           return rows;
         } catch (error) {
           if (!(error instanceof EventsTooLargeError)) {
@@ -54,7 +52,7 @@ export function relayJob({ platformStore, bus, intervalMs, log }: Needs): Job {
           const unlogged = error.ids.filter((id) => !knownTooLarge.has(id));
           if (unlogged.length > 0)
             log.error({ error, topic, events: unlogged }, 'events that are too large stay in the outbox');
-          return rows.filter(({ _id }) => !error.ids.includes(_id));
+          return rows.filter((_, place) => !error.ids.includes(events[place]!.id));
         }
       }
 

@@ -31,6 +31,12 @@ export interface Collection<D extends Document> {
   readonly indexes: readonly Index<D>[];
   /** Indexes for queries of PlatformStore, without organizationId in front. */
   readonly platformIndexes: readonly Index<D>[];
+  /**
+   * For a queue: its fields beside `_id`, all text. Documents of a queue are inserted, read in order, and removed by
+   * `_id` if they are there. The order is that of `_id`: on SQLite that of commit, where the store replaces the `_id`
+   * of an inserted document; on MongoDB that of the `_id`s that the writers give.
+   */
+  readonly queue?: readonly (keyof D & string)[];
   /** The version that this release writes: 1, and one more with every release whose new fields need a value. */
   readonly version: number;
   /**
@@ -210,10 +216,11 @@ export function collection<D extends Document>(
   spec: Pick<Collection<D>, 'scope'> & Partial<Collection<D>>,
 ): Collection<D> {
   assert.match(name, NAME);
-  const { scope, indexes = [], platformIndexes = [], version = 1, upgrades = {} } = spec;
+  const { scope, indexes = [], platformIndexes = [], version = 1, upgrades = {}, queue } = spec;
   for (let from = 1; from < version; from++) assert(upgrades[from], `${name} has no upgrade from version ${from}`);
   for (const index of [...indexes, ...platformIndexes]) for (const field of index.fields) assert.match(field, NAME);
   // Lets a migration find documents of older versions without reading all.
   const byVersion = version > 1 ? [{ fields: ['shape' as keyof D & string] }] : [];
-  return { name, scope, indexes, platformIndexes: [...platformIndexes, ...byVersion], version, upgrades };
+  const declared = { name, scope, indexes, platformIndexes: [...platformIndexes, ...byVersion], version, upgrades };
+  return queue === undefined ? declared : { ...declared, queue };
 }

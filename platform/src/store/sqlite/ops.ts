@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { indexesOf } from '../indexes.ts';
 import type { Origin } from './group-commit.ts';
+import { compileQueueOp, isQueue } from './queue.ts';
 import { whereSql } from './sql.ts';
 import {
   DuplicateKeyError,
@@ -37,6 +38,7 @@ export function statementCache(db: DatabaseSync): Prepare {
  * @throws TypeError on a bad filter; the function throws DuplicateKeyError and ExpectationFailedError
  */
 export function compileOp(prepare: Prepare, op: Op, index: number): () => void {
+  if (isQueue(op.collection)) return compileQueueOp(prepare, op);
   const { name } = op.collection;
   if (op.kind === 'insert') {
     const { _id } = op.document;

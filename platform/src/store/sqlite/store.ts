@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { StartError } from '../../core/start-error.ts';
 import { lockFile } from './file-lock.ts';
 import { groupCommit, isSqliteError, storeUnavailable } from './group-commit.ts';
@@ -7,6 +7,7 @@ import { checkCollectionNames, openStoreOn } from '../open-store.ts';
 import { cutBackLog, LOG_LIMIT_BYTES, openWriter } from './database.ts';
 import { compileOp, originOf, statementCache } from './ops.ts';
 import { createTables } from './tables.ts';
+import { compileQueueRemovals, countInQueue, findInQueue, isQueue } from './queue.ts';
 import { findDocuments, type Rows } from './find.ts';
 import { whereSql } from './sql.ts';
 import type { Collection, OpenStore } from '../store.ts';
@@ -51,24 +52,32 @@ function makeEngine({ file, writer, reader, closeFiles }: OpenFile): Engine {
   const prepareWrite = statementCache(writer);
   const prepareRead = statementCache(reader);
 
-  const rows: Rows = (table, select, { text, values }) => {
+  const select = (sql: string, values: SQLInputValue[]): Record<string, unknown>[] => {
     try {
-      return prepareRead(`SELECT ${select} FROM "${table}" ${text}`).all(...values);
+      return prepareRead(sql).all(...values);
     } catch (error) {
       throw isSqliteError(error) ? storeUnavailable(error) : error;
     }
   };
+  const rows: Rows = (table, selected, { text, values }) =>
+    select(`SELECT ${selected} FROM "${table}" ${text}`, values);
 
   return {
     counterShards: 1,
     exclusive: true,
-    find: (collection, filter, options, inTurn) => findDocuments(rows, collection.name, filter, options, inTurn),
-    async count({ name }, filter) {
+    find: async (collection, filter, options, inTurn) =>
+      isQueue(collection)
+        ? findInQueue(select, collection, filter, options)
+        : findDocuments(rows, collection.name, filter, options, inTurn),
+    async count(collection, filter) {
+      if (isQueue(collection)) return countInQueue(select, collection, filter);
+      const { name } = collection;
       const where = whereSql(filter);
       return rows(name, 'count(*) AS n', { ...where, text: `WHERE ${where.text}` })[0]!.n as number;
     },
     async apply(ops) {
-      const work = ops.map((op, index) => compileOp(prepareWrite, op, index));
+      const removals = compileQueueRemovals(prepareWrite, ops);
+      const work = removals ? [removals] : ops.map((op, index) => compileOp(prepareWrite, op, index));
       await commits.write(() => work.forEach((run) => run()), originOf(ops));
     },
     now: async () => Date.now(),
