@@ -251,6 +251,25 @@ describe('the event file', () => {
       await bus.close();
     });
 
+    it('by an index, never by a walk through other topics or what is kept', async () => {
+      const { prepare } = DatabaseSync.prototype;
+      const prepared: string[] = [];
+      DatabaseSync.prototype.prepare = function (sql) {
+        prepared.push(sql);
+        return prepare.call(this, sql);
+      };
+      const bus = await openSqliteBus(file, { log }).finally(() => Object.assign(DatabaseSync.prototype, { prepare }));
+      using db = new DatabaseSync(file);
+      const removal = prepared.find((sql) => sql.startsWith('DELETE FROM block'))!;
+      const plan = db
+        .prepare(`EXPLAIN QUERY PLAN ${removal}`)
+        .all()
+        .map(({ detail }) => String(detail));
+      expect(plan).toContain('SEARCH block USING INDEX block_of_topic (topic=? AND rowid<?)');
+      expect(plan.filter((step) => step.startsWith('SCAN block') || step.includes('TEMP B-TREE'))).toEqual([]);
+      await bus.close();
+    });
+
     it('in pieces, so that a process that stops does not wait for all of it', async () => {
       const bus = await openSqliteBus(file, { log });
       const connection = await openSharedFile(file, prepareTables);

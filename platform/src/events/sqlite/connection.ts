@@ -6,6 +6,8 @@ import { StartError } from '../../core/start-error.ts';
 import { useWriteAheadLog } from '../../store/sqlite/database.ts';
 
 const GIVE_UP_MS = 10_000;
+/** Another process may be upgrading the file: 20 s for a million events. */
+const OPEN_GIVE_UP_MS = 120_000;
 
 /**
  * A connection to a database that other processes write, too. While one of them holds the lock, work is retried outside
@@ -32,10 +34,9 @@ export async function openSharedFile(file: string, prepare: (db: DatabaseSync) =
   try {
     makeFolder(dirname(file));
     const open = (db = new DatabaseSync(file, { timeout: 0 }));
-    await whenUnlocked(() => useWriteAheadLog(open));
-    const connection = connectionOf(open);
-    await connection.write(() => prepare(open));
-    return connection;
+    await whenUnlocked(() => useWriteAheadLog(open), OPEN_GIVE_UP_MS);
+    await whenUnlocked(() => inTransaction(open, () => prepare(open)), OPEN_GIVE_UP_MS);
+    return connectionOf(open);
   } catch (cause) {
     if (db?.isOpen) db.close();
     throw new StartError(`The event file ${file} cannot be opened: ${(cause as Error).message}`, { cause });
@@ -64,7 +65,7 @@ function connectionOf(db: DatabaseSync): SharedConnection {
 
   return {
     db,
-    read: whenUnlocked,
+    read: (work) => whenUnlocked(work),
     write: (work) =>
       new Promise((resolve, reject) => {
         if (waiting.push({ work, resolve, reject }) === 1) setImmediate(() => void commitWaiting());
@@ -87,8 +88,8 @@ function inTransaction<T>(db: DatabaseSync, work: () => T): T {
 const SQLITE_BUSY = 5;
 const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY;
 
-async function whenUnlocked<T>(work: () => T): Promise<T> {
-  const deadline = performance.now() + GIVE_UP_MS;
+async function whenUnlocked<T>(work: () => T, giveUpMs = GIVE_UP_MS): Promise<T> {
+  const deadline = performance.now() + giveUpMs;
   for (;;) {
     try {
       return work();
