@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { checkFilter } from '../checks.ts';
+import type { Rows } from './find.ts';
 import type { Collection, FindOptions, Op } from '../store.ts';
 
 /**
@@ -10,7 +11,6 @@ type Queue = Collection<never> & { readonly queue: readonly string[] };
 export const isQueue = (collection: Collection<never>): collection is Queue => collection.queue !== undefined;
 
 type Prepare = (sql: string) => { run(...values: SQLInputValue[]): unknown };
-type Rows = (sql: string, values: SQLInputValue[]) => Record<string, unknown>[];
 
 const columnsOf = ({ queue }: Queue): string => queue.map((field) => `"${field}"`).join(', ');
 
@@ -73,12 +73,15 @@ export function findInQueue(
     `SELECT key, ${columnsOf(collection)} FROM "${collection.name}" WHERE ${text} ORDER BY key LIMIT ?`,
     [...values, limit],
   );
-  return found.map(({ key, ...fields }) => ({ _id: String(key), ...fields }));
+  return found.map(([key, ...values]) => ({
+    _id: String(key),
+    ...Object.fromEntries(collection.queue.map((field, place) => [field, values[place]])),
+  }));
 }
 
 export function countInQueue(rows: Rows, { name }: Queue, filter: Readonly<Record<string, unknown>>): number {
   const { text, values } = whereOf(filter);
-  return rows(`SELECT count(*) AS n FROM "${name}" WHERE ${text}`, values)[0]!.n as number;
+  return rows(`SELECT count(*) FROM "${name}" WHERE ${text}`, values)[0]![0] as number;
 }
 
 const OPERATORS: Record<string, string> = { ne: 'IS NOT', gt: '>', gte: '>=', lt: '<', lte: '<=' };
