@@ -8,7 +8,7 @@ export interface Block {
 
 /** A block is complete when its texts have this length, and a reader refuses one that inflates to much more. */
 const BLOCK_LENGTH = 65_536;
-const INFLATED_MAX_BYTES = 1_048_576;
+const INFLATED_MAX_BYTES = 16_777_216;
 
 /**
  * What most events repeat, so that a block of a single event is small, too. It is a part of the file format: blocks
