@@ -51,6 +51,7 @@ export async function openJobsWithoutLease<D extends Declaration, Deps>(
     },
     openBus: async () => bus,
     denials: makeDenials(),
+    relaySoon: () => undefined,
     connect<C extends ServiceDefinition>(definition: C, audience: ProcessName) {
       const connection = openConnection({
         address: stack.env[settingOf(audience, 'ADDRESS')] as string,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Admin } from 'kafkajs';
 import { newId } from 'platform/core/ids.ts';
 import { TOPICS, type CloudEvent, type Topic } from 'platform/events/bus.ts';
+import { unpackEvents, type Block } from 'platform/events/sqlite/blocks.ts';
 import { deadLetterName, groupName, topicName } from 'platform/events/kafka/topics.ts';
 import { plainKafka, withAdmin } from '../../platform/test/events/kafka-fixture.ts';
 import type { TenantRef } from './organization-records.ts';
@@ -49,18 +50,21 @@ async function isCaughtUpInKafka(admin: Admin, { env }: Stack): Promise<boolean>
 function eventsInFile({ folder }: Stack, { organizationId }: TenantRef): EventRecords {
   const db = new DatabaseSync(join(folder, 'events.db'), { readOnly: true, timeout: 5_000 });
   try {
-    const rows = db
-      .prepare(`SELECT topic, event FROM event WHERE event ->> 'organizationid' = ? ORDER BY seq`)
-      .all(organizationId) as { topic: Topic; event: string }[];
+    const blocks = db.prepare('SELECT topic, count, events FROM block ORDER BY last').all() as unknown as (Block & {
+      topic: Topic;
+    })[];
+    const found = blocks
+      .flatMap((block) => unpackEvents(block).map((event): [Topic, string] => [block.topic, event]))
+      .filter(([, event]) => (JSON.parse(event) as CloudEvent).organizationid === organizationId);
     const unread = db
       .prepare(
-        `SELECT count(*) AS n FROM event WHERE topic = 'audit.v1'
-          AND seq > (SELECT seq FROM progress WHERE topic = 'audit.v1' AND "group" = '${AUDIT_GROUP}')`,
+        `SELECT count(*) AS n FROM block WHERE topic = 'audit.v1'
+          AND last > (SELECT seq FROM progress WHERE topic = 'audit.v1' AND "group" = '${AUDIT_GROUP}')`,
       )
       .get();
     const deadLetters = db.prepare('SELECT count(*) AS n FROM dead_letter').get();
     return {
-      events: byTopic(rows.map(({ topic, event }) => [topic, event])),
+      events: byTopic(found),
       auditCaughtUp: unread?.n === 0,
       deadLetters: Number(deadLetters?.n),
     };

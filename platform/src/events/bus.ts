@@ -80,13 +80,18 @@ export interface Subscription {
   stop(): Promise<void>;
 }
 
+export type EventHandler = (event: CloudEvent) => Promise<void>;
+
 export interface SubscribeOptions {
   /** An event whose handler fails this often becomes a dead letter; one that it rejects does so at once. */
   maxAttempts: number;
   retryDelayMs: number;
+  /**
+   * Handles several events at once, all or none. When it rejects, or an event is malformed, the handler gets them one
+   * by one. An engine need not use it.
+   */
+  handleTogether?: (events: readonly CloudEvent[]) => Promise<void>;
 }
-
-export type EventHandler = (event: CloudEvent) => Promise<void>;
 
 export interface EventBus {
   /**

@@ -4,20 +4,21 @@ import type { Actor } from '../core/principal.ts';
 import { collection, insert, type Document, type Op } from '../store/store.ts';
 import { MAX_EVENT_BYTES, type CloudEvent, type Topic } from './bus.ts';
 
-/** An event that waits in the store of its service; the relay removes it when the bus has accepted it. */
+/**
+ * An event that waits in the store of its service; the relay removes it when the bus has accepted it. It is written
+ * with the event's id as `_id`: a UUIDv7, which rises within a process, so that also on MongoDB the order of `_id` is
+ * the order of writing.
+ */
 export interface OutboxRecord extends Document {
   organizationId: string;
   topic: Topic;
-  /**
-   * The CloudEvent as JSON text. Its id is `_id`: a UUIDv7, which rises within a process, so that the order of `_id` is
-   * the order of writing.
-   */
+  /** The CloudEvent as JSON text. */
   event: string;
 }
 
 export const OUTBOX = collection<OutboxRecord>('outbox', {
   scope: 'platform',
-  platformIndexes: [{ fields: ['topic'] }],
+  queue: ['organizationId', 'topic', 'event'],
 });
 
 export interface NewEvent {

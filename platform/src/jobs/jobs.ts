@@ -14,6 +14,8 @@ export interface Job {
   description: string;
   /** Without it the job runs on request only. */
   intervalMs?: number;
+  /** `runSoon` starts a round at once, but not within this time after a round that processed items; default 0. */
+  paceMs?: number;
   /** Every replica runs the job, without a lease: for work on a process's own memory. */
   everyReplica?: true;
   /**
@@ -31,7 +33,10 @@ export interface JobRunner {
    * throws
    */
   runNow(name: string): Promise<{ ran: boolean; count: number }>;
-  /** Starts the next round of a job soon, for example after an outbox entry was written. Cheap; calls are coalesced. */
+  /**
+   * Starts the next round of a job soon, for example after an outbox entry was written: see `paceMs`. Cheap; calls are
+   * coalesced.
+   */
   runSoon(name: string): void;
   list(): readonly Job[];
   /** Starts no more rounds, waits for the running ones, releases the leases. */
@@ -85,6 +90,9 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
   /** True when `runSoon` was called and no round has started since. */
   let wanted = false;
   let timer: NodeJS.Timeout | undefined;
+  const { paceMs = 0 } = job;
+  /** By `performance.now`: `runSoon` starts no round before. */
+  let notBefore = 0;
   schedule(0);
 
   async function ensureLease(): Promise<Lease | undefined> {
@@ -127,7 +135,8 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
     running = true;
     wanted = false;
     try {
-      await next();
+      const { count } = await next();
+      notBefore = performance.now() + (count > 0 ? paceMs : 0);
     } catch (error) {
       if (stopping.aborted) return;
       failures++;
@@ -136,8 +145,10 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
     running = false;
     const { intervalMs = 0 } = job;
     const backOffMs = Math.max(intervalMs, Math.min(BACK_OFF_MAX_MS, intervalMs * 2 ** failures));
-    schedule(failures > 0 ? backOffMs : wanted ? 0 : intervalMs);
+    schedule(failures > 0 ? backOffMs : wanted ? untilAllowedMs() : intervalMs);
   }
+
+  const untilAllowedMs = (): number => Math.max(0, notBefore - performance.now());
 
   function schedule(delayMs: number): void {
     clearTimeout(timer);
@@ -157,7 +168,7 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
       // While a job fails, its back-off is not shortened.
       if (wanted || failures > 0) return;
       wanted = true;
-      if (!running) schedule(0);
+      if (!running) schedule(untilAllowedMs());
     },
     async end() {
       clearTimeout(timer);

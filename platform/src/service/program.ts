@@ -25,6 +25,8 @@ export interface Start<C> extends ProcessStart<C & ServiceConfig> {
   storeFile: string;
   /** The bus, for subscriptions and for events that bypass the outbox; `run` relays the outbox. */
   openBus(): Promise<EventBus>;
+  /** Starts the relay soon, for a service that publishes by a job `relay` of its own; an outbox does so by itself. */
+  relaySoon(): void;
   /** For a denial that is not an error of a handler; `run` counts the errors. */
   denials: Denials;
   /** Client of another service (one of `calls`), at the address in the setting `<NAME>_ADDRESS`. */

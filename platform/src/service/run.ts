@@ -69,6 +69,7 @@ export async function startService<D extends Declaration, Deps>(
       storeFile,
       openBus,
       denials,
+      relaySoon: () => opened.startRelay?.(),
       async openStore(collections) {
         const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX, LEASES]));
         if (store.exclusive) await clearLeases(store.platformStore);

@@ -20,6 +20,20 @@ function checkInsert(collection: Collection<never>, document: Fields): void {
       throw new TypeError(`${collection.name}: ${field} must be text`);
   }
   for (const field of uniqueFields(collection)) checkUnique(collection, field, document[field]);
+  checkKinds(collection, document);
+}
+
+/** A UUID as ids are stored. */
+export const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/;
+
+function checkKinds({ name, columns }: Collection<never>, fields: Fields): void {
+  for (const field in columns) {
+    const value = fields[field] ?? undefined;
+    const kind = columns[field]!;
+    if (value === undefined) continue;
+    const fits = kind === 'number' ? typeof value === 'number' : typeof value === 'string';
+    if (!fits || (kind === 'id' && !UUID.test(value as string))) throw new TypeError(`${name}: ${field} is no ${kind}`);
+  }
 }
 
 function checkChanges(collection: Collection<never>, { set = {}, increment = {} }: Changes<Document>): void {
@@ -34,6 +48,7 @@ function checkChanges(collection: Collection<never>, { set = {}, increment = {} 
     if (field in set || field in increment) throw new TypeError(`${field} cannot change`);
   for (const field of uniqueFields(collection))
     if (field in set) checkUnique(collection, field, (set as Fields)[field]);
+  checkKinds(collection, set);
 }
 
 function checkNotReserved(fields: Fields): void {

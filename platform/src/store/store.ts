@@ -6,6 +6,7 @@ import { strict as assert } from 'node:assert';
  *   user JSON is stored as opaque text in a string field.
  * - A filter is an AND over top-level fields; an undefined value is a TypeError, never "any".
  * - Unique fields are present and non-null. Dates are ISO-8601 UTC text. Every sort order ends with `_id`.
+ * - organizationId is compared for equality only: engines may order it differently.
  * - A read sees committed data only, but not always of one moment: one of large documents gives way to other
  *   organizations, and a document that is removed meanwhile may be missing.
  */
@@ -19,7 +20,20 @@ export interface OrganizationDocument extends Document {
 export interface Index<D> {
   fields: readonly (keyof D & string)[];
   unique?: boolean;
+  /**
+   * For queries that ask for `null` (or an absent value) in the first field, or never do: an engine may leave the other
+   * documents out of the index.
+   */
+  only?: 'null' | 'present';
 }
+
+/**
+ * What a field holds, where it is neither null nor absent. `id`: a UUID in lower case; ranges and keysets of it take
+ * UUIDs, too.
+ */
+export type FieldKind = 'id' | 'text' | 'number';
+type FieldKindOf<T> = NonNullable<T> extends string ? 'id' | 'text' : NonNullable<T> extends number ? 'number' : never;
+type Columns<D> = { readonly [K in keyof D & string]?: FieldKindOf<D[K]> };
 
 export interface Collection<D extends Document> {
   readonly name: string;
@@ -27,10 +41,21 @@ export interface Collection<D extends Document> {
    * `organization`: every document has an organizationId, and Store reads and writes those of one organization only.
    */
   readonly scope: 'organization' | 'platform';
+  /**
+   * The fields that hold one kind of value: an engine with tables gives each a column of its own, so that it is stored
+   * as it is and changed without the rest of the document. The longest texts come last.
+   */
+  readonly columns: Readonly<Record<string, FieldKind>>;
   /** With scope `organization` the store puts organizationId in front of these fields. */
   readonly indexes: readonly Index<D>[];
   /** Indexes for queries of PlatformStore, without organizationId in front. */
   readonly platformIndexes: readonly Index<D>[];
+  /**
+   * For a queue: its fields beside `_id`, all text. Documents of a queue are inserted, read in order, and removed by
+   * `_id` if they are there. The order is that of `_id`: on SQLite that of commit, where the store replaces the `_id`
+   * of an inserted document; on MongoDB that of the `_id`s that the writers give.
+   */
+  readonly queue?: readonly (keyof D & string)[];
   /** The version that this release writes: 1, and one more with every release whose new fields need a value. */
   readonly version: number;
   /**
@@ -207,13 +232,23 @@ export const NAME = /^[A-Za-z_]\w*$/;
 /** Declares a collection. @throws AssertionError on a bad name, or a version without the upgrades to it */
 export function collection<D extends Document>(
   name: string,
-  spec: Pick<Collection<D>, 'scope'> & Partial<Collection<D>>,
+  spec: Pick<Collection<D>, 'scope'> & Partial<Omit<Collection<D>, 'columns'>> & { columns?: Columns<D> },
 ): Collection<D> {
   assert.match(name, NAME);
-  const { scope, indexes = [], platformIndexes = [], version = 1, upgrades = {} } = spec;
+  const { scope, columns = {}, indexes = [], platformIndexes = [], version = 1, upgrades = {}, queue } = spec;
   for (let from = 1; from < version; from++) assert(upgrades[from], `${name} has no upgrade from version ${from}`);
   for (const index of [...indexes, ...platformIndexes]) for (const field of index.fields) assert.match(field, NAME);
+  for (const field of Object.keys(columns)) assert.match(field, NAME);
   // Lets a migration find documents of older versions without reading all.
   const byVersion = version > 1 ? [{ fields: ['shape' as keyof D & string] }] : [];
-  return { name, scope, indexes, platformIndexes: [...platformIndexes, ...byVersion], version, upgrades };
+  return {
+    name,
+    scope,
+    columns: columns,
+    indexes,
+    platformIndexes: [...platformIndexes, ...byVersion],
+    version,
+    upgrades,
+    ...(queue && { queue }),
+  };
 }

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import type { CloudEvent } from 'platform/events/bus.ts';
+import { unpackEvents, type Block } from 'platform/events/sqlite/blocks.ts';
 import { Seen } from './seen.ts';
 
 const KILLS = 12;
@@ -60,12 +61,9 @@ describe('killing publishers and consumers of one event file with SIGKILL', () =
     await Promise.all(children.slice(2).map(kill));
 
     using db = new DatabaseSync(file);
-    const stored = new Map(
-      db
-        .prepare('SELECT id, event FROM event')
-        .all()
-        .map(({ id, event }) => [String(id), JSON.parse(String(event)) as CloudEvent]),
-    );
+    const blocks = db.prepare('SELECT count, events FROM block').all() as unknown as Block[];
+    const events = blocks.flatMap(unpackEvents).map((event) => JSON.parse(event) as CloudEvent);
+    const stored = new Map(events.map((event) => [event.id, event]));
     const delivered = new Set(handled.items.toSorted().map(idOf));
     console.info(
       `${KILLS} kills: ${acknowledged.items.length} acknowledged, ${stored.size} stored, ${handled.items.length - delivered.size} delivered again`,

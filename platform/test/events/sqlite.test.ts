@@ -2,10 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
+import { RejectedEventError, TOPICS, type CloudEvent, type EventBus } from 'platform/events/bus.ts';
 import { openSharedFile } from 'platform/events/sqlite/connection.ts';
-import { eventLog, SCHEMA } from 'platform/events/sqlite/event-log.ts';
+import { packEvents } from 'platform/events/sqlite/blocks.ts';
+import { eventLog } from 'platform/events/sqlite/event-log.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
+import { blockWriter, prepareTables } from 'platform/events/sqlite/tables.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { busSuite } from './bus-suite.ts';
@@ -45,14 +47,14 @@ describe('the event file', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('wakes subscriptions of the same process at once, and stores an event once by its id', async () => {
+  it('wakes subscriptions of the same process at once', async () => {
     const bus = await openSqliteBus(file, { pollMs: 3_600_000, log });
     const seen = new Seen<string>();
     await bus.subscribe(TOPIC, 'g', async ({ id }) => seen.add(id), { maxAttempts: 1, retryDelayMs: 1 });
     const [one, two] = [eventOf('o', 1), eventOf('o', 2)];
     await bus.publish(TOPIC, [one]);
     await seen.count(1);
-    await bus.publish(TOPIC, [one, two]);
+    await bus.publish(TOPIC, [two]);
     await seen.count(2);
     await bus.close();
     expect(seen.items).toEqual([one.id, two.id]);
@@ -61,9 +63,10 @@ describe('the event file', () => {
   it('moves what is not an event to the dead letters, delivers what follows, and passes over it in a replay', async () => {
     await using bus = closing(await openSqliteBus(file, { pollMs: 10, log }));
     using writer = new DatabaseSync(file);
-    const insert = writer.prepare('INSERT INTO event (id, topic, at, event) VALUES (?, ?, ?, ?)');
+    const write = blockWriter(writer);
     const malformed = ['{"id":', '', 'null', '[]', '"text"', '5'];
-    malformed.forEach((text, n) => insert.run(`m${n}`, TOPIC, Date.now(), text));
+    write(TOPIC, packEvents(malformed), Date.now());
+    write(TOPIC, [{ count: 2, events: Buffer.from('no block') }], Date.now());
     const sound = eventOf('o', 1);
     await bus.publish(TOPIC, [sound]);
     const seen = new Seen<string>();
@@ -72,9 +75,9 @@ describe('the event file', () => {
     await seen.count(1);
     expect(seen.items).toEqual([sound.id]);
     const buried = () => writer.prepare('SELECT event FROM dead_letter ORDER BY rowid').all();
-    expect(buried().map(({ event }) => event)).toEqual(malformed);
+    expect(buried().map(({ event }) => event)).toEqual([...malformed, '', '']);
     expect(await bus.replay(TOPIC, 'g', async ({ id }) => seen.add(id))).toBe(0);
-    expect(buried()).toHaveLength(malformed.length);
+    expect(buried()).toHaveLength(malformed.length + 2);
   });
 
   it('does not stop the event loop while another process writes', async () => {
@@ -95,12 +98,76 @@ describe('the event file', () => {
     expect(longestTurnMs).toBeLessThan(2_000);
     writer.exec('COMMIT');
     await publishing;
-    expect(writer.prepare('SELECT count(*) AS n FROM event').get()).toEqual({ n: 1 });
+    expect(writer.prepare('SELECT sum(count) AS n FROM block').get()).toEqual({ n: 1 });
     await bus.close();
   });
 
+  describe('with few commits', () => {
+    const { exec } = DatabaseSync.prototype;
+    let commits: number;
+    beforeEach(() => {
+      commits = 0;
+      DatabaseSync.prototype.exec = function (sql) {
+        if (sql === 'COMMIT') commits++;
+        return exec.call(this, sql);
+      };
+    });
+    afterEach(() => void Object.assign(DatabaseSync.prototype, { exec }));
+
+    it('stores what is published in one turn, on whatever topic', async () => {
+      await using bus = closing(await openSqliteBus(file, { log }));
+      commits = 0;
+      await Promise.all(TOPICS.flatMap((topic) => [1, 2].map((n) => bus.publish(topic, [eventOf('o', n)]))));
+      expect(commits).toBe(1);
+    });
+
+    it('gives a handler many events at once, and notes its place once for all of them', async () => {
+      await using bus = closing(await openSqliteBus(file, { log, leaseMs: 3_600_000 }));
+      const published = Array.from({ length: 1_000 }, (_, n) => eventOf('o', n));
+      for (let from = 0; from < 1_000; from += 10) await bus.publish(TOPIC, published.slice(from, from + 10));
+      const seen = new Seen<CloudEvent>();
+      let calls = 0;
+      commits = 0;
+      const member = await bus.subscribe(TOPIC, 'g', async (event) => seen.add(event), {
+        maxAttempts: 1,
+        retryDelayMs: 1,
+        async handleTogether(events) {
+          calls++;
+          events.forEach((event) => seen.add(event));
+        },
+      });
+      await seen.count(1_000);
+      await member.stop();
+      expect(seen.items).toEqual(published);
+      expect(calls).toBe(5);
+      // Beside the batches: joining the group, taking its lease and releasing it.
+      expect(commits).toBe(calls + 3);
+    });
+
+    it('gives the handler one event after the other when it cannot handle them together', async () => {
+      await using bus = closing(await openSqliteBus(file, { log }));
+      const seen = new Seen<number>();
+      const published = Array.from({ length: 30 }, (_, n) => eventOf('o', n));
+      await bus.publish(TOPIC, published);
+      const handle = async ({ data }: CloudEvent): Promise<void> => {
+        if (data.n === 7) throw new RejectedEventError('never');
+        seen.add(data.n as number);
+      };
+      const member = await bus.subscribe(TOPIC, 'g', handle, {
+        maxAttempts: 600,
+        retryDelayMs: 3_600_000,
+        handleTogether: () => Promise.reject(new Error('one of them is bad')),
+      });
+      await seen.count(29);
+      await member.stop();
+      expect(seen.items).toEqual(published.map((_, n) => n).filter((n) => n !== 7));
+      using db = new DatabaseSync(file, { readOnly: true });
+      expect(db.prepare('SELECT count(*) AS n FROM dead_letter').get()).toEqual({ n: 1 });
+    });
+  });
+
   it('lets another member replace one whose lease expired, which then can commit, bury and extend nothing', async () => {
-    const connection = await openSharedFile(file, SCHEMA);
+    const connection = await openSharedFile(file, prepareTables);
     const events = eventLog(connection);
     await events.join(TOPIC, 'g');
     await events.append(TOPIC, [eventOf('o', 1)], 0);
@@ -130,13 +197,14 @@ describe('the event file', () => {
 
     it('events when every group has handled them, whether or not further events are published', async () => {
       const bus = await openSqliteBus(file, { log });
-      const connection = await openSharedFile(file, SCHEMA);
+      const connection = await openSharedFile(file, prepareTables);
       const events = eventLog(connection);
       await events.join(TOPIC, 'fast');
       await events.join(TOPIC, 'slow');
       const many = 1_200;
       const published = Array.from({ length: many }, (_, n) => eventOf('o', n));
-      await events.append(TOPIC, published, 0);
+      await events.append(TOPIC, published.slice(0, many - 3), 0);
+      await events.append(TOPIC, published.slice(many - 3), 0);
       await events.append('memory.change.v1', [eventOf('o', many)], 0);
       await events.append(TOPIC, [eventOf('o', many + 1)], DAY);
       const [first] = await events.after(TOPIC, 0, 1);
@@ -158,7 +226,7 @@ describe('the event file', () => {
       await pass('slow', first!.seq + many + 1);
       expect(await bus.removeExpired!(31 * DAY, signal)).toBe(3);
       expect(await bus.removeExpired!(31 * DAY + 1, signal)).toBe(1);
-      expect(rows('event')).toBe(0);
+      expect(rows('block')).toBe(0);
       connection.db.close();
       await bus.close();
     });
@@ -183,14 +251,30 @@ describe('the event file', () => {
       await bus.close();
     });
 
+    it('by an index, never by a walk through other topics or what is kept', async () => {
+      const { prepare } = DatabaseSync.prototype;
+      const prepared: string[] = [];
+      DatabaseSync.prototype.prepare = function (sql) {
+        prepared.push(sql);
+        return prepare.call(this, sql);
+      };
+      const bus = await openSqliteBus(file, { log }).finally(() => Object.assign(DatabaseSync.prototype, { prepare }));
+      using db = new DatabaseSync(file);
+      const removal = prepared.find((sql) => sql.startsWith('DELETE FROM block'))!;
+      const plan = db
+        .prepare(`EXPLAIN QUERY PLAN ${removal}`)
+        .all()
+        .map(({ detail }) => String(detail));
+      expect(plan).toContain('SEARCH block USING INDEX block_of_topic (topic=? AND rowid<?)');
+      expect(plan.filter((step) => step.startsWith('SCAN block') || step.includes('TEMP B-TREE'))).toEqual([]);
+      await bus.close();
+    });
+
     it('in pieces, so that a process that stops does not wait for all of it', async () => {
       const bus = await openSqliteBus(file, { log });
-      const connection = await openSharedFile(file, SCHEMA);
-      await eventLog(connection).append(
-        TOPIC,
-        Array.from({ length: 1_200 }, (_, n) => eventOf('o', n)),
-        0,
-      );
+      const connection = await openSharedFile(file, prepareTables);
+      const events = eventLog(connection);
+      await Promise.all(Array.from({ length: 1_200 }, (_, n) => events.append(TOPIC, [eventOf('o', n)], 0)));
       connection.db.close();
       const stopping = new AbortController();
       const removing = bus.removeExpired!(31 * DAY, stopping.signal);

@@ -60,6 +60,37 @@ describe('jobs', () => {
     expect(runner.list().map(({ name }) => name)).toEqual(['sweep']);
   });
 
+  it('run at once when wanted soon, but pause after a round that processed something', async () => {
+    const starts: number[] = [];
+    const [first, second] = [gate(), gate()];
+    const jobs: Job[] = [
+      {
+        name: 'relay',
+        description: '',
+        intervalMs: NEVER_MS,
+        paceMs: NEVER_MS,
+        run: async () => {
+          if (starts.push(performance.now()) === 1) first.resolve();
+          else second.resolve();
+          return starts.length - 1;
+        },
+      },
+      { name: 'beat', description: '', intervalMs: NEVER_MS, everyReplica: true, run: async () => 0 },
+    ];
+    const { platformStore } = open;
+    const runner = startJobs(jobs, { platformStore, owner: 'a', leaseMs: 60_000, log: pino({ level: 'silent' }) });
+    runners.push(runner);
+    await first.promise;
+    await runner.runNow('beat');
+    runner.runSoon('relay');
+    await second.promise;
+    for (let turn = 0; turn < 20; turn++) {
+      runner.runSoon('relay');
+      await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    expect(starts).toHaveLength(2);
+  });
+
   it('without an interval run only on request, and release the lease for the replica that is asked next', async () => {
     const run = { one: 0, other: 0 };
     const log = pino({ level: 'silent' });

@@ -135,6 +135,45 @@ describe('the consumer of audit events', () => {
     );
   });
 
+  it('stores many entries with one batch, and after a failure one by one each exactly once', async () => {
+    const bus = await openSqliteBus(join(folder.path, 'many.db'), { pollMs: 10, log: makeLog('test', 'silent') });
+    const organizations = [newId(), newId(), newId()];
+    const events = Array.from({ length: 300 }, (_, n) => auditEvent(organizations[n % 3]!, { count: n + 1 }));
+    const [batches, single] = [[] as number[], [] as string[]];
+    let finished = Promise.withResolvers<void>();
+    const counted: AuditEntries = {
+      ...auditEntries,
+      createAll: (entries) => auditEntries.createAll(entries).then(() => void batches.push(entries.length)),
+      create: (entry) => auditEntries.create(entry).finally(() => single.push(entry._id)),
+    };
+    const last = events.at(-1)!.id;
+    const observed: AuditEntries = {
+      ...counted,
+      createAll: (entries) =>
+        counted.createAll(entries).then(() => void (entries.at(-1)!._id === last && finished.resolve())),
+    };
+    const consumeAll = async (entries: AuditEntries): Promise<void> => {
+      await bus.publish('audit.v1', events);
+      const subscription = await consumeAudit({ auditEntries: entries }, bus);
+      await finished.promise;
+      await subscription.stop();
+    };
+    await consumeAll(observed);
+    expect([batches.reduce((sum, size) => sum + size, 0), batches.length <= 2, single]).toEqual([300, true, []]);
+
+    // The same events once more: their batch is rejected, because the entries are there already.
+    finished = Promise.withResolvers();
+    const create: AuditEntries['create'] = (entry) =>
+      counted.create(entry).finally(() => entry._id === last && finished.resolve());
+    await consumeAll({ ...counted, create });
+    expect(single).toEqual(events.map(({ id }) => id));
+    await bus.close();
+    for (const [n, organizationId] of organizations.entries()) {
+      const trail = await auditEntries.list(organizationId, '', '', 200);
+      expect(trail.map(({ _id }) => _id).reverse()).toEqual(events.filter((_, i) => i % 3 === n).map(({ id }) => id));
+    }
+  });
+
   it('goes on to the next event when one is malformed, and keeps the malformed one as a dead letter', async () => {
     const file = join(folder.path, 'events.db');
     const bus = await openSqliteBus(file, { pollMs: 10, log: makeLog('test', 'silent') });

@@ -19,15 +19,28 @@ export interface Deps {
 
 /** @throws StartError */
 export async function openDeps(start: Start<Config>): Promise<Deps> {
-  const { mirroring, close: closeLedger, ...ledgers } = await openLedger(start);
+  const { mirroring, close: closeLedger, ledger, platformLedger } = await openLedger(start);
   return {
-    ...ledgers,
+    // Rows that must be mirrored first are relayed at the interval.
+    ledger: mirroring ? ledger : notifying(ledger, start.relaySoon),
+    platformLedger,
     mirroring,
     bus: await start.openBus(),
     config: start.config,
     closeLedger,
   };
 }
+
+/** The ledger, which calls `notify` after each call that may have added rows. */
+const notifying = (ledger: Ledger, notify: () => void): Ledger => ({
+  ...ledger,
+  grant: (...call) => ledger.grant(...call).finally(notify),
+  reserve: (...call) => ledger.reserve(...call).finally(notify),
+  extend: (...call) => ledger.extend(...call).finally(notify),
+  settle: (...call) => ledger.settle(...call).finally(notify),
+  release: (...call) => ledger.release(...call).finally(notify),
+  expire: (...call) => ledger.expire(...call).finally(notify),
+});
 
 async function openLedger({ config, clock, log, openStore, storeFile }: Start<Config>): Promise<OpenLedger> {
   const retentionMs = config.RETENTION_DAYS * DAY_MS;

@@ -1,7 +1,23 @@
+import { StatementSync } from 'node:sqlite';
+import { newId } from 'platform/core/ids.ts';
 import type { CloudEvent, Topic } from 'platform/events/bus.ts';
 import { relayJob } from '../src/jobs/relay.ts';
 import { withLedger } from './ledger-harness.ts';
 import { sqliteHarness } from './sqlite-harness.ts';
+
+/** Counts the commits of all SQLite files: each is one run of a prepared COMMIT. */
+function countCommits() {
+  const { prototype } = StatementSync;
+  const { run } = prototype;
+  let count = 0;
+  prototype.run = new Proxy(run, {
+    apply(target, statement: StatementSync, values) {
+      if (statement.sourceSQL === 'COMMIT') count++;
+      return Reflect.apply(target, statement, values);
+    },
+  });
+  return { count: () => count, stop: () => void Object.assign(prototype, { run }) };
+}
 
 describe('relay-ledger', () => {
   const context = withLedger(sqliteHarness);
@@ -35,6 +51,30 @@ describe('relay-ledger', () => {
     await context.harness.reopen();
     await relayJob({ ...context.harness.opened, bus, config }).run(never);
     expect(bus.accepted).toEqual(first);
+  });
+
+  it('relays the rows of all organizations with one publish for each topic and one commit', async () => {
+    const { ledger } = context.harness.opened;
+    const organizations = Array.from({ length: 40 }, () => newId());
+    const author = { actor: { kind: 'operator', id: 'o', name: 'o', via: '' }, requestId: 'r' };
+    for (const organizationId of organizations)
+      await ledger.grant(organizationId, { id: newId(), amountMicros: 5, note: '' }, author);
+    const published: [Topic, number][] = [];
+    const bus = {
+      publish: async (topic: Topic, events: readonly CloudEvent[]) => void published.push([topic, events.length]),
+    };
+    const commits = countCommits();
+    try {
+      await relayJob({ ...context.harness.opened, bus, config }).run(never);
+      expect(commits.count()).toBe(1);
+    } finally {
+      commits.stop();
+    }
+    // With the organization of this test and its grant.
+    expect(published).toEqual([
+      ['credits.ledger.v1', 41],
+      ['audit.v1', 41],
+    ]);
   });
 
   it('keeps rows while the bus is down, and publishes them in order when it is up again', async () => {

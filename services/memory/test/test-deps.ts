@@ -7,12 +7,17 @@ import { makeLog } from 'platform/core/log.ts';
 import type { Principal } from 'platform/core/principal.ts';
 import { LEASES } from 'platform/jobs/lease.ts';
 import type { Collection, OpenStore } from 'platform/store/store.ts';
+import type { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { openTestStore } from '../../../test/support/shared-engines.ts';
 import { config } from '../src/config.ts';
 import { openDeps, type Deps } from '../src/deps.ts';
 
 /** Opens the dependencies of the handlers on a real store, for tests that call handlers or read the store itself. */
-export async function openTestDeps(file: string, shardCount: number): Promise<{ deps: Deps; opened: OpenStore }> {
+export async function openTestDeps(
+  file: string,
+  shardCount: number,
+  open: typeof openSqliteStore = openTestStore,
+): Promise<{ deps: Deps; opened: OpenStore }> {
   let opened: OpenStore;
   const deps = await openDeps({
     config: { ...readConfig(config, {}), LEASE_MS: 120_000 },
@@ -20,7 +25,7 @@ export async function openTestDeps(file: string, shardCount: number): Promise<{ 
     log: makeLog('memory', 'silent'),
     instanceId: newId(),
     openStore: async (collections: readonly Collection<never>[]) => {
-      opened = await openTestStore(file, [...collections, OUTBOX, LEASES]);
+      opened = await open(file, [...collections, OUTBOX, LEASES]);
       return { ...opened, counterShards: shardCount };
     },
   } as unknown as Parameters<typeof openDeps>[0]);

@@ -13,8 +13,9 @@ import {
   type Subscription,
 } from '../bus.ts';
 import { openSharedFile } from './connection.ts';
-import { eventLog, SCHEMA } from './event-log.ts';
+import { eventLog } from './event-log.ts';
 import { startMember } from './subscription.ts';
+import { prepareTables } from './tables.ts';
 
 /**
  * The event bus in one SQLite file that the processes of one machine share. A topic has one partition, so one member of
@@ -31,7 +32,7 @@ export async function openSqliteBus(
     log = makeLog('events', 'warn'),
   } = {},
 ): Promise<EventBus> {
-  const connection = await openSharedFile(file, SCHEMA);
+  const connection = await openSharedFile(file, prepareTables);
   const events = eventLog(connection);
   const notifier = new Notifier();
   const members = new Set<Subscription>();
@@ -81,12 +82,13 @@ export async function openSqliteBus(
   };
 }
 
-const REMOVE_BATCH = 500;
+/** Rows: dead letters, or blocks of at most some hundred events each. */
+const REMOVE_BATCH = 200;
 
 /** Removes in batches, between which this process and others do their work. Resolves to the number removed. */
 async function removeAll(signal: AbortSignal, removeBatch: (limit: number) => Promise<number>): Promise<number> {
   let count = 0;
-  for (let removed = REMOVE_BATCH; removed === REMOVE_BATCH && !signal.aborted; count += removed) {
+  for (let removed = 1; removed > 0 && !signal.aborted; count += removed) {
     removed = await removeBatch(REMOVE_BATCH);
     await nextTurn();
   }

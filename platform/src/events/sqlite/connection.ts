@@ -6,6 +6,8 @@ import { StartError } from '../../core/start-error.ts';
 import { useWriteAheadLog } from '../../store/sqlite/database.ts';
 
 const GIVE_UP_MS = 10_000;
+/** Another process may be upgrading the file: 20 s for a million events. */
+const OPEN_GIVE_UP_MS = 120_000;
 
 /**
  * A connection to a database that other processes write, too. While one of them holds the lock, work is retried outside
@@ -14,49 +16,80 @@ const GIVE_UP_MS = 10_000;
 export interface SharedConnection {
   readonly db: DatabaseSync;
   read<T>(work: () => T): Promise<T>;
-  /** Runs `work` in one durable transaction. It must be synchronous and may run several times. */
+  /**
+   * Runs `work` in a durable transaction, which it shares with the other writes of its event-loop turn: either all are
+   * written or all reject. It must be synchronous and may run several times.
+   */
   write<T>(work: () => T): Promise<T>;
 }
 
-/** Opens the file; makes it and its folder when missing. @throws StartError when it cannot be used */
-export async function openSharedFile(file: string, schema: string): Promise<SharedConnection> {
+/**
+ * Opens the file; makes it and its folder when missing.
+ * @param prepare makes what is missing in the file, in one transaction
+ * @throws StartError when it cannot be used
+ */
+export async function openSharedFile(file: string, prepare: (db: DatabaseSync) => void): Promise<SharedConnection> {
   requireOwnFolder(dirname(file));
   let db: DatabaseSync | undefined;
   try {
     makeFolder(dirname(file));
     const open = (db = new DatabaseSync(file, { timeout: 0 }));
-    await whenUnlocked(() => useWriteAheadLog(open));
-    const connection = connectionOf(open);
-    await connection.write(() => open.exec(schema));
-    return connection;
+    await whenUnlocked(() => useWriteAheadLog(open), OPEN_GIVE_UP_MS);
+    await whenUnlocked(() => inTransaction(open, () => prepare(open)), OPEN_GIVE_UP_MS);
+    return connectionOf(open);
   } catch (cause) {
     if (db?.isOpen) db.close();
     throw new StartError(`The event file ${file} cannot be opened: ${(cause as Error).message}`, { cause });
   }
 }
 
-const connectionOf = (db: DatabaseSync): SharedConnection => ({
-  db,
-  read: whenUnlocked,
-  write: (work) =>
-    whenUnlocked(() => {
-      db.exec('BEGIN IMMEDIATE');
-      try {
-        const result = work();
-        db.exec('COMMIT');
-        return result;
-      } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK');
-        throw error;
-      }
-    }),
-});
+interface Write {
+  work(): unknown;
+  resolve(result: never): void;
+  reject(error: unknown): void;
+}
+
+function connectionOf(db: DatabaseSync): SharedConnection {
+  let waiting: Write[] = [];
+
+  async function commitWaiting(): Promise<void> {
+    const group = waiting;
+    waiting = [];
+    try {
+      const results = await whenUnlocked(() => inTransaction(db, () => group.map(({ work }) => work())));
+      for (const [place, { resolve }] of group.entries()) resolve(results[place] as never);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+
+  return {
+    db,
+    read: (work) => whenUnlocked(work),
+    write: (work) =>
+      new Promise((resolve, reject) => {
+        if (waiting.push({ work, resolve, reject }) === 1) setImmediate(() => void commitWaiting());
+      }),
+  };
+}
+
+function inTransaction<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    db.exec('COMMIT');
+    return result;
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
 
 const SQLITE_BUSY = 5;
 const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY;
 
-async function whenUnlocked<T>(work: () => T): Promise<T> {
-  const deadline = performance.now() + GIVE_UP_MS;
+async function whenUnlocked<T>(work: () => T, giveUpMs = GIVE_UP_MS): Promise<T> {
+  const deadline = performance.now() + giveUpMs;
   for (;;) {
     try {
       return work();

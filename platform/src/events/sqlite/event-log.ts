@@ -1,16 +1,7 @@
 import type { CloudEvent, Topic } from '../bus.ts';
+import { packEvents, unpackEvents, type Block } from './blocks.ts';
 import type { SharedConnection } from './connection.ts';
-
-export const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS event (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, topic TEXT NOT NULL,
-    at INTEGER NOT NULL, event TEXT NOT NULL) STRICT;
-  CREATE INDEX IF NOT EXISTS event_of_topic ON event (topic, seq);
-  CREATE TABLE IF NOT EXISTS progress (
-    topic TEXT NOT NULL, "group" TEXT NOT NULL, seq INTEGER NOT NULL DEFAULT 0, epoch INTEGER NOT NULL DEFAULT 0,
-    until INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (topic, "group")) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS dead_letter (
-    topic TEXT NOT NULL, "group" TEXT NOT NULL, event TEXT NOT NULL, error TEXT NOT NULL, at TEXT NOT NULL) STRICT`;
+import { blockWriter } from './tables.ts';
 
 /** The right to consume a topic for a group. Each take raises the epoch, so an epoch identifies one holder. */
 export interface TopicLease {
@@ -20,6 +11,7 @@ export interface TopicLease {
   /** Position of the last event that the group has handled. */
   readonly seq: number;
 }
+/** An event and its position. */
 export interface LoggedEvent {
   readonly seq: number;
   readonly event: string;
@@ -29,22 +21,22 @@ export type EventLog = ReturnType<typeof eventLog>;
 
 /** The events of all topics in one file, and the position of each group. Times are milliseconds since 1970. */
 export function eventLog({ db, read, write }: SharedConnection) {
-  const insert = db.prepare('INSERT INTO event (id, topic, at, event) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING');
+  const writeBlocks = blockWriter(db);
   // Both look at no more rows than they may remove, so that other processes wait only briefly.
-  const removeEvents = db.prepare(`DELETE FROM event WHERE seq IN (SELECT seq FROM (
-    SELECT seq, at FROM event
-    WHERE topic = :topic AND seq <= (SELECT coalesce(min(seq), 9e18) FROM progress WHERE topic = :topic)
-    ORDER BY seq LIMIT :limit) WHERE at < :before)`);
+  const removeBlocks = db.prepare(`DELETE FROM block WHERE last IN (SELECT last FROM (
+    SELECT last, at FROM block
+    WHERE topic = :topic AND last <= (SELECT coalesce(min(seq), 9e18) FROM progress WHERE topic = :topic)
+    ORDER BY last LIMIT :limit) WHERE at < :before) RETURNING count`);
   const removeLetters = db.prepare(`DELETE FROM dead_letter WHERE rowid IN (SELECT seq FROM (
     SELECT rowid AS seq, at FROM dead_letter ORDER BY rowid LIMIT :limit) WHERE at < :before)`);
   const join = db.prepare('INSERT INTO progress (topic, "group") VALUES (?, ?) ON CONFLICT DO NOTHING');
   const free = `topic = :topic AND "group" = :group AND (until <= :now OR epoch = :held)`;
   const waiting = db.prepare(
     `SELECT 1 FROM progress WHERE ${free}
-    AND EXISTS (SELECT 1 FROM event WHERE event.topic = progress.topic AND event.seq > progress.seq)`,
+    AND EXISTS (SELECT 1 FROM block WHERE block.topic = progress.topic AND block.last > progress.seq)`,
   );
   const take = db.prepare(`UPDATE progress SET epoch = epoch + 1, until = :until WHERE ${free} RETURNING epoch, seq`);
-  const after = db.prepare('SELECT seq, event FROM event WHERE topic = ? AND seq > ? ORDER BY seq LIMIT ?');
+  const after = db.prepare('SELECT last, count, events FROM block WHERE topic = ? AND last > ? ORDER BY last');
   const extend = db.prepare('UPDATE progress SET until = ? WHERE topic = ? AND "group" = ? AND epoch = ?');
   const commit = db.prepare('UPDATE progress SET seq = ?, until = ? WHERE topic = ? AND "group" = ? AND epoch = ?');
   const bury = db.prepare('INSERT INTO dead_letter (topic, "group", event, error, at) VALUES (?, ?, ?, ?, ?)');
@@ -55,16 +47,17 @@ export function eventLog({ db, read, write }: SharedConnection) {
   const discard = db.prepare('DELETE FROM dead_letter WHERE rowid = ?');
 
   return {
-    /** Appends in this order; skips an event whose id is there already. */
-    append(topic: Topic, events: readonly CloudEvent[], now: number): Promise<void> {
-      const rows = events.map((event) => [event.id, topic, now, JSON.stringify(event)] as const);
-      return write(() => {
-        for (const row of rows) insert.run(...row);
-      });
+    /** Appends in this order. */
+    async append(topic: Topic, events: readonly CloudEvent[], now: number): Promise<void> {
+      const blocks = packEvents(events.map((event) => JSON.stringify(event)));
+      if (blocks.length > 0) await write(() => writeBlocks(topic, blocks, now));
     },
-    /** Removes those of the oldest `limit` events that every group has handled and that are from before this time. */
+    /**
+     * Removes those of the oldest `limit` blocks whose events every group has handled and that are from before this
+     * time. Resolves to the number of events.
+     */
     removeEvents: (topic: Topic, before: number, limit: number): Promise<number> =>
-      write(() => Number(removeEvents.run({ topic, limit, before }).changes)),
+      write(() => removeBlocks.all({ topic, limit, before }).reduce((sum, { count }) => sum + Number(count), 0)),
     /** Removes those of the oldest `limit` dead letters that are from before this time (ISO-8601 UTC). */
     removeDeadLetters: (before: string, limit: number): Promise<number> =>
       write(() => Number(removeLetters.run({ limit, before }).changes)),
@@ -84,8 +77,20 @@ export function eventLog({ db, read, write }: SharedConnection) {
       const row = await write(() => take.get({ topic, group, held: heldEpoch, now, until }));
       return row && { topic, group, epoch: Number(row.epoch), seq: Number(row.seq) };
     },
+    /** The events after this position, in whole blocks: `limit`, or more of the last block. */
     after: (topic: Topic, seq: number, limit: number): Promise<LoggedEvent[]> =>
-      read(() => after.all(topic, seq, limit) as unknown as LoggedEvent[]),
+      read(() => {
+        const found: LoggedEvent[] = [];
+        for (const row of after.iterate(topic, seq)) {
+          const { last, count, events } = row as unknown as Block & { last: number };
+          const first = last - count + 1;
+          unpackEvents({ count, events }).forEach((event, place) => {
+            if (first + place > seq) found.push({ seq: first + place, event });
+          });
+          if (found.length >= limit) break;
+        }
+        return found;
+      }),
     /**
      * Extends the lease, or releases it with `until` 0. False when it was lost; `commit` and `bury` return the same.
      */

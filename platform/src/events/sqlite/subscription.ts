@@ -12,7 +12,8 @@ import {
 } from '../bus.ts';
 import type { EventLog, LoggedEvent, TopicLease } from './event-log.ts';
 
-const BATCH = 50;
+/** So many events are handled together; more if the last block has more. */
+const BATCH = 200;
 
 export interface Member extends SubscribeOptions {
   events: EventLog;
@@ -30,7 +31,8 @@ export function startMember(member: Member): Subscription {
   const { events, notifier, pollMs, leaseMs, topic, group } = member;
   const log = member.log.child({ topic, group });
   const stopping = new AbortController();
-  let held: TopicLease | undefined;
+  /** `until`: in milliseconds since 1970, at least. */
+  let held: (TopicLease & { until: number }) | undefined;
   const until = (): number => Date.now() + leaseMs;
 
   async function run(): Promise<void> {
@@ -51,9 +53,8 @@ export function startMember(member: Member): Subscription {
   async function consumeBatch(): Promise<boolean> {
     const epoch = held?.epoch ?? 0;
     if (!(await events.waiting(topic, group, epoch, Date.now()))) return false;
-    const lease = await events.take(topic, group, epoch, Date.now(), until());
+    const lease = await ensureLease();
     if (!lease) return false;
-    held = lease;
     const renewal = setInterval(
       () =>
         void events
@@ -62,29 +63,63 @@ export function startMember(member: Member): Subscription {
       leaseMs / 3,
     ).unref();
     try {
-      for (const logged of await events.after(topic, lease.seq, BATCH)) {
-        if (stopping.signal.aborted || !(await consume(lease, logged))) break;
-      }
+      const batch = await events.after(topic, lease.seq, BATCH);
+      if (await consumeTogether(lease, batch)) return true;
+      for (const logged of batch) if (stopping.signal.aborted || !(await consume(lease, logged))) break;
     } finally {
       clearInterval(renewal);
     }
     return true;
   }
 
+  /** The lease is kept between batches, so that a batch costs no write beside its own. */
+  async function ensureLease(): Promise<TopicLease | undefined> {
+    const now = Date.now();
+    if (held && held.until - now > leaseMs / 2) return held;
+    const taken = await events.take(topic, group, held?.epoch ?? 0, now, now + leaseMs);
+    held = taken && { ...taken, until: now + leaseMs };
+    return held;
+  }
+
+  /** Notes that the events up to `seq` are handled. False when the lease was lost. */
+  async function noted(lease: TopicLease, seq: number, write: (untilMs: number) => Promise<boolean>): Promise<boolean> {
+    const untilMs = until();
+    const kept = await write(untilMs);
+    held = kept ? { ...lease, seq, until: untilMs } : undefined;
+    return kept;
+  }
+
+  /** False when the events must be consumed one by one. */
+  async function consumeTogether(lease: TopicLease, batch: readonly LoggedEvent[]): Promise<boolean> {
+    const { seq } = batch.at(-1) ?? lease;
+    if (!member.handleTogether || batch.length < 2) return false;
+    try {
+      await member.handleTogether(batch.map(({ event }) => parseEvent(event)));
+    } catch (error) {
+      log.warn({ error, events: batch.length }, 'a handler of several events failed; they are handled one by one');
+      return false;
+    }
+    await noted(lease, seq, (untilMs) => events.commit(lease, seq, untilMs));
+    return true;
+  }
+
   /** True when the event is handled or a dead letter now; false when the lease was lost or this member is stopping. */
   async function consume(lease: TopicLease, logged: LoggedEvent): Promise<boolean> {
+    const { seq } = logged;
     for (let attempt = 1; ; attempt++) {
       try {
         await member.handler(parseEvent(logged.event));
       } catch (error) {
-        log.warn({ error, seq: logged.seq, attempt }, 'an event handler failed');
+        log.warn({ error, seq, attempt }, 'an event handler failed');
         if (attempt >= member.maxAttempts || error instanceof RejectedEventError)
-          return events.bury(lease, logged, String(error), isoTime(Date.now()), until());
+          return noted(lease, seq, (untilMs) =>
+            events.bury(lease, logged, String(error), isoTime(Date.now()), untilMs),
+          );
         await delay(member.retryDelayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
         if (stopping.signal.aborted || !(await events.extend(lease, until()))) return false;
         continue;
       }
-      return events.commit(lease, logged.seq, until());
+      return noted(lease, seq, (untilMs) => events.commit(lease, seq, untilMs));
     }
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import type { Attempts } from './attempts.ts';
-import { commandsOf, type Command } from './commands.ts';
+import { commandsOf, UnnamedExpectationError, type Command } from './commands.ts';
 import { RepeatedWriteError, serviceErrorOf, TimedOutError, withMongoTimeout } from './errors.ts';
 import { DuplicateKeyError, ExpectationFailedError, type Op } from '../store.ts';
 
@@ -15,10 +15,20 @@ export interface ApplyOptions {
   onAbort: () => void;
 }
 
-/** Applies a batch: a single command as it is, several as one transaction. @throws see serviceErrorOf */
+/** Applies a batch: a single operation as it is, several as one transaction. @throws see serviceErrorOf */
 export async function applyOps(options: ApplyOptions, ops: readonly Op[]): Promise<void> {
-  const commands = commandsOf(options.db, ops);
-  await (ops.length === 1 ? applySingle(options, commands[0]!) : applyTransaction(options, commands));
+  const { few, single } = commandsOf(options.db, ops);
+  if (ops.length === 1) return applySingle(options, single[0]!);
+  const startedAt = performance.now();
+  try {
+    await applyTransaction(options, few);
+  } catch (error) {
+    if (!(error instanceof UnnamedExpectationError)) throw error;
+    // Nothing of it was written. One by one, the operation whose expectation fails is known; if none fails any more,
+    // the batch is applied.
+    const timeoutMs = Math.max(1, options.timeoutMs - (performance.now() - startedAt));
+    await applyTransaction({ ...options, timeoutMs }, single);
+  }
 }
 
 async function applySingle({ client, timeoutMs, watchAttempts }: ApplyOptions, command: Command): Promise<void> {

@@ -1,35 +1,14 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { indexesOf } from '../indexes.ts';
+import type { SQLInputValue } from 'node:sqlite';
+import { DuplicateKeyError, ExpectationFailedError, type Changes, type Document, type Op } from '../store.ts';
+import { cellOf, fitsCell } from './cells.ts';
 import type { Origin } from './group-commit.ts';
-import { whereSql } from './sql.ts';
-import {
-  DuplicateKeyError,
-  ExpectationFailedError,
-  type Changes,
-  type Collection,
-  type Document,
-  type Op,
-} from '../store.ts';
+import { cellsOf, layoutOf, REST, type Layout } from './layout.ts';
+import { compileQueueOp, isQueue } from './queue.ts';
+import { makeRowReader } from './rows.ts';
+import { whereSql, type Sql } from './sql.ts';
+import type { Prepare } from './statements.ts';
 
 const UNIQUE_FAILED = 2067;
-
-/** Prepares a statement, or takes it from a cache. */
-export type Prepare = (sql: string) => StatementSync;
-
-const MAX_STATEMENTS = 500;
-
-/** Prepares each statement once. */
-export function statementCache(db: DatabaseSync): Prepare {
-  const statements = new Map<string, StatementSync>();
-  return (sql) => {
-    let statement = statements.get(sql);
-    if (statement === undefined) {
-      if (statements.size >= MAX_STATEMENTS) statements.clear();
-      statements.set(sql, (statement = db.prepare(sql)));
-    }
-    return statement;
-  };
-}
 
 /**
  * Turns an operation into a function that runs it on the write connection. Copies what it needs of `op`.
@@ -37,32 +16,72 @@ export function statementCache(db: DatabaseSync): Prepare {
  * @throws TypeError on a bad filter; the function throws DuplicateKeyError and ExpectationFailedError
  */
 export function compileOp(prepare: Prepare, op: Op, index: number): () => void {
-  const { name } = op.collection;
+  if (isQueue(op.collection)) return compileQueueOp(prepare, op);
+  const layout = layoutOf(op.collection);
   if (op.kind === 'insert') {
-    const { _id } = op.document;
-    const text = JSON.stringify(op.document);
-    return () =>
-      withDuplicateKeyError(op.collection, () =>
-        prepare(`INSERT INTO "${name}" (id, doc) VALUES (?, ?)`).run(_id, text),
-      );
+    const cells = cellsOf(layout, op.document as unknown as Fields);
+    return () => withDuplicateKeyError(layout, () => prepare(layout.insertSql).run(...cells));
   }
-  const where = whereSql(op.where);
-  const notFound = (): void => {
-    if (!op.optional) throw new ExpectationFailedError(index, name);
-  };
-  if (op.kind === 'remove') {
-    return () => {
-      if (Number(prepare(`DELETE FROM "${name}" WHERE ${where.text}`).run(...where.values).changes) === 0) notFound();
-    };
-  }
-  const changes = structuredClone(op.changes);
+  const where = whereSql(layout, op.where);
+  const change =
+    op.kind === 'remove'
+      ? runOf(prepare, { text: `DELETE FROM "${layout.name}" WHERE ${where.text}`, values: where.values })
+      : (updateInPlace(prepare, layout, where, op.changes) ?? readAndUpdate(prepare, layout, where, op.changes));
   return () => {
-    const found = prepare(`SELECT rowid, doc FROM "${name}" WHERE ${where.text}`).get(...where.values);
-    if (found === undefined) return notFound();
-    const text = JSON.stringify(withChanges(JSON.parse(found.doc as string), changes));
-    withDuplicateKeyError(op.collection, () =>
-      prepare(`UPDATE "${name}" SET doc = ? WHERE rowid = ?`).run(text, found.rowid as number),
-    );
+    if (!withDuplicateKeyError(layout, change) && !op.optional) throw new ExpectationFailedError(index, layout.name);
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+/** Runs a change; true when it found its document. */
+type Change = () => boolean;
+
+const runOf =
+  (prepare: Prepare, { text, values }: Sql): Change =>
+  () =>
+    prepare(text).run(...values).changes > 0;
+
+/** The change as one statement; undefined when a changed value is not in a column of its own. */
+function updateInPlace(
+  prepare: Prepare,
+  layout: Layout,
+  where: Sql,
+  { set = {}, increment = {} }: Changes<Document>,
+): Change | undefined {
+  const terms: Sql[] = [];
+  const nulls: string[] = [];
+  for (const [field, value] of Object.entries(set)) {
+    if (!layout.has(field) || (value !== null && !fitsCell(value))) return undefined;
+    terms.push({ text: `"${field}" = ?`, values: [cellOf(value, layout.isId(field))] });
+    if (value === null) nulls.push(`'$.${field}', NULL`);
+  }
+  for (const [field, by] of Object.entries<number>(increment)) {
+    if (!layout.isNumber(field)) return undefined;
+    terms.push({ text: `"${field}" = coalesce("${field}", 0) + ?`, values: [cellOf(by, false)] });
+  }
+  if (terms.length === 0) return undefined;
+  // A value in a column hides a null of the same field in `rest`, so only a new null changes `rest`.
+  if (nulls.length > 0)
+    terms.push({ text: `"${REST}" = json_set(coalesce("${REST}", '{}'), ${nulls.join(', ')})`, values: [] });
+  return runOf(prepare, {
+    text: `UPDATE "${layout.name}" SET ${terms.map(({ text }) => text).join(', ')} WHERE ${where.text}`,
+    values: [...terms.flatMap(({ values }) => values), ...where.values],
+  });
+}
+
+function readAndUpdate(prepare: Prepare, layout: Layout, where: Sql, given: Changes<Document>): Change {
+  const changes = structuredClone(given);
+  const reader = makeRowReader(layout, []);
+  const changed = [...Object.keys(changes.set ?? {}), ...Object.keys(changes.increment ?? {})];
+  const places = layout.fields.flatMap((field, place) => (changed.includes(field) ? [place] : []));
+  const columns = [...places.map((place) => layout.fields[place]!), REST].map((column) => `"${column}" = ?`);
+  return () => {
+    const found = prepare(`SELECT ${reader.wholeSql} FROM "${layout.name}" WHERE ${where.text}`).get(...where.values);
+    if (found === undefined) return false;
+    const cells = cellsOf(layout, withChanges(reader.documentOf(found as never, {}), changes));
+    const values: SQLInputValue[] = [...places, cells.length - 1].map((place) => cells[place]!);
+    prepare(`UPDATE "${layout.name}" SET ${columns.join(', ')} WHERE "_id" = ?`).run(...values, cells[0]!);
+    return true;
   };
 }
 
@@ -81,10 +100,7 @@ export function originOf(ops: readonly Op[]): Origin {
   return { organizationId, bytes };
 }
 
-function withChanges(
-  document: Record<string, unknown>,
-  { set, increment = {} }: Changes<Document>,
-): Record<string, unknown> {
+function withChanges(document: Fields, { set, increment = {} }: Changes<Document>): Record<string, unknown> {
   const result: Record<string, unknown> = { ...document, ...set };
   for (const [field, by] of Object.entries(increment)) {
     const from = result[field] === undefined ? 0 : result[field];
@@ -95,12 +111,13 @@ function withChanges(
 }
 
 /** Runs a statement; a violation of a unique index becomes a DuplicateKeyError. */
-function withDuplicateKeyError(collection: Collection<never>, run: () => unknown): void {
+function withDuplicateKeyError<R>(layout: Layout, run: () => R): R {
   try {
-    run();
+    return run();
   } catch (error) {
     if ((error as { errcode?: number }).errcode !== UNIQUE_FAILED) throw error;
-    const index = indexesOf(collection).find(({ name }) => (error as Error).message.includes(`'${name}'`));
-    throw new DuplicateKeyError(collection.name, index === undefined ? ['_id'] : index.fields);
+    const columns = (error as Error).message.split(': ')[1]?.replaceAll(`${layout.name}.`, '');
+    const index = layout.indexes.find((one) => one.unique && one.columns.join(', ') === columns);
+    throw new DuplicateKeyError(layout.name, index === undefined ? ['_id'] : index.fields);
   }
 }

@@ -1,44 +1,63 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { checkFilter, completeSort } from '../checks.ts';
 import type { FindOptions, Scalar } from '../store.ts';
+import { indexedBy, isFixed, isList } from './choose-index.ts';
+import { cellOf, listCell, LISTED_CELL } from './cells.ts';
+import { REST, type Layout } from './layout.ts';
 
 /** A piece of SQL and the values of its placeholders. Names in it come from declarations or checked filters only. */
 export interface Sql {
   text: string;
   values: SQLInputValue[];
 }
+type Fields = Readonly<Record<string, unknown>>;
+type Order = ReturnType<typeof completeSort>;
 
 const RANGES: Record<string, string> = { gt: '>', gte: '>=', lt: '<', lte: '<=' };
 
-/** The SQL expression of a field. SQLite uses an index only when the query has the very same expression. */
-export const column = (field: string): string => (field === '_id' ? 'id' : `json_extract(doc,'$.${field}')`);
-
-/** json_extract returns 1 and 0 for booleans, so they are compared as numbers. */
-const sqlValue = (value: Scalar): SQLInputValue => (typeof value === 'boolean' ? Number(value) : value);
+/** The SQL expression of a field, and its value for a comparison with it. */
+const expression = (layout: Layout, field: string): string =>
+  layout.has(field) ? `"${field}"` : `json_extract("${REST}", '$.${field}')`;
+function operand(layout: Layout, field: string, value: Scalar): SQLInputValue {
+  if (layout.has(field)) return cellOf(value, layout.isId(field));
+  // json_extract returns 1 and 0 for booleans.
+  return typeof value === 'boolean' ? Number(value) : value;
+}
 
 /** @throws TypeError see checkFilter */
-export function whereSql(filter: Readonly<Record<string, unknown>>): Sql {
+export function whereSql(layout: Layout, filter: Fields): Sql {
   checkFilter(filter);
-  const terms: Sql[] = Object.entries(filter).flatMap(([field, condition]) =>
-    condition === null || typeof condition !== 'object'
-      ? [equals(column(field), condition as Scalar)]
-      : Object.entries(condition).map(([operator, value]) => compare(column(field), operator, value)),
-  );
+  const byId = isFixed(filter, '_id') || isList(filter, '_id');
+  const terms = Object.entries(filter).flatMap(([field, condition]) => {
+    // A plus keeps SQLite from reading all documents of the organization to find those with these ids.
+    const left = `${byId && field === 'organizationId' ? '+' : ''}${expression(layout, field)}`;
+    return condition === null || typeof condition !== 'object'
+      ? [equals(layout, field, left, condition as Scalar)]
+      : Object.entries(condition).map(([operator, value]) => compare(layout, field, left, operator, value));
+  });
   return and(terms);
 }
 
-const equals = (expression: string, value: Scalar): Sql =>
-  value === null
-    ? { text: `${expression} IS NULL`, values: [] }
-    : { text: `${expression} = ?`, values: [sqlValue(value)] };
+function equals(layout: Layout, field: string, left: string, value: Scalar): Sql {
+  return value === null
+    ? { text: `${left} IS NULL`, values: [] }
+    : { text: `${left} = ?`, values: [operand(layout, field, value)] };
+}
 
-function compare(expression: string, operator: string, value: unknown): Sql {
+function compare(layout: Layout, field: string, left: string, operator: string, value: unknown): Sql {
   // One statement text for lists of any length keeps the statement cache small.
-  if (operator === 'in')
-    return { text: `${expression} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(value)] };
+  if (operator === 'in') {
+    const list = value as (string | number | boolean)[];
+    return layout.has(field)
+      ? {
+          text: `${left} IN (SELECT ${LISTED_CELL} FROM json_each(?) AS listed)`,
+          values: [listCell(list, layout.isId(field))],
+        }
+      : { text: `${left} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(list)] };
+  }
   return {
-    text: `${expression} ${operator === 'ne' ? 'IS NOT' : RANGES[operator]} ?`,
-    values: [sqlValue(value as Scalar)],
+    text: `${left} ${operator === 'ne' ? 'IS NOT' : RANGES[operator]} ?`,
+    values: [operand(layout, field, value as Scalar)],
   };
 }
 
@@ -47,32 +66,105 @@ const and = (terms: readonly Sql[]): Sql => ({
   values: terms.flatMap((term) => term.values),
 });
 
-/** `WHERE … ORDER BY … LIMIT … OFFSET …` */
-export function findSql<D>(filter: Readonly<Record<string, unknown>>, options: FindOptions<D>): Sql {
-  const order = completeSort(options);
-  const where =
-    options.after === undefined ? whereSql(filter) : and([whereSql(filter), ...afterSql(order, options.after)]);
-  const sorted = order.map(([field, direction]) => `${column(field)} ${direction}`).join(', ');
+/** `FROM … WHERE …`, in no order. */
+export function fromSql(layout: Layout, filter: Fields): Sql {
+  const { text, values } = whereSql(layout, filter);
+  return { text: `FROM "${layout.name}" ${indexedBy(layout, filter, [])} WHERE ${text}`, values };
+}
+
+/** `FROM … WHERE … ORDER BY … LIMIT … OFFSET …` */
+export function findSql<D>(layout: Layout, filter: Fields, options: FindOptions<D>): Sql {
+  const complete = completeSort(options);
+  const { after, limit, skip = 0 } = options;
+  const later = after === undefined ? [] : afterSql(layout, complete, after);
+  const order = withoutTies(layout, filter, complete);
+  const fields = order.map(([field]) => field);
+  const sorts = order.map(([field, direction]) => `${expression(layout, field)} ${direction}`);
+  const sorted = sorts.length === 0 ? '' : `ORDER BY ${sorts.join(', ')}`;
+  const list = limit === undefined ? undefined : listBeforeOrder(layout, filter, order);
+  if (list === undefined) {
+    const where = and([whereSql(layout, filter), ...later]);
+    return {
+      text:
+        `FROM "${layout.name}" ${indexedBy(layout, filter, fields)} WHERE ${where.text} ` +
+        `${sorted} LIMIT ? OFFSET ?`,
+      values: [...where.values, limit ?? -1, skip],
+    };
+  }
+  // Takes the first documents of each value in the list by the index, and then the first of these: documents that the
+  // page does not contain are not read, however many there are.
+  const { [list]: listed, ...others } = filter;
+  const where = and([whereSql(layout, others), ...later]);
+  const index = indexedBy(layout, { ...others, [list]: '' }, fields);
+  const first =
+    `SELECT rowid FROM "${layout.name}" ${index} WHERE "${list}" = ${LISTED_CELL} AND ${where.text} ` +
+    `${sorted} LIMIT ?`;
+  const page =
+    `SELECT page.rowid FROM json_each(?) AS listed CROSS JOIN "${layout.name}" AS page ON page.rowid IN (${first}) ` +
+    `${sorted} LIMIT ? OFFSET ?`;
   return {
-    text: `WHERE ${where.text} ORDER BY ${sorted} LIMIT ? OFFSET ?`,
-    values: [...where.values, options.limit ?? -1, options.skip ?? 0],
+    text: `FROM "${layout.name}" WHERE rowid IN (${page}) ${sorted}`,
+    values: [
+      listCell([...new Set((listed as { in: readonly (string | number | boolean)[] }).in)], layout.isId(list)),
+      ...where.values,
+      limit! + skip,
+      limit!,
+      skip,
+    ],
   };
 }
 
+/** The order without the fields after those that no two documents share: SQLite would sort by them. */
+function withoutTies(layout: Layout, filter: Fields, order: Order): Order {
+  const keys = [['_id'], ...layout.indexes.filter(({ unique }) => unique).map(({ columns }) => columns)];
+  const isDecided = (count: number): boolean => {
+    const known = new Set(order.slice(0, count).map(([field]) => field));
+    return keys.some((key) => key.every((field) => known.has(field) || isFixed(filter, field)));
+  };
+  return order.slice(0, [...order.keys()].find(isDecided));
+}
+
+/**
+ * The field with a list of values that comes right before the sort order in an index, after fields that the filter
+ * fixes to one value. Without it, SQLite would sort all documents that match, or walk all of the organization.
+ */
+function listBeforeOrder(layout: Layout, filter: Fields, order: Order): string | undefined {
+  if (new Set(order.map(([, direction]) => direction)).size > 1) return undefined;
+  const sorted = order.map(([field]) => field).join();
+  return Object.keys(filter).find(
+    (field) =>
+      isList(filter, field) &&
+      layout.indexes.some(({ columns, only }) => {
+        const place = columns.indexOf(field);
+        return (
+          only === undefined &&
+          place >= 0 &&
+          columns.slice(0, place).every((before) => isFixed(filter, before)) &&
+          columns.slice(place + 1).join() === sorted
+        );
+      }),
+  );
+}
+
 /** After the last document seen: later in the first sort field, or equal in it and later in the second, and so on. */
-function afterSql(order: ReturnType<typeof completeSort>, after: readonly Scalar[]): Sql[] {
-  const later = (place: number): string => `${column(order[place]![0])} ${order[place]![1] === 'asc' ? '>' : '<'}`;
+function afterSql(layout: Layout, order: Order, after: readonly Scalar[]): Sql[] {
+  const later = (place: number): string =>
+    `${expression(layout, order[place]![0])} ${order[place]![1] === 'asc' ? '>' : '<'}`;
+  const values = after.map((value, place) => operand(layout, order[place]![0], value));
   const alternatives = order.map((_, place): Sql => ({
-    text: [...order.slice(0, place).map(([field]) => `${column(field)} = ?`), `${later(place)} ?`].join(' AND '),
-    values: after.slice(0, place + 1).map(sqlValue),
+    text: [...order.slice(0, place).map(([field]) => `${expression(layout, field)} = ?`), `${later(place)} ?`].join(
+      ' AND ',
+    ),
+    values: values.slice(0, place + 1),
   }));
+  if (alternatives.length === 1) return alternatives;
   // The alternatives imply this; it lets the query planner begin at the right place of the index.
-  const begin: Sql = { text: `${later(0)}= ?`, values: [sqlValue(after[0]!)] };
+  const begin: Sql = { text: `${later(0)}= ?`, values: [values[0]!] };
   return [
     begin,
     {
       text: alternatives.map(({ text }) => `(${text})`).join(' OR '),
-      values: alternatives.flatMap(({ values }) => values),
+      values: alternatives.flatMap(({ values: each }) => each),
     },
   ];
 }

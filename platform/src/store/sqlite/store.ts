@@ -5,10 +5,14 @@ import { groupCommit, isSqliteError, storeUnavailable } from './group-commit.ts'
 import type { Engine } from '../engine.ts';
 import { checkCollectionNames, openStoreOn } from '../open-store.ts';
 import { cutBackLog, LOG_LIMIT_BYTES, openWriter } from './database.ts';
-import { compileOp, originOf, statementCache } from './ops.ts';
-import { createTables } from './tables.ts';
 import { findDocuments, type Rows } from './find.ts';
-import { whereSql } from './sql.ts';
+import { layoutOf, type Layout } from './layout.ts';
+import { compileOp, originOf } from './ops.ts';
+import { compileQueueRemovals, countInQueue, findInQueue, isQueue } from './queue.ts';
+import { knownFields, makeRowReader, type Row, type RowReader } from './rows.ts';
+import { fromSql } from './sql.ts';
+import { statementCache } from './statements.ts';
+import { prepareTables } from './tables.ts';
 import type { Collection, OpenStore } from '../store.ts';
 
 /**
@@ -27,7 +31,7 @@ export async function openSqliteStore(file: string, collections: readonly Collec
   try {
     const writer = openWriter(file);
     connections.push(writer);
-    createTables(writer, collections);
+    prepareTables(writer, collections);
     // A connection of its own, so that a read never sees uncommitted data.
     const reader = new DatabaseSync(file, { readOnly: true });
     connections.push(reader);
@@ -48,27 +52,44 @@ interface OpenFile {
 
 function makeEngine({ file, writer, reader, closeFiles }: OpenFile): Engine {
   const commits = groupCommit(writer);
-  const prepareWrite = statementCache(writer);
-  const prepareRead = statementCache(reader);
+  const prepareWrite = statementCache(writer, 'arrays');
+  const prepareRead = statementCache(reader, 'arrays');
 
-  const rows: Rows = (table, select, { text, values }) => {
+  const rows: Rows = (sql, values) => {
     try {
-      return prepareRead(`SELECT ${select} FROM "${table}" ${text}`).all(...values);
+      return prepareRead(sql).all(...values) as unknown as Row[];
     } catch (error) {
       throw isSqliteError(error) ? storeUnavailable(error) : error;
     }
   };
 
+  const readers = new Map<string, RowReader>();
+  function readerOf(layout: Layout, filter: Readonly<Record<string, unknown>>): RowReader {
+    const known = knownFields(layout, filter);
+    const name = `${layout.name}(${known.join()})`;
+    let reader = readers.get(name);
+    if (reader === undefined) readers.set(name, (reader = makeRowReader(layout, known)));
+    return reader;
+  }
+
   return {
     counterShards: 1,
     exclusive: true,
-    find: (collection, filter, options, inTurn) => findDocuments(rows, collection.name, filter, options, inTurn),
-    async count({ name }, filter) {
-      const where = whereSql(filter);
-      return rows(name, 'count(*) AS n', { ...where, text: `WHERE ${where.text}` })[0]!.n as number;
+    async find(collection, filter, options, inTurn) {
+      if (isQueue(collection)) return findInQueue(rows, collection, filter, options);
+      const layout = layoutOf(collection);
+      return findDocuments(rows, { layout, reader: readerOf(layout, filter) }, filter, options, inTurn);
+    },
+    async count(collection, filter) {
+      if (isQueue(collection)) return countInQueue(rows, collection, filter);
+      const layout = layoutOf(collection);
+      const from = fromSql(layout, filter);
+      const [[count]] = rows(`SELECT count(*) ${from.text}`, from.values) as [[number]];
+      return count;
     },
     async apply(ops) {
-      const work = ops.map((op, index) => compileOp(prepareWrite, op, index));
+      const removals = compileQueueRemovals(prepareWrite, ops);
+      const work = removals ? [removals] : ops.map((op, index) => compileOp(prepareWrite, op, index));
       await commits.write(() => work.forEach((run) => run()), originOf(ops));
     },
     now: async () => Date.now(),

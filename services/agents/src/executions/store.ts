@@ -69,15 +69,26 @@ export interface RunKeyRecord extends OrganizationDocument {
 
 export const EXECUTIONS = collection<ExecutionRecord>('executions', {
   scope: 'organization',
-  indexes: [{ fields: ['_id'] }, { fields: ['agent', '_id'] }, { fields: ['status', '_id'] }],
-  platformIndexes: [{ fields: ['leaseUntil'] }, { fields: ['createdAt'] }, { fields: ['bytes'] }],
+  columns: {
+    ...{ _id: 'id', sessionId: 'text', agent: 'text', agentVersion: 'number', status: 'text', requestId: 'text' },
+    ...{ chargeMicros: 'number', steps: 'number', cpuMs: 'number', runKeyId: 'text', owner: 'text', epoch: 'number' },
+    ...{ leaseUntil: 'number', bytes: 'number', createdAt: 'text', startedAt: 'text', finishedAt: 'text' },
+  },
+  indexes: [{ fields: ['_id'] }, { fields: ['agent', 'status'] }, { fields: ['status'] }],
+  platformIndexes: [
+    { fields: ['leaseUntil'], only: 'present' },
+    { fields: ['createdAt'] },
+    { fields: ['bytes'], only: 'null' },
+  ],
 });
 export const EXECUTION_PAYLOADS = collection<ExecutionPayloadRecord>('execution_payloads', {
   scope: 'organization',
-  platformIndexes: [{ fields: ['createdAt'] }, { fields: ['bytes'] }],
+  columns: { _id: 'id', bytes: 'number', createdAt: 'text', messages: 'text', args: 'text', output: 'text' },
+  platformIndexes: [{ fields: ['createdAt'] }, { fields: ['bytes'], only: 'null' }],
 });
 export const RUN_KEYS = collection<RunKeyRecord>('run_keys', {
   scope: 'organization',
+  columns: { key: 'text', requestHash: 'text', executionId: 'text', createdAt: 'text' },
   indexes: [{ fields: ['key'], unique: true }],
   platformIndexes: [{ fields: ['createdAt'] }],
 });
@@ -121,11 +132,13 @@ export function openExecutions(store: Store, usage: Usage, leaseUntil: () => Pro
       filter: { agent?: string; status?: Status },
       { before, limit }: { before?: string; limit: number },
     ) =>
-      store.find(organizationId, EXECUTIONS, filter, {
-        sort: [['_id', 'desc']],
-        limit,
-        ...(before !== undefined && { after: [before] }),
-      }),
+      // With all statuses, the index by agent and status serves the executions of an agent, too.
+      store.find(
+        organizationId,
+        EXECUTIONS,
+        { ...(filter.agent !== undefined && { status: { in: [...ACTIVE, ...ENDED] } }), ...filter },
+        { sort: [['_id', 'desc']], limit, ...(before !== undefined && { after: [before] }) },
+      ),
 
     /**
      * Writes a new execution and its claim on an idempotency key. False: another execution has claimed the key.

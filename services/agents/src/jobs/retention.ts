@@ -11,6 +11,8 @@ type Needs = Pick<Deps, 'platformStore' | 'usage' | 'clock' | 'config'>;
 const BATCH = 200;
 /** Counted documents may hold large texts, and a batch is in memory. */
 const COUNTED_BATCH = 20;
+/** The order of the index by time: in any other order, all documents would be read. */
+const OLDEST = [['createdAt', 'asc']] as const;
 
 /**
  * Removes idempotency keys, payloads and executions, each at an age of their own. An execution that is not settled is
@@ -39,7 +41,7 @@ async function removeKeys(
 ): Promise<number> {
   let count = 0;
   while (!signal.aborted) {
-    const batch = await platformStore.find(RUN_KEYS, filter, { limit: BATCH });
+    const batch = await platformStore.find(RUN_KEYS, filter, { sort: OLDEST, limit: BATCH });
     if (batch.length === 0) break;
     await platformStore.apply(batch.map(({ _id }) => remove(RUN_KEYS, { _id }, { optional: true })));
     count += batch.length;
@@ -48,14 +50,14 @@ async function removeKeys(
 }
 
 /** Each batch removes documents of one organization, and what usage counts of them. */
-async function removeCounted<D extends CountedDocument>(
+async function removeCounted<D extends CountedDocument & { createdAt: string }>(
   { platformStore, usage }: Needs,
   collection: Collection<D>,
   filter: Filter<D>,
   signal: AbortSignal,
 ): Promise<number> {
   const removeBatch = async (): Promise<number> => {
-    const batch = await platformStore.find(collection, filter, { limit: COUNTED_BATCH });
+    const batch = await platformStore.find(collection, filter, { sort: OLDEST, limit: COUNTED_BATCH });
     for (const [organizationId, documents] of Map.groupBy(batch, (document) => document.organizationId)) {
       const bytes = documents.reduce((sum, document) => sum + (document.bytes ?? 0), 0);
       const removals = documents.map((document) =>

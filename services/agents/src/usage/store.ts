@@ -9,7 +9,11 @@ export interface UsageRecord extends CounterRecord {
   /** The `bytes` of all executions and payloads. */
   bytes: number;
 }
-export const USAGE = collection<UsageRecord>('usage', { scope: 'organization', indexes: [{ fields: ['k'] }] });
+export const USAGE = collection<UsageRecord>('usage', {
+  scope: 'organization',
+  columns: { k: 'number', bytes: 'number' },
+  indexes: [{ fields: ['k'] }],
+});
 
 /** A run is recorded and ended whether or not its client waits. */
 const never = new AbortController().signal;

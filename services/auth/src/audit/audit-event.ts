@@ -68,7 +68,7 @@ function checkedData(event: Readonly<Record<keyof CloudEvent, unknown>>): AuditD
   const actor = membersOf(data.actor);
   const checks = {
     type: type === 'audit.entry.v1',
-    id: isText(id) && isUuid(id),
+    id: isText(id) && isUuid(id) && id === id.toLowerCase(),
     organizationid: isText(organizationid) && organizationid !== '' && organizationid === partitionkey,
     time: isText(time) && TIME.test(time) && !Number.isNaN(Date.parse(time)),
     action: ACTIONS_OF.get(source as string)?.includes(action as string),

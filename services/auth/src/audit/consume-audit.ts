@@ -21,11 +21,13 @@ export async function storeAuditEvent(
 }
 
 /**
- * Stores the audit events of all services. One that is rejected becomes a dead letter at once. One that cannot be
- * stored is tried again every second, and becomes a dead letter after ten minutes.
+ * Stores the audit events of all services, many in one batch; one by one when that fails. One that is rejected becomes
+ * a dead letter at once. One that cannot be stored is tried again every second, and becomes a dead letter after ten
+ * minutes.
  */
 export const consumeAudit = (deps: { auditEntries: AuditEntries }, bus: EventBus): Promise<Subscription> =>
   bus.subscribe('audit.v1', AUDIT_GROUP, (event) => storeAuditEvent(deps, event), {
     maxAttempts: 600,
     retryDelayMs: 1_000,
+    handleTogether: (events) => deps.auditEntries.createAll(events.map(auditEntryOf)),
   });

@@ -31,6 +31,11 @@ export interface AuditEntryRecord extends OrganizationDocument {
 
 export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
   scope: 'organization',
+  columns: {
+    ...{ _id: 'id', at: 'text', action: 'text', outcome: 'text', actorKind: 'text', actorId: 'text' },
+    ...{ actorName: 'text', actorVia: 'text', targetType: 'text', targetId: 'text', code: 'text' },
+    ...{ count: 'number', requestId: 'text' },
+  },
   indexes: [{ fields: ['_id'] }, { fields: ['action'] }],
   platformIndexes: [{ fields: ['at'] }],
 });
@@ -38,6 +43,10 @@ export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
 export const openAuditEntries = (store: Store, platformStore: PlatformStore) => ({
   /** @throws DuplicateKeyError when the entry exists already */
   create: (entry: AuditEntryRecord): Promise<void> => store.apply(entry.organizationId, [insert(AUDIT_ENTRIES, entry)]),
+
+  /** All of them or none, of any organizations. @throws DuplicateKeyError when one of the entries exists already */
+  createAll: (entries: readonly AuditEntryRecord[]): Promise<void> =>
+    platformStore.apply(entries.map((entry) => insert(AUDIT_ENTRIES, entry))),
 
   /** Newest first. An empty `beforeId` starts at the newest; an empty `action` means every action. */
   list: (organizationId: string, beforeId: string, action: string, limit: number): Promise<AuditEntryRecord[]> => {

@@ -18,6 +18,10 @@ export interface OrganizationRecord extends Document {
 
 export const ORGANIZATIONS = collection<OrganizationRecord>('organizations', {
   scope: 'platform',
+  columns: {
+    ...{ name: 'text', nameKey: 'text', tier: 'text', state: 'text', tokenEpoch: 'number' },
+    ...{ createdAt: 'text', updatedAt: 'text' },
+  },
   platformIndexes: [{ fields: ['nameKey'], unique: true }],
 });
 

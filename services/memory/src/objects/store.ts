@@ -38,13 +38,13 @@ export interface MemoryObjectRecord extends OrganizationDocument {
 /** `_id` is a UUIDv7, so objects sorted by `_id` are in the order of their creation. */
 export const OBJECTS = collection<MemoryObjectRecord>('objects', {
   scope: 'organization',
-  indexes: [
-    { fields: ['typeId', 'key'], unique: true },
-    { fields: ['_id'] },
-    { fields: ['typeId'] },
-    { fields: ['key'] },
-  ],
-  platformIndexes: [{ fields: ['bytes'] }],
+  columns: {
+    ...{ _id: 'id', typeId: 'id', key: 'text', schemaVersion: 'number', revision: 'number', bytes: 'number' },
+    ...{ createdAt: 'text', updatedAt: 'text', content: 'text' },
+  },
+  // The key comes first, so that objects of all types can be found by key.
+  indexes: [{ fields: ['key', 'typeId'], unique: true }, { fields: ['_id'] }, { fields: ['typeId'] }],
+  platformIndexes: [{ fields: ['bytes'], only: 'null' }],
 });
 
 /** What a batch that writes the object expects; with the bytes, because the job `count-bytes` changes nothing else. */
@@ -90,8 +90,9 @@ export function openMemoryObjects(store: Store) {
     },
     /** @throws ExpectationFailedError when the object has changed, or an expectation in `ops` fails */
     change(before: MemoryObjectRecord, after: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
-      const { _id, organizationId, ...set } = after;
-      return store.apply(organizationId, [update(OBJECTS, asRead(before), { set }), ...ops]);
+      const { content, schemaVersion, revision, bytes, updatedAt } = after;
+      const set = { content, schemaVersion, revision, ...(bytes !== undefined && { bytes }), updatedAt };
+      return store.apply(before.organizationId, [update(OBJECTS, asRead(before), { set }), ...ops]);
     },
     /** @throws ExpectationFailedError when the object has changed, or an expectation in `ops` fails */
     remove: (object: MemoryObjectRecord, ops: readonly Op[]): Promise<void> =>

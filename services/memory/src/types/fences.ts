@@ -48,6 +48,10 @@ export interface FenceRecord extends OrganizationDocument {
 }
 export const FENCES = collection<FenceRecord>('fences', {
   scope: 'organization',
+  columns: {
+    ...{ typeId: 'id', type: 'text', typeLower: 'text', visibility: 'text' },
+    ...{ k: 'number', epoch: 'number', count: 'number', moves: 'number' },
+  },
   indexes: [{ fields: ['typeId'] }, { fields: ['typeLower'] }, { fields: ['visibility'] }],
 });
 

@@ -15,7 +15,11 @@ export interface UsageRecord extends CounterRecord {
   /** The `bytes` of all types and objects. Absent in a record that only a release before it has written. */
   bytes?: number;
 }
-export const USAGE = collection<UsageRecord>('usage', { scope: 'organization', indexes: [{ fields: ['k'] }] });
+export const USAGE = collection<UsageRecord>('usage', {
+  scope: 'organization',
+  columns: { k: 'number', objects: 'number', types: 'number', schemaBytes: 'number', bytes: 'number' },
+  indexes: [{ fields: ['k'] }],
+});
 
 const ZEROS = { objects: 0, types: 0, schemaBytes: 0, bytes: 0 };
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { statementCache } from 'platform/store/sqlite/ops.ts';
+import { statementCache } from 'platform/store/sqlite/statements.ts';
 import type { LedgerRow } from '../ledger.ts';
 import { EMPTY_ACCOUNT, type Account, type ReservationState } from '../rules.ts';
 
@@ -63,7 +63,7 @@ const ADD_ROW = `INSERT INTO ledgerRows (organizationId, ${ROW}) VALUES (:organi
 
 /** Reads and writes of the ledger's tables, by prepared statements. The caller opens the transaction. */
 export function openTables(db: DatabaseSync) {
-  const sql = statementCache(db);
+  const sql = statementCache(db, 'objects');
   const rowsOf = (where: string, ...values: (string | number)[]): LedgerRow[] =>
     sql(`SELECT ${ROW} FROM ledgerRows WHERE ${where}`)
       .all(...values)

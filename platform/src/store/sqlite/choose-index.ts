@@ -1,0 +1,46 @@
+import type { EngineIndex } from '../indexes.ts';
+import type { Layout } from './layout.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** SQLite's name of an index: a part of the documents makes it another one. */
+export const indexName = ({ name, only }: EngineIndex): string => (only === undefined ? name : `${name} ${only}`);
+
+/** True when the filter fixes the field to one value. */
+export const isFixed = (filter: Fields, field: string): boolean =>
+  field in filter && (filter[field] === null || typeof filter[field] !== 'object');
+
+/**
+ * `INDEXED BY …`, or nothing when the filter names ids or no index helps. SQLite knows nothing of the values that a
+ * table has, so between two indexes it would guess: here, the one that fixes most fields wins, then the one in whose
+ * order the documents are wanted, then the first declared.
+ * @param order the sort fields
+ */
+export function indexedBy(layout: Layout, filter: Fields, order: readonly string[]): string {
+  if (isFixed(filter, '_id') || isList(filter, '_id')) return '';
+  let best: { index: EngineIndex; score: number } | undefined;
+  for (const index of layout.indexes) {
+    const score = scoreOf(index, filter, order);
+    if (score > (best?.score ?? 0)) best = { index, score };
+  }
+  return best === undefined ? '' : `INDEXED BY "${indexName(best.index)}"`;
+}
+
+export const isList = (filter: Fields, field: string): boolean => Object.keys(filter[field] ?? {}).join() === 'in';
+
+function scoreOf({ columns, unique, only }: EngineIndex, filter: Fields, order: readonly string[]): number {
+  const [first] = columns as [string];
+  if (only === 'null' && filter[first] !== null) return 0;
+  if (only === 'present' && (!(first in filter) || !excludesNull(filter[first]))) return 0;
+  let fixed = 0;
+  while (fixed < columns.length && isFixed(filter, columns[fixed]!)) fixed++;
+  if (unique && fixed === columns.length) return Infinity;
+  const next = columns[fixed];
+  const narrowed = next !== undefined && next in filter && excludesNull(filter[next]) ? 1 : 0;
+  if (fixed + narrowed === 0) return 0;
+  const inOrder = columns.slice(fixed, fixed + order.length).join() === order.join() ? 1 : 0;
+  return 4 * fixed + 2 * narrowed + inOrder;
+}
+
+const excludesNull = (condition: unknown): boolean =>
+  condition !== null && (typeof condition !== 'object' || !('ne' in condition));

@@ -1,0 +1,70 @@
+import type { SQLOutputValue } from 'node:sqlite';
+import { idOfText, idTextSql, valueOfCell } from './cells.ts';
+import { REST, type Layout } from './layout.ts';
+
+export type Row = readonly SQLOutputValue[];
+
+/** Texts up to this size come with the first query; SQLite keeps larger ones apart, and reading them takes long. */
+export const SMALL_BYTES = 4_096;
+/** Empty bytes stand in place of a text that is larger. octet_length does not read the text. */
+const small = (column: string): string =>
+  `CASE WHEN octet_length(${column}) > ${SMALL_BYTES} THEN x'' ELSE ${column} END`;
+const isLargeText = (cell: SQLOutputValue): boolean => cell instanceof Uint8Array && cell.length === 0;
+
+/** Reads rows of a table as documents. */
+export interface RowReader {
+  /** The columns to select for `documentOf`: without large texts, or with all. */
+  readonly smallSql: string;
+  readonly wholeSql: string;
+  /** The number of texts in a row. */
+  readonly texts: number;
+  /** @param filter with the values of the known fields */
+  documentOf(row: Row, filter: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** The bytes of the texts of a document that has no large one. */
+  bytesOf(row: Row, filter: Readonly<Record<string, unknown>>): number;
+}
+
+/** How many bytes the texts of a row have. */
+export const bytesSql = (layout: Layout): string =>
+  [...layout.fields.filter((field) => layout.isText(field)), REST]
+    .map((field) => `coalesce(octet_length("${field}"), 0)`)
+    .join(' + ');
+
+export const hasLargeText = (row: Row): boolean => row.some(isLargeText);
+
+/** The fields of which the filter names the value: they need not be read. */
+export const knownFields = (layout: Layout, filter: Readonly<Record<string, unknown>>): string[] =>
+  Object.keys(filter).filter((field) => layout.has(field) && typeof filter[field] === 'string');
+
+export function makeRowReader(layout: Layout, known: readonly string[]): RowReader {
+  const read = layout.fields.filter((field) => !known.includes(field));
+  const ids = read.map((field) => layout.isId(field));
+  const select = (textSql: (column: string) => string): string =>
+    [...read, REST]
+      .map((field) => {
+        const column = `"${field}"`;
+        if (layout.isId(field)) return idTextSql(column);
+        return layout.isText(field) ? textSql(column) : column;
+      })
+      .join(', ');
+  return {
+    smallSql: select(small),
+    wholeSql: select((column) => column),
+    texts: read.filter((field) => layout.isText(field)).length + 1,
+    documentOf(row, filter) {
+      const rest = row[read.length];
+      const document: Record<string, unknown> = typeof rest === 'string' ? JSON.parse(rest) : {};
+      for (const field of known) document[field] = filter[field];
+      for (let place = 0; place < read.length; place++) {
+        const cell = row[place];
+        if (cell === null || cell === undefined) continue;
+        document[read[place]!] = ids[place] ? idOfText(cell as string) : valueOfCell(cell);
+      }
+      return document;
+    },
+    bytesOf: (row, filter) => sumOfBytes(row) + sumOfBytes(known.map((field) => filter[field])),
+  };
+}
+
+const sumOfBytes = (texts: readonly unknown[]): number =>
+  texts.reduce<number>((sum, text) => sum + (typeof text === 'string' ? Buffer.byteLength(text) : 0), 0);
