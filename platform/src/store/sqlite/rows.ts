@@ -1,5 +1,5 @@
 import type { SQLOutputValue } from 'node:sqlite';
-import { idOfText, idTextSql, valueOfCell } from './cells.ts';
+import { idOfText, idTextSql, uuidTextSql, valueOfCell } from './cells.ts';
 import { REST, type Layout } from './layout.ts';
 
 export type Row = readonly SQLOutputValue[];
@@ -16,7 +16,7 @@ export interface RowReader {
   /** The columns to select for `documentOf`: without large texts, or with all. */
   readonly smallSql: string;
   readonly wholeSql: string;
-  /** The number of texts in a row. */
+  /** The number of texts in a document: each has at most SMALL_BYTES when none is large. */
   readonly texts: number;
   /** @param filter with the values of the known fields */
   documentOf(row: Row, filter: Readonly<Record<string, unknown>>): Record<string, unknown>;
@@ -26,7 +26,7 @@ export interface RowReader {
 
 /** How many bytes the texts of a row have. */
 export const bytesSql = (layout: Layout): string =>
-  [...layout.fields.filter((field) => layout.isText(field)), REST]
+  [...layout.fields.filter((field) => !layout.isId(field) && layout.kindOf(field) !== 'number'), REST]
     .map((field) => `coalesce(octet_length("${field}"), 0)`)
     .join(' + ');
 
@@ -43,21 +43,23 @@ export function makeRowReader(layout: Layout, known: readonly string[]): RowRead
     [...read, REST]
       .map((field) => {
         const column = `"${field}"`;
-        if (layout.isId(field)) return idTextSql(column);
-        return layout.isText(field) ? textSql(column) : column;
+        const kind = layout.kindOf(field);
+        if (kind === 'id') return uuidTextSql(column);
+        if (kind === 'organization') return idTextSql(column);
+        return kind === 'number' || kind === 'text' ? column : textSql(column);
       })
       .join(', ');
   return {
     smallSql: select(small),
     wholeSql: select((column) => column),
-    texts: read.filter((field) => layout.isText(field)).length + 1,
+    texts: layout.fields.filter((field) => !layout.isId(field) && layout.kindOf(field) !== 'number').length + 1,
     documentOf(row, filter) {
       const rest = row[read.length];
       const document: Record<string, unknown> = typeof rest === 'string' ? JSON.parse(rest) : {};
       for (const field of known) document[field] = filter[field];
       for (let place = 0; place < read.length; place++) {
         const cell = row[place];
-        if (cell === null || cell === undefined) continue;
+        if (cell === null || cell === undefined || (cell === '' && ids[place])) continue;
         document[read[place]!] = ids[place] ? idOfText(cell as string) : valueOfCell(cell);
       }
       return document;

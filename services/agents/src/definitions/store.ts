@@ -43,7 +43,7 @@ export const AGENT_VERSIONS = collection<AgentVersionRecord>('agent_versions', {
   scope: 'organization',
   columns: {
     ...{ agent: 'text', version: 'number', hash: 'text', createdBy: 'text', createdAt: 'text' },
-    definition: 'text',
+    definition: 'long',
   },
   indexes: [{ fields: ['agent', 'version'], unique: true }],
 });

@@ -70,7 +70,7 @@ export interface RunKeyRecord extends OrganizationDocument {
 export const EXECUTIONS = collection<ExecutionRecord>('executions', {
   scope: 'organization',
   columns: {
-    ...{ _id: 'id', sessionId: 'text', agent: 'text', agentVersion: 'number', status: 'text', requestId: 'text' },
+    ...{ _id: 'id', sessionId: 'text', agent: 'text', agentVersion: 'number', status: 'text', requestId: 'long' },
     ...{ chargeMicros: 'number', steps: 'number', cpuMs: 'number', runKeyId: 'text', owner: 'text', epoch: 'number' },
     ...{ leaseUntil: 'number', bytes: 'number', createdAt: 'text', startedAt: 'text', finishedAt: 'text' },
   },
@@ -83,7 +83,7 @@ export const EXECUTIONS = collection<ExecutionRecord>('executions', {
 });
 export const EXECUTION_PAYLOADS = collection<ExecutionPayloadRecord>('execution_payloads', {
   scope: 'organization',
-  columns: { _id: 'id', bytes: 'number', createdAt: 'text', messages: 'text', args: 'text', output: 'text' },
+  columns: { _id: 'id', bytes: 'number', createdAt: 'text', messages: 'long', args: 'long', output: 'long' },
   platformIndexes: [{ fields: ['createdAt'] }, { fields: ['bytes'], only: 'null' }],
 });
 export const RUN_KEYS = collection<RunKeyRecord>('run_keys', {

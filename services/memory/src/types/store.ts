@@ -47,7 +47,7 @@ export const TYPES = collection<MemoryTypeRecord>('types', {
   columns: {
     ...{ _id: 'id', type: 'text', typeLower: 'text', displayName: 'text', visibility: 'text', version: 'number' },
     ...{ epoch: 'number', revision: 'number', bytes: 'number', createdAt: 'text', updatedAt: 'text' },
-    ...{ description: 'text', jsonSchema: 'text' },
+    ...{ description: 'long', jsonSchema: 'long' },
   },
   indexes: [{ fields: ['typeLower'], unique: true }, { fields: ['_id'] }, { fields: ['visibility'] }],
   platformIndexes: [{ fields: ['bytes'], only: 'null' }],
