@@ -44,8 +44,9 @@ export interface Collection<D extends Document> {
    */
   readonly scope: 'organization' | 'platform';
   /**
-   * The fields that hold one kind of value: an engine with tables gives each a column of its own, so that it is stored
-   * as it is and changed without the rest of the document. The longest texts come last.
+   * Fields that hold one kind of value: an engine with tables gives each a column of its own, so that it is stored as
+   * it is and changed without the rest of the document. For user JSON, for what changes often, and for what there is
+   * most of; a short field elsewhere is cheaper to read as a part of the rest. The longest texts come last.
    */
   readonly columns: Readonly<Record<string, FieldKind>>;
   /** With scope `organization` the store puts organizationId in front of these fields. */

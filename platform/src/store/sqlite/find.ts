@@ -48,8 +48,8 @@ export function makeReads(rows: Rows) {
     },
 
     /**
-     * Finds the documents. If some have large texts, measures all, and only then reads the large ones, each in turn. One
-     * that is removed, or changed so that the filter does not match, before its turn is left out.
+     * Finds the documents. If some have large texts, measures all, and only then reads the large ones, each in turn.
+     * One that is removed, or changed so that the filter does not match, before its turn is left out.
      * @throws ServiceError REPLY_TOO_LARGE
      */
     async find(layout: Layout, filter: Filter, options: FindOptions<never>, inTurn: InTurn): Promise<unknown[]> {

@@ -16,7 +16,7 @@ type Fields = Readonly<Record<string, unknown>>;
 type Order = ReturnType<typeof completeSort>;
 type ListValues = readonly (string | number | boolean)[];
 
-/** Filters of one shape have the same SQL: the same fields with the same operators. @throws TypeError see checkFilter */
+/** Filters of one shape have the same SQL: the same fields and operators. @throws TypeError see checkFilter */
 export function shapeOf(filter: Fields): string {
   checkFilter(filter);
   let shape = '';
