@@ -4,7 +4,7 @@ import type { FindOptions } from '../store.ts';
 import { requireFit, type InTurn } from '../reply-limit.ts';
 import { cellOf, idOfText, idTextSql } from './cells.ts';
 import type { Layout } from './layout.ts';
-import { bytesSql, hasLargeText, knownFields, makeRowReader, SMALL_BYTES, type Row, type RowReader } from './rows.ts';
+import { bytesSql, hasLargeText, knownFields, makeRowReader, type Row, type RowReader } from './rows.ts';
 import { bind, findSql, fromSql, shapeOf, whereSql, type Sql } from './sql.ts';
 
 type Filter = Readonly<Record<string, unknown>>;
@@ -57,7 +57,7 @@ export function makeReads(rows: Rows) {
       const { maxBytes = Infinity } = options;
       const found = rows(small.text, bind(small.values, filter, options));
       if (!found.some(hasLargeText)) {
-        if (found.length * reader.texts * SMALL_BYTES > maxBytes) {
+        if (found.length * reader.mostBytes > maxBytes) {
           const bytes = found.reduce((sum, row) => sum + reader.bytesOf(row, filter), 0);
           requireFit(bytes, maxBytes);
         }

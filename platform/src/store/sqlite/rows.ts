@@ -5,7 +5,7 @@ import { REST, type Layout } from './layout.ts';
 export type Row = readonly SQLOutputValue[];
 
 /** Texts up to this size come with the first query; SQLite keeps larger ones apart, and reading them takes long. */
-export const SMALL_BYTES = 4_096;
+const SMALL_BYTES = 4_096;
 /** Empty bytes stand in place of a text that is larger. octet_length does not read the text. */
 const small = (column: string): string =>
   `CASE WHEN octet_length(${column}) > ${SMALL_BYTES} THEN x'' ELSE ${column} END`;
@@ -16,16 +16,20 @@ export interface RowReader {
   /** The columns to select for `documentOf`: without large texts, or with all. */
   readonly smallSql: string;
   readonly wholeSql: string;
-  /** The number of texts in a document: each has at most SMALL_BYTES when none is large. */
-  readonly texts: number;
+  /** The most bytes of a document without large texts. */
+  readonly mostBytes: number;
   /** @param filter with the values of the known fields */
   documentOf(row: Row, filter: Readonly<Record<string, unknown>>): Record<string, unknown>;
-  /** The bytes of the texts of a document that has no large one. */
+  /** The bytes of a document that has no large text. */
   bytesOf(row: Row, filter: Readonly<Record<string, unknown>>): number;
 }
 
-/** How many bytes the texts of a row have. */
+/** What the fields of a document may take beside its texts when they are sent: ids, numbers and names. */
+const fieldBytes = ({ fields }: Layout): number => fields.reduce((sum, field) => sum + field.length + 40, 0);
+
+/** How many bytes a document has. */
 export const bytesSql = (layout: Layout): string =>
+  `${fieldBytes(layout)} + ` +
   [...layout.fields.filter((field) => !layout.isId(field) && layout.kindOf(field) !== 'number'), REST]
     .map((field) => `coalesce(octet_length("${field}"), 0)`)
     .join(' + ');
@@ -52,7 +56,7 @@ export function makeRowReader(layout: Layout, known: readonly string[]): RowRead
   return {
     smallSql: select(small),
     wholeSql: select((column) => column),
-    texts: layout.fields.filter((field) => !layout.isId(field) && layout.kindOf(field) !== 'number').length + 1,
+    mostBytes: fieldBytes(layout) + (layout.fields.length + 1) * SMALL_BYTES,
     documentOf(row, filter) {
       const rest = row[read.length];
       const document: Record<string, unknown> = typeof rest === 'string' ? JSON.parse(rest) : {};
@@ -64,7 +68,7 @@ export function makeRowReader(layout: Layout, known: readonly string[]): RowRead
       }
       return document;
     },
-    bytesOf: (row, filter) => sumOfBytes(row) + sumOfBytes(known.map((field) => filter[field])),
+    bytesOf: (row, filter) => fieldBytes(layout) + sumOfBytes(row) + sumOfBytes(known.map((field) => filter[field])),
   };
 }
 
