@@ -127,11 +127,7 @@ describe('a SQLite file', () => {
     await (await openSqliteStore(file, [declared])).close();
     const db = new DatabaseSync(file);
     const plan = (filter: object, options: FindOptions<D>) => {
-      const { text, values } = findSql(
-        layoutOf(declared as never),
-        filter as Record<string, unknown>,
-        options as never,
-      );
+      const { text, values } = findSql(layoutOf(declared), filter as Record<string, unknown>, options);
       return db
         .prepare(`EXPLAIN QUERY PLAN SELECT * ${text}`)
         .all(...bind(values, filter as Record<string, unknown>, options as never))

@@ -20,7 +20,7 @@ export function compileOp(prepare: Prepare, op: Op, index: number): () => void {
     const cells = cellsOf(layout, op.document as unknown as Fields);
     return () => withDuplicateKeyError(layout, () => prepare(layout.insertSql).run(...cells));
   }
-  const where = conditionOf(layout, op.where as Fields);
+  const where = conditionOf(layout, op.where);
   const change =
     op.kind === 'remove'
       ? runOf(prepare, { text: `DELETE FROM "${layout.name}" WHERE ${where.text}`, values: where.values })
