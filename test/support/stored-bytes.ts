@@ -36,7 +36,7 @@ function bytesInFile(file: string, collections: readonly string[], organizationI
   return collections.map(
     (name) =>
       db
-        .prepare(`SELECT coalesce(sum(doc ->> 'bytes'), 0) AS n FROM "${name}" WHERE doc ->> 'organizationId' = ?`)
+        .prepare(`SELECT coalesce(sum(bytes), 0) AS n FROM "${name}" WHERE organizationId = unhex(?, '-')`)
         .get(organizationId)!.n as number,
   );
 }

@@ -1,4 +1,4 @@
-import { NAME, type Changes, type Collection, type Document, type FindOptions, type Op } from './store.ts';
+import { MAX_TEXT, NAME, type Changes, type Collection, type Document, type FindOptions, type Op } from './store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -31,8 +31,12 @@ function checkKinds({ name, columns }: Collection<never>, fields: Fields): void 
     const value = fields[field] ?? undefined;
     const kind = columns[field]!;
     if (value === undefined) continue;
-    const fits = kind === 'number' ? typeof value === 'number' : typeof value === 'string';
-    if (!fits || (kind === 'id' && !UUID.test(value as string))) throw new TypeError(`${name}: ${field} is no ${kind}`);
+    const fits =
+      kind === 'number'
+        ? typeof value === 'number'
+        : typeof value === 'string' &&
+          (kind === 'long' || (kind === 'text' ? value.length <= MAX_TEXT : UUID.test(value)));
+    if (!fits) throw new TypeError(`${name}: ${field} is no ${kind}`);
   }
 }
 

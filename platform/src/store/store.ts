@@ -29,10 +29,12 @@ export interface Index<D> {
 
 /**
  * What a field holds, where it is neither null nor absent. `id`: a UUID in lower case; ranges and keysets of it take
- * UUIDs, too.
+ * UUIDs, too. `text`: at most MAX_TEXT characters. `long`: a text of any length, such as user JSON.
  */
-export type FieldKind = 'id' | 'text' | 'number';
-type FieldKindOf<T> = NonNullable<T> extends string ? 'id' | 'text' : NonNullable<T> extends number ? 'number' : never;
+export type FieldKind = 'id' | 'text' | 'long' | 'number';
+export const MAX_TEXT = 1_024;
+type FieldKindOf<T> =
+  NonNullable<T> extends string ? 'id' | 'text' | 'long' : NonNullable<T> extends number ? 'number' : never;
 type Columns<D> = { readonly [K in keyof D & string]?: FieldKindOf<D[K]> };
 
 export interface Collection<D extends Document> {
@@ -42,8 +44,9 @@ export interface Collection<D extends Document> {
    */
   readonly scope: 'organization' | 'platform';
   /**
-   * The fields that hold one kind of value: an engine with tables gives each a column of its own, so that it is stored
-   * as it is and changed without the rest of the document. The longest texts come last.
+   * Fields that hold one kind of value: an engine with tables gives each a column of its own, so that it is stored as
+   * it is and changed without the rest of the document. For user JSON, for what changes often, and for what there is
+   * most of; a short field elsewhere is cheaper to read as a part of the rest. The longest texts come last.
    */
   readonly columns: Readonly<Record<string, FieldKind>>;
   /** With scope `organization` the store puts organizationId in front of these fields. */

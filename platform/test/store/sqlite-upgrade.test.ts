@@ -42,7 +42,7 @@ describe('a SQLite file of another release', () => {
   const written = [
     item('1', { note: null, flag: true, rank: -1.5, text: '"\\\u0000\u2028😀' }),
     item('2', { key: newId(), text: 'é'.repeat(100_000) }),
-    item('3', { organizationId: newId(), rank: Number.MAX_VALUE, parts: [] }),
+    item('3', { organizationId: newId(), note: newId(), rank: Number.MAX_VALUE, parts: [] }),
     { ...item('4'), later: { deep: [null, 1] } },
   ];
 
@@ -68,7 +68,7 @@ describe('a SQLite file of another release', () => {
       collection<Item>('items', { scope: 'organization', columns: given });
     const kinds: Collection<Item>['columns'][] = [
       { text: 'text', rank: 'number' },
-      { key: 'id', note: 'text' },
+      { key: 'long', note: 'id' },
       {},
       { key: 'text' },
     ];

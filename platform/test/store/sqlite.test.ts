@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { lockFile } from 'platform/store/sqlite/file-lock.ts';
 import { groupCommit } from 'platform/store/sqlite/group-commit.ts';
 import { layoutOf } from 'platform/store/sqlite/layout.ts';
-import { findSql } from 'platform/store/sqlite/sql.ts';
+import { bind, findSql } from 'platform/store/sqlite/sql.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { collection, insert, type Collection, type FindOptions } from 'platform/store/store.ts';
 import { storeSuite } from './store-suite.ts';
@@ -127,10 +127,10 @@ describe('a SQLite file', () => {
     await (await openSqliteStore(file, [declared])).close();
     const db = new DatabaseSync(file);
     const plan = (filter: object, options: FindOptions<D>) => {
-      const { text, values } = findSql(layoutOf(declared as never), filter as Record<string, unknown>, options);
+      const { text, values } = findSql(layoutOf(declared), filter as Record<string, unknown>, options);
       return db
         .prepare(`EXPLAIN QUERY PLAN SELECT * ${text}`)
-        .all(...values)
+        .all(...bind(values, filter as Record<string, unknown>, options as never))
         .map(({ detail }) => detail);
     };
     const equal = `SEARCH d USING INDEX d(organizationId,a,b,_id) (organizationId=? AND a=?`;

@@ -10,7 +10,7 @@ export const fitsCell = (value: unknown): value is string | number | boolean =>
 /**
  * The value as a column holds it. Texts and numbers are stored as they are, booleans as one byte and, in fields of ids,
  * UUIDs as their 16 bytes: bytes sort as the lower-case text does. NULL stands for null and for an absent value; which
- * of them it is, the column `rest` says.
+ * of them it is, the last column says.
  */
 export function cellOf(value: string | number | boolean | null, isId: boolean): SQLInputValue {
   if (typeof value === 'string')
@@ -34,6 +34,8 @@ export const LISTED_CELL = "iif(listed.type = 'array', unhex(listed.value ->> 0)
 /** To read an id as text costs a third of reading it as bytes. A text that is no UUID has a mark before it. */
 export const idTextSql = (column: string): string =>
   `iif(typeof(${column}) = 'blob', hex(${column}), '=' || ${column})`;
+/** The same for a column that holds UUIDs and NULL, which becomes an empty text. */
+export const uuidTextSql = (column: string): string => `hex(${column})`;
 export function idOfText(text: string): string {
   if (text.startsWith('=')) return text.slice(1);
   const hex = text.toLowerCase();

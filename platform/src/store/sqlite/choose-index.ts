@@ -26,7 +26,8 @@ export function indexedBy(layout: Layout, filter: Fields, order: readonly string
   return best === undefined ? '' : `INDEXED BY "${indexName(best.index)}"`;
 }
 
-export const isList = (filter: Fields, field: string): boolean => Object.keys(filter[field] ?? {}).join() === 'in';
+export const isList = (filter: Fields, field: string): boolean =>
+  typeof filter[field] === 'object' && Object.keys(filter[field] ?? {}).join() === 'in';
 
 function scoreOf({ columns, unique, only }: EngineIndex, filter: Fields, order: readonly string[]): number {
   const [first] = columns as [string];

@@ -1,60 +1,100 @@
 import type { SQLInputValue } from 'node:sqlite';
+import { completeSort } from '../checks.ts';
 import type { FindOptions } from '../store.ts';
 import { requireFit, type InTurn } from '../reply-limit.ts';
 import { cellOf, idOfText, idTextSql } from './cells.ts';
 import type { Layout } from './layout.ts';
-import { bytesSql, hasLargeText, SMALL_BYTES, type Row, type RowReader } from './rows.ts';
-import { findSql, whereSql } from './sql.ts';
+import { bytesSql, hasLargeText, knownFields, makeRowReader, type Row, type RowReader } from './rows.ts';
+import { bind, findSql, fromSql, shapeOf, whereSql, type Sql } from './sql.ts';
 
 type Filter = Readonly<Record<string, unknown>>;
 /** Runs a SELECT. */
 export type Rows = (sql: string, values: readonly SQLInputValue[]) => Row[];
 
-/**
- * Finds the documents. If some have large texts, measures all, and only then reads the large ones, each in turn. One
- * that is removed, or changed so that the filter does not match, before its turn is left out.
- * @throws ServiceError REPLY_TOO_LARGE
- */
-export async function findDocuments(
-  rows: Rows,
-  { layout, reader }: { layout: Layout; reader: RowReader },
-  filter: Filter,
-  options: FindOptions<never>,
-  inTurn: InTurn,
-): Promise<unknown[]> {
-  const { maxBytes = Infinity } = options;
-  const query = findSql(layout, filter, options);
-  const found = rows(`SELECT ${reader.smallSql} ${query.text}`, query.values);
-  if (!found.some(hasLargeText)) {
-    if (found.length * reader.texts * SMALL_BYTES > maxBytes)
-      requireFit(
-        sumOf(found, (row) => reader.bytesOf(row, filter)),
-        maxBytes,
-      );
-    return found.map((row) => reader.documentOf(row, filter));
-  }
-
-  // Nothing is written between the two queries, because both are synchronous.
-  const measured = rows(`SELECT ${idTextSql('"_id"')}, ${bytesSql(layout)} ${query.text}`, query.values);
-  requireFit(
-    sumOf(measured, ([, bytes]) => bytes as number),
-    maxBytes,
-  );
-  const where = whereSql(layout, filter);
-  const large = `SELECT ${reader.wholeSql} FROM "${layout.name}" WHERE "_id" = ? AND ${where.text}`;
-  const documents: unknown[] = [];
-  for (const [place, [id]] of measured.entries()) {
-    const row = found[place]!;
-    if (!hasLargeText(row)) documents.push(reader.documentOf(row, filter));
-    else
-      await inTurn(() => {
-        const key = cellOf(idOfText(id as string), layout.isId('_id'));
-        const [whole] = rows(large, [key, ...where.values]);
-        if (whole) documents.push(reader.documentOf(whole, filter));
-      });
-  }
-  return documents;
+/** The statements of the reads with filters and options of one shape. */
+interface Query {
+  reader: RowReader;
+  /** Reads the documents without large texts. */
+  small: Sql;
+  /** Reads the id and the size of each document. */
+  measure: Sql;
+  /** Reads one document of this id, if it still matches the filter. */
+  whole: Sql;
 }
 
-const sumOf = (rows: readonly Row[], bytesOf: (row: Row) => number): number =>
-  rows.reduce((sum, row) => sum + bytesOf(row), 0);
+/** Makes the statements of each shape once. */
+export function makeReads(rows: Rows) {
+  const queries = new Map<string, Query>();
+  const counts = new Map<string, Sql>();
+
+  function queryOf(layout: Layout, filter: Filter, options: FindOptions<never>): Query {
+    const order = completeSort(options).join(';');
+    const page = `${options.limit !== undefined},${options.after !== undefined}`;
+    const shape = `${layout.name} ${shapeOf(filter)} ${order} ${page}`;
+    let query = queries.get(shape);
+    if (query === undefined) queries.set(shape, (query = makeQuery(layout, filter, options)));
+    return query;
+  }
+
+  return {
+    count(layout: Layout, filter: Filter): number {
+      const shape = `${layout.name} ${shapeOf(filter)}`;
+      let count = counts.get(shape);
+      if (count === undefined) {
+        const { text, values } = fromSql(layout, filter);
+        counts.set(shape, (count = { text: `SELECT count(*) ${text}`, values }));
+      }
+      return rows(count.text, bind(count.values, filter))[0]![0] as number;
+    },
+
+    /**
+     * Finds the documents. If some have large texts, measures all, and only then reads the large ones, each in turn.
+     * One that is removed, or changed so that the filter does not match, before its turn is left out.
+     * @throws ServiceError REPLY_TOO_LARGE
+     */
+    async find(layout: Layout, filter: Filter, options: FindOptions<never>, inTurn: InTurn): Promise<unknown[]> {
+      const { reader, small, measure, whole } = queryOf(layout, filter, options);
+      const { maxBytes = Infinity } = options;
+      const found = rows(small.text, bind(small.values, filter, options));
+      if (!found.some(hasLargeText)) {
+        if (found.length * reader.mostBytes > maxBytes) {
+          const bytes = found.reduce((sum, row) => sum + reader.bytesOf(row, filter), 0);
+          requireFit(bytes, maxBytes);
+        }
+        return found.map((row) => reader.documentOf(row, filter));
+      }
+
+      // Nothing is written between the two queries, because both are synchronous.
+      const measured = rows(measure.text, bind(measure.values, filter, options));
+      const bytes = measured.reduce((sum, row) => sum + (row[1] as number), 0);
+      requireFit(bytes, maxBytes);
+      const conditions = bind(whole.values, filter);
+      const documents: unknown[] = [];
+      for (const [place, [id]] of measured.entries()) {
+        const row = found[place]!;
+        if (!hasLargeText(row)) documents.push(reader.documentOf(row, filter));
+        else
+          await inTurn(() => {
+            const [found] = rows(whole.text, [cellOf(idOfText(id as string), layout.isId('_id')), ...conditions]);
+            if (found) documents.push(reader.documentOf(found, filter));
+          });
+      }
+      return documents;
+    },
+  };
+}
+
+function makeQuery(layout: Layout, filter: Filter, options: FindOptions<never>): Query {
+  const reader = makeRowReader(layout, knownFields(layout, filter));
+  const { text, values } = findSql(layout, filter, options);
+  const where = whereSql(layout, filter);
+  return {
+    reader,
+    small: { text: `SELECT ${reader.smallSql} ${text}`, values },
+    measure: { text: `SELECT ${idTextSql('"_id"')}, ${bytesSql(layout)} ${text}`, values },
+    whole: {
+      text: `SELECT ${reader.wholeSql} FROM "${layout.name}" WHERE "_id" = ? AND ${where.text}`,
+      values: where.values,
+    },
+  };
+}

@@ -1,25 +1,27 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { indexesOf, type EngineIndex } from '../indexes.ts';
-import type { Collection } from '../store.ts';
+import type { Collection, FieldKind } from '../store.ts';
 import { cellOf, fitsCell, valueOfCell } from './cells.ts';
 
-/** Holds what the columns of a table cannot: nulls, lists, objects and the fields without a column, as JSON. */
-export const REST = 'rest';
+/** The last column holds what the others cannot, as JSON: nulls, lists, objects and the fields without a column. */
+export const REST = '~rest';
 
 /** The table of a collection. A field has a column when it is in an index or declared in `columns`. */
 export interface Layout {
   readonly name: string;
   readonly indexes: readonly EngineIndex[];
-  /** The fields that have columns, in the order of the columns; `rest` is the last column. */
+  /** The fields that have columns, in the order of the columns. */
   readonly fields: readonly string[];
   readonly tableSql: string;
   readonly insertSql: string;
   has(field: string): boolean;
   isId(field: string): boolean;
-  /** Numbers and ids are short; any other column may hold a large text. */
-  isText(field: string): boolean;
-  isNumber(field: string): boolean;
+  /** Undefined for a field that is in an index and not declared. */
+  kindOf(field: string): ColumnKind | undefined;
 }
+
+/** organizationId holds any text, a UUID as bytes. */
+type ColumnKind = FieldKind | 'organization';
 
 const layouts = new WeakMap<Collection<never>, Layout>();
 
@@ -32,10 +34,10 @@ export function layoutOf(collection: Collection<never>): Layout {
 function makeLayout(collection: Collection<never>): Layout {
   const { name, scope } = collection;
   const indexes = indexesOf(collection);
-  const kinds = new Map<string, string>([
+  const kinds = new Map<string, ColumnKind>([
     ['shape', 'number'],
-    ...(scope === 'organization' ? [['organizationId', 'id'] as const] : []),
-    ...Object.entries<string>(collection.columns),
+    ...Object.entries(collection.columns),
+    ...(scope === 'organization' ? [['organizationId', 'organization'] as const] : []),
   ]);
   const indexed = indexes.flatMap(({ columns }) => columns);
   const fields = [
@@ -46,8 +48,7 @@ function makeLayout(collection: Collection<never>): Layout {
     (field) =>
       `"${field}"${field === '_id' ? ' NOT NULL UNIQUE' : ''}${kinds.has(field) ? ` /* ${kinds.get(field)} */` : ''}`,
   );
-  const isId = (field: string): boolean => kinds.get(field) === 'id';
-  const isNumber = (field: string): boolean => kinds.get(field) === 'number';
+  const ids = new Set(fields.filter((field) => kinds.get(field) === 'id' || kinds.get(field) === 'organization'));
   const present = new Set(fields);
   return {
     name,
@@ -57,9 +58,8 @@ function makeLayout(collection: Collection<never>): Layout {
     tableSql: `CREATE TABLE "${name}" (${[...columns, `"${REST}"`].join(', ')})`,
     insertSql: `INSERT INTO "${name}" VALUES (${[...columns, REST].map(() => '?').join(', ')})`,
     has: (field) => present.has(field),
-    isId,
-    isNumber,
-    isText: (field) => !isId(field) && !isNumber(field),
+    isId: (field) => ids.has(field),
+    kindOf: (field) => kinds.get(field),
   };
 }
 
@@ -67,7 +67,11 @@ function makeLayout(collection: Collection<never>): Layout {
 export function cellsOf(layout: Layout, document: Readonly<Record<string, unknown>>): SQLInputValue[] {
   const cells = layout.fields.map((field): SQLInputValue => {
     const value = document[field];
-    return fitsCell(value) ? cellOf(value, layout.isId(field)) : null;
+    if (!fitsCell(value)) return null;
+    const cell = cellOf(value, layout.isId(field));
+    if (layout.kindOf(field) === 'id' && typeof cell === 'string')
+      throw new TypeError(`${layout.name}: ${field} is no id`);
+    return cell;
   });
   const rest = Object.entries(document).filter(([field, value]) => !layout.has(field) || !fitsCell(value));
   return [...cells, rest.length === 0 ? null : JSON.stringify(Object.fromEntries(rest))];

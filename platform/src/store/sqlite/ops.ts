@@ -5,7 +5,7 @@ import type { Origin } from './group-commit.ts';
 import { cellsOf, layoutOf, REST, type Layout } from './layout.ts';
 import { compileQueueOp, isQueue } from './queue.ts';
 import { makeRowReader } from './rows.ts';
-import { whereSql, type Sql } from './sql.ts';
+import { bind, shapeOf, whereSql, type Sql } from './sql.ts';
 import type { Prepare } from './statements.ts';
 
 const UNIQUE_FAILED = 2067;
@@ -22,7 +22,7 @@ export function compileOp(prepare: Prepare, op: Op, index: number): () => void {
     const cells = cellsOf(layout, op.document as unknown as Fields);
     return () => withDuplicateKeyError(layout, () => prepare(layout.insertSql).run(...cells));
   }
-  const where = whereSql(layout, op.where);
+  const where = conditionOf(layout, op.where);
   const change =
     op.kind === 'remove'
       ? runOf(prepare, { text: `DELETE FROM "${layout.name}" WHERE ${where.text}`, values: where.values })
@@ -33,11 +33,30 @@ export function compileOp(prepare: Prepare, op: Op, index: number): () => void {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+/** SQL and the values of its placeholders. */
+interface Bound {
+  text: string;
+  values: readonly SQLInputValue[];
+}
+
+/** By the shape of the filter. */
+const conditions = new WeakMap<Layout, Map<string, Sql>>();
+
+/** @throws TypeError on a bad filter */
+function conditionOf(layout: Layout, filter: Fields): Bound {
+  const shape = shapeOf(filter);
+  const made = conditions.get(layout) ?? new Map<string, Sql>();
+  conditions.set(layout, made);
+  let where = made.get(shape);
+  if (where === undefined) made.set(shape, (where = whereSql(layout, filter)));
+  return { text: where.text, values: bind(where.values, filter) };
+}
+
 /** Runs a change; true when it found its document. */
 type Change = () => boolean;
 
 const runOf =
-  (prepare: Prepare, { text, values }: Sql): Change =>
+  (prepare: Prepare, { text, values }: Bound): Change =>
   () =>
     prepare(text).run(...values).changes > 0;
 
@@ -45,10 +64,10 @@ const runOf =
 function updateInPlace(
   prepare: Prepare,
   layout: Layout,
-  where: Sql,
+  where: Bound,
   { set = {}, increment = {} }: Changes<Document>,
 ): Change | undefined {
-  const terms: Sql[] = [];
+  const terms: Bound[] = [];
   const nulls: string[] = [];
   for (const [field, value] of Object.entries(set)) {
     if (!layout.has(field) || (value !== null && !fitsCell(value))) return undefined;
@@ -56,11 +75,11 @@ function updateInPlace(
     if (value === null) nulls.push(`'$.${field}', NULL`);
   }
   for (const [field, by] of Object.entries<number>(increment)) {
-    if (!layout.isNumber(field)) return undefined;
+    if (layout.kindOf(field) !== 'number') return undefined;
     terms.push({ text: `"${field}" = coalesce("${field}", 0) + ?`, values: [cellOf(by, false)] });
   }
   if (terms.length === 0) return undefined;
-  // A value in a column hides a null of the same field in `rest`, so only a new null changes `rest`.
+  // A value in a column hides a null of the same field in the last one, so only a new null changes that.
   if (nulls.length > 0)
     terms.push({ text: `"${REST}" = json_set(coalesce("${REST}", '{}'), ${nulls.join(', ')})`, values: [] });
   return runOf(prepare, {
@@ -69,7 +88,7 @@ function updateInPlace(
   });
 }
 
-function readAndUpdate(prepare: Prepare, layout: Layout, where: Sql, given: Changes<Document>): Change {
+function readAndUpdate(prepare: Prepare, layout: Layout, where: Bound, given: Changes<Document>): Change {
   const changes = structuredClone(given);
   const reader = makeRowReader(layout, []);
   const changed = [...Object.keys(changes.set ?? {}), ...Object.keys(changes.increment ?? {})];

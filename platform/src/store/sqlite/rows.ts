@@ -1,11 +1,11 @@
 import type { SQLOutputValue } from 'node:sqlite';
-import { idOfText, idTextSql, valueOfCell } from './cells.ts';
+import { idOfText, idTextSql, uuidTextSql, valueOfCell } from './cells.ts';
 import { REST, type Layout } from './layout.ts';
 
 export type Row = readonly SQLOutputValue[];
 
 /** Texts up to this size come with the first query; SQLite keeps larger ones apart, and reading them takes long. */
-export const SMALL_BYTES = 4_096;
+const SMALL_BYTES = 4_096;
 /** Empty bytes stand in place of a text that is larger. octet_length does not read the text. */
 const small = (column: string): string =>
   `CASE WHEN octet_length(${column}) > ${SMALL_BYTES} THEN x'' ELSE ${column} END`;
@@ -16,17 +16,21 @@ export interface RowReader {
   /** The columns to select for `documentOf`: without large texts, or with all. */
   readonly smallSql: string;
   readonly wholeSql: string;
-  /** The number of texts in a row. */
-  readonly texts: number;
+  /** The most bytes of a document without large texts. */
+  readonly mostBytes: number;
   /** @param filter with the values of the known fields */
   documentOf(row: Row, filter: Readonly<Record<string, unknown>>): Record<string, unknown>;
-  /** The bytes of the texts of a document that has no large one. */
+  /** The bytes of a document that has no large text. */
   bytesOf(row: Row, filter: Readonly<Record<string, unknown>>): number;
 }
 
-/** How many bytes the texts of a row have. */
+/** What the fields of a document may take beside its texts when they are sent: ids, numbers and names. */
+const fieldBytes = ({ fields }: Layout): number => fields.reduce((sum, field) => sum + field.length + 40, 0);
+
+/** How many bytes a document has. */
 export const bytesSql = (layout: Layout): string =>
-  [...layout.fields.filter((field) => layout.isText(field)), REST]
+  `${fieldBytes(layout)} + ` +
+  [...layout.fields.filter((field) => !layout.isId(field) && layout.kindOf(field) !== 'number'), REST]
     .map((field) => `coalesce(octet_length("${field}"), 0)`)
     .join(' + ');
 
@@ -43,26 +47,28 @@ export function makeRowReader(layout: Layout, known: readonly string[]): RowRead
     [...read, REST]
       .map((field) => {
         const column = `"${field}"`;
-        if (layout.isId(field)) return idTextSql(column);
-        return layout.isText(field) ? textSql(column) : column;
+        const kind = layout.kindOf(field);
+        if (kind === 'id') return uuidTextSql(column);
+        if (kind === 'organization') return idTextSql(column);
+        return kind === 'number' || kind === 'text' ? column : textSql(column);
       })
       .join(', ');
   return {
     smallSql: select(small),
     wholeSql: select((column) => column),
-    texts: read.filter((field) => layout.isText(field)).length + 1,
+    mostBytes: fieldBytes(layout) + (layout.fields.length + 1) * SMALL_BYTES,
     documentOf(row, filter) {
       const rest = row[read.length];
       const document: Record<string, unknown> = typeof rest === 'string' ? JSON.parse(rest) : {};
       for (const field of known) document[field] = filter[field];
       for (let place = 0; place < read.length; place++) {
         const cell = row[place];
-        if (cell === null || cell === undefined) continue;
+        if (cell === null || cell === undefined || (cell === '' && ids[place])) continue;
         document[read[place]!] = ids[place] ? idOfText(cell as string) : valueOfCell(cell);
       }
       return document;
     },
-    bytesOf: (row, filter) => sumOfBytes(row) + sumOfBytes(known.map((field) => filter[field])),
+    bytesOf: (row, filter) => fieldBytes(layout) + sumOfBytes(row) + sumOfBytes(known.map((field) => filter[field])),
   };
 }
 

@@ -5,60 +5,73 @@ import { indexedBy, isFixed, isList } from './choose-index.ts';
 import { cellOf, listCell, LISTED_CELL } from './cells.ts';
 import { REST, type Layout } from './layout.ts';
 
+/** The value of a placeholder for a filter and options of the shape that the SQL was made for. */
+type Bind = (filter: Fields, options: FindOptions<never>) => SQLInputValue;
 /** A piece of SQL and the values of its placeholders. Names in it come from declarations or checked filters only. */
 export interface Sql {
   text: string;
-  values: SQLInputValue[];
+  values: Bind[];
 }
 type Fields = Readonly<Record<string, unknown>>;
 type Order = ReturnType<typeof completeSort>;
+type ListValues = readonly (string | number | boolean)[];
+
+/** Filters of one shape have the same SQL: the same fields and operators. @throws TypeError see checkFilter */
+export function shapeOf(filter: Fields): string {
+  checkFilter(filter);
+  let shape = '';
+  for (const field of Object.keys(filter)) {
+    const condition = filter[field];
+    const operators = condition !== null && typeof condition === 'object' ? Object.keys(condition).join('&') : '';
+    shape += `${field}:${condition === null ? 'null' : typeof condition}:${operators};`;
+  }
+  return shape;
+}
+
+export const bind = (values: readonly Bind[], filter: Fields, options: FindOptions<never> = {}): SQLInputValue[] =>
+  values.map((value) => value(filter, options));
 
 const RANGES: Record<string, string> = { gt: '>', gte: '>=', lt: '<', lte: '<=' };
 
 /** The SQL expression of a field, and its value for a comparison with it. */
 const expression = (layout: Layout, field: string): string =>
   layout.has(field) ? `"${field}"` : `json_extract("${REST}", '$.${field}')`;
-function operand(layout: Layout, field: string, value: Scalar): SQLInputValue {
-  if (layout.has(field)) return cellOf(value, layout.isId(field));
+function operand(layout: Layout, field: string, value: unknown): SQLInputValue {
+  if (layout.has(field)) return cellOf(value as Scalar, layout.isId(field));
   // json_extract returns 1 and 0 for booleans.
-  return typeof value === 'boolean' ? Number(value) : value;
+  return typeof value === 'boolean' ? Number(value) : (value as SQLInputValue);
 }
 
-/** @throws TypeError see checkFilter */
 export function whereSql(layout: Layout, filter: Fields): Sql {
-  checkFilter(filter);
   const byId = isFixed(filter, '_id') || isList(filter, '_id');
-  const terms = Object.entries(filter).flatMap(([field, condition]) => {
+  const terms = Object.entries(filter).flatMap(([field, condition]): Sql[] => {
     // A plus keeps SQLite from reading all documents of the organization to find those with these ids.
     const left = `${byId && field === 'organizationId' ? '+' : ''}${expression(layout, field)}`;
-    return condition === null || typeof condition !== 'object'
-      ? [equals(layout, field, left, condition as Scalar)]
-      : Object.entries(condition).map(([operator, value]) => compare(layout, field, left, operator, value));
+    if (condition === null) return [{ text: `${left} IS NULL`, values: [] }];
+    if (typeof condition === 'object')
+      return Object.keys(condition).map((operator) => compare(layout, field, left, operator));
+    return [{ text: `${left} = ?`, values: [(given) => operand(layout, field, given[field])] }];
   });
   return and(terms);
 }
 
-function equals(layout: Layout, field: string, left: string, value: Scalar): Sql {
-  return value === null
-    ? { text: `${left} IS NULL`, values: [] }
-    : { text: `${left} = ?`, values: [operand(layout, field, value)] };
-}
-
-function compare(layout: Layout, field: string, left: string, operator: string, value: unknown): Sql {
+function compare(layout: Layout, field: string, left: string, operator: string): Sql {
+  const valueIn = (given: Fields): unknown => (given[field] as Fields)[operator];
+  if (operator !== 'in')
+    return {
+      text: `${left} ${operator === 'ne' ? 'IS NOT' : RANGES[operator]} ?`,
+      values: [(given) => operand(layout, field, valueIn(given))],
+    };
   // One statement text for lists of any length keeps the statement cache small.
-  if (operator === 'in') {
-    const list = value as (string | number | boolean)[];
-    return layout.has(field)
-      ? {
-          text: `${left} IN (SELECT ${LISTED_CELL} FROM json_each(?) AS listed)`,
-          values: [listCell(list, layout.isId(field))],
-        }
-      : { text: `${left} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(list)] };
-  }
-  return {
-    text: `${left} ${operator === 'ne' ? 'IS NOT' : RANGES[operator]} ?`,
-    values: [operand(layout, field, value as Scalar)],
-  };
+  return layout.has(field)
+    ? {
+        text: `${left} IN (SELECT ${LISTED_CELL} FROM json_each(?) AS listed)`,
+        values: [(given) => listCell(valueIn(given) as ListValues, layout.isId(field))],
+      }
+    : {
+        text: `${left} IN (SELECT value FROM json_each(?))`,
+        values: [(given) => JSON.stringify(valueIn(given))],
+      };
 }
 
 const and = (terms: readonly Sql[]): Sql => ({
@@ -73,27 +86,26 @@ export function fromSql(layout: Layout, filter: Fields): Sql {
 }
 
 /** `FROM … WHERE … ORDER BY … LIMIT … OFFSET …` */
-export function findSql<D>(layout: Layout, filter: Fields, options: FindOptions<D>): Sql {
+export function findSql(layout: Layout, filter: Fields, options: FindOptions<never>): Sql {
   const complete = completeSort(options);
-  const { after, limit, skip = 0 } = options;
-  const later = after === undefined ? [] : afterSql(layout, complete, after);
+  const later = options.after === undefined ? [] : afterSql(layout, complete);
   const order = withoutTies(layout, filter, complete);
   const fields = order.map(([field]) => field);
   const sorts = order.map(([field, direction]) => `${expression(layout, field)} ${direction}`);
   const sorted = sorts.length === 0 ? '' : `ORDER BY ${sorts.join(', ')}`;
-  const list = limit === undefined ? undefined : listBeforeOrder(layout, filter, order);
+  const list = options.limit === undefined ? undefined : listBeforeOrder(layout, filter, order);
   if (list === undefined) {
     const where = and([whereSql(layout, filter), ...later]);
     return {
       text:
         `FROM "${layout.name}" ${indexedBy(layout, filter, fields)} WHERE ${where.text} ` +
         `${sorted} LIMIT ? OFFSET ?`,
-      values: [...where.values, limit ?? -1, skip],
+      values: [...where.values, limitOf, skipOf],
     };
   }
   // Takes the first documents of each value in the list by the index, and then the first of these: documents that the
   // page does not contain are not read, however many there are.
-  const { [list]: listed, ...others } = filter;
+  const { [list]: _, ...others } = filter;
   const where = and([whereSql(layout, others), ...later]);
   const index = indexedBy(layout, { ...others, [list]: '' }, fields);
   const first =
@@ -105,14 +117,17 @@ export function findSql<D>(layout: Layout, filter: Fields, options: FindOptions<
   return {
     text: `FROM "${layout.name}" WHERE rowid IN (${page}) ${sorted}`,
     values: [
-      listCell([...new Set((listed as { in: readonly (string | number | boolean)[] }).in)], layout.isId(list)),
+      (given) => listCell([...new Set((given[list] as { in: ListValues }).in)], layout.isId(list)),
       ...where.values,
-      limit! + skip,
-      limit!,
-      skip,
+      (_given, { limit, skip = 0 }) => limit! + skip,
+      limitOf,
+      skipOf,
     ],
   };
 }
+
+const limitOf: Bind = (_filter, { limit }) => limit ?? -1;
+const skipOf: Bind = (_filter, { skip }) => skip ?? 0;
 
 /** The order without the fields after those that no two documents share: SQLite would sort by them. */
 function withoutTies(layout: Layout, filter: Fields, order: Order): Order {
@@ -147,10 +162,14 @@ function listBeforeOrder(layout: Layout, filter: Fields, order: Order): string |
 }
 
 /** After the last document seen: later in the first sort field, or equal in it and later in the second, and so on. */
-function afterSql(layout: Layout, order: Order, after: readonly Scalar[]): Sql[] {
+function afterSql(layout: Layout, order: Order): Sql[] {
   const later = (place: number): string =>
     `${expression(layout, order[place]![0])} ${order[place]![1] === 'asc' ? '>' : '<'}`;
-  const values = after.map((value, place) => operand(layout, order[place]![0], value));
+  const values = order.map(
+    ([field], place): Bind =>
+      (_filter, { after }) =>
+        operand(layout, field, after![place]),
+  );
   const alternatives = order.map((_, place): Sql => ({
     text: [...order.slice(0, place).map(([field]) => `${expression(layout, field)} = ?`), `${later(place)} ?`].join(
       ' AND ',

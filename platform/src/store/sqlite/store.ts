@@ -5,12 +5,11 @@ import { groupCommit, isSqliteError, storeUnavailable } from './group-commit.ts'
 import type { Engine } from '../engine.ts';
 import { checkCollectionNames, openStoreOn } from '../open-store.ts';
 import { cutBackLog, LOG_LIMIT_BYTES, openWriter } from './database.ts';
-import { findDocuments, type Rows } from './find.ts';
-import { layoutOf, type Layout } from './layout.ts';
+import { makeReads, type Rows } from './find.ts';
+import { layoutOf } from './layout.ts';
 import { compileOp, originOf } from './ops.ts';
 import { compileQueueRemovals, countInQueue, findInQueue, isQueue } from './queue.ts';
-import { knownFields, makeRowReader, type Row, type RowReader } from './rows.ts';
-import { fromSql } from './sql.ts';
+import type { Row } from './rows.ts';
 import { statementCache } from './statements.ts';
 import { prepareTables } from './tables.ts';
 import type { Collection, OpenStore } from '../store.ts';
@@ -63,30 +62,17 @@ function makeEngine({ file, writer, reader, closeFiles }: OpenFile): Engine {
     }
   };
 
-  const readers = new Map<string, RowReader>();
-  function readerOf(layout: Layout, filter: Readonly<Record<string, unknown>>): RowReader {
-    const known = knownFields(layout, filter);
-    const name = `${layout.name}(${known.join()})`;
-    let reader = readers.get(name);
-    if (reader === undefined) readers.set(name, (reader = makeRowReader(layout, known)));
-    return reader;
-  }
+  const reads = makeReads(rows);
 
   return {
     counterShards: 1,
     exclusive: true,
-    async find(collection, filter, options, inTurn) {
-      if (isQueue(collection)) return findInQueue(rows, collection, filter, options);
-      const layout = layoutOf(collection);
-      return findDocuments(rows, { layout, reader: readerOf(layout, filter) }, filter, options, inTurn);
-    },
-    async count(collection, filter) {
-      if (isQueue(collection)) return countInQueue(rows, collection, filter);
-      const layout = layoutOf(collection);
-      const from = fromSql(layout, filter);
-      const [[count]] = rows(`SELECT count(*) ${from.text}`, from.values) as [[number]];
-      return count;
-    },
+    find: async (collection, filter, options, inTurn) =>
+      isQueue(collection)
+        ? findInQueue(rows, collection, filter, options)
+        : reads.find(layoutOf(collection), filter, options, inTurn),
+    count: async (collection, filter) =>
+      isQueue(collection) ? countInQueue(rows, collection, filter) : reads.count(layoutOf(collection), filter),
     async apply(ops) {
       const removals = compileQueueRemovals(prepareWrite, ops);
       const work = removals ? [removals] : ops.map((op, index) => compileOp(prepareWrite, op, index));

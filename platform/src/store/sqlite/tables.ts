@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { EngineIndex } from '../indexes.ts';
 import type { Collection } from '../store.ts';
 import { indexName } from './choose-index.ts';
-import { cellsOf, documentOf, layoutOf, type Layout } from './layout.ts';
+import { cellsOf, documentOf, layoutOf, REST, type Layout } from './layout.ts';
 import { isQueue, prepareQueue } from './queue.ts';
 
 function indexSql(table: string, index: EngineIndex): string {
@@ -47,7 +47,7 @@ function rewriteTable(db: DatabaseSync, layout: Layout): void {
   db.exec(`ALTER TABLE "${layout.name}" RENAME TO "${before}"`);
   db.exec(layout.tableSql);
   const insert = db.prepare(layout.insertSql);
-  for (const { id, doc, ...row } of db.prepare(`SELECT * FROM "${before}" ORDER BY rowid`).iterate())
-    insert.run(...cellsOf(layout, documentOf(id === undefined ? row : { _id: id, rest: doc })));
+  for (const row of db.prepare(`SELECT * FROM "${before}" ORDER BY rowid`).iterate())
+    insert.run(...cellsOf(layout, documentOf('_id' in row ? row : { _id: row.id, [REST]: row.doc })));
   db.exec(`DROP TABLE "${before}"`);
 }

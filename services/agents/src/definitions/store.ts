@@ -33,18 +33,11 @@ export interface AgentVersionRecord extends OrganizationDocument {
 
 export const AGENTS = collection<AgentRecord>('agents', {
   scope: 'organization',
-  columns: {
-    ...{ name: 'text', state: 'text', latestVersion: 'number', publishedVersion: 'number' },
-    ...{ publishedVersionId: 'text', revision: 'number', createdAt: 'text', updatedAt: 'text' },
-  },
   indexes: [{ fields: ['name'], unique: true }],
 });
 export const AGENT_VERSIONS = collection<AgentVersionRecord>('agent_versions', {
   scope: 'organization',
-  columns: {
-    ...{ agent: 'text', version: 'number', hash: 'text', createdBy: 'text', createdAt: 'text' },
-    definition: 'text',
-  },
+  columns: { definition: 'long' },
   indexes: [{ fields: ['agent', 'version'], unique: true }],
 });
 

@@ -70,9 +70,8 @@ export interface RunKeyRecord extends OrganizationDocument {
 export const EXECUTIONS = collection<ExecutionRecord>('executions', {
   scope: 'organization',
   columns: {
-    ...{ _id: 'id', sessionId: 'text', agent: 'text', agentVersion: 'number', status: 'text', requestId: 'text' },
-    ...{ chargeMicros: 'number', steps: 'number', cpuMs: 'number', runKeyId: 'text', owner: 'text', epoch: 'number' },
-    ...{ leaseUntil: 'number', bytes: 'number', createdAt: 'text', startedAt: 'text', finishedAt: 'text' },
+    ...{ _id: 'id', agent: 'text', status: 'text', epoch: 'number', leaseUntil: 'number', bytes: 'number' },
+    ...{ createdAt: 'text', startedAt: 'text' },
   },
   indexes: [{ fields: ['_id'] }, { fields: ['agent', 'status'] }, { fields: ['status'] }],
   platformIndexes: [
@@ -83,12 +82,11 @@ export const EXECUTIONS = collection<ExecutionRecord>('executions', {
 });
 export const EXECUTION_PAYLOADS = collection<ExecutionPayloadRecord>('execution_payloads', {
   scope: 'organization',
-  columns: { _id: 'id', bytes: 'number', createdAt: 'text', messages: 'text', args: 'text', output: 'text' },
+  columns: { _id: 'id', bytes: 'number', createdAt: 'text', messages: 'long', args: 'long', output: 'long' },
   platformIndexes: [{ fields: ['createdAt'] }, { fields: ['bytes'], only: 'null' }],
 });
 export const RUN_KEYS = collection<RunKeyRecord>('run_keys', {
   scope: 'organization',
-  columns: { key: 'text', requestHash: 'text', executionId: 'text', createdAt: 'text' },
   indexes: [{ fields: ['key'], unique: true }],
   platformIndexes: [{ fields: ['createdAt'] }],
 });

@@ -32,9 +32,9 @@ export interface AuditEntryRecord extends OrganizationDocument {
 export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
   scope: 'organization',
   columns: {
-    ...{ _id: 'id', at: 'text', action: 'text', outcome: 'text', actorKind: 'text', actorId: 'text' },
-    ...{ actorName: 'text', actorVia: 'text', targetType: 'text', targetId: 'text', code: 'text' },
-    ...{ count: 'number', requestId: 'text' },
+    ...{ _id: 'id', at: 'text', action: 'text', outcome: 'text', actorKind: 'text', actorId: 'long' },
+    ...{ actorName: 'long', actorVia: 'long', targetType: 'long', targetId: 'long', code: 'long' },
+    ...{ count: 'number', requestId: 'long' },
   },
   indexes: [{ fields: ['_id'] }, { fields: ['action'] }],
   platformIndexes: [{ fields: ['at'] }],

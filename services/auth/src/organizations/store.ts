@@ -18,10 +18,6 @@ export interface OrganizationRecord extends Document {
 
 export const ORGANIZATIONS = collection<OrganizationRecord>('organizations', {
   scope: 'platform',
-  columns: {
-    ...{ name: 'text', nameKey: 'text', tier: 'text', state: 'text', tokenEpoch: 'number' },
-    ...{ createdAt: 'text', updatedAt: 'text' },
-  },
   platformIndexes: [{ fields: ['nameKey'], unique: true }],
 });
 

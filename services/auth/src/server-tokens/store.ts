@@ -22,10 +22,7 @@ export interface ServerTokenRecord extends OrganizationDocument {
 
 export const SERVER_TOKENS = collection<ServerTokenRecord>('server_tokens', {
   scope: 'organization',
-  columns: {
-    ...{ name: 'text', nameSlot: 'text', hash: 'text', hint: 'text', createdAt: 'text', createdBy: 'text' },
-    ...{ lastUsedAt: 'text', expiresAt: 'text', revokedAt: 'text' },
-  },
+  columns: { hash: 'text', lastUsedAt: 'text', expiresAt: 'text', revokedAt: 'text' },
   indexes: [{ fields: ['nameSlot'], unique: true }, { fields: ['_id'] }, { fields: ['revokedAt', 'expiresAt'] }],
   platformIndexes: [{ fields: ['hash'], unique: true }],
 });

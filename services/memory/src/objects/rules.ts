@@ -2,7 +2,7 @@ import { invalid, ServiceError } from 'platform/core/errors.ts';
 import type { CompiledSchema } from 'platform/json-schema/schema.ts';
 
 const CONTROL = /\p{Cc}/u;
-/** What a stored object takes beside its content and key: ids, times and the entries in six indexes, rounded up. */
+/** What a stored object takes beside its content and key: ids, times and the entries in its indexes, rounded up. */
 const OBJECT_BYTES = 1_024;
 
 /** The stored bytes of an object, as the tier's limit `memory_bytes` counts them. */

@@ -40,7 +40,7 @@ export const OBJECTS = collection<MemoryObjectRecord>('objects', {
   scope: 'organization',
   columns: {
     ...{ _id: 'id', typeId: 'id', key: 'text', schemaVersion: 'number', revision: 'number', bytes: 'number' },
-    ...{ createdAt: 'text', updatedAt: 'text', content: 'text' },
+    ...{ createdAt: 'text', updatedAt: 'text', content: 'long' },
   },
   // The key comes first, so that objects of all types can be found by key.
   indexes: [{ fields: ['key', 'typeId'], unique: true }, { fields: ['_id'] }, { fields: ['typeId'] }],

@@ -44,11 +44,7 @@ export interface MemoryTypeRecord extends OrganizationDocument {
 /** `_id` is a UUIDv7, so types sorted by `_id` are in the order of their creation. */
 export const TYPES = collection<MemoryTypeRecord>('types', {
   scope: 'organization',
-  columns: {
-    ...{ _id: 'id', type: 'text', typeLower: 'text', displayName: 'text', visibility: 'text', version: 'number' },
-    ...{ epoch: 'number', revision: 'number', bytes: 'number', createdAt: 'text', updatedAt: 'text' },
-    ...{ description: 'text', jsonSchema: 'text' },
-  },
+  columns: { _id: 'id', bytes: 'number', jsonSchema: 'long' },
   indexes: [{ fields: ['typeLower'], unique: true }, { fields: ['_id'] }, { fields: ['visibility'] }],
   platformIndexes: [{ fields: ['bytes'], only: 'null' }],
 });
