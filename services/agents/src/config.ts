@@ -23,10 +23,10 @@ export const config = {
       'Time after which a runner beyond RUNNERS ends that no run has used; one stays while all RUNNERS are in use.',
   }),
   RUNNER_RECYCLE_AFTER: integer({
-    default: 500,
+    default: 20_000,
     min: 1,
     max: 1_000_000,
-    description: 'Runs after which a runner process is replaced.',
+    description: 'Runs after which a runner process is replaced, as soon as another one stands ready.',
   }),
   RUN_QUEUE_LIMIT: integer({
     default: 256,
