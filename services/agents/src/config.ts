@@ -66,6 +66,12 @@ export const config = {
     max: 3_600_000,
     description: 'Pause between two rounds of the reaper.',
   }),
+  SETTLED_INTERVAL_MS: integer({
+    default: 1_000,
+    min: 10,
+    max: 60_000,
+    description: 'Pause between two batches that mark runs as settled; best well below RUN_LEASE_MS.',
+  }),
   RETENTION_INTERVAL_MS: integer({
     default: 600_000,
     min: 50,
