@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
-import { cpuMsOf } from './cpu-time.ts';
+import { openCpuClock } from './cpu-time.ts';
 import type { ExpressionResult } from './evaluator.ts';
 import { lineSplitter } from './lines.ts';
 import { memoryMbOf } from './process-memory.ts';
@@ -131,6 +131,8 @@ export function startRunner({
   });
   if (child.pid === undefined) throw new Error('No runner can be started');
   const { pid } = child;
+  const clock = openCpuClock(pid);
+  void exited.then(clock.close);
   const channel = child.stdio[3] as Socket;
   channel.on('error', (error) => log.warn({ error, pid }, 'a runner could not be reached'));
 
@@ -185,9 +187,9 @@ export function startRunner({
   function evaluate(assignment: Omit<Assignment, 'id'>, signal: AbortSignal): Promise<RunnerResult> {
     const id = ++runs;
     return new Promise<RunnerResult>((resolve) => {
-      const startMs = cpuMsOf(pid);
+      const startMs = clock.nowMs();
       let usedMs = 0;
-      const cpuMs = (): number => (usedMs = Math.max(usedMs, Math.ceil(cpuMsOf(pid) - startMs)));
+      const cpuMs = (): number => (usedMs = Math.max(usedMs, Math.ceil(clock.nowMs() - startMs)));
       const cpuSampling = setInterval(cpuMs, CPU_SAMPLE_MS);
       const memorySampling = setInterval(() => {
         if (!evaluation.started || memoryMbOf(pid) <= memoryMb + BASE_OF_ALL_MEMORY_MB) return;
