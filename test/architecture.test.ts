@@ -284,10 +284,11 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'platform/src/jobs/lease.ts',
   'platform/src/events/denials.ts',
   'platform/src/service/run.ts',
-  // the store's time for leases; runs of dead processes; what is past its retention
+  // the store's time for leases; runs of dead processes; settled runs in one batch; what is past its retention
   'services/agents/src/deps.ts',
   'services/agents/src/jobs/reaper.ts',
   'services/agents/src/jobs/retention.ts',
+  'services/agents/src/jobs/settled.ts',
   // what is there before an organization is known: organizations themselves, tokens by hash, users by e-mail
   'services/auth/src/audit/store.ts',
   'services/auth/src/organizations/store.ts',

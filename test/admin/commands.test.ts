@@ -168,7 +168,7 @@ describe('the commands of the admin command line', () => {
   it('job: list shows which jobs run on every replica, because they work on what a process holds in memory', async () => {
     const list: { service: string; name: string; everyReplica: boolean }[] = await json(admin('--json job list'));
     const onEvery = list.filter(({ everyReplica }) => everyReplica).map(({ service, name }) => `${service}/${name}`);
-    const ON_EVERY_REPLICA = ['agents/denials', 'auth/denials', 'auth/last-used', 'memory/denials'];
+    const ON_EVERY_REPLICA = ['agents/denials', 'agents/settled', 'auth/denials', 'auth/last-used', 'memory/denials'];
     const WITH_MONGODB = ['agents/clock', 'auth/clock', 'credits/clock', 'memory/clock'];
     expect(onEvery.sort()).toEqual([...ON_EVERY_REPLICA, ...(stack.env.MONGODB_URL ? WITH_MONGODB : [])].sort());
     expect(await printed(admin('job list'))).toMatch(/^auth\/last-used +5 s +every replica +\w/m);

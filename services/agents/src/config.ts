@@ -23,10 +23,10 @@ export const config = {
       'Time after which a runner beyond RUNNERS ends that no run has used; one stays while all RUNNERS are in use.',
   }),
   RUNNER_RECYCLE_AFTER: integer({
-    default: 500,
+    default: 20_000,
     min: 1,
     max: 1_000_000,
-    description: 'Runs after which a runner process is replaced.',
+    description: 'Runs after which a runner process is replaced, as soon as another one stands ready.',
   }),
   RUN_QUEUE_LIMIT: integer({
     default: 256,
@@ -65,6 +65,12 @@ export const config = {
     min: 50,
     max: 3_600_000,
     description: 'Pause between two rounds of the reaper.',
+  }),
+  SETTLED_INTERVAL_MS: integer({
+    default: 1_000,
+    min: 10,
+    max: 60_000,
+    description: 'Pause between two batches that mark runs as settled; best well below RUN_LEASE_MS.',
   }),
   RETENTION_INTERVAL_MS: integer({
     default: 600_000,

@@ -10,7 +10,9 @@ import type { Config } from './config.ts';
 import { AGENTS, AGENT_VERSIONS, openDefinitions, type Definitions } from './definitions/store.ts';
 import { makeVersionLoader, type LoadVersion } from './definitions/version-loader.ts';
 import { EXECUTIONS, EXECUTION_PAYLOADS, openExecutions, RUN_KEYS, type Executions } from './executions/store.ts';
+import { makeHeartbeats, type Heartbeats } from './executions/heartbeats.ts';
 import { openReleases, type Credits, type Releases } from './executions/reservation.ts';
+import { makeSettledRuns, type SettledRuns } from './executions/settled-runs.ts';
 import { openUsage, USAGE, type Usage } from './usage/store.ts';
 import { startRunnerPool, type RunnerPool } from './runtimes/expression/runner-pool.ts';
 
@@ -22,6 +24,8 @@ export interface Deps {
   counterShards: CounterShards;
   credits: Credits;
   releases: Releases;
+  heartbeats: Heartbeats;
+  settledRuns: SettledRuns;
   runners: RunnerPool;
   /** Runs what parses, hashes or checks texts of clients and of runners: organizations take turns. */
   schedule: FairScheduler;
@@ -57,6 +61,8 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
     counterShards,
     credits: connect(CreditsServiceService, 'credits'),
     releases: openReleases({ ttlMs: config.RESERVATION_TTL_MS, log }),
+    heartbeats: makeHeartbeats(config.RUN_LEASE_MS),
+    settledRuns: makeSettledRuns(),
     runners: startRunnerPool({
       size: config.RUNNERS,
       maxSize: config.RUNNERS_MAX,

@@ -15,6 +15,7 @@ import { runAgent } from './executions/run-agent.ts';
 import { executionBytesJob } from './jobs/count-bytes.ts';
 import { reaperJob } from './jobs/reaper.ts';
 import { retentionJob } from './jobs/retention.ts';
+import { markSettled, settledJob } from './jobs/settled.ts';
 
 export const program: Program<typeof config, Deps> = {
   name: 'agents',
@@ -35,11 +36,14 @@ export const program: Program<typeof config, Deps> = {
       listAgentVersions,
     }),
   ],
-  jobs: (deps) => [reaperJob(deps), retentionJob(deps), executionBytesJob(deps)],
+  jobs: (deps) => [reaperJob(deps), settledJob(deps), retentionJob(deps), executionBytesJob(deps)],
   // Interrupts the running evaluations: they are not charged, and their replies are sent while the server drains.
   interrupt: ({ runners }) => runners.stop(),
   async close(deps) {
     deps.releases.stop();
+    await markSettled(deps).catch((error: unknown) =>
+      deps.log.warn({ error }, 'could not mark runs as settled; the reaper will settle them again'),
+    );
     await deps.counterShards
       .close()
       .catch((error: unknown) => deps.log.warn({ error }, 'could not release the slot of counter shards'));

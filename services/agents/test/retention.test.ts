@@ -18,6 +18,7 @@ describe('retention', () => {
     simulation.advance(DAY_MS + 1_000);
     expect([await round(), await remaining()]).toEqual([1, [0, 1, 1]]);
     expect((await simulation.run(simulation.healthy, 'echo', 'key')).idempotencyReplayed).toBeUndefined();
+    expect(await simulation.markSettled()).toBe(2);
     simulation.advance(29 * DAY_MS);
     expect([await round(), await remaining()]).toEqual([2, [0, 1, 2]]);
     simulation.advance(60 * DAY_MS);

@@ -25,7 +25,8 @@ describe('the run protocol', () => {
     'a process frozen %s %s and reaped, reservation %s: charged once with a retry, and no change when it continues',
     async (side, step, reservation) => {
       const { probe, frozen, thaw } = simulation.freezeAt(step, side);
-      const first = simulation.run(simulation.process(probe), 'fixed', 'key').catch((error: unknown) => error);
+      const slow = simulation.process(probe);
+      const first = simulation.run(slow, 'fixed', 'key').catch((error: unknown) => error);
       await frozen;
 
       if (reservation === 'expired') {
@@ -42,6 +43,7 @@ describe('the run protocol', () => {
         output: '"done"',
       });
       expect(simulation.account).toMatchObject({ spent: PRICE, reserved: 0, open: 0 });
+      await simulation.markSettled();
       const records = await simulation.records();
       expect(records.filter(({ status }) => status === 'succeeded')).toHaveLength(1);
       expect(records.every(({ leaseUntil }) => leaseUntil === null)).toBe(true);
@@ -49,6 +51,7 @@ describe('the run protocol', () => {
 
       thaw();
       await first;
+      await simulation.markSettled(slow);
       simulation.advance(TTL_MS + 1);
       simulation.sweep();
       await simulation.reap();
@@ -89,6 +92,19 @@ describe('the run protocol', () => {
     simulation.advance(LEASE_MS + 1);
     expect(await simulation.reap()).toBe(1);
     expect(simulation.account).toMatchObject({ spent: PRICE, reserved: 0 });
+  });
+
+  it('a process that dies before it marks what it settled: the reaper settles again, which charges nothing', async () => {
+    const dying = simulation.process();
+    const runs = await Promise.all([1, 2, 3].map(() => simulation.run(dying, 'fixed')));
+    expect(runs).toMatchObject([{ success: true }, { success: true }, { success: true }]);
+    expect(simulation.account).toMatchObject({ spent: 3 * PRICE, reserved: 0, open: 0 });
+    expect((await simulation.records()).filter(({ leaseUntil }) => leaseUntil === null)).toEqual([]);
+    simulation.advance(LEASE_MS + 1);
+    expect(await simulation.reap()).toBe(3);
+    expect(simulation.account).toMatchObject({ spent: 3 * PRICE, reserved: 0, open: 0 });
+    expect((await simulation.records()).filter(({ leaseUntil }) => leaseUntil !== null)).toEqual([]);
+    expect(await simulation.reap()).toBe(0);
   });
 
   it.each(['INVALID_REQUEST', 'NOT_FOUND'] as const)(
@@ -161,6 +177,7 @@ describe('the run protocol', () => {
       message: expect.not.stringContaining('child'),
       facts: { success: false },
     });
+    await simulation.markSettled(broken);
     expect(await simulation.records()).toMatchObject([
       { status: 'failed', error: { reason: 'INTERNAL' }, chargeMicros: 0, leaseUntil: null },
     ]);
@@ -203,6 +220,7 @@ describe('a runner that lies', () => {
         reason: 'INTERNAL',
         facts: { success: false },
       });
+      await simulation.markSettled();
       expect(await simulation.records()).toMatchObject([
         { status: 'interrupted', steps: 0, cpuMs: 0, chargeMicros: 0, leaseUntil: null },
       ]);
@@ -232,6 +250,7 @@ describe('the heartbeat', () => {
     });
     expect(states).not.toContain('EXPIRED');
     expect(await running).toMatchObject({ reason: 'RUN_TIMEOUT' });
+    await simulation.markSettled();
     expect(await simulation.records()).toMatchObject([{ status: 'timed_out', leaseUntil: null }]);
     await simulation.close();
   });

@@ -3,6 +3,7 @@ import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { openCounterShards } from 'platform/jobs/counter-shards.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
+import type { Op, Store } from 'platform/store/store.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
@@ -12,19 +13,22 @@ import { config as declaration } from '../src/config.ts';
 import { AGENTS, AGENT_VERSIONS, openDefinitions } from '../src/definitions/store.ts';
 import { applyAgent } from '../src/definitions/apply-agent.ts';
 import { publishAgent } from '../src/definitions/publish-agent.ts';
-import { fairScheduler } from 'platform/core/fair-scheduler.ts';
+import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
 import { makeVersionLoader } from '../src/definitions/version-loader.ts';
 import type { Deps } from '../src/deps.ts';
+import { makeHeartbeats } from '../src/executions/heartbeats.ts';
 import { openReleases } from '../src/executions/reservation.ts';
+import { makeSettledRuns } from '../src/executions/settled-runs.ts';
 import { EXECUTION_PAYLOADS, EXECUTIONS, openExecutions, RUN_KEYS } from '../src/executions/store.ts';
 import { runAgent } from '../src/executions/run-agent.ts';
 import { reaperJob } from '../src/jobs/reaper.ts';
+import { markSettled } from '../src/jobs/settled.ts';
 import { openUsage, USAGE } from '../src/usage/store.ts';
 import { startRunnerPool } from '../src/runtimes/expression/runner-pool.ts';
 import { creditsDouble } from './credits-double.ts';
 
 /** The calls by which a run has effects outside its process, in their order. */
-export const STEPS = ['create', 'reserve', 'evaluate', 'finish', 'settle', 'markSettled'] as const;
+export const STEPS = ['create', 'reserve', 'evaluate', 'finish', 'settle'] as const;
 export type Step = (typeof STEPS)[number] | 'extendLease' | 'extend';
 /** Called before and after each step. It may throw (the answer is lost) or never resolve (the process is dead). */
 export type Probe = (step: Step, side: 'before' | 'after') => Promise<void> | void;
@@ -51,9 +55,17 @@ export async function simulateProcesses({
     USAGE,
     OUTBOX,
   ]);
+  const batches: (readonly Op[])[] = [];
+  const noting =
+    <A extends unknown[]>(apply: (...args: A) => Promise<void>) =>
+    (...args: A): Promise<void> => {
+      batches.push(args.at(-1) as readonly Op[]);
+      return apply(...args);
+    };
+  const store: Store = { ...opened.store, apply: noting(opened.store.apply) };
   const log = makeLog('agents', 'silent');
   const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log });
-  const usage = openUsage(opened.store, counterShards);
+  const usage = openUsage(store, counterShards);
   const runners = startRunnerPool({
     size: 1,
     queueLimit: 100,
@@ -67,7 +79,7 @@ export async function simulateProcesses({
   const credits = creditsDouble(granted * 1e6, now);
   const organizationId = newId();
   const config = readConfig(declaration, { RUN_LEASE_MS: String(leaseMs), RESERVATION_TTL_MS: String(ttlMs) });
-  const platformStore = { ...opened.platformStore, now: async () => now() };
+  const platformStore = { ...opened.platformStore, apply: noting(opened.platformStore.apply), now: async () => now() };
   const releases = openReleases({ ttlMs, log });
   const token = serverToken(organizationId);
   const context = (signal = new AbortController().signal) => ({
@@ -79,7 +91,7 @@ export async function simulateProcesses({
     log,
   });
 
-  function process(probe: Probe = () => undefined): Deps {
+  function process(probe: Probe = () => undefined, schedule: FairScheduler = fairScheduler()): Deps {
     const around =
       <A extends unknown[], R>(step: Step, call: (...args: A) => Promise<R>) =>
       async (...args: A): Promise<R> => {
@@ -88,9 +100,8 @@ export async function simulateProcesses({
         await probe(step, 'after');
         return result;
       };
-    const definitions = openDefinitions(opened.store);
-    const schedule = fairScheduler();
-    const records = openExecutions(opened.store, usage, async () => now() + leaseMs);
+    const definitions = openDefinitions(store);
+    const records = openExecutions(store, usage, async () => now() + leaseMs);
     return {
       definitions,
       loadVersion: makeVersionLoader(definitions, { schedule, cacheBytes: 1e8 }),
@@ -101,13 +112,14 @@ export async function simulateProcesses({
       config,
       log,
       releases,
+      heartbeats: makeHeartbeats(leaseMs),
+      settledRuns: makeSettledRuns(),
       clock: { now },
       instanceId: newId(),
       executions: {
         ...records,
         create: around('create', records.create),
         finish: around('finish', records.finish),
-        markSettled: around('markSettled', records.markSettled),
         extendLease: around('extendLease', records.extendLease),
       },
       credits: {
@@ -139,13 +151,17 @@ export async function simulateProcesses({
       runs.add(run);
       return run;
     },
-    store: opened.store,
+    store,
+    /** All batches that were given to the store. */
+    batches,
     freezeAt(step: Step, side: 'before' | 'after') {
       const freeze = freezeAt(step, side);
       frozen.push(freeze);
       return freeze;
     },
     reap: (deps = healthy) => reaperJob(deps).run(new AbortController().signal),
+    /** A round of the job that marks settled runs, in one process. */
+    markSettled: (deps = healthy) => markSettled(deps),
     records: () => platformStore.find(EXECUTIONS, {}),
     payloads: () => platformStore.count(EXECUTION_PAYLOADS, {}),
     keys: () => platformStore.count(RUN_KEYS, {}),

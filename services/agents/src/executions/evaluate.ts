@@ -1,4 +1,4 @@
-import { isCallerLost, type CallOptions } from 'platform/rpc/call.ts';
+import { isCallerLost } from 'platform/rpc/call.ts';
 import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
@@ -71,44 +71,3 @@ const failedRun = (status: EndStatus, reason: KnownReason, message: string, { st
   output: null,
   messages: '[]',
 });
-
-export interface Heartbeat {
-  /** Aborts when this process no longer owns the run. */
-  lost: AbortSignal;
-  stop(): void;
-}
-
-// A run that lasts this long is shown as running; a shorter one goes from queued to its end in one write.
-const FIRST_HEARTBEAT_MS = 250;
-
-/**
- * Extends the lease and the reservation of a run, first after a quarter second, then three times per lease. One failed
- * heartbeat does no harm: both last until the next.
- * @param startedAt ISO-8601 time at which a runner started the run, null while it waits
- */
-export function startHeartbeat(
-  { credits, executions, config, log }: Pick<Deps, 'credits' | 'executions' | 'config' | 'log'>,
-  execution: ExecutionRecord,
-  startedAt: () => string | null,
-  call: CallOptions,
-): Heartbeat {
-  const lost = new AbortController();
-  const { _id: id, requestId } = execution;
-  const warn = (message: string) => (error: unknown) => log.warn({ error, agentExecutionId: id, requestId }, message);
-  const heartbeat = (): void => {
-    credits.extend({ id, ttlMs: config.RESERVATION_TTL_MS }, call).catch(warn('the reservation was not extended'));
-    executions.extendLease({ ...execution, startedAt: startedAt() }).then((owned) => {
-      if (!owned) lost.abort();
-    }, warn('the lease was not extended'));
-  };
-  const intervalMs = config.RUN_LEASE_MS / 3;
-  const first = setTimeout(heartbeat, Math.min(FIRST_HEARTBEAT_MS, intervalMs));
-  const further = setInterval(heartbeat, intervalMs);
-  return {
-    lost: lost.signal,
-    stop() {
-      clearTimeout(first);
-      clearInterval(further);
-    },
-  };
-}

@@ -4,6 +4,7 @@ import { ServiceError, unavailable } from 'platform/core/errors.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { CreditsServiceService, ReserveResponse } from 'proto/credits/v1/credits.ts';
 import { isPlatformFault } from './rules.ts';
+import type { SettledRuns } from './settled-runs.ts';
 import type { ExecutionRecord, Executions } from './store.ts';
 
 export type Credits = Pick<ServiceClient<typeof CreditsServiceService>, 'reserve' | 'extend' | 'settle' | 'release'>;
@@ -12,7 +13,8 @@ export type Credits = Pick<ServiceClient<typeof CreditsServiceService>, 'reserve
 interface Needs {
   credits: Credits;
   releases: Releases;
-  executions: Pick<Executions, 'withdraw' | 'markSettled'>;
+  settledRuns: Pick<SettledRuns, 'note'>;
+  executions: Pick<Executions, 'withdraw'>;
   config: { RESERVATION_TTL_MS: number; RUNS_AT_ONCE: number };
 }
 
@@ -77,13 +79,13 @@ export async function withdraw({ executions }: Pick<Needs, 'executions'>, execut
  * @throws ServiceError from credits; the reaper tries again unless `isPermanent(error)`
  */
 export async function settleOrRelease(
-  { credits, executions }: Pick<Needs, 'credits' | 'executions'>,
+  { credits, settledRuns }: Pick<Needs, 'credits' | 'settledRuns'>,
   ended: ExecutionRecord,
   call: CallOptions,
 ): Promise<void> {
   if (isPlatformFault(ended)) await credits.release({ id: ended._id }, call);
   else await credits.settle({ id: ended._id, chargeMicros: ended.chargeMicros ?? 0 }, call);
-  await executions.markSettled(ended);
+  settledRuns.note(ended);
 }
 
 /** True when credits does not know the reservation, or no longer knows it: every further attempt would fail alike. */

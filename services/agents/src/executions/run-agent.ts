@@ -9,7 +9,7 @@ import type { RunAgentRequest, RunAgentResponse } from 'proto/agents/v1/agents.t
 import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
 import { executionEvents } from '../events.ts';
-import { evaluate, startHeartbeat, type EvaluatedRun } from './evaluate.ts';
+import { evaluate, type EvaluatedRun } from './evaluate.ts';
 import { reserve, settleOrRelease, withdraw } from './reservation.ts';
 import { chargeOf, checkRunRequest, isActive, parseArgs, type RunRequest } from './rules.ts';
 import type { ExecutionPayloadRecord, ExecutionRecord, RunKeyRecord } from './store.ts';
@@ -21,6 +21,8 @@ type Needs = Pick<
   | 'executions'
   | 'credits'
   | 'releases'
+  | 'heartbeats'
+  | 'settledRuns'
   | 'runners'
   | 'schedule'
   | 'clock'
@@ -219,7 +221,7 @@ async function evaluateUnderHeartbeat(
 ): Promise<EvaluatedRun & { startedAt: string | null }> {
   const call = { principal: context.principal, requestId: context.requestId };
   let startedAt: string | null = null;
-  const heartbeat = startHeartbeat(deps, execution, () => startedAt, call);
+  const heartbeat = deps.heartbeats.start(deps, execution, () => startedAt, call);
   const signal = run.key === undefined ? AbortSignal.any([heartbeat.lost, context.signal]) : heartbeat.lost;
   const onStart = (): void => {
     startedAt = isoTime(deps.clock.now());

@@ -100,15 +100,14 @@ export type Executions = ReturnType<typeof openExecutions>;
  */
 export function openExecutions(store: Store, usage: Usage, leaseUntil: () => Promise<number>) {
   /** False when an expectation failed, because another process wrote first. */
-  async function applied(organizationId: string, ops: readonly Op[]): Promise<boolean> {
-    try {
-      await store.apply(organizationId, ops);
-      return true;
-    } catch (error) {
-      if (error instanceof ExpectationFailedError) return false;
-      throw error;
-    }
-  }
+  const applied = (batch: Promise<void>): Promise<boolean> =>
+    batch.then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof ExpectationFailedError) return false;
+        throw error;
+      },
+    );
   const stillOwned = ({ _id, owner, epoch }: ExecutionRecord): Expectation<ExecutionRecord> => ({
     _id,
     owner,
@@ -142,102 +141,98 @@ export function openExecutions(store: Store, usage: Usage, leaseUntil: () => Pro
      * Writes a new execution and its claim on an idempotency key. False: another execution has claimed the key.
      * @throws ServiceError TIER_LIMIT when the stored bytes would exceed the limit `execution_bytes`
      */
-    create(
+    async create(
       execution: ExecutionRecord,
       { args, ...started }: Omit<ExecutionPayloadRecord, 'output' | 'messages' | 'bytes'>,
       key: RunKeyRecord | undefined,
       principal: Principal,
     ): Promise<boolean> {
-      const bytes = executionBytes(execution);
+      const leased = { ...execution, leaseUntil: await leaseUntil(), bytes: executionBytes(execution) };
       const payload = { ...started, args, ...NO_RESULT, bytes: payloadBytes({ args, ...NO_RESULT }) };
-      return usage.grow(principal, bytes + payload.bytes, async (counting) => {
-        const leased = { ...execution, leaseUntil: await leaseUntil(), bytes };
-        try {
-          await store.apply(execution.organizationId, [
-            insert(EXECUTIONS, leased),
-            insert(EXECUTION_PAYLOADS, payload),
-            ...(key ? [insert(RUN_KEYS, key)] : []),
-            ...counting,
-          ]);
-          return true;
-        } catch (error) {
-          if (error instanceof DuplicateKeyError && error.collection === RUN_KEYS.name) return false;
-          throw error;
-        }
-      });
+      const ops = [
+        insert(EXECUTIONS, leased),
+        insert(EXECUTION_PAYLOADS, payload),
+        ...(key ? [insert(RUN_KEYS, key)] : []),
+      ];
+      try {
+        await usage.grow(principal, { ops, bytes: leased.bytes + payload.bytes });
+        return true;
+      } catch (error) {
+        if (error instanceof DuplicateKeyError && error.collection === RUN_KEYS.name) return false;
+        throw error;
+      }
     },
 
     /** Removes an execution that never started; its key is free again. False: this process no longer owns it. */
     async withdraw(execution: ExecutionRecord): Promise<boolean> {
       const { organizationId, _id } = execution;
       const payload = await store.findOne(organizationId, EXECUTION_PAYLOADS, { _id });
-      return usage.change(organizationId, -executionBytes(execution) - (payload?.bytes ?? 0), (counting) =>
-        applied(organizationId, [
-          remove(EXECUTIONS, stillOwned(execution)),
-          remove(EXECUTION_PAYLOADS, { _id }),
-          ...freeKey(execution),
-          ...counting,
-        ]),
-      );
+      const bytes = -executionBytes(execution) - (payload?.bytes ?? 0);
+      const ops = [
+        remove(EXECUTIONS, stillOwned(execution)),
+        remove(EXECUTION_PAYLOADS, { _id }),
+        ...freeKey(execution),
+      ];
+      return applied(usage.change(organizationId, { ops, bytes }));
     },
 
     /** Extends the lease, and sets a run that has started to `running`. False: this process no longer owns the run. */
     extendLease: async (execution: ExecutionRecord) =>
-      applied(execution.organizationId, [
-        update(EXECUTIONS, stillOwned(execution), {
-          set: {
-            ...(execution.startedAt !== null && { status: 'running', startedAt: execution.startedAt }),
-            leaseUntil: await leaseUntil(),
-          },
-        }),
-      ]),
+      applied(
+        store.apply(execution.organizationId, [
+          update(EXECUTIONS, stillOwned(execution), {
+            set: {
+              ...(execution.startedAt !== null && { status: 'running', startedAt: execution.startedAt }),
+              leaseUntil: await leaseUntil(),
+            },
+          }),
+        ]),
+      ),
 
     /** The owner ends its run, with its events. False: it no longer owns the run, and nothing is written. */
-    finish: (
+    finish(
       ended: ExecutionRecord,
       { output, messages }: Pick<ExecutionPayloadRecord, 'output' | 'messages'>,
       events: readonly Op[],
-    ) => {
+    ): Promise<boolean> {
       const errorBytes = executionBytes(ended) - executionBytes({ error: null });
       const growth = resultBytes({ output, messages }) - resultBytes(NO_RESULT);
-      return usage.change(ended.organizationId, errorBytes + growth, (counting) =>
-        applied(ended.organizationId, [
-          update(EXECUTIONS, stillOwned(ended), { set: endFields(ended), increment: { bytes: errorBytes } }),
-          update(EXECUTION_PAYLOADS, { _id: ended._id }, { set: { output, messages }, increment: { bytes: growth } }),
-          ...(ended.status === 'interrupted' ? freeKey(ended) : []),
-          ...events,
-          ...counting,
-        ]),
-      );
+      const ops = [
+        update(EXECUTIONS, stillOwned(ended), { set: endFields(ended), increment: { bytes: errorBytes } }),
+        update(EXECUTION_PAYLOADS, { _id: ended._id }, { set: { output, messages }, increment: { bytes: growth } }),
+        ...(ended.status === 'interrupted' ? freeKey(ended) : []),
+        ...events,
+      ];
+      return applied(usage.change(ended.organizationId, { ops, bytes: errorBytes + growth }));
     },
 
     /** The reaper ends an abandoned run. False: a heartbeat or another end was written first. */
-    takeOver: (abandoned: ExecutionRecord, ended: ExecutionRecord, events: readonly Op[]) => {
+    async takeOver(abandoned: ExecutionRecord, ended: ExecutionRecord, events: readonly Op[]): Promise<boolean> {
       const bytes = abandoned.bytes === undefined ? 0 : executionBytes(ended) - abandoned.bytes;
-      return usage.change(ended.organizationId, bytes, async (counting) =>
-        applied(ended.organizationId, [
-          update(EXECUTIONS, asRead(abandoned), {
-            set: { ...endFields(ended), epoch: abandoned.epoch + 1, leaseUntil: await leaseUntil() },
-            ...(bytes !== 0 && { increment: { bytes } }),
-          }),
-          ...freeKey(abandoned),
-          ...events,
-          ...counting,
-        ]),
-      );
+      const ops = [
+        update(EXECUTIONS, asRead(abandoned), {
+          set: { ...endFields(ended), epoch: abandoned.epoch + 1, leaseUntil: await leaseUntil() },
+          ...(bytes !== 0 && { increment: { bytes } }),
+        }),
+        ...freeKey(abandoned),
+        ...events,
+      ];
+      return applied(usage.change(ended.organizationId, { ops, bytes }));
     },
 
     /** The reaper leases the settlement of an ended run. False: another reaper was first. */
     leaseSettlement: async (unsettled: ExecutionRecord) =>
-      applied(unsettled.organizationId, [
-        update(EXECUTIONS, asRead(unsettled), { set: { leaseUntil: await leaseUntil() } }),
-      ]),
-
-    /** Marks an ended run as settled, which ends its lease. */
-    markSettled: ({ organizationId, _id }: ExecutionRecord) =>
-      applied(organizationId, [update(EXECUTIONS, { _id, status: { in: ENDED } }, { set: { leaseUntil: null } })]),
+      applied(
+        store.apply(unsettled.organizationId, [
+          update(EXECUTIONS, asRead(unsettled), { set: { leaseUntil: await leaseUntil() } }),
+        ]),
+      ),
   };
 }
+
+/** Marks an ended run as settled, which ends its lease. */
+export const settledOp = ({ _id, organizationId }: Pick<ExecutionRecord, '_id' | 'organizationId'>): Op =>
+  update(EXECUTIONS, { _id, organizationId, status: { in: ENDED } }, { set: { leaseUntil: null } }, { optional: true });
 
 export const asRead = ({ _id, epoch, status, leaseUntil, bytes }: ExecutionRecord): Expectation<ExecutionRecord> => ({
   _id,

@@ -7,8 +7,9 @@ import { executionEvents } from '../events.ts';
 import { isPermanent, settleOrRelease } from '../executions/reservation.ts';
 import { INTERRUPTED, isActive } from '../executions/rules.ts';
 import { EXECUTIONS, type ExecutionRecord } from '../executions/store.ts';
+import { markSettled } from './settled.ts';
 
-type Needs = Pick<Deps, 'platformStore' | 'executions' | 'credits' | 'clock' | 'config' | 'log'>;
+type Needs = Pick<Deps, 'platformStore' | 'executions' | 'credits' | 'settledRuns' | 'clock' | 'config' | 'log'>;
 
 const BATCH = 100;
 
@@ -30,6 +31,7 @@ export const reaperJob = (deps: Needs): Job => ({
         { sort: [['leaseUntil', 'asc']], limit: BATCH },
       );
       for (const execution of overdue) if (!signal.aborted && (await complete(deps, execution))) count += 1;
+      await markSettled(deps);
       if (overdue.length < BATCH) break;
     }
     return count;
@@ -55,7 +57,7 @@ async function complete(deps: Needs, execution: ExecutionRecord): Promise<boolea
         { error, agentExecutionId, organizationId, chargeMicros },
         'a run will never be settled: credits does not know its reservation',
       );
-      await deps.executions.markSettled(ended);
+      deps.settledRuns.note(ended);
       return true;
     }
     deps.log.warn({ error, agentExecutionId }, 'a run is not settled yet; the reaper will try again');

@@ -63,7 +63,7 @@ async function removeCounted<D extends CountedDocument & { createdAt: string }>(
       const removals = documents.map((document) =>
         remove(collection, { _id: document._id, bytes: document.bytes ?? null }),
       );
-      await usage.change(organizationId, -bytes, (counting) => platformStore.apply([...removals, ...counting]));
+      await usage.change(organizationId, { ops: removals, bytes: -bytes });
     }
     return batch.length;
   };

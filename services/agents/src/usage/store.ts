@@ -2,7 +2,8 @@ import type { CounterShards } from 'platform/jobs/counter-shards.ts';
 import { organizationOf, requireWithinLimit, type Principal } from 'platform/core/principal.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { counterRecords, countOp, countWithinOps, sumOf, type CounterRecord } from 'platform/store/sharded-counter.ts';
-import { collection, type Op, type Store } from 'platform/store/store.ts';
+import { collection, DuplicateKeyError, type Op, type Store } from 'platform/store/store.ts';
+import { writeGroups, type CountedWrite } from './write-groups.ts';
 
 /** Counts what an organization stores, in one record for each counter shard: only the sum has a meaning. */
 export interface UsageRecord extends CounterRecord {
@@ -18,48 +19,91 @@ export const USAGE = collection<UsageRecord>('usage', {
 /** A run is recorded and ended whether or not its client waits. */
 const never = new AbortController().signal;
 
-/** Writes the batch of a change; `counting` is part of it. */
-type Write<T> = (counting: readonly Op[]) => Promise<T>;
+/** A run that begins: its write may be refused, by the limit of its principal's tier. */
+interface Growth extends CountedWrite {
+  principal: Principal;
+}
+interface Change extends CountedWrite {
+  organizationId: string;
+}
 
+/**
+ * Counts what an organization stores. A change and what it adds to the counter are one batch; those of one event-loop
+ * turn and organization share it, and the counter is written once for all of them.
+ */
 export function openUsage(store: Store, counterShards: Pick<CounterShards, 'count' | 'withShard'>) {
   const records = (organizationId: string): Promise<UsageRecord[]> =>
     counterRecords(store, USAGE, organizationId, { shards: counterShards.count, zeros: { bytes: 0 } });
 
-  /** Counts what a run produced, or what was removed; no limit applies. The organization has records by then. */
-  const change = <T>(organizationId: string, bytes: number, write: Write<T>): Promise<T> =>
+  /** The organization has records by then. */
+  const countStored = (
+    organizationId: string,
+    bytes: number,
+    write: (counting: readonly Op[]) => Promise<void>,
+  ): Promise<void> =>
     bytes === 0
       ? write([])
       : counterShards.withShard(organizationId, never, (shard) =>
           write([countOp(USAGE, organizationId, shard, { bytes })]),
         );
 
+  const grow = writeGroups<Growth>(async (group) => {
+    const { principal } = group[0]!;
+    const organizationId = organizationOf(principal);
+    const cap = principal.limits.execution_bytes;
+    const { ops, bytes } = together(group);
+    await counterShards.withShard(organizationId, never, async (shard) => {
+      const present = await records(organizationId);
+      requireWithinLimit(principal, 'execution_bytes', sumOf(present, 'bytes'), bytes);
+      const counting = countWithinOps(USAGE, present, shard, { bytes }, cap === undefined ? {} : { bytes: cap });
+      await store.apply(organizationId, [...ops, ...counting]);
+    });
+  });
+
+  const change = writeGroups<Change>(async (group) => {
+    const { organizationId } = group[0]!;
+    const { ops, bytes } = together(group);
+    await countStored(organizationId, bytes, (counting) => store.apply(organizationId, [...ops, ...counting]));
+  });
+
   return {
     /** The bytes of all executions and payloads of the organization. */
     storedBytes: async (organizationId: string): Promise<number> => sumOf(await records(organizationId), 'bytes'),
 
     /**
-     * Counts a new execution. What concurrent calls count never exceeds the tier's limit. Repeats `write` when its
-     * batch conflicts with another one.
-     * @throws ServiceError TIER_LIMIT
+     * Applies a batch that stores more, and counts it. What concurrent calls count never exceeds the tier's limit.
+     * @throws ServiceError TIER_LIMIT; DuplicateKeyError
      */
-    grow<T>(principal: Principal, bytes: number, write: (counting: readonly Op[]) => Promise<T>): Promise<T> {
-      const organizationId = organizationOf(principal);
-      const cap = principal.limits.execution_bytes;
-      const attempt = async (shard: number): Promise<T> => {
-        const present = await records(organizationId);
-        requireWithinLimit(principal, 'execution_bytes', sumOf(present, 'bytes'), bytes);
-        return write(countWithinOps(USAGE, present, shard, { bytes }, cap === undefined ? {} : { bytes: cap }));
-      };
-      return retryOnConflict(never, () => counterShards.withShard(organizationId, never, attempt));
+    async grow(principal: Principal, write: CountedWrite): Promise<void> {
+      const key = JSON.stringify([organizationOf(principal), principal.limits.execution_bytes]);
+      const duplicate = await retryOnConflict(never, () => grow(key, { ...write, principal }).catch(asDuplicate));
+      if (duplicate) throw duplicate;
     },
 
-    change,
+    /**
+     * Applies a batch of what a run produced, or of what is removed, and counts it; no limit applies. The organization
+     * has records by then.
+     * @throws ExpectationFailedError
+     */
+    change: (organizationId: string, write: CountedWrite): Promise<void> =>
+      change(organizationId, { ...write, organizationId }),
 
-    /** Counts documents that are stored and not counted yet; no limit applies. */
-    async countStored(organizationId: string, bytes: number, write: Write<void>): Promise<void> {
+    /** Counts documents that are stored and not counted yet; `write` applies their batch. No limit applies. */
+    async countStored(...[organizationId, bytes, write]: Parameters<typeof countStored>): Promise<void> {
       await records(organizationId);
-      await change(organizationId, bytes, write);
+      await countStored(organizationId, bytes, write);
     },
   };
 }
+
+/** A key that is taken stays taken, so another attempt would fail alike. */
+const asDuplicate = (error: unknown): DuplicateKeyError => {
+  if (error instanceof DuplicateKeyError) return error;
+  throw error;
+};
+
+const together = (group: readonly CountedWrite[]): CountedWrite => ({
+  ops: group.flatMap(({ ops }) => ops),
+  bytes: group.reduce((sum, { bytes }) => sum + bytes, 0),
+});
 export type Usage = ReturnType<typeof openUsage>;

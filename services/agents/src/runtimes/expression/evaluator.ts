@@ -1,5 +1,6 @@
 import type jsonata from 'jsonata';
 import type { RE2JS } from 're2js';
+import type { Expression, KeepExpressions } from './kept-expressions.ts';
 import type { MakePatterns, Patterns } from './patterns.ts';
 
 /** A runner counts steps exactly, and reports them no more often than this. */
@@ -55,18 +56,20 @@ export interface Evaluator {
 /**
  * Evaluates JSONata expressions over JSON text inside of a realm. The realm compiles the text of this function, so it
  * refers to nothing outside of itself.
- * @param given.parseJson that of platform, and makePatterns that of patterns.ts, compiled in the realm
+ * @param given.parseJson that of platform; it, keepExpressions and makePatterns are compiled in the realm
  * @param given.loadRe2 evaluates RE2JS in the realm
  */
 export function makeEvaluator({
   language: { jsonata, isFunction, bound },
   parseJson,
+  keepExpressions,
   makePatterns,
   loadRe2,
   host,
 }: {
   language: Language;
   parseJson(text: string): unknown;
+  keepExpressions: KeepExpressions;
   makePatterns: MakePatterns;
   loadRe2(): typeof RE2JS;
   host: Host;
@@ -197,23 +200,48 @@ export function makeEvaluator({
     return short + (typeof position === 'number' ? ` (${code} at character ${position})` : ` (${code})`);
   }
 
+  /** All objects of a syntax tree. */
+  function nodesOf(root: unknown): Set<object> {
+    const nodes = new Set<object>();
+    for (const open = [root]; open.length > 0;) {
+      const node = open.pop();
+      if (typeof node !== 'object' || node === null || nodes.has(node)) continue;
+      nodes.add(node);
+      for (const member of Object.values(node)) open.push(member);
+    }
+    return nodes;
+  }
+
   /** Throws for a regular expression anywhere in the syntax tree that RE2 cannot match, or too much of them. */
   function checkPatterns(root: unknown): void {
     let characters = 0;
-    const seen = new Set<unknown>();
-    const open: unknown[] = [root];
-    for (let node = open.pop(); node !== undefined; node = open.pop()) {
-      if (node instanceof RegExp) {
-        characters += node.source.length;
-        if (characters > patterns.maxCharacters)
-          throw new ExpressionError(`Regular expressions have at most ${patterns.maxCharacters} characters together`);
-        patterns.compile(node);
-      } else if (typeof node === 'object' && node !== null && !seen.has(node)) {
-        seen.add(node);
-        for (const member of Object.values(node)) if (member !== undefined) open.push(member);
-      }
+    for (const node of nodesOf(root)) {
+      if (!(node instanceof RegExp)) continue;
+      characters += node.source.length;
+      if (characters > patterns.maxCharacters)
+        throw new ExpressionError(`Regular expressions have at most ${patterns.maxCharacters} characters together`);
+      patterns.compile(node);
     }
   }
+
+  /** Every evaluation has a frame of its own for variables, and the syntax tree is frozen: nothing of it remains. */
+  function compile(source: string): Expression {
+    const expression = jsonata(source, {
+      stack: MAX_STACK_DEPTH,
+      sequence: MAX_SEQUENCE_LENGTH,
+      RegexEngine: patterns.LinearRegExp as unknown as RegExpConstructor,
+    });
+    for (const node of nodesOf(expression.ast())) Object.freeze(node);
+    expression.assign(Symbol.for('jsonata.__evaluate_entry') as unknown as string, step);
+    expression.registerFunction('pad', pad, '<s-ns?:s>');
+    expression.registerFunction('eval', () => {
+      throw new ExpressionError('$eval is not available');
+    });
+    expression.registerFunction('base64encode', base64(host.base64Of, MAX_BASE64_CHARACTERS * (3 / 4)), '<s-:s>');
+    expression.registerFunction('base64decode', base64(host.binaryOf, MAX_BASE64_CHARACTERS), '<s-:s>');
+    return expression;
+  }
+  const expressionOf = keepExpressions(compile);
 
   let prepared: [source: string, argsText: string];
   let result: ExpressionResult | undefined;
@@ -221,19 +249,7 @@ export function makeEvaluator({
   async function run(): Promise<void> {
     const [source, argsText] = prepared;
     try {
-      const expression = jsonata(source, {
-        stack: MAX_STACK_DEPTH,
-        sequence: MAX_SEQUENCE_LENGTH,
-        RegexEngine: patterns.LinearRegExp as unknown as RegExpConstructor,
-      });
-      expression.assign(Symbol.for('jsonata.__evaluate_entry') as unknown as string, step);
-      expression.registerFunction('pad', pad, '<s-ns?:s>');
-      expression.registerFunction('eval', () => {
-        throw new ExpressionError('$eval is not available');
-      });
-      expression.registerFunction('base64encode', base64(host.base64Of, MAX_BASE64_CHARACTERS * (3 / 4)), '<s-:s>');
-      expression.registerFunction('base64decode', base64(host.binaryOf, MAX_BASE64_CHARACTERS), '<s-:s>');
-      const output: unknown = await expression.evaluate(parseJson(argsText));
+      const output: unknown = await expressionOf(source).evaluate(parseJson(argsText));
       if (output === undefined) throw new ExpressionError('The expression produced no output');
       result = { outcome: 'succeeded', outputText: jsonText(output, limits.outputBytes), steps };
     } catch (error) {

@@ -13,6 +13,7 @@ import {
   type Host,
   type Language,
 } from './evaluator.ts';
+import { keepExpressions } from './kept-expressions.ts';
 import { languageSource } from './language.ts';
 import { makePatterns } from './patterns.ts';
 
@@ -95,6 +96,7 @@ export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
   const languageScript = new Script(languageSource(), { filename: 'jsonata' });
   const parseJsonScript = new Script(`(${parseJson})`, { filename: 'parse-json' });
   const patternsScript = new Script(`(${makePatterns})`, { filename: 'patterns' });
+  const keepExpressionsScript = new Script(`(${keepExpressions})`, { filename: 'kept-expressions' });
   const evaluatorScript = new Script(`(${makeEvaluator})`, { filename: 'evaluator' });
   const freezeScript = new Script(`(${freezeBuiltIns})()`, { filename: 'freeze' });
   const runScript = new Script('void evaluator.run()', { filename: 'run' });
@@ -121,6 +123,7 @@ export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
     const evaluator = compiled<typeof makeEvaluator>(evaluatorScript)({
       language,
       parseJson: parse,
+      keepExpressions: compiled<typeof keepExpressions>(keepExpressionsScript),
       makePatterns: compiled<typeof makePatterns>(patternsScript),
       loadRe2,
       host,

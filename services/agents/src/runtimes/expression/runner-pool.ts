@@ -7,8 +7,15 @@ import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { Message } from 'proto/agents/v1/agents.ts';
 import type { ExpressionLimits } from './evaluator.ts';
+import { memoryMbOf } from './process-memory.ts';
 import { runQueue } from './run-queue.ts';
 import { startRunner, type Runner, type RunnerResult } from './runner.ts';
+import { sizeOf } from './size-classes.ts';
+
+/** A runner that keeps this much more memory than it had when it started is replaced. */
+const MAX_GROWTH_MB = 32;
+/** How often a runner's memory is looked at within the number of runs after which it is replaced. */
+const LOOKS_AT_MEMORY = 20;
 
 export interface RunLimits extends ExpressionLimits {
   memoryMb: number;
@@ -59,12 +66,14 @@ interface WaitingEvaluation {
 }
 
 /**
- * A pool of child processes, each started when it is needed. A runner is replaced after `recycleAfter` runs, and after
- * it was killed. While `size` runs are running, a spare runner stands ready for the next organization that has nothing
- * running; spares are started one after the other, because a start takes a core for a fifth of a second.
+ * A pool of child processes, each started when it is needed. While `size` runs are running, a spare runner stands ready
+ * for the next organization that has nothing running. A runner that has served `recycleAfter` runs, or has grown, works
+ * on until another one stands ready in its place. Both are started one after the other, because a start takes a core
+ * for a fifth of a second.
  * @param options.size runners for all organizations
  * @param options.maxSize with the further ones, of which each serves an organization that has nothing else running
  * @param options.idleMs time after which a runner ends that nobody has used, unless it is one of `size` or the spare
+ * @param options.maxGrowthMb memory that a runner may keep beyond what it had when it started
  * @param options.schedule runs the check of a long report
  * @param options.program what a runner executes; given in tests
  */
@@ -76,6 +85,7 @@ export function startRunnerPool({
   log,
   schedule,
   recycleAfter,
+  maxGrowthMb = MAX_GROWTH_MB,
   program,
 }: {
   size: number;
@@ -85,13 +95,17 @@ export function startRunnerPool({
   log: Log;
   schedule: FairScheduler;
   recycleAfter: number;
+  maxGrowthMb?: number;
   program?: string;
 }): RunnerPool {
   /** The longest idle first; each with the timer that ends it. */
   const idle = new Map<Runner, NodeJS.Timeout>();
   const alive = new Set<Runner>();
   const queue = runQueue<WaitingEvaluation>({ size, maxSize, limit: queueLimit });
-  let isSpareStarting = false;
+  /** Runners to be replaced; true when another one stands ready in their place. */
+  const worn = new Map<Runner, boolean>();
+  /** A spare or a replacement. */
+  let isOneStarting = false;
   /** Of the last run that needed a process: most runs have the same. */
   let usualMemoryMb = 0;
   let folder: string | undefined;
@@ -105,15 +119,35 @@ export function startRunnerPool({
     idle.delete(runner);
   }
 
+  function end(runner: Runner): void {
+    forget(runner);
+    runner.kill();
+  }
+
   function putBack(runner: Runner): void {
     const endIfSpare = (): void => {
       const spares = queue.running >= size ? 1 : 0;
-      if (idle.size + queue.running <= Math.max(size, queue.running + spares)) return;
-      forget(runner);
-      runner.kill();
+      if (idle.size + queue.running > Math.max(size, queue.running + spares)) end(runner);
     };
-    if (runner.alive && runner.runs < recycleAfter) idle.set(runner, setTimeout(endIfSpare, idleMs).unref());
-    else runner.kill();
+    if (!runner.alive || worn.get(runner)) return end(runner);
+    idle.set(runner, setTimeout(endIfSpare, idleMs).unref());
+    if (worn.has(runner) || isWorn(runner)) replace(runner);
+  }
+
+  function isWorn({ runs, pid, startedMb }: Runner): boolean {
+    if (runs >= recycleAfter) return true;
+    return (
+      runs > 0 && runs % Math.ceil(recycleAfter / LOOKS_AT_MEMORY) === 0 && memoryMbOf(pid) > startedMb + maxGrowthMb
+    );
+  }
+
+  /** Tries again after the runner's next run if it cannot start another one now. */
+  function replace(runner: Runner): void {
+    worn.set(runner, false);
+    startReady(runner.memoryMb, () => {
+      if (idle.has(runner)) end(runner);
+      else if (runner.alive) worn.set(runner, true);
+    });
   }
 
   /** For a run that counts as running already. */
@@ -123,11 +157,10 @@ export function startRunnerPool({
       forget(fitting);
       return fitting;
     }
-    const [oldest] = idle.keys();
-    if (oldest && idle.size + queue.running > size) {
-      forget(oldest);
-      oldest.kill();
-    }
+    // The last one of its size stays until its time is over, so that runs of several sizes do not displace each other.
+    const sizes = [...idle.keys()].map((runner) => runner.memoryMb);
+    const oldest = idle.keys().find((_, i) => sizes.indexOf(sizes[i]!) < sizes.lastIndexOf(sizes[i]!));
+    if (oldest && idle.size + queue.running > size) end(oldest);
     return newRunner(memoryMb);
   }
 
@@ -138,6 +171,7 @@ export function startRunnerPool({
     alive.add(runner);
     void runner.exited.then(() => {
       alive.delete(runner);
+      worn.delete(runner);
       forget(runner);
     });
     return runner;
@@ -153,20 +187,25 @@ export function startRunnerPool({
   }
 
   function startSpare(): void {
-    const isWanted = queue.running >= size && queue.running < maxSize && idle.size === 0;
-    if (!isWanted || isSpareStarting || stopped) return;
+    if (queue.running >= size && queue.running < maxSize && idle.size === 0) startReady(usualMemoryMb);
+  }
+
+  /** Starts a runner that nobody waits for, unless another one is just starting. */
+  function startReady(memoryMb: number, onReady?: () => void): void {
+    if (isOneStarting || stopped) return;
     try {
-      const spare = newRunner(usualMemoryMb);
-      isSpareStarting = true;
-      void spare.ready.then(() => {
-        isSpareStarting = false;
-        if (!spare.alive) return;
-        putBack(spare);
+      const runner = newRunner(memoryMb);
+      isOneStarting = true;
+      void runner.ready.then(() => {
+        isOneStarting = false;
+        if (!runner.alive) return;
+        putBack(runner);
+        onReady?.();
         startWaiting();
       });
     } catch (error) {
       // The next run that comes or ends tries again.
-      log.error({ error }, 'a spare runner cannot be started');
+      log.error({ error }, 'a further runner cannot be started');
     }
   }
 
@@ -179,7 +218,7 @@ export function startRunnerPool({
     onStart,
   }: EvaluationRequest): Promise<RunnerResult> {
     const { memoryMb, ...others } = limits;
-    const runner = takeRunner(memoryMb);
+    const runner = takeRunner(sizeOf(memoryMb));
     const assignment = { organizationId, source: runtime.source, argsText, limits: others };
     const result = await runner.run(assignment, signal, onStart);
     putBack(runner);

@@ -1,19 +1,15 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
-import { cpuMsOf } from './cpu-time.ts';
+import { openCpuClock } from './cpu-time.ts';
 import type { ExpressionResult } from './evaluator.ts';
 import { lineSplitter } from './lines.ts';
-import { withoutCoreDumps } from './no-core-dumps.ts';
 import { memoryMbOf } from './process-memory.ts';
 import { InvalidReportError, maxReportBytes, readReport, REPORT_BYTES, type Progress } from './reports.ts';
 import type { Assignment } from './runner-child.ts';
+import { RUNNER_PROGRAM, runnerCommand } from './runner-command.ts';
 
 /** Time for a child process to start, and to begin an evaluation. */
 const START_MS = 30_000;
@@ -25,29 +21,9 @@ const CPU_SAMPLE_MS = 250;
 const MEMORY_SAMPLE_MS = 50;
 /** Evaluations yield to the services and to runners that start: they are nicer by this much (setpriority(2)). */
 const NICENESS = 10;
-/** Heap that Node and JSONata use before an agent runs. */
-const BASE_MB = 24;
 /** Beyond `memoryMb`, before the process is killed: twice what a process at the limit of its heap was seen to take. */
 const BASE_OF_ALL_MEMORY_MB = 160;
 
-/** The one file of another workspace that runners import, its package, and the link through which Node finds it. */
-const PARSE_JSON = [
-  fileURLToPath(import.meta.resolve('platform/core/parse-json.ts')),
-  fileURLToPath(new URL('../../package.json', import.meta.resolve('platform/core/parse-json.ts'))),
-  createRequire(import.meta.url)
-    .resolve.paths('platform')!
-    .map((folder) => join(folder, 'platform'))
-    .find(existsSync)!,
-];
-const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
-/** All files that a runner may read. It may write no file and start nothing but the thread that watches its parent. */
-const readableBy = (program: string): string[] => [
-  join(dirname(program), '*'),
-  join(import.meta.dirname, '../../../package.json'),
-  folderOf('jsonata'),
-  folderOf('re2js'),
-  ...PARSE_JSON,
-];
 /** The first evaluation of every process: it shows that the process works, and is charged to nobody. */
 const FIRST: Omit<Assignment, 'id'> = {
   organizationId: '',
@@ -71,6 +47,8 @@ export type RunnerResult =
 export interface Runner {
   readonly memoryMb: number;
   readonly pid: number;
+  /** What it took in all when it had started, in MB; 0 before. */
+  readonly startedMb: number;
   /** Evaluations so far. */
   readonly runs: number;
   /** False once the process was killed or died. */
@@ -114,8 +92,7 @@ export function startRunner({
   program?: string;
 }): Runner {
   // `NODE_CHANNEL_FD` gives the child Node's channel of JSON lines (child_process, "fork"); this end reads it itself.
-  const node = [process.execPath, ...flagsOf(memoryMb, program), program, String(process.pid)] as const;
-  const [file, ...args] = withoutCoreDumps([...node]);
+  const [file, ...args] = runnerCommand(memoryMb, program);
   const child = spawn(file, args, {
     env: { NODE_CHANNEL_FD: '3' },
     cwd,
@@ -123,6 +100,7 @@ export function startRunner({
   });
   let alive = true;
   let runs = -1;
+  let startedMb = 0;
   let now: Evaluation | undefined;
 
   const kill = (): void => {
@@ -153,6 +131,8 @@ export function startRunner({
   });
   if (child.pid === undefined) throw new Error('No runner can be started');
   const { pid } = child;
+  const clock = openCpuClock(pid);
+  void exited.then(clock.close);
   const channel = child.stdio[3] as Socket;
   channel.on('error', (error) => log.warn({ error, pid }, 'a runner could not be reached'));
 
@@ -207,9 +187,9 @@ export function startRunner({
   function evaluate(assignment: Omit<Assignment, 'id'>, signal: AbortSignal): Promise<RunnerResult> {
     const id = ++runs;
     return new Promise<RunnerResult>((resolve) => {
-      const startMs = cpuMsOf(pid);
+      const startMs = clock.nowMs();
       let usedMs = 0;
-      const cpuMs = (): number => (usedMs = Math.max(usedMs, Math.ceil(cpuMsOf(pid) - startMs)));
+      const cpuMs = (): number => (usedMs = Math.max(usedMs, Math.ceil(clock.nowMs() - startMs)));
       const cpuSampling = setInterval(cpuMs, CPU_SAMPLE_MS);
       const memorySampling = setInterval(() => {
         if (!evaluation.started || memoryMbOf(pid) <= memoryMb + BASE_OF_ALL_MEMORY_MB) return;
@@ -249,6 +229,7 @@ export function startRunner({
 
   const ready = evaluate(FIRST, new AbortController().signal).then(({ outcome }) => {
     if (outcome !== 'succeeded') return kill();
+    startedMb = memoryMbOf(pid);
     try {
       setPriority(pid, Math.min(19, getPriority() + NICENESS));
     } catch (error) {
@@ -265,6 +246,9 @@ export function startRunner({
     get alive() {
       return alive;
     },
+    get startedMb() {
+      return startedMb;
+    },
     get runs() {
       return runs;
     },
@@ -276,22 +260,4 @@ export function startRunner({
       return evaluate(assignment, signal);
     },
   };
-}
-
-const flagsOf = (memoryMb: number, program: string): string[] => [
-  `--max-old-space-size=${memoryMb + BASE_MB}`,
-  '--max-semi-space-size=8',
-  // One thread for compiling and collecting garbage, so that a run takes little more than one core.
-  '--v8-pool-size=1',
-  '--disallow-code-generation-from-strings',
-  '--disable-proto=throw',
-  '--permission',
-  '--allow-worker',
-  ...readableBy(program).map((path) => `--allow-fs-read=${path}`),
-];
-
-function folderOf(packageName: string): string {
-  const file = createRequire(import.meta.url).resolve(packageName);
-  const end = join('node_modules', packageName, '/');
-  return join(file.slice(0, file.lastIndexOf(end) + end.length), '*');
 }

@@ -23,7 +23,7 @@ describe('a runner', () => {
     const [pid] = runners() as [number];
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(1, -1);
     expect(command.map((word) => word.replaceAll(`${REPOSITORY}/`, ''))).toEqual([
-      '--max-old-space-size=124',
+      '--max-old-space-size=172',
       '--max-semi-space-size=8',
       '--v8-pool-size=1',
       '--disallow-code-generation-from-strings',

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
-import { readdirSync, existsSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from 'platform/service/testing.ts';
 import { HANGING } from './hanging.ts';
 import { computing, cpuMs, ENDLESS, runners, SUCCEEDED, testPool, type TestPool } from './pool-fixture.ts';
 import { cpuTicks, environmentOf, folderOf, isRunning, runnersOf, until } from './runner-processes.ts';
 
-const GREEDY = '[1..50000].{ "a": [1..200] }';
+const GREEDY = '[1..50000].{ "a": [1..500] }';
 
 let pool: TestPool;
 const startPool = (options?: Parameters<typeof testPool>[0]) => (pool = testPool(options));
@@ -34,22 +35,23 @@ describe('a runner', () => {
     expect([isRunning(pid), existsSync(folder)]).toEqual([false, false]);
   });
 
-  it('is replaced after the configured number of runs', async () => {
-    startPool({ recycleAfter: 2 });
-    const seen: number[] = [];
-    const isOneSeen = (): boolean => {
-      const found = runners();
-      return found.length === 1 && seen.push(...found) > 0;
-    };
-    for (let run = 0; run < 4; run++) await Promise.all([evaluate('1'), until(isOneSeen)]);
-    expect(new Set(seen).size).toBe(2);
-    expect(seen[0]).toBe(seen[1]);
+  it('serves agents with other limits of the same size', async () => {
+    startPool();
+    for (const memoryMb of [64, 16, 40, 64])
+      expect(await evaluate('1 + 1', { limits: { memoryMb } })).toEqual(SUCCEEDED);
+    expect(runners()).toHaveLength(1);
   });
 
-  it('is replaced when a run has another memory limit', async () => {
-    startPool();
-    for (const memoryMb of [64, 16, 512, 64])
-      expect(await evaluate('1 + 1', { limits: { memoryMb } })).toEqual(SUCCEEDED);
+  it('of another size stays until its idle time is over, so that runs of two sizes do not displace each other', async () => {
+    startPool({ idleMs: 600_000 });
+    for (const memoryMb of [64, 300, 64, 300]) await evaluate('1', { limits: { memoryMb } });
+    const both = runners();
+    expect(both).toHaveLength(2);
+    for (const memoryMb of [64, 512, 16]) await evaluate('1', { limits: { memoryMb } });
+    expect(runners()).toEqual(both);
+    await pool.stop();
+    startPool({ idleMs: 1 });
+    for (const memoryMb of [64, 300]) await evaluate('1', { limits: { memoryMb } });
     await until(() => runners().length === 1);
   });
 
@@ -64,6 +66,59 @@ describe('a runner', () => {
     await until(() => cpuTicks(runner) > before + 50);
     parent.kill('SIGKILL');
     await until(() => !isRunning(runner));
+  });
+});
+
+describe('a runner that is to be replaced', () => {
+  const folder = temporaryFolder();
+  const [program, gate] = [join(folder.path, 'gated-runner.ts'), join(folder.path, 'open')];
+  copyFileSync(join(import.meta.dirname, 'gated-runner.ts'), program);
+  beforeEach(() => writeFileSync(gate, ''));
+  afterAll(folder.remove);
+  const seen = () => runners(program);
+
+  it.each([
+    ['has served its number of runs', { recycleAfter: 3 }],
+    ['keeps more memory than it may', { recycleAfter: 60, maxGrowthMb: -1_000 }],
+  ])('because it %s works on until another one stands ready', async (_why, options) => {
+    startPool({ program, ...options });
+    await evaluate('1');
+    const [worn] = seen();
+    // From here on no process becomes ready.
+    rmSync(gate);
+    for (let run = 0; run < 4; run++) expect(await evaluate('1')).toEqual(SUCCEEDED);
+    await until(() => seen().length === 2);
+    for (let run = 0; run < 4; run++) expect(await evaluate('1')).toEqual(SUCCEEDED);
+    expect(seen()).toHaveLength(2);
+    expect(seen()).toContain(worn);
+    writeFileSync(gate, '');
+    await until(() => !isRunning(worn!));
+    expect(await evaluate('1')).toEqual(SUCCEEDED);
+  });
+
+  it('while it evaluates ends after its run', async () => {
+    startPool({ program, recycleAfter: 2, maxSize: 2, idleMs: 600_000 });
+    await evaluate('1');
+    const [worn] = seen();
+    rmSync(gate);
+    await evaluate('1');
+    const started = Promise.withResolvers<void>();
+    const last = evaluate('when told', { onStart: started.resolve });
+    await started.promise;
+    writeFileSync(gate, '');
+    expect(await evaluate('1', { organizationId: 'two' })).toEqual(SUCCEEDED);
+    expect(isRunning(worn!)).toBe(true);
+    writeFileSync(join(folder.path, 'told'), '');
+    expect(await last).toEqual(SUCCEEDED);
+    await until(() => !isRunning(worn!));
+  });
+
+  it('is the same for thousands of runs otherwise', async () => {
+    startPool({ program, recycleAfter: 20_000 });
+    await evaluate('1');
+    const first = seen();
+    for (let run = 0; run < 2_100; run++) await evaluate('1');
+    expect(seen()).toEqual(first);
   });
 });
 
@@ -91,7 +146,7 @@ describe('a run that is stopped', () => {
     expect(await evaluate(GREEDY, { limits: { memoryMb: 16 } })).toEqual({
       outcome: 'failed',
       code: 'agent_failed',
-      message: 'The expression takes more than 16 MB of memory',
+      message: 'The expression takes more than 64 MB of memory',
       steps: expect.any(Number),
       cpuMs,
     });

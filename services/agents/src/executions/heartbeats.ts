@@ -1,0 +1,80 @@
+import type { Log } from 'platform/core/log.ts';
+import type { CallOptions } from 'platform/rpc/call.ts';
+import type { Credits } from './reservation.ts';
+import type { ExecutionRecord, Executions } from './store.ts';
+
+export interface Heartbeat {
+  /** Aborts when this process no longer owns the run. */
+  lost: AbortSignal;
+  stop(): void;
+}
+
+export interface Heartbeats {
+  /**
+   * Begins to extend the lease and the reservation of a run, as an evaluation begins.
+   * @param startedAt ISO-8601 time at which a runner started the run, null while it waits
+   */
+  start(deps: Needs, execution: ExecutionRecord, startedAt: () => string | null, call: CallOptions): Heartbeat;
+}
+
+/** Spelled out instead of `Pick<Deps, …>`, because deps.ts imports this file. */
+interface Needs {
+  credits: Pick<Credits, 'extend'>;
+  executions: Pick<Executions, 'extendLease'>;
+  config: { RESERVATION_TTL_MS: number };
+  log: Log;
+}
+
+/** A run that lasts this long may be shown as running; a shorter one goes from queued to its end in one write. */
+const TICK_MS = 250;
+
+/**
+ * The heartbeats of all runs of this process. A run's first one comes one to two ticks after its evaluation began,
+ * further ones three times per lease. One failed heartbeat does no harm: lease and reservation last until the next. One
+ * timer serves all runs, so those that are due share a commit; it ticks only while there are runs.
+ * @param leaseMs how long the lease of a run lasts
+ */
+export function makeHeartbeats(leaseMs: number): Heartbeats {
+  const intervalMs = leaseMs / 3;
+  const tickMs = Math.min(TICK_MS, intervalMs / 2);
+  const ticksBetween = Math.floor(intervalMs / tickMs);
+  const beating = new Set<{ dueTick: number; beat(): void }>();
+  let ticks = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  function tick(): void {
+    ticks += 1;
+    if (beating.size === 0) {
+      clearInterval(timer);
+      timer = undefined;
+    }
+    for (const run of beating) {
+      if (run.dueTick > ticks) continue;
+      run.dueTick = ticks + ticksBetween;
+      run.beat();
+    }
+  }
+
+  return {
+    start({ credits, executions, config, log }, execution, startedAt, call) {
+      const lost = new AbortController();
+      const { _id: id, requestId } = execution;
+      const warn = (message: string) => (error: unknown) =>
+        log.warn({ error, agentExecutionId: id, requestId }, message);
+      const run = {
+        dueTick: ticks + 2,
+        beat() {
+          credits
+            .extend({ id, ttlMs: config.RESERVATION_TTL_MS }, call)
+            .catch(warn('the reservation was not extended'));
+          executions.extendLease({ ...execution, startedAt: startedAt() }).then((owned) => {
+            if (!owned) lost.abort();
+          }, warn('the lease was not extended'));
+        },
+      };
+      beating.add(run);
+      timer ??= setInterval(tick, tickMs);
+      return { lost: lost.signal, stop: () => void beating.delete(run) };
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import { ServiceError } from 'platform/core/errors.ts';
+import { DuplicateKeyError, ExpectationFailedError, type Op } from 'platform/store/store.ts';
+
+/** Operations of one batch, and by how much they change the stored bytes of the organization. */
+export interface CountedWrite {
+  ops: readonly Op[];
+  bytes: number;
+}
+
+/** A group with more bytes is closed, because a batch holds up all others of its store. */
+const GROUP_BYTES = 262_144;
+
+interface Waiting<W> {
+  write: W;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Puts the writes of one event-loop turn that have the same `key` into one group, so that they are one batch and the
+ * counter is written once for all of them. If the batch of a group conflicts, each of its writes is applied alone: so
+ * the failure of one concerns only that one.
+ * @param apply applies one batch for the whole group, or rejects and has applied nothing
+ * @returns adds a write; resolves when it is durable
+ */
+export function writeGroups<W extends CountedWrite>(
+  apply: (group: readonly W[]) => Promise<void>,
+): (key: string, write: W) => Promise<void> {
+  let waiting = new Map<string, Waiting<W>[]>();
+
+  function applyAll(): void {
+    const all = waiting;
+    waiting = new Map();
+    for (const writes of all.values()) for (const group of inGroups(writes)) void applyGroup(group);
+  }
+
+  async function applyGroup(group: readonly Waiting<W>[]): Promise<void> {
+    try {
+      await apply(group.map(({ write }) => write));
+      for (const { resolve } of group) resolve();
+    } catch (error) {
+      if (group.length > 1 && isConflict(error)) for (const one of group) void applyGroup([one]);
+      else for (const { reject } of group) reject(error);
+    }
+  }
+
+  return (key, write) =>
+    new Promise((resolve, reject) => {
+      if (waiting.size === 0) setImmediate(applyAll);
+      const one = { write, resolve, reject };
+      const others = waiting.get(key);
+      if (others) others.push(one);
+      else waiting.set(key, [one]);
+    });
+}
+
+function inGroups<W extends CountedWrite>(writes: readonly Waiting<W>[]): Waiting<W>[][] {
+  const groups: Waiting<W>[][] = [];
+  let room = 0;
+  for (const one of writes) {
+    if (room <= 0) {
+      groups.push([]);
+      room = GROUP_BYTES;
+    }
+    groups.at(-1)!.push(one);
+    room -= Math.abs(one.write.bytes);
+  }
+  return groups;
+}
+
+/** Nothing was written, and one write of the group is the cause; any other error concerns the whole group. */
+const isConflict = (error: unknown): boolean =>
+  error instanceof ExpectationFailedError ||
+  error instanceof DuplicateKeyError ||
+  (error instanceof ServiceError && error.reason === 'TIER_LIMIT');
