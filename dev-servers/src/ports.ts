@@ -26,7 +26,8 @@ export async function isFree(port: number): Promise<boolean> {
   return (await canListen(port)) && (await canListen(port + 1));
 }
 
-async function canListen(port: number): Promise<boolean> {
+/** True if a server could listen on this port of the loopback address. */
+export async function canListen(port: number): Promise<boolean> {
   const server = createServer();
   try {
     server.listen(port, '127.0.0.1');

@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { randomInt } from 'node:crypto';
+import { canListen } from '../../dev-servers/src/ports.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
 
 const NAMES = Object.keys(PROCESSES) as ProcessName[];
@@ -28,15 +28,20 @@ export async function replicaAddresses(): Promise<[Record<string, string>, Recor
   return [of(0), of(1)];
 }
 
+/**
+ * Below the ports of outgoing connections and of the engines, and a range for each of Jest's workers: otherwise a port
+ * could be taken before the process listens on it, or while it is restarted.
+ */
+const RANGE_PORTS = 1_000;
+const FIRST_PORT = 10_000 + RANGE_PORTS * (Number(process.env.JEST_WORKER_ID ?? 0) % 10);
+let next = randomInt(RANGE_PORTS);
+
+/** Loopback ports that are free. None is returned twice, because an earlier caller may not listen on its port yet. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const port = FIRST_PORT + (next++ % RANGE_PORTS);
+    if (await canListen(port)) ports.push(port);
+  }
   return ports;
 }
