@@ -40,7 +40,7 @@ fewer objects and connections. The last lines tell which goals were met. Exits w
 the events and the audit trail are not just what was changed.
 `;
 
-const ALONE: Readonly<Record<string, (settings: Settings) => Promise<Findings>>> = {
+const OF_PRODUCT: Readonly<Record<string, (settings: Settings) => Promise<Findings>>> = {
   scale: measureScale,
   soak: measureSoak,
   replicas: measureReplicas,
@@ -64,7 +64,7 @@ async function run(wanted: readonly string[], settings: Settings): Promise<Findi
       if (isWanted('rate')) addFindings(findings, await measureFixedRate(systems, settings));
     });
   if (isWanted('alone')) addFindings(findings, await countWork(settings));
-  for (const [name, measure] of Object.entries(ALONE))
+  for (const [name, measure] of Object.entries(OF_PRODUCT))
     if (isWanted(name)) addFindings(findings, await measure(settings));
   return findings;
 }
@@ -77,6 +77,8 @@ function settingsOf(options: Readonly<Record<string, string | undefined>>, onSer
   });
   return { ...DEFAULTS, ...(onServers && ON_SERVERS), ...Object.fromEntries(given) };
 }
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -93,17 +95,23 @@ const { positionals, values } = parseArgs({
 });
 const { help, ...options } = values;
 const wanted = positionals.flatMap((name) => (name === 'goals' ? GOALS : [name]));
-const known = [...Object.keys(SCENARIOS), ...Object.keys(ALONE), 'alone', 'rate'];
+const known = [...Object.keys(SCENARIOS), ...Object.keys(OF_PRODUCT), 'alone', 'rate'];
 if (help || wanted.length === 0 || !wanted.every((name) => known.includes(name))) {
   process.stdout.write(HELP);
   if (!help) process.exitCode = 2;
 } else {
-  const { figures, failures } = await run(wanted, settingsOf(options, (await realEngines()) !== undefined));
+  const settings = settingsOf(options, (await realEngines()) !== undefined);
+  const { figures, failures } = await run(wanted, settings);
   process.stdout.write('\n');
   for (const failure of failures.slice(0, 20)) process.stdout.write(`failed: ${failure}\n`);
   if (failures.length > 0) {
     process.stdout.write(`${failures.length} failures in all\n`);
     process.exitCode = 1;
   }
+  const { objects, connections } = settings;
+  if (objects !== DEFAULTS.objects || connections !== DEFAULTS.connections)
+    process.stdout.write(
+      `at ${connections} connections and ${objects} objects, not at the load that the goals are for:\n`,
+    );
   for (const line of verdicts(figures)) process.stdout.write(`${line}\n`);
 }

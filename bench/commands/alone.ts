@@ -5,11 +5,12 @@ import { nextOf, SCENARIOS, type Scenario } from '../load/scenarios.ts';
 import { countingEnv, workOf, type WorkCounts } from '../measure/counters.ts';
 import { drain, untilDrained } from '../measure/drain.ts';
 import { figure, medianOf, noFindings, printTable, type Findings } from '../measure/report.ts';
-import { closedRound, warmUp, type Round } from '../measure/round.ts';
+import { warmUp } from '../measure/round.ts';
 import type { Settings } from '../settings.ts';
 import { startProduct, type Product } from '../systems/product.ts';
 import type { RecordCounts } from '../systems/records.ts';
 import type { System } from '../systems/system.ts';
+import { interleaved } from './compare.ts';
 
 const NAMES = ['get', 'list', 'create', 'run'] as const;
 const PROCESSES = ['gateway', 'auth', 'agents', 'memory', 'credits'] as const;
@@ -24,10 +25,8 @@ export async function measureAlone(systems: readonly System[], settings: Setting
   const rows: string[][] = [];
   for (const name of NAMES) {
     const scenario = SCENARIOS[name] as Scenario;
-    for (const system of systems) await warmUp(system, scenario, one);
-    const rounds: Round[] = [];
-    for (let round = 0; round < settings.rounds; round++)
-      for (const system of systems) rounds.push(await closedRound(system, scenario, one));
+    for (const system of systems) findings.failures.push(...(await warmUp(system, scenario, one)));
+    const rounds = await interleaved(systems, one, scenario);
     const cells = systems.map((system) => {
       const own = rounds.filter((round) => round.system === system.name);
       const [p50, p99] = [medianOf(own, ({ p50Ms }) => p50Ms), medianOf(own, ({ p99Ms }) => p99Ms)];

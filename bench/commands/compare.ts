@@ -14,6 +14,7 @@ export async function compare(
 ): Promise<Findings> {
   const findings: Findings = { figures: {}, failures: [] };
   for (const scenario of scenarios.map((name) => SCENARIOS[name] as Scenario)) {
+    for (const system of systems) findings.failures.push(...(await warmUp(system, scenario, settings)));
     const rounds = await interleaved(systems, settings, scenario);
     const { connections, seconds } = settings;
     printRounds(`${scenario.title}, ${connections} connections, ${settings.rounds} × ${seconds} s`, rounds);
@@ -31,8 +32,12 @@ export async function compare(
   return findings;
 }
 
-async function interleaved(systems: readonly System[], settings: Settings, scenario: Scenario): Promise<Round[]> {
-  for (const system of systems) await warmUp(system, scenario, settings);
+/** Rounds that alternate between the systems. */
+export async function interleaved(
+  systems: readonly System[],
+  settings: Settings,
+  scenario: Scenario,
+): Promise<Round[]> {
   const rounds: Round[] = [];
   for (let round = 0; round < settings.rounds; round++)
     for (const system of systems) rounds.push(await closedRound(system, scenario, settings));

@@ -1,6 +1,5 @@
-import { after, runClosedLoop, type Target } from '../load/closed-loop.ts';
+import { after, countOf, runClosedLoop, type Target } from '../load/closed-loop.ts';
 import { runFixedRate } from '../load/fixed-rate.ts';
-import { countOf } from '../load/closed-loop.ts';
 import { nextOf, SCENARIOS, type Scenario } from '../load/scenarios.ts';
 import { untilDrained } from '../measure/drain.ts';
 import { figure, noFindings, printTable, type Findings } from '../measure/report.ts';
@@ -19,7 +18,7 @@ export async function measureFixedRate(systems: readonly System[], settings: Set
     const cells: string[] = [];
     for (const system of systems) {
       const target: Target = { addresses: system.addresses, next: nextOf(scenario, system.accessesOf(scenario)) };
-      await warmUp(system, scenario, settings);
+      findings.failures.push(...(await warmUp(system, scenario, settings)));
       const shown = await runClosedLoop(target, settings.connections, after(settings.seconds));
       if (system.records) await untilDrained(system.records);
       const rate = (SHARE_OF_CAPACITY * countOf(shown)) / shown.seconds;

@@ -31,10 +31,18 @@ const targetOf = (system: System, scenario: Scenario): Target => ({
   next: nextOf(scenario, system.accessesOf(scenario)),
 });
 
-/** Sends requests until the throughput is steady, and waits until what they changed has drained. */
-export async function warmUp(system: System, scenario: Scenario, settings: Settings): Promise<void> {
-  await runClosedLoop(targetOf(system, scenario), settings.connections, whenSteady(settings.warmUpSeconds));
+/**
+ * Sends requests until the throughput is steady, and waits until what they changed has drained.
+ * @returns what failed
+ */
+export async function warmUp(system: System, scenario: Scenario, settings: Settings): Promise<string[]> {
+  const { failures } = await runClosedLoop(
+    targetOf(system, scenario),
+    settings.connections,
+    whenSteady(settings.warmUpSeconds),
+  );
   if (system.records) await untilDrained(system.records);
+  return failures.map((failure) => `${system.name}: ${failure}`);
 }
 
 /** One round on so many connections, each of which sends its next request when it has its answer. */

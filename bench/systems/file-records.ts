@@ -19,6 +19,8 @@ export function openFileRecords(folder: string): Records {
   const numberOf = (db: DatabaseSync, sql: string): number => Number(db.prepare(sql).get()?.n ?? 0);
   const outboxes = WITH_OUTBOX.map((name) => databases[name]);
 
+  const { table, sumOfEvents, position } = eventTableOf(events);
+
   return {
     async backlog() {
       return {
@@ -29,13 +31,13 @@ export function openFileRecords(folder: string): Records {
         ),
         audit: numberOf(
           events,
-          `SELECT count(*) AS n FROM event WHERE topic = 'audit.v1'
-            AND seq > (SELECT seq FROM progress WHERE topic = 'audit.v1' AND "group" = '${AUDIT_GROUP}')`,
+          `SELECT ${sumOfEvents} AS n FROM ${table} WHERE topic = 'audit.v1'
+            AND ${position} > (SELECT seq FROM progress WHERE topic = 'audit.v1' AND "group" = '${AUDIT_GROUP}')`,
         ),
       };
     },
     async counts() {
-      const byTopic = events.prepare('SELECT topic, count(*) AS n FROM event GROUP BY topic').all();
+      const byTopic = events.prepare(`SELECT topic, ${sumOfEvents} AS n FROM ${table} GROUP BY topic`).all();
       const count = (topic: string): number => Number(byTopic.find((row) => row.topic === topic)?.n ?? 0);
       return {
         ...Object.fromEntries(TOPICS.map((topic) => [topic, count(topic)])),
@@ -51,6 +53,14 @@ export function openFileRecords(folder: string): Records {
       for (const db of [...Object.values(databases), events]) db.close();
     },
   };
+}
+
+/** The event file has events one by one, or in blocks. */
+function eventTableOf(db: DatabaseSync): { table: string; sumOfEvents: string; position: string } {
+  const isInBlocks = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'block'").get();
+  return isInBlocks
+    ? { table: 'block', sumOfEvents: 'coalesce(sum(count), 0)', position: 'last' }
+    : { table: 'event', sumOfEvents: 'count(*)', position: 'seq' };
 }
 
 /** Bytes that the documents of a data folder take, in pages that hold something. */

@@ -38,6 +38,8 @@ export async function startStock(baseline: Awaited<ReturnType<typeof startBaseli
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const pid = child.pid as number;
+  const kill = (): void => void child.kill('SIGKILL');
+  process.on('exit', kill);
   await untilListening(port, () => child.exitCode !== null);
   return {
     name: 'stock',
@@ -47,7 +49,8 @@ export async function startStock(baseline: Awaited<ReturnType<typeof startBaseli
     pssMb: () => treePssOf(pid) + baseline.pssMb(),
     async stop() {
       const ended = once(child, 'exit');
-      child.kill('SIGKILL');
+      kill();
+      process.off('exit', kill);
       await ended;
       folder.remove();
     },
