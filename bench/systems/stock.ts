@@ -61,7 +61,9 @@ export async function startStock(baseline: Awaited<ReturnType<typeof startBaseli
 async function installOnce(): Promise<void> {
   if (existsSync(PACKAGE)) return;
   process.stderr.write(`installing express-gateway in ${FOLDER}\n`);
-  await promisify(execFile)('npm', ['ci', '--prefix', FOLDER, '--ignore-scripts', '--no-fund', '--no-audit'], { cwd: FOLDER });
+  await promisify(execFile)('npm', ['ci', '--prefix', FOLDER, '--ignore-scripts', '--no-fund', '--no-audit'], {
+    cwd: FOLDER,
+  });
 }
 
 async function untilListening(port: number, hasEnded: () => boolean): Promise<void> {
