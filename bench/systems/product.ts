@@ -3,6 +3,7 @@ import { expressionAgent, startStack, type Stack, type Tenant } from '../../test
 import { asAdministrator } from '../../test/support/tenant-resources.ts';
 import type { Access } from '../load/requests.ts';
 import { TOKENS_EACH, type Scenario } from '../load/scenarios.ts';
+import { untilDrained } from '../measure/drain.ts';
 import { cpuOf, descendantsCpuOf, treePssOf } from '../measure/processes.ts';
 import { createObjects } from './fill.ts';
 import { openRecords } from './records.ts';
@@ -46,6 +47,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
     for (let n = 0; n < organizations; n++)
       several.push(...(await organizationWithTokens(stack, Math.ceil(objects / organizations))));
     const records = openRecords(stack);
+    await untilDrained(records);
     return {
       name,
       stack,
