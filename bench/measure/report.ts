@@ -16,7 +16,9 @@ export function addFindings(to: Findings, { figures, failures }: Findings): void
 /** Prints a table in Markdown: the first column is text, the others are figures. */
 export function printTable(heads: readonly string[], rows: readonly (readonly string[])[]): void {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
-  process.stdout.write(line(heads) + `|---|${'--:|'.repeat(heads.length - 1)}\n` + rows.map(line).join('') + (rows.length > 0 ? '\n' : ''));
+  process.stdout.write(
+    line(heads) + `|---|${'--:|'.repeat(heads.length - 1)}\n` + rows.map(line).join('') + (rows.length > 0 ? '\n' : ''),
+  );
 }
 
 export function figure(value: number, digits = value < 10 ? 1 : 0): string {
