@@ -1,223 +1,117 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { temporaryFolder } from 'platform/service/testing.ts';
-import { expressionAgent, startStack, untilPrinted, type Stack, type Tenant } from '../test/support/stack.ts';
-import { realEngines } from './engines.ts';
-import { measureJson } from './json.ts';
-import { measure, type Measured, type Target } from './load.ts';
-import { measureNeighbours } from './neighbours.ts';
-import { measureStart } from './start.ts';
+import { parseArgs } from 'node:util';
+import { countWork, measureAlone } from './commands/alone.ts';
+import { compare } from './commands/compare.ts';
+import { measureJson } from './commands/json.ts';
+import { measureNeighbours } from './commands/neighbours.ts';
+import { measureFixedRate } from './commands/rate.ts';
+import { measureReplicas } from './commands/replicas.ts';
+import { measureRevocation } from './commands/revocation.ts';
+import { measureScale } from './commands/scale.ts';
+import { measureSoak } from './commands/soak.ts';
+import { measureStart } from './commands/start.ts';
+import { SCENARIOS } from './load/scenarios.ts';
+import { verdicts } from './measure/goals.ts';
+import { addFindings, noFindings, type Findings } from './measure/report.ts';
+import { DEFAULTS, ON_SERVERS, type Settings } from './settings.ts';
+import { withSystems } from './systems/beside.ts';
+import { realEngines } from './systems/engines.ts';
 
-interface Size {
-  objects: number;
-  connections: number;
-}
-const SIZE: Size = { objects: 10_000, connections: 64 };
-/** Smaller, because SecantusDB is one Python process that sorts all objects of a type for every page of a list. */
-const SIZE_ON_SERVERS: Size = { objects: 1_000, connections: 8 };
-const ROUNDS = 3;
-const ROUND_S = 5;
-const PROCESS_NAMES = ['gateway', 'auth', 'agents', 'memory', 'credits'] as const;
-const sizeText = ({ connections, objects }: Size): string =>
-  `${connections} connections, ${objects.toLocaleString('en')} objects`;
-const HELP = `npm run bench -- <what>
-  get, list, create, run   (one or more) requests per second and CPU microseconds per request of each process, beside the
-                           baseline (fastify on the same store) in the same run: ${sizeText(SIZE)}.
-                           With MONGODB_URL, REDIS_URL and KAFKA_BROKERS (npm run engines -- up) also on those servers:
-                           ${sizeText(SIZE_ON_SERVERS)}
-  neighbours               how long a quick run takes while eight other organizations flood the runners
-  start                    seconds from start to the first 200, and memory (PSS) of all processes
-  json                     CPU milliseconds of the gateway's threads for bodies of 1 MiB that are costly to read
+const HELP = `npm run bench -- <what> … [--objects N] [--connections N] [--rounds N] [--seconds N]
+
+Beside the baseline and stock express-gateway, in one run (one or more of):
+${Object.entries(SCENARIOS)
+  .map(([name, { title }]) => `  ${name.padEnd(10)} ${title}`)
+  .join('\n')}
+  alone      the latency of one connection; commits, RPCs, messages and events for one call
+  rate       the latency at 60 % of the throughput at full load
+  goals      get, list, create, run and alone
+
+The product alone:
+  scale      few objects beside many [--many-objects N]
+  soak       constant load: memory, logs, outbox and audit trail in each minute [--minutes N]
+  replicas   two of every process beside one, on real servers
+  revocation how soon a revoked token is refused under load
+  neighbours how long a quick run takes while eight other organizations flood the runners
+  start      seconds from start to the first 200, and memory of all processes
+  json       CPU milliseconds of the gateway's threads for bodies of 1 MiB that are costly to read
+
+With MONGODB_URL, REDIS_URL and KAFKA_BROKERS (npm run engines -- up) the scenarios also run on those servers, all with
+fewer objects and connections. The last lines tell which goals were met. Exits with 1 if a request failed, or if
+the events and the audit trail are not just what was changed.
 `;
 
-interface ScenarioSpec {
-  method: 'GET' | 'POST';
-  path(objectId: string): string;
-  /** The path of the same request to the baseline. */
-  baseline: string;
-  body?(key: string): object;
+const OF_PRODUCT: Readonly<Record<string, (settings: Settings) => Promise<Findings>>> = {
+  scale: measureScale,
+  soak: measureSoak,
+  replicas: measureReplicas,
+  revocation: measureRevocation,
+  neighbours: () => measureNeighbours().then(noFindings),
+  start: () => measureStart().then(noFindings),
+  json: () => measureJson().then(noFindings),
+};
+const GOALS = ['get', 'list', 'create', 'run', 'alone'];
+const number = { type: 'string' } as const;
+
+async function run(wanted: readonly string[], settings: Settings): Promise<Findings> {
+  const findings = noFindings();
+  const scenarios = wanted.filter((name) => Object.hasOwn(SCENARIOS, name));
+  const isWanted = (name: string): boolean => wanted.includes(name);
+  if (scenarios.length > 0 || isWanted('alone') || isWanted('rate'))
+    await withSystems(settings, scenarios, async (systems, figures) => {
+      Object.assign(findings.figures, figures);
+      addFindings(findings, await compare(systems, scenarios, settings));
+      if (isWanted('alone')) addFindings(findings, await measureAlone(systems, settings));
+      if (isWanted('rate')) addFindings(findings, await measureFixedRate(systems, settings));
+    });
+  if (isWanted('alone')) addFindings(findings, await countWork(settings));
+  for (const [name, measure] of Object.entries(OF_PRODUCT))
+    if (isWanted(name)) addFindings(findings, await measure(settings));
+  return findings;
 }
-/** The baseline, or the product on one set of engines. */
-interface SystemUnderTest {
-  name: string;
-  urlOf(scenario: ScenarioSpec): string;
-  /** Undefined for the baseline, which accepts any body. */
-  authorization?: string;
-  pids: Record<string, number>;
+
+/** @param onServers whether the scenarios also run on real servers */
+function settingsOf(options: Readonly<Record<string, string | undefined>>, onServers: boolean): Settings {
+  const given = Object.entries(options).map(([name, value]) => {
+    if (!(Number(value) > 0)) throw new Error(`--${name} needs a number`);
+    return [name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase()), Number(value)] as const;
+  });
+  return { ...DEFAULTS, ...(onServers && ON_SERVERS), ...Object.fromEntries(given) };
 }
-const scenarios = {
-  get: { method: 'GET', path: (objectId: string) => `/api/memory/objects/${objectId}`, baseline: '/get' },
-  list: { method: 'GET', path: () => '/api/memory/objects?type=item', baseline: '/list' },
-  create: {
-    method: 'POST',
-    path: () => '/api/memory/objects',
-    baseline: '/create',
-    body: (key: string) => ({ type: 'item', key, content: contentOf(key) }),
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    help: { type: 'boolean', short: 'h' },
+    objects: number,
+    connections: number,
+    rounds: number,
+    seconds: number,
+    minutes: number,
+    'warm-up-seconds': number,
+    'many-objects': number,
   },
-  run: {
-    method: 'POST',
-    path: () => '/api/agent/run',
-    baseline: '/run',
-    body: (key: string) => ({ agentName: 'echo', args: { key } }),
-  },
-} satisfies Record<string, ScenarioSpec>;
-type Scenario = keyof typeof scenarios;
-const contentOf = (key: string): object => ({
-  name: `name of ${key}`,
-  tags: ['a', 'b', 'c'],
-  score: 4.5,
-  nested: { active: true, note: null },
 });
-
-/**
- * Fills the baseline and the products with objects once, then measures each scenario in rounds that alternate between
- * them.
- */
-async function compare(wanted: readonly Scenario[]): Promise<void> {
-  const engines = await realEngines();
-  const size = engines ? SIZE_ON_SERVERS : SIZE;
-  const folder = temporaryFolder();
-  const baselineProcess = fork(join(import.meta.dirname, 'baseline.ts'), [folder.path, String(size.objects)], {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  });
-  let printed = '';
-  baselineProcess.stdout?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
-  const stacks: Stack[] = [];
-
-  async function product(
-    name: string,
-    env: Record<string, string>,
-    servers: Record<string, number>,
-  ): Promise<SystemUnderTest> {
-    const stack = await startStack({ env: { RUNS_AT_ONCE: '1000', RUN_QUEUE_LIMIT: '1000', ...env }, replicas: 1 });
-    stacks.push(stack);
-    const tenant = await stack.tenant({ credits: 1_000_000, agents: [expressionAgent('echo', '{ "echo": $ }')] });
-    process.stderr.write(`filling ${name}\n`);
-    const objectId = await fill(tenant, size);
-    return {
-      name,
-      urlOf: ({ path }) => stack.baseUrl + path(objectId),
-      authorization: `Bearer ${tenant.token}`,
-      pids: { ...pidsOf(stack), ...servers },
-    };
+const { help, ...options } = values;
+const wanted = positionals.flatMap((name) => (name === 'goals' ? GOALS : [name]));
+const known = [...Object.keys(SCENARIOS), ...Object.keys(OF_PRODUCT), 'alone', 'rate'];
+if (help || wanted.length === 0 || !wanted.every((name) => known.includes(name))) {
+  process.stdout.write(HELP);
+  if (!help) process.exitCode = 2;
+} else {
+  const settings = settingsOf(options, (await realEngines()) !== undefined);
+  const { figures, failures } = await run(wanted, settings);
+  process.stdout.write('\n');
+  for (const failure of failures.slice(0, 20)) process.stdout.write(`failed: ${failure}\n`);
+  if (failures.length > 0) {
+    process.stdout.write(`${failures.length} failures in all\n`);
+    process.exitCode = 1;
   }
-
-  try {
-    await untilPrinted(baselineProcess, () => printed, 'baseline at');
-    const baselineUrl = /baseline at (\S+)/.exec(printed)?.[1] as string;
-    const systems: SystemUnderTest[] = [
-      {
-        name: 'baseline',
-        urlOf: ({ baseline }) => baselineUrl + baseline,
-        pids: { baseline: baselineProcess.pid as number },
-      },
-      await product('embedded', {}, {}),
-      ...(engines ? [await product(engines.name, { TEST_ENGINES: '1' }, engines.pids)] : []),
-    ];
-    for (const scenario of wanted)
-      report(
-        scenario,
-        size,
-        systems.map(({ name }) => name),
-        await roundsOf(scenarios[scenario], size, systems),
-      );
-  } finally {
-    const ended = once(baselineProcess, 'exit');
-    baselineProcess.disconnect();
-    await ended;
-    folder.remove();
-    for (const stack of stacks) await stack.stop();
-  }
+  const { objects, connections } = settings;
+  if (objects !== DEFAULTS.objects || connections !== DEFAULTS.connections)
+    process.stdout.write(
+      `at ${connections} connections and ${objects} objects, not at the load that the goals are for:\n`,
+    );
+  for (const line of verdicts(figures)) process.stdout.write(`${line}\n`);
 }
-
-async function roundsOf(
-  scenario: ScenarioSpec,
-  { connections }: Size,
-  systems: readonly SystemUnderTest[],
-): Promise<Measured[]> {
-  const { method, body } = scenario;
-  const targets = systems.map(({ name, urlOf, authorization, pids }): Target => {
-    const ownBody = authorization === undefined ? body && ((key: string) => ({ key })) : body;
-    return {
-      name,
-      url: urlOf(scenario),
-      method,
-      headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
-      body: ownBody,
-      pids,
-    };
-  });
-  for (const target of targets) await measure(target, connections, 2);
-  const rounds: Measured[] = [];
-  for (let round = 0; round < ROUNDS; round++)
-    for (const target of targets) rounds.push(await measure(target, connections, ROUND_S));
-  return rounds;
-}
-
-const pidsOf = (stack: Stack): Record<string, number> =>
-  Object.fromEntries(PROCESS_NAMES.map((process) => [process, stack.pidOf(process)]));
-
-/** Creates the memory type and its objects. @returns the id of one object */
-async function fill(tenant: Tenant, { objects, connections }: Size): Promise<string> {
-  const { status, text } = await tenant.request('POST', '/api/memory/types', {
-    type: 'item',
-    jsonSchema: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
-  });
-  if (status !== 201) throw new Error(text);
-  let next = 0;
-  let id = '';
-  await Promise.all(
-    Array.from({ length: connections }, async () => {
-      while (next < objects) {
-        const key = `key-${next++}`;
-        const reply = await tenant.request('POST', '/api/memory/objects', {
-          type: 'item',
-          key,
-          content: contentOf(key),
-        });
-        if (reply.status !== 201) throw new Error(reply.text);
-        id = reply.body.id;
-      }
-    }),
-  );
-  return id;
-}
-
-function report(
-  scenario: Scenario,
-  { objects, connections }: Size,
-  names: readonly string[],
-  rounds: readonly Measured[],
-): void {
-  const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
-  const row = (title: string, cell: (own: Measured[]) => number | string): string =>
-    `| ${[title, ...names.map((name) => cell(rounds.filter((round) => round.name === name)))].join(' | ')} |\n`;
-  const number = (title: string, of: (round: Measured) => number): string => row(title, (own) => median(own.map(of)));
-  process.stdout.write(
-    `\n${scenario}: ${connections} connections, ${objects} objects, ` +
-      `median of ${ROUNDS} interleaved rounds of ${ROUND_S} s\n\n` +
-      `| | ${names.join(' | ')} |\n|---|${names.map(() => '--:|').join('')}\n`,
-  );
-  process.stdout.write(
-    number('req/s', (r) => r.requestsPerSecond) +
-      number('p50 ms', (r) => r.p50Ms) +
-      number('p99 ms', (r) => r.p99Ms) +
-      number('failed', (r) => r.failed),
-  );
-  process.stdout.write(
-    row('CPU µs/req', (own) =>
-      Object.keys((own[0] as Measured).cpu)
-        .map((process) => `${process} ${median(own.map((round) => round.cpu[process] as number))}`)
-        .join(', '),
-    ),
-  );
-}
-
-const wanted = process.argv.slice(2);
-if (wanted.join() === 'start') await measureStart();
-else if (wanted.join() === 'json') await measureJson();
-else if (wanted.join() === 'neighbours') await measureNeighbours();
-else if (wanted.length > 0 && wanted.every((each): each is Scenario => Object.hasOwn(scenarios, each)))
-  await compare(wanted);
-else process.stdout.write(HELP);

@@ -1,7 +1,7 @@
 import { MongoClient } from 'mongodb';
-import { ENGINES_FOLDER } from '../dev-servers/src/server-spec.ts';
-import { SERVERS } from '../dev-servers/src/servers.ts';
-import { readState, runningOf } from '../dev-servers/src/state.ts';
+import { ENGINES_FOLDER } from '../../dev-servers/src/server-spec.ts';
+import { SERVERS } from '../../dev-servers/src/servers.ts';
+import { readState, runningOf } from '../../dev-servers/src/state.ts';
 
 /**
  * The servers that MONGODB_URL, REDIS_URL and KAFKA_BROKERS name.

@@ -1,5 +1,5 @@
-import { HANGING } from '../services/agents/test/runtimes/expression/hanging.ts';
-import { expressionAgent, request, startStack, type Tenant } from '../test/support/stack.ts';
+import { HANGING } from '../../services/agents/test/runtimes/expression/hanging.ts';
+import { expressionAgent, request, startStack, type Tenant } from '../../test/support/stack.ts';
 
 const FLOODERS = 8;
 /** Requests that each of them keeps open: as many runs as an organization may have at once. */

@@ -1,7 +1,7 @@
 import { temporaryFolder } from 'platform/service/testing.ts';
-import { childrenOf } from '../test/support/process-tree.ts';
-import { startStack, type Stack } from '../test/support/stack.ts';
-import { pssOf } from './processes.ts';
+import { childrenOf } from '../../test/support/process-tree.ts';
+import { startStack, type Stack } from '../../test/support/stack.ts';
+import { pssOf } from '../measure/processes.ts';
 
 /**
  * Prints the seconds to the first 200 and the memory of all processes, for a first start and a second one on its data.

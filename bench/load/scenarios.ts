@@ -1,0 +1,41 @@
+import { anyOf, requestOf, type Access, type BenchRequest, type Kind } from './requests.ts';
+
+/** A mixture of requests. */
+export interface Scenario {
+  name: string;
+  title: string;
+  /** Organizations, each with TOKENS_EACH tokens. */
+  organizations: number;
+  /** Of a hundred requests. */
+  shares: Partial<Record<Kind, number>>;
+}
+
+/** Tokens of each organization in a scenario of several. */
+export const TOKENS_EACH = 10;
+
+const one = (kind: Kind, title: string): Scenario => ({
+  name: kind,
+  title,
+  organizations: 1,
+  shares: { [kind]: 100 },
+});
+
+export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  get: one('get', 'get (random objects)'),
+  list: one('list', 'list (page of 20)'),
+  create: one('create', 'create'),
+  run: one('run', 'run (an expression)'),
+  tokens: { ...one('get', 'get, 1,000 tokens of 100 organizations'), name: 'tokens', organizations: 100 },
+  mixed: {
+    name: 'mixed',
+    title: '80 % get, 15 % list, 5 % create',
+    organizations: 1,
+    shares: { get: 80, list: 15, create: 5 },
+  },
+};
+
+/** The next request of a scenario. @param accesses as many tokens as the scenario needs */
+export function nextOf({ shares }: Scenario, accesses: readonly Access[]): () => BenchRequest {
+  const kinds = Object.entries(shares).flatMap(([kind, share]) => Array<Kind>(share).fill(kind as Kind));
+  return () => requestOf(anyOf(kinds), anyOf(accesses));
+}

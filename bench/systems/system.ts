@@ -1,0 +1,25 @@
+import type { Address } from '../load/connection.ts';
+import type { Access } from '../load/requests.ts';
+import type { Scenario } from '../load/scenarios.ts';
+import type { Records } from './records.ts';
+
+/** What is measured: the baseline, stock express-gateway, or the product on one set of engines. */
+export interface System {
+  name: string;
+  /** Connections take them in turn. */
+  addresses: readonly Address[];
+  /** Tokens, and the objects that they may read. */
+  accessesOf(scenario: Scenario): readonly Access[];
+  /** CPU time so far of each process, or of several alike, in microseconds. */
+  cpu(): Record<string, number>;
+  /** Proportional set size of all processes, in MB. */
+  pssMb(): number;
+  /** What its changes have left behind; undefined for a system that has no events. */
+  records?: Records;
+  stop(): Promise<void>;
+}
+
+export const addressOf = (url: string): Address => {
+  const { hostname, port } = new URL(url);
+  return { host: hostname, port: Number(port) };
+};

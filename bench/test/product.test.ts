@@ -1,0 +1,28 @@
+import { afterRequests, runClosedLoop } from '../load/closed-loop.ts';
+import { nextOf, SCENARIOS } from '../load/scenarios.ts';
+import { measureRound } from '../measure/round.ts';
+import { storedBytes } from '../systems/file-records.ts';
+import { startProduct, type Product } from '../systems/product.ts';
+
+let product: Product;
+beforeAll(async () => {
+  product = await startProduct({ name: 'product', objects: 20, organizations: 2 });
+});
+afterAll(() => product.stop());
+
+describe('a round on the product', () => {
+  it.each(['get', 'list', 'create', 'run', 'tokens'])(
+    '%s: nothing fails, and every change is in the records',
+    async (name) => {
+      const scenario = SCENARIOS[name]!;
+      const target = { addresses: product.addresses, next: nextOf(scenario, product.accessesOf(scenario)) };
+      const round = await measureRound(product, () => runClosedLoop(target, 4, afterRequests(40)));
+      expect(round.failures).toEqual([]);
+      expect(round.drained).toBeDefined();
+    },
+  );
+
+  it('finds the size of every database', () => {
+    expect(Object.values(storedBytes(product.stack.folder)).every((bytes) => bytes > 4_096)).toBe(true);
+  });
+});
