@@ -27,7 +27,7 @@ function openThreadClocks(pid: number): CpuClock {
       let file = files.get(thread);
       if (file === undefined) files.set(thread, (file = openSync(`/proc/${pid}/task/${thread}/schedstat`, 'r')));
       const length = readSync(file, bytes, 0, bytes.length, 0);
-      return Number.parseInt(bytes.latin1Slice(0, length)) / 1e6;
+      return Number.parseInt(bytes.toString('latin1', 0, length)) / 1e6;
     } catch {
       // The thread has ended since they were listed. Another one may get its number.
       forget(thread);
