@@ -56,10 +56,16 @@ export interface SupervisedChild {
 /**
  * Starts a process with those settings that it asks for. Once it was ready, restarts it whenever it ends, after a
  * delay that doubles up to MAX_DELAY_MS.
+ * @param flags options of Node
  */
-export function superviseChild(spec: ChildSpec, env: Env, print: (line: string) => void): SupervisedChild {
+export function superviseChild(
+  spec: ChildSpec,
+  env: Env,
+  print: (line: string) => void,
+  flags: readonly string[] = [],
+): SupervisedChild {
   const stopping = new AbortController();
-  let started = startChild(spec, env);
+  let started = startChild(spec, env, flags);
   const restartWhenEnded = async (): Promise<void> => {
     for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(delayMs * 2, MAX_DELAY_MS)) {
       const { cause, healthy } = await started.ended;
@@ -67,7 +73,7 @@ export function superviseChild(spec: ChildSpec, env: Env, print: (line: string) 
       if (healthy) delayMs = FIRST_DELAY_MS;
       print(`${spec.name} ended (${cause}); starting it again in ${delayMs / 1000} s`);
       await delay(delayMs, undefined, { signal: stopping.signal });
-      started = startChild(spec, env);
+      started = startChild(spec, env, flags);
       started.ready.then(
         () => print(`${spec.name} is back`),
         ({ faults }: ProcessEndedError) => faults.forEach((fault) => print(`${spec.name}: ${fault}`)),
@@ -87,8 +93,8 @@ export function superviseChild(spec: ChildSpec, env: Env, print: (line: string) 
 }
 
 /** Starts the process in its own process group, so that only the launcher gets the terminal's Ctrl-C. */
-function startChild(spec: ChildSpec, env: Env): StartedChild {
-  const child = spawn(process.execPath, [mainFileOf(spec)], {
+function startChild(spec: ChildSpec, env: Env, flags: readonly string[]): StartedChild {
+  const child = spawn(process.execPath, [...flags, mainFileOf(spec)], {
     env: { ...forNode(env), [SETTINGS_BY_MESSAGE]: 'yes' },
     cwd: join(REPOSITORY, spec.folder),
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

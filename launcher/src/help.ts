@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Env } from 'platform/core/config.ts';
+import { describeConfig, type Env } from 'platform/core/config.ts';
 import { mainFileOf, type ChildSpec } from './child.ts';
 import { forNode } from './environment.ts';
+import { heapConfig } from './heap.ts';
 
 const INTRODUCTION = `npm start: runs the gateway and the four services, either on embedded engines
 (one SQLite file each) or on the servers that MONGODB_URL, REDIS_URL and KAFKA_BROKERS name
@@ -28,7 +29,13 @@ export async function helpOf(children: readonly ChildSpec[], env: Env): Promise<
   const mostSharedFirst = [...groups].sort(
     ([, [one = '']], [, [other = '']]) => (owners.get(other)?.length ?? 0) - (owners.get(one)?.length ?? 0),
   );
-  return [INTRODUCTION, ...mostSharedFirst.flatMap(([names, settings]) => [`${names}:`, ...settings, ''])].join('\n');
+  return [
+    INTRODUCTION,
+    'every process, when the launcher starts it:',
+    describeConfig(heapConfig),
+    '',
+    ...mostSharedFirst.flatMap(([names, settings]) => [`${names}:`, ...settings, '']),
+  ].join('\n');
 }
 
 /** Settings that the launcher sets itself. */

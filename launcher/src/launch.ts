@@ -10,6 +10,7 @@ import { StartError } from 'platform/core/start-error.ts';
 import { lockFile } from 'platform/store/sqlite/file-lock.ts';
 import { superviseChild, type ChildSpec, type ProcessEndedError, type SupervisedChild } from './child.ts';
 import { addressesOf, reachable } from './environment.ts';
+import { heapConfig, heapFlags } from './heap.ts';
 import { helpOf } from './help.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 import { markSeeded, seed } from './seed.ts';
@@ -45,7 +46,7 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   if (args.length > 0) throw new StartError(`Unknown argument ${args[0]}; npm start -- --help lists what can be set`);
 
   process.umask(0o077);
-  const { DATA_DIR } = readConfig({ DATA_DIR: commonConfig('launcher').DATA_DIR }, given);
+  const { DATA_DIR, ...heap } = readConfig({ DATA_DIR: commonConfig('launcher').DATA_DIR, ...heapConfig }, given);
   const addresses = addressesOf(given);
   lockFile(join(DATA_DIR, 'launcher'), `The data folder ${DATA_DIR} is in use by another start`);
   const keyFolder = keyFolderOf(DATA_DIR);
@@ -55,7 +56,9 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   setInterval(() => void renewKeys(keyFolder, names), DAY_MS).unref();
 
   const env = { LOG_LEVEL: 'warn', ...given, ...addresses, DATA_DIR };
-  children = CHILDREN.map((spec) => superviseChild(spec, { ...env, ...tlsSettings(keyFolder, spec.name) }, print));
+  children = CHILDREN.map((spec) =>
+    superviseChild(spec, { ...env, ...tlsSettings(keyFolder, spec.name) }, print, heapFlags(heap)),
+  );
   const gatewayAddress = await allReady();
   if (stopping) return;
 

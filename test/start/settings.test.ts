@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { superviseChild } from '../../launcher/src/child.ts';
+import { commandOf } from '../support/process-tree.ts';
 import { startStack } from '../support/stack.ts';
 
 it('a process of the launcher is handed the settings that it asks for and what Node reads, and nothing else', async () => {
@@ -27,5 +28,12 @@ it("no process of the product has a setting or another variable of the launcher'
     const names = environment.map((variable) => variable.slice(0, variable.indexOf('=')));
     expect([name, names.filter((variable) => !allowed.includes(variable))]).toEqual([name, []]);
   }
+  await stack.stop();
+});
+
+it("the heap of every process has the launcher's bounds", async () => {
+  const stack = await startStack({ env: { MAX_OLD_SPACE_MB: '300' } });
+  for (const name of Object.keys(PROCESSES) as ProcessName[])
+    expect(commandOf(stack.pidOf(name))).toContain(' --max-old-space-size=300 --max-semi-space-size=4 ');
   await stack.stop();
 });
