@@ -230,6 +230,13 @@ describe('POST /api/memory/objects', () => {
       { numRuns: 100 },
     );
   });
+
+  it('returns numbers as the client has written them', async () => {
+    const content = '{"price":1.0,"rate":1.50,"many":1e2,"few":2.5E-3,"none":-0}';
+    const { status, text, body } = await create(`{"typeId":"${open.id}","key":"${newId()}","content":${content}}`);
+    expect([status, text]).toEqual([201, expect.stringContaining(`"content":${content}`)]);
+    expect((await get(body.id)).text).toContain(`"content":${content}`);
+  });
 });
 
 describe('GET /api/memory/objects/{id}', () => {
