@@ -126,7 +126,9 @@ describe('npm start -- --help', () => {
       expect(stdout).toMatch(
         new RegExp(`^${name}:$[^]*^  ${name.toUpperCase()}_LISTEN \\(default "127.0.0.1:\\d+"\\)\n {6}\\w`, 'm'),
       );
-    expect(stdout.match(/^ {2}(DATA_DIR|LOG_LEVEL|DRAIN_MS|MAX_OLD_SPACE_MB|RUNNERS|LEASE_MS|CREDITS_ADDRESS) /gm)?.sort()).toEqual([
+    expect(
+      stdout.match(/^ {2}(DATA_DIR|LOG_LEVEL|DRAIN_MS|MAX_OLD_SPACE_MB|RUNNERS|LEASE_MS|CREDITS_ADDRESS) /gm)?.sort(),
+    ).toEqual([
       '  CREDITS_ADDRESS ',
       '  DATA_DIR ',
       '  DRAIN_MS ',
