@@ -26,6 +26,10 @@ function checkInsert(collection: Collection<never>, document: Fields): void {
 /** A UUID as ids are stored. */
 export const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/;
 
+/** A character outside of the Basic Multilingual Plane has a length of 2. */
+const isShort = (text: string): boolean =>
+  text.length <= MAX_TEXT || (text.length <= 2 * MAX_TEXT && Array.from(text).length <= MAX_TEXT);
+
 function checkKinds({ name, columns }: Collection<never>, fields: Fields): void {
   for (const field in columns) {
     const value = fields[field] ?? undefined;
@@ -34,8 +38,7 @@ function checkKinds({ name, columns }: Collection<never>, fields: Fields): void 
     const fits =
       kind === 'number'
         ? typeof value === 'number'
-        : typeof value === 'string' &&
-          (kind === 'long' || (kind === 'text' ? value.length <= MAX_TEXT : UUID.test(value)));
+        : typeof value === 'string' && (kind === 'long' || (kind === 'text' ? isShort(value) : UUID.test(value)));
     if (!fits) throw new TypeError(`${name}: ${field} is no ${kind}`);
   }
 }

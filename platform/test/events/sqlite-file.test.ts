@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import type { CloudEvent, Topic } from 'platform/events/bus.ts';
 import { auditEntryOp, eventOp } from 'platform/events/outbox.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
-import { prepareTables } from 'platform/events/sqlite/tables.ts';
+import { openSharedFile } from 'platform/events/sqlite/connection.ts';
+import { isOldFile, prepareTables } from 'platform/events/sqlite/tables.ts';
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
 import type { Op } from 'platform/store/store.ts';
@@ -139,6 +140,25 @@ describe('an event file of the release that stored one row for each event', () =
     expect(db.prepare('SELECT count(*) AS n FROM event').get()).toEqual({ n: 1_291 });
     expect(await receivedBy(TOPIC, 'half-way')).toEqual(numbersAfter(TOPIC, 701));
     expect(db.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'event'").get()).toEqual({ n: 0 });
+  });
+
+  it('is waited for while another process upgrades it, and not longer', async () => {
+    makeOldFile();
+    using other = new DatabaseSync(file);
+    other.exec('BEGIN IMMEDIATE');
+    prepareTables(other);
+    let asked = 0;
+    const opening = openSharedFile(file, prepareTables, {
+      giveUpMs: 0,
+      isOld(db) {
+        if (++asked === 3) other.exec('COMMIT');
+        return isOldFile(db);
+      },
+    });
+    (await opening).db.close();
+    expect(asked).toBeGreaterThanOrEqual(3);
+    other.exec('BEGIN IMMEDIATE');
+    await expect(openSharedFile(file, prepareTables, { giveUpMs: 0, isOld: isOldFile })).rejects.toThrow('locked');
   });
 
   it('whose events were all removed gives its groups what is published next', async () => {

@@ -81,6 +81,13 @@ describe('a SQLite file of another release', () => {
     }
   });
 
+  it('has UUIDs in lower case where a field holds ids, although the first release took any case', async () => {
+    const [_id, note] = [newId(), newId()];
+    writeFirstRelease(file, [item(_id.toUpperCase(), { note: note.toUpperCase() })]);
+    const declared = collection<Item>('items', { scope: 'organization', columns: { _id: 'id', note: 'id' } });
+    expect(await read(declared)).toMatchObject([{ _id, note }]);
+  });
+
   it('stays as it was when the upgrade fails', async () => {
     writeFirstRelease(file, written);
     const broken = new DatabaseSync(file);

@@ -34,6 +34,23 @@ describe('a SQLite file', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
 
+  it('gives a page for a list of values in the order of any field, such as key', async () => {
+    type Named = { _id: string; organizationId: string; group: string; key: string };
+    const named = collection<Named>('named', { scope: 'organization', indexes: [{ fields: ['group', 'key'] }] });
+    const { store, close } = await openSqliteStore(file, [named]);
+    const documents = ['3', '1', '2'].map((key) => ({
+      _id: key,
+      organizationId: 'A',
+      group: key > '1' ? 'g' : 'h',
+      key,
+    }));
+    const inserts = documents.map((document) => insert(named, document));
+    await store.apply('A', inserts);
+    const page = await store.find('A', named, { group: { in: ['g', 'h'] } }, { sort: [['key', 'asc']], limit: 2 });
+    expect(page.map(({ key }) => key)).toEqual(['1', '2']);
+    await close();
+  });
+
   it('of a process killed at random moments has every acknowledged batch and no half of one', async () => {
     const seeded = await openSqliteStore(file, [ENTRIES, COUNTERS]);
     await seeded.store.apply('A', [insert(COUNTERS, { _id: 'c', organizationId: 'A', total: 0 })]);

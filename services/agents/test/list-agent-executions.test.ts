@@ -58,6 +58,7 @@ describe('ListAgentExecutions', () => {
     [{ pageSize: 101 }, '/pageSize'],
     [{ cursor: 'xyz' }, '/cursor'],
     [{ cursor: '' }, '/cursor'],
+    [{ cursor: Buffer.from(newId().toUpperCase()).toString('base64url') }, '/cursor'],
   ])('rejects %j', async (request, path) => {
     await expect(list(request)).rejects.toMatchObject({ reason: 'INVALID_REQUEST', details: [{ path }] });
   });

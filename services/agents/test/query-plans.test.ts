@@ -12,10 +12,12 @@ import { explain, recordStatements } from '../../../test/support/query-plans.ts'
 import { config as declaration } from '../src/config.ts';
 import { AGENTS, AGENT_VERSIONS, openDefinitions } from '../src/definitions/store.ts';
 import type { Deps } from '../src/deps.ts';
+import { makeSettledRuns } from '../src/executions/settled-runs.ts';
 import { EXECUTION_PAYLOADS, EXECUTIONS, openExecutions, RUN_KEYS } from '../src/executions/store.ts';
 import { executionBytesJob } from '../src/jobs/count-bytes.ts';
 import { reaperJob } from '../src/jobs/reaper.ts';
 import { retentionJob } from '../src/jobs/retention.ts';
+import { settledJob } from '../src/jobs/settled.ts';
 import { openUsage, USAGE } from '../src/usage/store.ts';
 
 const never = new AbortController().signal;
@@ -32,7 +34,7 @@ async function openAgentsStore(file: string) {
     await counterShards.close();
     await opened.close();
   };
-  return { ...opened, usage, executions, clock: systemClock, config, log, close };
+  return { ...opened, usage, executions, settledRuns: makeSettledRuns(), clock: systemClock, config, log, close };
 }
 
 describe('on SQLite', () => {
@@ -57,7 +59,8 @@ describe('on SQLite', () => {
       for (const page of [{ limit: 21 }, { limit: 21, before: newId() }])
         await deps.executions.list(organizationId, filter, page);
     await deps.usage.storedBytes(organizationId);
-    for (const makeJob of [reaperJob, retentionJob, executionBytesJob])
+    deps.settledRuns.note({ _id: newId(), organizationId });
+    for (const makeJob of [settledJob, reaperJob, retentionJob, executionBytesJob])
       await makeJob(deps as unknown as Deps).run(never);
     recorded.stop();
     const { costly, unusedIndexes } = explain(file, recorded.sql);

@@ -27,7 +27,9 @@ describe('ListAuditEntries', () => {
     expect(await list(2, '', '')).toEqual(all.slice(0, 2));
     expect(await list(2, all[1]!.id, '')).toEqual(all.slice(2, 4));
     expect(await list(2, all[1]!.id, 'server_token.create')).toEqual(all.slice(2, 3));
+    expect(await list(2, all[1]!.id.toUpperCase(), '')).toEqual(all.slice(2, 4));
     expect(await list(0, '', 'no.such')).toEqual([]);
+    await expectError(list(2, all[1]!.id.slice(0, 20), ''), 'INVALID_REQUEST');
     await expectError(list(-1, '', ''), 'INVALID_REQUEST');
   });
 

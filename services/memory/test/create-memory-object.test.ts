@@ -54,6 +54,14 @@ describe('201', () => {
     const { id } = await token.object({ typeId, key });
     expect((await token.listObjects({ key })).items).toMatchObject([{ id, key }]);
   });
+  it('accepts a key as long as the setting allows, of characters that are two code units each', async () => {
+    const longKeys = await startMemory({ MEMORY_KEY_MAX_LENGTH: '1024' });
+    const caller = longKeys.organization();
+    const key = '👍'.repeat(1_024);
+    const { id } = await caller.object({ typeId: (await caller.type()).id, key });
+    expect((await caller.listObjects({ key })).items).toMatchObject([{ id, key }]);
+    await longKeys.stop();
+  });
   it('accepts the same key in two types', async () => {
     const other = await token.type();
     await token.object({ typeId, key: 'same' });

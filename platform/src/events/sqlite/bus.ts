@@ -15,7 +15,7 @@ import {
 import { openSharedFile } from './connection.ts';
 import { eventLog } from './event-log.ts';
 import { startMember } from './subscription.ts';
-import { prepareTables } from './tables.ts';
+import { isOldFile, prepareTables } from './tables.ts';
 
 /**
  * The event bus in one SQLite file that the processes of one machine share. A topic has one partition, so one member of
@@ -32,7 +32,7 @@ export async function openSqliteBus(
     log = makeLog('events', 'warn'),
   } = {},
 ): Promise<EventBus> {
-  const connection = await openSharedFile(file, prepareTables);
+  const connection = await openSharedFile(file, prepareTables, { isOld: isOldFile });
   const events = eventLog(connection);
   const notifier = new Notifier();
   const members = new Set<Subscription>();

@@ -6,8 +6,6 @@ import { StartError } from '../../core/start-error.ts';
 import { useWriteAheadLog } from '../../store/sqlite/database.ts';
 
 const GIVE_UP_MS = 10_000;
-/** Another process may be upgrading the file: 20 s for a million events. */
-const OPEN_GIVE_UP_MS = 120_000;
 
 /**
  * A connection to a database that other processes write, too. While one of them holds the lock, work is retried outside
@@ -26,16 +24,26 @@ export interface SharedConnection {
 /**
  * Opens the file; makes it and its folder when missing.
  * @param prepare makes what is missing in the file, in one transaction
+ * @param options.isOld true for a file that `prepare` upgrades: while another process does so, which may take minutes,
+ * this one waits
  * @throws StartError when it cannot be used
  */
-export async function openSharedFile(file: string, prepare: (db: DatabaseSync) => void): Promise<SharedConnection> {
+export async function openSharedFile(
+  file: string,
+  prepare: (db: DatabaseSync) => void,
+  { isOld = () => false, giveUpMs = GIVE_UP_MS }: { isOld?: (db: DatabaseSync) => boolean; giveUpMs?: number } = {},
+): Promise<SharedConnection> {
   requireOwnFolder(dirname(file));
   let db: DatabaseSync | undefined;
   try {
     makeFolder(dirname(file));
     const open = (db = new DatabaseSync(file, { timeout: 0 }));
-    await whenUnlocked(() => useWriteAheadLog(open), OPEN_GIVE_UP_MS);
-    await whenUnlocked(() => inTransaction(open, () => prepare(open)), OPEN_GIVE_UP_MS);
+    await whenUnlocked(() => useWriteAheadLog(open), giveUpMs);
+    await whenUnlocked(
+      () => inTransaction(open, () => prepare(open)),
+      giveUpMs,
+      () => isOld(open),
+    );
     return connectionOf(open);
   } catch (cause) {
     if (db?.isOpen) db.close();
@@ -88,14 +96,18 @@ function inTransaction<T>(db: DatabaseSync, work: () => T): T {
 const SQLITE_BUSY = 5;
 const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY;
 
-async function whenUnlocked<T>(work: () => T, giveUpMs = GIVE_UP_MS): Promise<T> {
-  const deadline = performance.now() + giveUpMs;
+/** @param mayLast true while the lock may be held for long; the time to give up begins after that */
+async function whenUnlocked<T>(work: () => T, giveUpMs = GIVE_UP_MS, mayLast = () => false): Promise<T> {
+  let deadline = performance.now() + giveUpMs;
   for (;;) {
+    let waits = false;
     try {
+      waits = mayLast();
       return work();
     } catch (error) {
-      if (!isBusy(error) || performance.now() > deadline) throw error;
+      if (!isBusy(error) || (performance.now() > deadline && !waits)) throw error;
     }
+    if (waits) deadline = performance.now() + giveUpMs;
     await delay(1 + Math.random() * 9);
   }
 }

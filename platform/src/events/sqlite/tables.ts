@@ -18,10 +18,14 @@ const TABLES = `
 
 const UPGRADE_BATCH = 500;
 
+/** True for a file of a release that stored one row for each event. */
+export const isOldFile = (db: DatabaseSync): boolean =>
+  db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'event'").get() !== undefined;
+
 /** Makes missing tables, and turns the events of a release that stored one row for each into blocks. */
 export function prepareTables(db: DatabaseSync): void {
   db.exec(TABLES);
-  if (db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'event'").get() === undefined) return;
+  if (!isOldFile(db)) return;
   // The new positions are above all old ones, so a group that has handled nothing of what is kept keeps its position.
   db.exec(`INSERT INTO sqlite_sequence (name, seq) SELECT 'block', max(seq) FROM
     (SELECT seq FROM sqlite_sequence UNION ALL SELECT seq FROM progress UNION ALL SELECT 0)`);

@@ -111,9 +111,11 @@ export function findSql(layout: Layout, filter: Fields, options: FindOptions<nev
   const first =
     `SELECT rowid FROM "${layout.name}" ${index} WHERE "${list}" = ${LISTED_CELL} AND ${where.text} ` +
     `${sorted} LIMIT ?`;
+  // json_each has columns named key, type, value and so on.
+  const sortedPage = sorted.replaceAll(/"\w+"/g, 'page.$&');
   const page =
     `SELECT page.rowid FROM json_each(?) AS listed CROSS JOIN "${layout.name}" AS page ON page.rowid IN (${first}) ` +
-    `${sorted} LIMIT ? OFFSET ?`;
+    `${sortedPage} LIMIT ? OFFSET ?`;
   return {
     text: `FROM "${layout.name}" WHERE rowid IN (${page}) ${sorted}`,
     values: [

@@ -41,13 +41,25 @@ export function prepareTables(db: DatabaseSync, collections: readonly Collection
   db.exec('COMMIT');
 }
 
-/** Columns are named like their fields. In a file of the first release, `id` is `_id`, and `doc` has all fields. */
+/**
+ * Columns are named like their fields. In a file of the first release, `id` is `_id`, and `doc` has all fields; it may
+ * have ids in upper case, which auth took from audit events.
+ */
 function rewriteTable(db: DatabaseSync, layout: Layout): void {
   const before = `~${layout.name}`;
   db.exec(`ALTER TABLE "${layout.name}" RENAME TO "${before}"`);
   db.exec(layout.tableSql);
   const insert = db.prepare(layout.insertSql);
   for (const row of db.prepare(`SELECT * FROM "${before}" ORDER BY rowid`).iterate())
-    insert.run(...cellsOf(layout, documentOf('_id' in row ? row : { _id: row.id, [REST]: row.doc })));
+    insert.run(
+      ...cellsOf(layout, withIdsInLowerCase(documentOf('_id' in row ? row : { _id: row.id, [REST]: row.doc }))),
+    );
   db.exec(`DROP TABLE "${before}"`);
+
+  function withIdsInLowerCase(document: Record<string, unknown>): Record<string, unknown> {
+    for (const field of layout.fields)
+      if (layout.kindOf(field) === 'id' && typeof document[field] === 'string')
+        document[field] = document[field].toLowerCase();
+    return document;
+  }
 }

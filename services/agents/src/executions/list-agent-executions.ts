@@ -36,6 +36,7 @@ const cursorOf = (id: string): string => Buffer.from(id).toString('base64url');
 
 function idOfCursor(cursor: string): string {
   const id = Buffer.from(cursor, 'base64url').toString();
-  if (!isUuid(id) || cursorOf(id) !== cursor) throw invalid('/cursor', 'cursor is not a cursor of this list');
+  if (!isUuid(id) || cursorOf(id.toLowerCase()) !== cursor)
+    throw invalid('/cursor', 'cursor is not a cursor of this list');
   return id;
 }

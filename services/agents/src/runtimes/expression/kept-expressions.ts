@@ -1,6 +1,11 @@
 import type jsonata from 'jsonata';
 
 export type Expression = ReturnType<typeof jsonata>;
+export interface Compiled {
+  expression: Expression;
+  /** About how much heap its syntax tree takes, which can be a thousand times as much as its source. */
+  treeBytes: number;
+}
 export type KeepExpressions = typeof keepExpressions;
 
 /**
@@ -9,26 +14,33 @@ export type KeepExpressions = typeof keepExpressions;
  * another one's expressions.
  * @returns takes a source; throws what `compile` throws
  */
-export function keepExpressions(compile: (source: string) => Expression): (source: string) => Expression {
-  const MAX_CHARACTERS = 32_768;
-  /** What an expression takes beside its syntax tree, in characters of a source. */
-  const BASE_CHARACTERS = 512;
+export function keepExpressions(compile: (source: string) => Compiled): (source: string) => Expression {
+  const MAX_BYTES = 5_242_880;
+  /** What an expression takes beside its syntax tree, and at most for each character, regular expressions included. */
+  const BASE_BYTES = 81_920;
+  const BYTES_PER_CHARACTER = 160;
 
   /** The least recently used first. */
-  const kept = new Map<string, Expression>();
-  let characters = 0;
+  const kept = new Map<string, { expression: Expression; bytes: number }>();
+  let bytes = 0;
 
   function remove(source: string): void {
-    if (kept.delete(source)) characters -= source.length + BASE_CHARACTERS;
+    bytes -= kept.get(source)?.bytes ?? 0;
+    kept.delete(source);
+  }
+
+  function compiled(source: string): { expression: Expression; bytes: number } {
+    const { expression, treeBytes } = compile(source);
+    return { expression, bytes: BASE_BYTES + Math.max(treeBytes, source.length * BYTES_PER_CHARACTER) };
   }
 
   return (source) => {
-    if (source.length + BASE_CHARACTERS > MAX_CHARACTERS) return compile(source);
-    const expression = kept.get(source) ?? compile(source);
+    const one = kept.get(source) ?? compiled(source);
+    if (one.bytes > MAX_BYTES) return one.expression;
     remove(source);
-    kept.set(source, expression);
-    characters += source.length + BASE_CHARACTERS;
-    for (const oldest of kept.keys()) if (characters > MAX_CHARACTERS) remove(oldest);
-    return expression;
+    kept.set(source, one);
+    bytes += one.bytes;
+    for (const oldest of kept.keys()) if (bytes > MAX_BYTES) remove(oldest);
+    return one.expression;
   };
 }

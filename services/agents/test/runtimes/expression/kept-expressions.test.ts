@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { keepExpressions, type Expression } from '../../../src/runtimes/expression/kept-expressions.ts';
 import { prepareRealms } from '../../../src/runtimes/expression/realm.ts';
 
@@ -12,7 +14,7 @@ describe('an expression', () => {
     compiled = [];
     expressionOf = keepExpressions((source) => {
       compiled.push(source.length);
-      return {} as Expression;
+      return { expression: {} as Expression, treeBytes: 0 };
     });
   });
 
@@ -40,6 +42,14 @@ describe('an expression', () => {
     expect(compiled).toEqual([1, 40_000, 40_000]);
   });
 
+  it('takes as much room as its syntax tree, however short its source is', () => {
+    let count = 0;
+    const large = keepExpressions(() => ({ expression: {} as Expression, treeBytes: ++count * 1_500_000 }));
+    for (const source of ['a', 'b', 'b', 'a', 'large', 'large', 'a']) large(source);
+    // b displaces nothing; what follows does not fit beside a, or at all.
+    expect(count).toBe(4);
+  });
+
   it('does not stay in great numbers, however short', () => {
     for (let round = 0; round < 2; round++) for (let n = 1; n <= 100; n++) expressionOf('x'.repeat(n));
     expect(compiled).toHaveLength(200);
@@ -51,6 +61,23 @@ describe('an expression', () => {
     });
     for (let run = 0; run < 2; run++) expect(() => failing('a')).toThrow('no');
   });
+});
+
+it('expressions whose parts the parser copies at each level do not fill the heap of a runner', () => {
+  const realm = openRealm();
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const heapBytes = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const nested = (inner: string): string => Array.from({ length: 12 }).reduce<string>((left) => `(${left}?:b)`, inner);
+  const evaluate = (name: string): unknown => realm.evaluate(nested(name), '{}', LIMITS);
+  evaluate('a');
+  const before = heapBytes();
+  for (let n = 0; n < 20; n++)
+    expect(evaluate(`a${n}`)).toMatchObject({ message: 'The expression produced no output' });
+  expect(heapBytes() - before).toBeLessThan(15_000_000);
 });
 
 describe('an evaluation of an expression that is compiled already', () => {
