@@ -96,7 +96,7 @@ describe('when all connections are taken', () => {
 });
 
 it('a new connection on which nothing arrives is closed after FIRST_BYTE_TIMEOUT_MS, and a used one is not', async () => {
-  const { fixture } = await startSmall({ FIRST_BYTE_TIMEOUT_MS: '100' });
+  const { fixture } = await startSmall({ FIRST_BYTE_TIMEOUT_MS: '1000' });
   const used = await open(fixture, NEIGHBOUR);
   expect(await ask(used, 'a')).toBe(200);
   const silent = await open(fixture, HOSTILE);

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import type { Socket } from 'node:net';
 import { ServiceError } from 'platform/core/errors.ts';
 import { CALLER_LOST } from 'platform/rpc/call.ts';
@@ -93,15 +94,20 @@ describe('a stream of calls', () => {
     [true, 'UNAVAILABLE'],
     [false, 'OUTCOME_UNKNOWN'],
   ])('ends a call at its deadline at both ends (repeatable: %s)', async (repeatable, reason) => {
-    const ended = Promise.withResolvers<unknown>();
-    const { address } = await startReplica(({ signal }) => {
-      signal.addEventListener('abort', () => ended.resolve(signal.reason === CALLER_LOST));
-      return hanging({} as CarriedCall);
+    const began = Promise.withResolvers<AbortSignal>();
+    const { address } = await startReplica((call) => {
+      began.resolve(call.signal);
+      return hanging(call);
     });
     const replicas = connect(address);
-    const call = replicas.call(callOf('hangs', { deadline: Date.now() + 200, repeatable }));
-    expect(await outcome(call)).toBe(reason);
-    expect(await ended.promise).toBe(false);
+    const call = outcome(replicas.call(callOf('hangs', { deadline: Date.now() + 3_600_000, repeatable })));
+    const signal = await began.promise;
+    const inTwoHours = Date.now() + 7_200_000;
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(inTwoHours);
+    expect(await call).toBe(reason);
+    await eventually(() => signal.aborted);
+    clock.mockRestore();
+    expect(signal.reason).not.toBe(CALLER_LOST);
   });
 
   it('tells the service of a call that is cancelled, and of no other', async () => {
