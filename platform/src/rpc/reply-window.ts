@@ -33,7 +33,11 @@ export interface ReplyQueue {
   push(reply: Uint8Array): void;
   /** No further replies come. Those that have arrived are consumed before the error is thrown. */
   end(error?: Error): void;
-  /** Asking for the next reply means that the one before is consumed. Undefined after the last. @throws error of `end` */
+  /**
+   * To ask for the next reply means that the one before is consumed.
+   * @returns undefined after the last one
+   * @throws the error of `end`
+   */
   next(): Promise<Uint8Array | undefined>;
 }
 
