@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
+import type { MethodDefinition } from '@grpc/proto-loader';
 import { allMethodOptions } from 'platform/rpc/method-options.ts';
-import { PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
+import { packageDefinition, PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
 import { circles } from './support/circles.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -164,6 +165,15 @@ describe('the architecture', () => {
         .filter(([, { principals, callers }]) => principals.length === 0 || callers.length === 0)
         .map(([path]) => path),
     ).toEqual([]);
+  });
+
+  it('gives a REST route to unary methods alone: the gateway can serve no other', () => {
+    const methods = Object.values(packageDefinition())
+      .filter((definition) => !('format' in definition))
+      .flatMap((service) => Object.values(service as Record<string, MethodDefinition<object, object>>));
+    const routed = methods.filter(({ options }) => (options as Record<string, unknown>)['(google.api.http)']);
+    expect(routed.length).toBeGreaterThan(10);
+    expect(routed.filter(({ responseStream }) => responseStream).map(({ path }) => path)).toEqual([]);
   });
 
   it('lets only these files look across organizations', () => {

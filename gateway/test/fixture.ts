@@ -55,7 +55,8 @@ export interface GatewayFixture {
 
 const notFound = () => Promise.reject(new ServiceError('NOT_FOUND'));
 function allHandlers<D extends ServiceDefinition>(definition: D, given: Partial<BoundHandlers<D>>): BoundHandlers<D> {
-  return { ...Object.fromEntries(Object.keys(definition).map((name) => [name, notFound])), ...given };
+  const none = Object.fromEntries(Object.keys(definition).map((name) => [name, notFound]));
+  return { ...none, ...given } as BoundHandlers<D>;
 }
 
 export async function startGatewayFixture(

@@ -54,7 +54,7 @@ describe('a first start on shared engines when the outcome of its requests is un
               return reply;
             }
             const [, done] = losses.shift()!;
-            if (done) await target[method]!(...call).catch(() => undefined);
+            if (done) await Promise.resolve(target[method]!(...call)).catch(() => undefined);
             throw new ServiceError('OUTCOME_UNKNOWN');
           },
       });

@@ -1,24 +1,26 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { AnswerFrame, CarryRequest, CallFrame, CarryResponse } from 'proto/platform/v1/calls.ts';
-import { ServiceError } from '../core/errors.ts';
+import type { ServiceError } from '../core/errors.ts';
+import { makeAnswerQueue } from './answer-queue.ts';
 import { CALLER_LOST } from './call.ts';
 import { keepDeadlines } from './deadlines.ts';
 import type { Peer } from './identity.ts';
+import { makeSendWindow, type SendWindow } from './reply-window.ts';
 import { toStatus } from './wire-errors.ts';
 
-/** A reply of more bytes is sent in pieces, so that the replies of other calls come between them. */
-const PIECE_BYTES = 65_536;
-const MESSAGE_BYTES = 262_144;
-
 /** One call that a stream carries. */
-export interface CarriedCall extends Omit<CallFrame, 'id' | 'timeoutMs'> {
+export interface CarriedCall extends Omit<CallFrame, 'id' | 'timeoutMs' | 'windowBytes'> {
   /** The other end of the stream. */
   peer: Peer;
   /** Milliseconds since the epoch. */
   deadline: number;
   /** Aborted when the caller cancels, the deadline passes, or with CALLER_LOST. */
   signal: AbortSignal;
+  /** Of a server-streaming call: sends one serialized reply. Resolves when the next one may be sent. */
+  send?: ((reply: Uint8Array) => Promise<void>) | undefined;
 }
+/** Resolves to the serialized reply, or to nothing when all replies are sent. Rejects with ServiceError. */
+export type HandleCarried = (call: CarriedCall) => Promise<Uint8Array | undefined>;
 
 type CallsStream = ServerDuplexStream<CarryRequest, CarryResponse>;
 
@@ -31,14 +33,8 @@ export interface Carrier {
   goAway(): void;
 }
 
-/**
- * Serves the calls of streams (proto/platform/v1/calls.proto). All calls of one message begin in one turn.
- * @param handle resolves to the serialized reply; rejects with ServiceError
- */
-export function makeCarrier(
-  handle: (call: CarriedCall) => Promise<Uint8Array>,
-  peerOf: (stream: CallsStream) => Peer,
-): Carrier {
+/** Serves the calls of streams (proto/platform/v1/calls.proto). All calls of one message begin in one turn. */
+export function makeCarrier(handle: HandleCarried, peerOf: (stream: CallsStream) => Peer): Carrier {
   /** What tells the caller of each open stream to go away, and the connection of the stream. */
   const streams = new Map<() => void, string>();
   let isGoing = false;
@@ -60,38 +56,31 @@ export function makeCarrier(
 }
 
 /** @returns a function that tells the caller to go away */
-function carryStream(
-  stream: CallsStream,
-  peer: Peer,
-  handle: (call: CarriedCall) => Promise<Uint8Array>,
-  onClosed: () => void,
-): () => void {
-  const open = new Map<number, { aborter: AbortController; deadline: number }>();
+function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onClosed: () => void): () => void {
+  const open = new Map<number, { aborter: AbortController; deadline: number; window: SendWindow | undefined }>();
   const watchDeadlines = keepDeadlines(
     open,
     ({ deadline }) => deadline,
-    (_id, { aborter }) => aborter.abort(),
+    // The caller of a server-streaming call finds out by itself.
+    (id, { aborter, window }) => (window ? cancel(id) : aborter.abort()),
   );
-  const answers: AnswerFrame[] = [];
-  /** Replies of which pieces are left. The first one is next. */
-  const long: { id: number; reply: Uint8Array; from: number }[] = [];
+  const answers = makeAnswerQueue();
   let goAway = false;
   let callerEnded = false;
   let blocked = false;
   let flushing: NodeJS.Immediate | undefined;
 
-  function begin({ id, timeoutMs, ...frame }: CallFrame): void {
+  function begin({ id, timeoutMs, windowBytes, ...frame }: CallFrame): void {
     const aborter = new AbortController();
     const deadline = Date.now() + timeoutMs;
-    open.set(id, { aborter, deadline });
+    const window = windowBytes > 0 ? makeSendWindow(windowBytes) : undefined;
+    const send = window && ((reply: Uint8Array) => (answer(id, reply, true), window.take(reply)));
+    open.set(id, { aborter, deadline, window });
     watchDeadlines();
-    handle({ ...frame, peer, deadline, signal: aborter.signal })
+    handle({ ...frame, peer, deadline, signal: aborter.signal, send })
       .then(
-        (reply) => {
-          if (reply.length > PIECE_BYTES && open.has(id)) long.push({ id, reply, from: 0 });
-          else answer({ id, reply: reply as Buffer, more: false, error: undefined });
-        },
-        (error: ServiceError) => answer({ id, reply: NOTHING, more: false, error: toStatus(error) }),
+        (reply = NOTHING) => answer(id, reply, false),
+        (error: ServiceError) => answer(id, NOTHING, false, toStatus(error)),
       )
       .finally(() => {
         open.delete(id);
@@ -100,44 +89,28 @@ function carryStream(
   }
 
   /** Nobody waits for the answer of a call that was cancelled. */
-  function answer(frame: AnswerFrame): void {
-    if (open.has(frame.id)) answers.push(frame);
+  function answer(id: number, reply: Uint8Array, isOpen: boolean, error?: AnswerFrame['error']): void {
+    if (!open.has(id)) return;
+    answers.push({ id, reply: reply as Buffer, more: false, error, open: isOpen });
+    flushing ??= setImmediate(flush);
   }
 
   function cancel(id: number): void {
     open.get(id)?.aborter.abort();
-    const at = long.findIndex((reply) => reply.id === id);
-    if (at >= 0) long.splice(at, 1);
-    else open.delete(id);
+    open.delete(id);
+    answers.drop(id);
   }
 
   function flush(): void {
     clearImmediate(flushing);
     flushing = undefined;
     while (!blocked) {
-      const next = nextAnswers();
+      const next = answers.shift();
       if (next.length === 0 && !goAway) break;
       blocked = !stream.write({ answers: next, goAway });
       goAway = false;
     }
-    if (callerEnded && open.size === 0 && answers.length === 0 && long.length === 0) stream.end();
-  }
-
-  function nextAnswers(): AnswerFrame[] {
-    const next: AnswerFrame[] = [];
-    for (let bytes = 0; bytes < MESSAGE_BYTES && answers.length > 0;) {
-      const frame = answers.shift()!;
-      bytes += frame.reply.length;
-      next.push(frame);
-    }
-    const reply = long.shift();
-    if (reply) {
-      const to = reply.from + PIECE_BYTES;
-      const more = to < reply.reply.length;
-      next.push({ id: reply.id, reply: reply.reply.subarray(reply.from, to) as Buffer, more, error: undefined });
-      if (more) long.push({ ...reply, from: to });
-    }
-    return next;
+    if (callerEnded && open.size === 0 && answers.isEmpty) stream.end();
   }
 
   function close(): void {
@@ -148,7 +121,8 @@ function carryStream(
     onClosed();
   }
 
-  stream.on('data', ({ calls, cancelled }) => {
+  stream.on('data', ({ calls, cancelled, windowUpdates }) => {
+    for (const { id, bytes } of windowUpdates) open.get(id)?.window?.update(bytes);
     for (const id of cancelled) cancel(id);
     for (const call of calls) begin(call);
   });

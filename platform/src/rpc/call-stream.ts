@@ -1,28 +1,25 @@
 import type { Client, ClientDuplexStream, ServiceError as GrpcError } from '@grpc/grpc-js';
-import { CallsServiceService, type CarryRequest, type CallFrame, type CarryResponse } from 'proto/platform/v1/calls.ts';
+import {
+  CallsServiceService,
+  type CallFrame,
+  type CarryRequest,
+  type CarryResponse,
+  type WindowUpdate,
+} from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { fairQueue } from '../core/fair-queue.ts';
 import { keepDeadlines } from './deadlines.ts';
+import { frameOf, NeverSentError, type OutgoingCall } from './outgoing-call.ts';
+import { makeReplyQueue, WINDOW_BYTES } from './reply-window.ts';
 import { fromStatus } from './wire-errors.ts';
 
 /** A message is sent when it has so many calls, so that the service begins with them, and at the end of each turn. */
 const CALLS_PER_MESSAGE = 16;
-/** Further calls wait until others are answered. */
+/** Further unary calls wait until others are answered. */
 const MAX_OPEN_CALLS = 2_000;
+/** Further server-streaming calls are refused: those that are open may stay so for long, and hold up no unary call. */
+const MAX_STREAMING_CALLS = 1_000;
 const END_MS = 1_000;
-
-export interface OutgoingCall extends Omit<CallFrame, 'id' | 'timeoutMs'> {
-  /** Calls that wait are sent in turns between organizations. */
-  organizationId: string;
-  /** Milliseconds since the epoch. */
-  deadline: number;
-  signal?: AbortSignal;
-  /** A call whose outcome is unknown may be repeated. */
-  repeatable: boolean;
-}
-
-/** The call has left this process by no stream: it can be sent by another one. */
-export class NeverSentError extends Error {}
 
 /** The calls of this process to one replica of a service, on one gRPC stream. */
 export interface CallStream {
@@ -31,6 +28,11 @@ export interface CallStream {
   readonly load: number;
   /** @returns the serialized reply. @throws ServiceError, NeverSentError */
   call(call: OutgoingCall): Promise<Uint8Array>;
+  /**
+   * The serialized replies of a server-streaming method. The call begins when the first one is asked for; to leave the
+   * loop cancels it. Throws like `call`; NeverSentError only before the first reply.
+   */
+  replies(call: OutgoingCall): AsyncIterable<Uint8Array>;
   /** Takes no further calls, and closes when all are answered. */
   retire(): void;
 }
@@ -39,6 +41,8 @@ interface Pending {
   call: OutgoingCall;
   sent: boolean;
   pieces: Uint8Array[];
+  /** Takes each reply of a server-streaming call. */
+  receive: ((reply: Uint8Array) => void) | undefined;
   settle(error: Error | undefined, reply?: Uint8Array): void;
 }
 
@@ -64,9 +68,12 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     },
   );
   let cancelled: number[] = [];
+  let windowUpdates: WindowUpdate[] = [];
   let state: CallStream['state'] = 'connecting';
   let lastId = 0;
-  let sentCalls = 0;
+  let unsentCalls = 0;
+  let unaryCalls = 0;
+  let streamingCalls = 0;
   let blocked = false;
   let flushing: NodeJS.Immediate | undefined;
   let leaving: NodeJS.Timeout | undefined;
@@ -80,26 +87,21 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     },
     call: (call) =>
       new Promise((resolve, reject) => {
-        if (state === 'retiring' || state === 'closed') return reject(new NeverSentError());
-        if (call.signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
-        const id = (lastId = (lastId + 1) >>> 0 || 1);
-        const abandon = (): void => giveUp(id, new ServiceError('CLIENT_GONE'));
-        call.signal?.addEventListener('abort', abandon, { once: true });
-        pending.set(id, {
-          call,
-          sent: false,
-          pieces: [],
-          settle(error, reply) {
-            call.signal?.removeEventListener('abort', abandon);
-            if (error) reject(error);
-            else resolve(reply!);
-          },
-        });
-        waiting.push(call.organizationId, id);
-        watchDeadlines();
-        if (pending.size - sentCalls >= CALLS_PER_MESSAGE) flush();
-        else flushing ??= setImmediate(flush);
+        begin(call, undefined, (error, reply) => (error ? reject(error) : resolve(reply!)));
       }),
+    async *replies(call) {
+      const queue = makeReplyQueue((bytes) => {
+        if (!pending.has(id)) return;
+        windowUpdates.push({ id, bytes });
+        flushing ??= setImmediate(flush);
+      });
+      const id = begin(call, queue.push, queue.end);
+      try {
+        for (let reply; (reply = await queue.next());) yield reply;
+      } finally {
+        giveUp(id, new ServiceError('CLIENT_GONE'));
+      }
+    },
     retire() {
       if (state === 'closed' || state === 'retiring') return;
       if (state === 'connecting') return grpc.cancel();
@@ -107,6 +109,33 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       closeWhenAnswered();
     },
   };
+
+  /** The call is sent with the others of this turn. @returns its id. @throws NeverSentError, ServiceError */
+  function begin(call: OutgoingCall, receive: Pending['receive'], onSettled: Pending['settle']): number {
+    if (state === 'retiring' || state === 'closed') throw new NeverSentError();
+    if (receive && streamingCalls >= MAX_STREAMING_CALLS) throw new NeverSentError('Too many streaming calls are open');
+    if (call.signal?.aborted) throw new ServiceError('CLIENT_GONE');
+    const id = (lastId = (lastId + 1) >>> 0 || 1);
+    const abandon = (): void => giveUp(id, new ServiceError('CLIENT_GONE'));
+    call.signal?.addEventListener('abort', abandon, { once: true });
+    pending.set(id, {
+      call,
+      sent: false,
+      pieces: [],
+      receive,
+      settle(error, reply) {
+        call.signal?.removeEventListener('abort', abandon);
+        onSettled(error, reply);
+      },
+    });
+    if (receive) streamingCalls++;
+    waiting.push(call.organizationId, id);
+    unsentCalls++;
+    watchDeadlines();
+    if (unsentCalls >= CALLS_PER_MESSAGE) flush();
+    else flushing ??= setImmediate(flush);
+    return id;
+  }
 
   function change(next: CallStream['state']): void {
     state = next;
@@ -126,7 +155,8 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
 
   function settle(id: number, one: Pending, error: Error | undefined, reply?: Uint8Array): void {
     pending.delete(id);
-    if (one.sent) sentCalls--;
+    if (one.receive) streamingCalls--;
+    else if (one.sent) unaryCalls--;
     one.settle(error, reply);
     closeWhenAnswered();
   }
@@ -143,32 +173,25 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     flushing = undefined;
     while (!blocked && (state === 'open' || state === 'retiring')) {
       const calls = nextCalls();
-      if (calls.length === 0 && cancelled.length === 0) return;
-      blocked = !grpc.write({ calls, cancelled });
+      if (calls.length === 0 && cancelled.length === 0 && windowUpdates.length === 0) return;
+      blocked = !grpc.write({ calls, cancelled, windowUpdates });
       cancelled = [];
+      windowUpdates = [];
     }
   }
 
   function nextCalls(): CallFrame[] {
     const frames: CallFrame[] = [];
     const now = Date.now();
-    while (frames.length < CALLS_PER_MESSAGE && sentCalls < MAX_OPEN_CALLS && !waiting.isEmpty) {
+    while (frames.length < CALLS_PER_MESSAGE && unaryCalls < MAX_OPEN_CALLS && !waiting.isEmpty) {
       const id = waiting.shift()!.item;
+      unsentCalls--;
       const one = pending.get(id);
       // One that was given up meanwhile
       if (!one) continue;
-      const { deadline, method, request, principal, requestId, maxReplyBytes } = one.call;
-      frames.push({
-        id,
-        method,
-        request,
-        principal,
-        requestId,
-        maxReplyBytes: uint32(maxReplyBytes),
-        timeoutMs: Math.max(1, uint32(deadline - now)),
-      });
+      frames.push(frameOf(id, one.call, one.receive ? WINDOW_BYTES : 0, now));
       one.sent = true;
-      sentCalls++;
+      if (!one.receive) unaryCalls++;
     }
     return frames;
   }
@@ -189,15 +212,17 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     flush();
   });
   grpc.on('data', ({ answers, goAway }) => {
-    for (const { id, reply, more, error } of answers) {
+    for (const { id, reply, more, error, open } of answers) {
       const one = pending.get(id);
       // The answer of a call that was given up
       if (!one) continue;
       if (error) settle(id, one, fromStatus(error) ?? new ServiceError('INTERNAL'));
-      else if (more || one.pieces.length > 0) {
-        one.pieces.push(reply);
-        if (!more) settle(id, one, undefined, Buffer.concat(one.pieces));
-      } else settle(id, one, undefined, reply);
+      else if (more) one.pieces.push(reply);
+      else {
+        const whole = one.pieces.length > 0 ? Buffer.concat([...one.pieces.splice(0), reply]) : reply;
+        if (open) one.receive?.(whole);
+        else settle(id, one, undefined, whole);
+      }
     }
     if (goAway) stream.retire();
     if (!waiting.isEmpty) flush();
@@ -206,9 +231,6 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   grpc.on('end', () => onClosed(undefined));
   return stream;
 }
-
-/** A number that could not be serialized would end the stream, with all its calls. */
-const uint32 = (value: number): number => Math.min(Math.max(0, Math.floor(value)), 2 ** 32 - 1);
 
 /** What a call gets whose connection was lost. */
 function lost({ call, sent }: Pending, cause: GrpcError | undefined): Error {

@@ -29,6 +29,7 @@ export const organizationOfCall = (context: CallContext): string => organization
 /* eslint-disable @typescript-eslint/no-explicit-any -- ts-proto types every method of a service definition like this */
 type Method = {
   path: string;
+  responseStream: boolean;
   requestSerialize: (value: any) => Buffer;
   requestDeserialize: (bytes: Buffer) => any;
   responseSerialize: (value: any) => Buffer;
@@ -40,20 +41,27 @@ export type ServiceDefinition = Record<string, Method>;
 export type RequestOf<M extends Method> = ReturnType<M['requestDeserialize']>;
 export type ResponseOf<M extends Method> = ReturnType<M['responseDeserialize']>;
 
+/** A promise of the reply, or the replies of a server-streaming method (`async function*`). */
+export type AnswerOf<M extends Method> = M['responseStream'] extends true
+  ? AsyncIterable<ResponseOf<M>>
+  : Promise<ResponseOf<M>>;
+
 /** One function per RPC; the compiler requires all of them. */
 export type Handlers<D extends ServiceDefinition, Deps> = {
-  [K in keyof D]: (deps: Deps, request: RequestOf<D[K]>, context: CallContext) => Promise<ResponseOf<D[K]>>;
+  [K in keyof D]: (deps: Deps, request: RequestOf<D[K]>, context: CallContext) => AnswerOf<D[K]>;
 };
 
 /** Handlers that `bind` has given their dependencies. */
 export type BoundHandlers<D extends ServiceDefinition> = {
-  [K in keyof D]: (request: RequestOf<D[K]>, context: CallContext) => Promise<ResponseOf<D[K]>>;
+  [K in keyof D]: (request: RequestOf<D[K]>, context: CallContext) => AnswerOf<D[K]>;
 };
 
 /** A service definition with its bound handlers, by name. */
 export interface BoundService {
   definition: ServiceDefinition;
-  handlers: Readonly<Record<string, (request: never, context: CallContext) => Promise<unknown>>>;
+  handlers: Readonly<
+    Record<string, (request: never, context: CallContext) => Promise<unknown> | AsyncIterable<unknown>>
+  >;
 }
 
 /** Binds the handlers of a service to their dependencies. */
@@ -84,7 +92,10 @@ export interface CallOptions {
   /** For calls that only read: instead of a larger reply, the service answers REPLY_TOO_LARGE with the fact `bytes`. */
   maxReplyBytes?: number;
 }
-/** Typed client of a service: rejects with ServiceError. Made by `connect` in client.ts. */
+/**
+ * Typed client of a service, made by `clientOf` in client.ts. A call rejects with ServiceError. A server-streaming one
+ * begins when its first reply is asked for, and is cancelled when the loop over its replies is left.
+ */
 export type ServiceClient<D extends ServiceDefinition> = {
-  [K in keyof D]: (request: RequestOf<D[K]>, options: CallOptions) => Promise<ResponseOf<D[K]>>;
+  [K in keyof D]: (request: RequestOf<D[K]>, options: CallOptions) => AnswerOf<D[K]>;
 };

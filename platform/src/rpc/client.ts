@@ -3,6 +3,7 @@ import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
 import { makeDialer, type Target } from './dialer.ts';
 import { ServiceError } from '../core/errors.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
+import type { OutgoingCall } from './outgoing-call.ts';
 import { Principal } from '../core/principal.ts';
 import { openReplicas } from './replicas.ts';
 import { openUnary } from './unary.ts';
@@ -10,16 +11,21 @@ import { openUnary } from './unary.ts';
 /** One method as @grpc/proto-loader and ts-proto both describe it. */
 export interface CallableMethod {
   path: string;
+  responseStream?: boolean;
   requestSerialize(value: object): Buffer;
   responseDeserialize(bytes: Buffer): object;
 }
 /** Makes one unary call to one service. Rejects with ServiceError. */
 export type UnaryCall = (method: CallableMethod, request: object, options: CallOptions) => Promise<object>;
+/** Makes one call of either kind. */
+export interface AnyCall extends UnaryCall {
+  (method: CallableMethod & { responseStream: true }, request: object, options: CallOptions): AsyncIterable<object>;
+}
 
 const RETRY_DELAYS_MS = [50, 200];
 
 export interface Connection {
-  call: UnaryCall;
+  call: AnyCall;
   close(): void;
 }
 
@@ -36,48 +42,88 @@ export function openConnection({
 }: Target & { address: string; carriedBy?: 'streams' | 'unary calls' }): Connection {
   const open = carriedBy === 'streams' ? openReplicas : openUnary;
   const transport = open(address.split(','), makeDialer(target));
-  const once = async (
-    method: CallableMethod,
-    { repeatable }: MethodOptions,
-    request: object,
-    { principal, requestId, signal, maxReplyBytes = 0 }: CallOptions,
-    deadline: number,
-  ): Promise<object> => {
-    const reply = await transport.call({
-      method: method.path,
-      request: method.requestSerialize(request),
-      organizationId: principal.organizationId,
-      principal: Buffer.from(Principal.encode(principal).finish()),
-      requestId,
-      maxReplyBytes,
-      signal,
-      deadline,
-      repeatable,
-    });
-    return method.responseDeserialize(reply as Buffer);
-  };
-  return {
-    async call(method, request, options) {
-      const methodOptions = methodOptionsOf(method.path);
-      const deadline = Math.min(Date.now() + methodOptions.deadlineMs, options.deadline ?? Number.POSITIVE_INFINITY);
-      for (const retryDelayMs of methodOptions.repeatable ? RETRY_DELAYS_MS : []) {
-        try {
-          return await once(method, methodOptions, request, options, deadline);
-        } catch (error) {
-          const retry =
-            error instanceof ServiceError && error.reason === 'UNAVAILABLE' && Date.now() + retryDelayMs < deadline;
-          if (!retry) throw error;
-          await delay(retryDelayMs);
-        }
+  /** The earlier one of the method's and the caller's; one for all attempts and all replies. */
+  const deadlineOf = ({ deadlineMs }: MethodOptions, { deadline }: CallOptions): number =>
+    Math.min(Date.now() + deadlineMs, deadline ?? Number.POSITIVE_INFINITY);
+
+  async function callForReply(method: CallableMethod, request: object, options: CallOptions): Promise<object> {
+    const methodOptions = methodOptionsOf(method.path);
+    const deadline = deadlineOf(methodOptions, options);
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const reply = await transport.call(outgoing(method, methodOptions, request, options, deadline));
+        return method.responseDeserialize(reply as Buffer);
+      } catch (error) {
+        await delayBeforeRetry(error, attempt, methodOptions, deadline);
       }
-      return once(method, methodOptions, request, options, deadline);
-    },
+    }
+  }
+
+  /** A call of which a reply has arrived is not retried: only its caller knows where to go on. */
+  async function* callForReplies(
+    method: CallableMethod,
+    request: object,
+    options: CallOptions,
+  ): AsyncGenerator<object> {
+    const methodOptions = methodOptionsOf(method.path);
+    const deadline = deadlineOf(methodOptions, options);
+    for (let attempt = 0; ; attempt++) {
+      let isAnswered = false;
+      try {
+        for await (const reply of transport.replies(outgoing(method, methodOptions, request, options, deadline))) {
+          isAnswered = true;
+          yield method.responseDeserialize(reply as Buffer);
+        }
+        return;
+      } catch (error) {
+        if (isAnswered) throw error;
+        await delayBeforeRetry(error, attempt, methodOptions, deadline);
+      }
+    }
+  }
+
+  return {
+    call: ((method, request, options) =>
+      method.responseStream
+        ? callForReplies(method, request, options)
+        : callForReply(method, request, options)) as AnyCall,
     close: () => transport.close(),
   };
 }
 
+const outgoing = (
+  method: CallableMethod,
+  { repeatable }: MethodOptions,
+  request: object,
+  { principal, requestId, signal, maxReplyBytes = 0 }: CallOptions,
+  deadline: number,
+): OutgoingCall => ({
+  method: method.path,
+  request: method.requestSerialize(request),
+  organizationId: principal.organizationId,
+  principal: Buffer.from(Principal.encode(principal).finish()),
+  requestId,
+  maxReplyBytes,
+  signal,
+  deadline,
+  repeatable,
+});
+
+/** @throws the error, unless the call may be made once more */
+async function delayBeforeRetry(
+  error: unknown,
+  attempt: number,
+  { repeatable }: MethodOptions,
+  deadline: number,
+): Promise<void> {
+  const retryDelayMs = repeatable ? RETRY_DELAYS_MS[attempt] : undefined;
+  const isUnavailable = error instanceof ServiceError && error.reason === 'UNAVAILABLE';
+  if (!isUnavailable || retryDelayMs === undefined || Date.now() + retryDelayMs >= deadline) throw error;
+  await delay(retryDelayMs);
+}
+
 /** Typed client over a connection: `client.reserve(request, options)`. */
-export function clientOf<D extends ServiceDefinition>(definition: D, call: UnaryCall): ServiceClient<D> {
+export function clientOf<D extends ServiceDefinition>(definition: D, call: AnyCall): ServiceClient<D> {
   const methods = Object.entries(definition).map(([name, method]) => [
     name,
     (request: object, options: CallOptions) => call(method, request, options),

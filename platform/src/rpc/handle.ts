@@ -21,9 +21,14 @@ export interface Call {
   readonly log: Log;
   /** For whom the peer says that it calls; `identifyCaller` checks that it may say so. */
   readonly principal: Principal;
+  /** Of a server-streaming method: sends one serialized reply. Resolves when the next one may be sent. */
+  readonly send?: ((reply: Uint8Array) => Promise<void>) | undefined;
 }
 
-/** Runs around the rest of the call (`next`); what it throws becomes the outcome of the call. */
+/**
+ * Runs around the rest of the call (`next`), of a server-streaming one until all replies are sent; what it throws
+ * becomes the outcome of the call.
+ */
 export type Interceptor = (call: Call, next: () => Promise<unknown>) => Promise<unknown>;
 export type Handle = (call: Call) => Promise<unknown>;
 

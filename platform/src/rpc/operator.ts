@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
-import { clientOf, openConnection, type Connection, type UnaryCall } from './client.ts';
+import { clientOf, openConnection, type Connection, type AnyCall } from './client.ts';
 import { ServiceError } from '../core/errors.ts';
 import { openIdentity } from './identity.ts';
 import { newId } from '../core/ids.ts';
@@ -76,18 +76,35 @@ export function openOperator({
 /** In the messages of OpenSSL, of Node and of our own check. */
 const TLS_FAILED = /certificate|alert|SSL|TLS/i;
 
-/** Explains to an operator why a process cannot be reached, or why TLS failed. */
-const explainErrors =
-  ({ name, process, address }: { name: string; process: ProcessName; address: string }, call: UnaryCall): UnaryCall =>
-  async (...request) => {
-    try {
-      return await call(...request);
-    } catch (error) {
-      // Only an error of the transport has a cause; an error that the service sent explains itself.
-      if (!(error instanceof ServiceError) || error.reason !== 'UNAVAILABLE' || !error.cause) throw error;
-      const why = TLS_FAILED.test((error.cause as Error).message)
-        ? `it and ${name} do not accept each other's certificates`
-        : 'is it running?';
-      throw new ServiceError('UNAVAILABLE', `${process} does not answer at ${address}: ${why}`, { cause: error });
-    }
-  };
+interface Place {
+  /** Of the operator. */
+  name: string;
+  process: ProcessName;
+  address: string;
+}
+
+const explainErrors = (place: Place, call: AnyCall): AnyCall =>
+  ((method, request, options) =>
+    method.responseStream
+      ? explainedReplies(place, call({ ...method, responseStream: true }, request, options))
+      : call(method, request, options).catch((error: unknown) => {
+          throw explained(place, error);
+        })) as AnyCall;
+
+async function* explainedReplies(place: Place, replies: AsyncIterable<object>): AsyncGenerator<object> {
+  try {
+    yield* replies;
+  } catch (error) {
+    throw explained(place, error);
+  }
+}
+
+/** Says to an operator why a process cannot be reached, or why TLS failed. */
+function explained({ name, process, address }: Place, error: unknown): unknown {
+  // Only an error of the transport has a cause; an error that the service sent explains itself.
+  if (!(error instanceof ServiceError) || error.reason !== 'UNAVAILABLE' || !error.cause) return error;
+  const why = TLS_FAILED.test((error.cause as Error).message)
+    ? `it and ${name} do not accept each other's certificates`
+    : 'is it running?';
+  return new ServiceError('UNAVAILABLE', `${process} does not answer at ${address}: ${why}`, { cause: error });
+}

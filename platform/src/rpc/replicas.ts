@@ -3,8 +3,9 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { ServiceError } from '../core/errors.ts';
 import type { Dialer } from './dialer.ts';
-import { NeverSentError, openCallStream, type CallStream } from './call-stream.ts';
-import { callUnary, type Transport } from './unary.ts';
+import { openCallStream, type CallStream } from './call-stream.ts';
+import { NeverSentError } from './outgoing-call.ts';
+import { callServerStreaming, callUnary, type Transport } from './unary.ts';
 
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 1_000;
@@ -108,6 +109,14 @@ export function openReplicas(addresses: readonly string[], { clientTo, onRenewed
   const resolving = addresses.every(isNumeric) ? undefined : setInterval(() => void resolve(), RESOLVE_MS).unref();
   if (resolving) void resolve();
 
+  /** @throws what the caller gets, unless another replica may be tried */
+  function requireAnother(error: unknown, attempt: number): void {
+    if (!(error instanceof NeverSentError)) throw error;
+    const another = [...replicas.values()].some(({ stream }) => stream && isUsable(stream));
+    if (!another || attempt >= replicas.size)
+      throw new ServiceError('UNAVAILABLE', undefined, { cause: error.cause ?? error });
+  }
+
   return {
     async call(call) {
       for (let attempt = 0; ; attempt++) {
@@ -117,10 +126,19 @@ export function openReplicas(addresses: readonly string[], { clientTo, onRenewed
           if (call.request.length > MAX_FRAME_BYTES) return await callUnary(replica.client, call);
           return await replica.stream.call(call);
         } catch (error) {
-          if (!(error instanceof NeverSentError)) throw error;
-          const another = [...replicas.values()].some(({ stream }) => stream && isUsable(stream));
-          if (another && attempt < replicas.size) continue;
-          throw new ServiceError('UNAVAILABLE', undefined, { cause: error.cause ?? error });
+          requireAnother(error, attempt);
+        }
+      }
+    },
+    async *replies(call) {
+      for (let attempt = 0; ; attempt++) {
+        try {
+          const replica = choose();
+          if (!replica?.stream) throw new NeverSentError();
+          const isLarge = call.request.length > MAX_FRAME_BYTES;
+          return yield* isLarge ? callServerStreaming(replica.client, call) : replica.stream.replies(call);
+        } catch (error) {
+          requireAnother(error, attempt);
         }
       }
     },

@@ -1,14 +1,19 @@
 import { Metadata, type Client, type ServiceError as GrpcError } from '@grpc/grpc-js';
 import { ServiceError } from '../core/errors.ts';
 import { MAX_REPLY_BYTES, PRINCIPAL, REQUEST_ID } from './call.ts';
-import type { OutgoingCall } from './call-stream.ts';
 import type { Dialer } from './dialer.ts';
+import type { OutgoingCall } from './outgoing-call.ts';
 import { fromGrpcError } from './wire-errors.ts';
 
 /** Sends calls to one service. Rejects with ServiceError. */
 export interface Transport {
   /** @returns the serialized reply */
   call(call: OutgoingCall): Promise<Uint8Array>;
+  /**
+   * The serialized replies of a server-streaming method. The call begins when the first one is asked for; to leave the
+   * loop cancels it.
+   */
+  replies(call: OutgoingCall): AsyncIterable<Uint8Array>;
   /** Takes no further calls; those that are open are answered. */
   close(): void;
 }
@@ -31,6 +36,7 @@ export function openUnary(addresses: readonly string[], { clientTo, onRenewed }:
   });
   return {
     call: (call) => callUnary(client, call),
+    replies: (call) => callServerStreaming(client, call),
     close() {
       stopRenewal();
       client.close();
@@ -38,23 +44,29 @@ export function openUnary(addresses: readonly string[], { clientTo, onRenewed }:
   };
 }
 
-/** Makes one gRPC call. @returns the serialized reply. @throws ServiceError */
-export function callUnary(client: Client, call: OutgoingCall): Promise<Uint8Array> {
-  const { method, request, principal, requestId, maxReplyBytes, signal, deadline, repeatable } = call;
+const asItIs = (bytes: Buffer): Buffer => bytes;
+
+function metadataOf({ principal, requestId, maxReplyBytes }: OutgoingCall): Metadata {
   const metadata = new Metadata();
   metadata.set(PRINCIPAL, principal);
   metadata.set(REQUEST_ID, requestId);
   if (maxReplyBytes > 0) metadata.set(MAX_REPLY_BYTES, String(maxReplyBytes));
+  return metadata;
+}
+
+/** Makes one gRPC call. @returns the serialized reply. @throws ServiceError */
+export function callUnary(client: Client, call: OutgoingCall): Promise<Uint8Array> {
+  const { method, request, signal, deadline, repeatable } = call;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
     const cancel = () => grpc.cancel();
     signal?.addEventListener('abort', cancel, { once: true });
     const grpc = client.makeUnaryRequest(
       method,
-      (bytes: Buffer) => bytes,
-      (bytes: Buffer) => bytes,
+      asItIs,
+      asItIs,
       request,
-      metadata,
+      metadataOf(call),
       { deadline },
       (error: GrpcError | null, reply?: Buffer) => {
         signal?.removeEventListener('abort', cancel);
@@ -63,4 +75,23 @@ export function callUnary(client: Client, call: OutgoingCall): Promise<Uint8Arra
       },
     );
   });
+}
+
+/** Makes one gRPC call with several replies, each serialized. @throws ServiceError */
+export async function* callServerStreaming(client: Client, call: OutgoingCall): AsyncGenerator<Uint8Array> {
+  const { method, request, signal, deadline, repeatable } = call;
+  if (signal?.aborted) throw new ServiceError('CLIENT_GONE');
+  const grpc = client.makeServerStreamRequest(method, asItIs, asItIs, request, metadataOf(call), { deadline });
+  const cancel = () => grpc.cancel();
+  signal?.addEventListener('abort', cancel, { once: true });
+  // The error that follows when the loop below is left early
+  grpc.on('error', () => undefined);
+  try {
+    for await (const reply of grpc) yield reply as Buffer;
+  } catch (error) {
+    throw fromGrpcError(error as GrpcError, repeatable);
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+    cancel();
+  }
 }

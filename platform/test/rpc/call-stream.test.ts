@@ -90,6 +90,20 @@ describe('a stream of calls', () => {
     expect(order.indexOf('long')).toBeGreaterThan(2);
   });
 
+  it('brings the replies of one call in order, long and short ones, and then the error', async () => {
+    const sizes = [1, 200_000, 2, 3, 300_000, 4];
+    const { address } = await startReplica(async ({ send }) => {
+      for (const size of sizes) void send!(Buffer.alloc(size));
+      throw new ServiceError('CONFLICT');
+    });
+    const seen: number[] = [];
+    const reading = (async () => {
+      for await (const { length } of connect(address).replies(callOf('several'))) seen.push(length);
+    })();
+    await expect(reading).rejects.toMatchObject({ reason: 'CONFLICT' });
+    expect(seen).toEqual(sizes);
+  });
+
   it.each([
     [true, 'UNAVAILABLE'],
     [false, 'OUTCOME_UNKNOWN'],

@@ -1,20 +1,19 @@
 import { Client, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import { makeCarrier, type CarriedCall } from 'platform/rpc/call-carrier.ts';
-import type { OutgoingCall } from 'platform/rpc/call-stream.ts';
+import { makeCarrier, type HandleCarried } from 'platform/rpc/call-carrier.ts';
+import type { OutgoingCall } from 'platform/rpc/outgoing-call.ts';
 import { openReplicas } from 'platform/rpc/replicas.ts';
 import type { Peer } from 'platform/rpc/identity.ts';
 import type { Transport } from 'platform/rpc/unary.ts';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
 
-export type Handler = (call: CarriedCall) => Promise<Uint8Array>;
 export const textOf = (reply: Uint8Array): string => Buffer.from(reply).toString();
 
 export const PEER: Peer = { name: 'gateway', check: async () => undefined };
 
 /** One replica of a service that has no methods: every call goes to `handle`. */
-export async function startReplica(handle: Handler, port = 0) {
+export async function startReplica(handle: HandleCarried, port = 0) {
   const carrier = makeCarrier(handle, () => PEER);
   const server = new Server();
   server.addService(CallsServiceService, { carry: carrier.carry });
@@ -69,4 +68,4 @@ export const callOf = (method: string, given: Partial<OutgoingCall> = {}): Outgo
 export const outcome = (call: Promise<Uint8Array>): Promise<unknown> =>
   call.then(textOf, (error: unknown) => (error instanceof ServiceError ? error.reason : error));
 
-export const hanging: Handler = () => new Promise(() => undefined);
+export const hanging: HandleCarried = () => new Promise(() => undefined);

@@ -1,5 +1,6 @@
+import type { HandleCarried } from 'platform/rpc/call-carrier.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { callOf, connect, hanging, outcome, startReplica, type Handler } from './replica-server.ts';
+import { callOf, connect, hanging, outcome, startReplica } from './replica-server.ts';
 
 describe('replicas of a service', () => {
   it('that lose their connection: what was sent has an unknown outcome, and a later call finds the new one', async () => {
@@ -29,7 +30,7 @@ describe('replicas of a service', () => {
   });
 
   it('are drained and started again, one after the other, without one failed call', async () => {
-    const answer: Handler = async () => {
+    const answer: HandleCarried = async () => {
       await new Promise((resolve) => setImmediate(resolve));
       return Buffer.from('yes');
     };

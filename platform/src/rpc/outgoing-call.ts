@@ -1,0 +1,35 @@
+import type { CallFrame } from 'proto/platform/v1/calls.ts';
+
+/** One call that this process makes. */
+export interface OutgoingCall extends Omit<CallFrame, 'id' | 'timeoutMs' | 'windowBytes'> {
+  /** Calls that wait are sent in turns between organizations. */
+  organizationId: string;
+  /** Milliseconds since the epoch. */
+  deadline: number;
+  signal?: AbortSignal;
+  /** A call whose outcome is unknown may be repeated. */
+  repeatable: boolean;
+}
+
+/** The call has left this process by no stream: it can be sent by another one. */
+export class NeverSentError extends Error {}
+
+/** @param windowBytes of a server-streaming call; 0 for a unary one */
+export const frameOf = (
+  id: number,
+  { deadline, method, request, principal, requestId, maxReplyBytes }: OutgoingCall,
+  windowBytes: number,
+  now: number,
+): CallFrame => ({
+  id,
+  method,
+  request,
+  principal,
+  requestId,
+  maxReplyBytes: uint32(maxReplyBytes),
+  timeoutMs: Math.max(1, uint32(deadline - now)),
+  windowBytes,
+});
+
+/** A number that could not be serialized would end the stream, with all its calls. */
+const uint32 = (value: number): number => Math.min(Math.max(0, Math.floor(value)), 2 ** 32 - 1);
