@@ -26,7 +26,7 @@ const PLAN = {
   },
   memory: {
     types: ORGANIZATION,
-    objects: { organizationId: 1, typeId: 1, key: 1 },
+    objects: { organizationId: 1, key: 1, typeId: 1 },
     fences: DOCUMENT,
     usage: DOCUMENT,
   },
