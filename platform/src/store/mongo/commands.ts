@@ -55,9 +55,9 @@ function writeOf(op: Op, index: number): Write {
   const { optional } = op;
   if (op.kind === 'update')
     return { index, kind, collection, optional, operation: { updateOne: { filter, update: mongoChange(op.changes) } } };
-  const byId = optional && Object.keys(op.where).length === 1;
-  const operation = { deleteOne: { filter } };
-  return { index, kind, collection, optional, ...(byId && { removedId: op.where._id }), operation };
+  const { _id: id } = op.where as { _id?: unknown };
+  const byId = optional && Object.keys(op.where).length === 1 && typeof id === 'string';
+  return { index, kind, collection, optional, ...(byId && { removedId: id }), operation: { deleteOne: { filter } } };
 }
 
 /** The driver reads a document when it sends it; the caller may have changed it by then. */
