@@ -3,8 +3,7 @@ import { createServer } from 'node:net';
 import { randomInt } from 'node:crypto';
 
 /** Below the ports of outgoing connections, so that a port that is kept for a restart stays free. */
-const FIRST = 20_000;
-const PAIRS = 6_000;
+const SERVERS = { first: 20_000, pairs: 6_000 };
 
 const given = new Set<number>();
 
@@ -12,9 +11,9 @@ const given = new Set<number>();
  * A loopback port that is free, and so is the port above it. Returns no port twice, because an earlier caller may not
  * listen on its port yet.
  */
-export async function freePort(): Promise<number> {
+export async function freePort({ first, pairs } = SERVERS): Promise<number> {
   for (;;) {
-    const port = FIRST + 2 * randomInt(PAIRS);
+    const port = first + 2 * randomInt(pairs);
     if (given.has(port)) continue;
     given.add(port);
     if (await isFree(port)) return port;
@@ -26,8 +25,7 @@ export async function isFree(port: number): Promise<boolean> {
   return (await canListen(port)) && (await canListen(port + 1));
 }
 
-/** True if a server could listen on this port of the loopback address. */
-export async function canListen(port: number): Promise<boolean> {
+async function canListen(port: number): Promise<boolean> {
   const server = createServer();
   try {
     server.listen(port, '127.0.0.1');

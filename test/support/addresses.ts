@@ -1,5 +1,4 @@
-import { randomInt } from 'node:crypto';
-import { canListen } from '../../dev-servers/src/ports.ts';
+import { freePort } from '../../dev-servers/src/ports.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
 
 const NAMES = Object.keys(PROCESSES) as ProcessName[];
@@ -29,19 +28,11 @@ export async function replicaAddresses(): Promise<[Record<string, string>, Recor
 }
 
 /**
- * Below the ports of outgoing connections and of the engines, and a range for each of Jest's workers: otherwise a port
- * could be taken before the process listens on it, or while it is restarted.
+ * Below the ports of the engines, and a range for each of Jest's workers: otherwise two could choose the same port
+ * before a process listens on it.
  */
-const RANGE_PORTS = 1_000;
-const FIRST_PORT = 10_000 + RANGE_PORTS * (Number(process.env.JEST_WORKER_ID ?? 0) % 10);
-let next = randomInt(RANGE_PORTS);
+const RANGE = { first: 10_000 + 1_000 * (Number(process.env.JEST_WORKER_ID ?? 0) % 10), pairs: 500 };
 
-/** Loopback ports that are free. None is returned twice, because an earlier caller may not listen on its port yet. */
-export async function freePorts(count: number): Promise<number[]> {
-  const ports: number[] = [];
-  while (ports.length < count) {
-    const port = FIRST_PORT + (next++ % RANGE_PORTS);
-    if (await canListen(port)) ports.push(port);
-  }
-  return ports;
-}
+/** Loopback ports that are free. None is returned twice. */
+export const freePorts = (count: number): Promise<number[]> =>
+  Array.fromAsync({ length: count }, () => freePort(RANGE));

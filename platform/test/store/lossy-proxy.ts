@@ -31,7 +31,8 @@ export async function lossyProxy(target: number): Promise<LossyProxy> {
       socket.on('error', () => undefined);
       socket.on('close', () => {
         sockets.delete(socket);
-        client.destroy();
+        // also when `meanwhile` ends the server, the client learns of it only after that
+        if (!(losesAnswer && socket === upstream)) client.destroy();
         upstream.destroy();
       });
     }
