@@ -26,12 +26,15 @@ export const LONG_ENGINE_TIMEOUTS = {
   REDIS_TIMEOUT_MS: '30000',
 };
 
-/** Short leases, so that what a dead process held is soon free. Reaper and sweeper run only when a test runs them. */
+/**
+ * Short leases, so that what a dead process held is soon free. Not shorter: each is renewed three times in its time, and
+ * with 1 s half of what the stand-in for mongod did was for leases. Reaper and sweeper run only when a test runs them.
+ */
 export const SHORT_LEASES = {
   RUNNERS: '3',
-  LEASE_MS: '1000',
-  RUN_LEASE_MS: '1500',
-  RESERVATION_TTL_MS: '4000',
+  LEASE_MS: '3000',
+  RUN_LEASE_MS: '3000',
+  RESERVATION_TTL_MS: '8000',
   REAPER_INTERVAL_MS: '3600000',
   SWEEP_INTERVAL_MS: '3600000',
 };
