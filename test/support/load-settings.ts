@@ -27,8 +27,9 @@ export const LONG_ENGINE_TIMEOUTS = {
 };
 
 /**
- * Short leases, so that what a dead process held is soon free. Not shorter: each is renewed three times in its time, and
- * with 1 s half of what the stand-in for mongod did was for leases. Reaper and sweeper run only when a test runs them.
+ * Short leases, so that what a dead process held is soon free. Not shorter: each is renewed three times in its time,
+ * and with 1 s half of what the stand-in for mongod did was for leases. Reaper and sweeper run only when a test runs
+ * them.
  */
 export const SHORT_LEASES = {
   RUNNERS: '3',
