@@ -12,7 +12,9 @@ export default {
   },
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '\\.engines\\.test\\.ts$'],
-  globalSetup: '<rootDir>/test/support/unset-engine-urls.ts',
+  testSequencer: '<rootDir>/jest.sequencer.mjs',
+  globalSetup: '<rootDir>/test/support/set-up.ts',
+  globalTeardown: '<rootDir>/test/support/tear-down.ts',
   testTimeout: 180_000,
   // On two cores jest would use one worker, and tests that wait for processes would leave the other core idle.
   maxWorkers: Math.max(2, availableParallelism() - 1),

@@ -59,7 +59,6 @@ export default {
     ...NO_DIFFERENCE,
     ...untested.map(({ pattern }) => pattern),
   ],
-  globalSetup: '<rootDir>/test/support/require-reachable-engines.ts',
   testTimeout: 300_000,
   // Two replicas of every service and three servers already keep two cores busy.
   maxWorkers: Math.max(1, availableParallelism() - 1),

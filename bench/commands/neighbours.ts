@@ -1,5 +1,7 @@
 import { HANGING } from '../../services/agents/test/runtimes/expression/hanging.ts';
-import { expressionAgent, request, startStack, type Tenant } from '../../test/support/stack.ts';
+import { request } from '../../test/support/request.ts';
+import { startStack } from '../../test/support/stack.ts';
+import { expressionAgent, type Tenant } from '../../test/support/tenant.ts';
 
 const FLOODERS = 8;
 /** Requests that each of them keeps open: as many runs as an organization may have at once. */

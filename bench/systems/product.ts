@@ -1,5 +1,6 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
-import { expressionAgent, startStack, type Stack, type Tenant } from '../../test/support/stack.ts';
+import { startStack, type Stack } from '../../test/support/stack.ts';
+import { expressionAgent, type Tenant } from '../../test/support/tenant.ts';
 import { asAdministrator } from '../../test/support/tenant-resources.ts';
 import type { Access } from '../load/requests.ts';
 import { TOKENS_EACH, type Scenario } from '../load/scenarios.ts';

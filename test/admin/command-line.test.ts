@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { keyFolderOf } from 'platform/rpc/keys.ts';
 import { operatorName } from 'platform/rpc/operator.ts';
-import { REPOSITORY, startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { REPOSITORY, startStack, type Stack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const NOUNS = {

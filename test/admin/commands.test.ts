@@ -3,23 +3,25 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { expressionAgent, request, startStack, type Stack } from '../support/stack.ts';
+import { request } from '../support/request.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import { expressionAgent } from '../support/tenant.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const OPERATOR = userInfo().username;
 const ADA = 'ada@acme.example';
 
 describe('the commands of the admin command line', () => {
-  let stack: Stack;
+  let stack: RunningStack;
   let admin: CommandLine;
   let acme: { id: string };
   beforeAll(async () => {
-    stack = await startStack();
+    stack = await sharedStack();
     admin = commandLine({ ...stack.env, ORGANIZATION: 'acme' });
     acme = await json(admin('organization create acme --tier enterprise --json'));
     await printed(on(`user create ${ADA} --name Ada --role admin --role security_admin`));
   });
-  afterAll(() => stack.stop());
 
   const on = (words: string) => admin(`--organization acme ${words}`);
   const asAda = (words: string) => on(`--as ${ADA} ${words}`);

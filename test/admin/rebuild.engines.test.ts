@@ -5,7 +5,9 @@ import { deadLetterName, groupName } from 'platform/events/kafka/topics.ts';
 import { newId } from 'platform/core/ids.ts';
 import { startRedis, type PrivateServer } from '../../dev-servers/src/private-server.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+import type { Reply } from '../support/request.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { expressionAgent, type Tenant } from '../support/tenant.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
 
 const LOST =

@@ -8,7 +8,8 @@ import { makeLog } from 'platform/core/log.ts';
 import { organizationOf } from 'platform/core/principal.ts';
 import { startServer } from 'platform/rpc/server.ts';
 import { pause } from '../../dev-servers/src/pause.ts';
-import { startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 import { commandLine, json, printed, sentence } from './admin-command.ts';
 
 describe('the admin command line when the outcome of a request to credits is unknown', () => {

@@ -1,6 +1,9 @@
 import { newId } from 'platform/core/ids.ts';
 import { anyId, anyTime, expectError } from '../support/expect-error.ts';
-import { expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+import type { Reply } from '../support/request.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import { expressionAgent, type Tenant } from '../support/tenant.ts';
 
 const SUMMARY = [
   'actor',
@@ -22,17 +25,16 @@ const AGENTS = [
   expressionAgent('bad', '{ "a": $number("x") }'),
 ];
 
-let stack: Stack;
+let stack: RunningStack;
 let tenant: Tenant;
 let runs: Reply[];
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   tenant = await stack.tenant({ credits: 100, agents: AGENTS });
   runs = [];
   for (const agentName of ['good', 'bad', 'good', 'good', 'bad'])
     runs.push(await tenant.request('POST', '/api/agent/run', { agentName, args: { n: runs.length } }));
 });
-afterAll(() => stack.stop());
 
 const newestFirst = () => runs.map(({ body }) => body.agentExecutionId).reverse();
 const idsOf = ({ body }: Reply): string[] => body.items.map(({ id }: { id: string }) => id);

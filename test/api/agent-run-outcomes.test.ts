@@ -4,15 +4,9 @@ import { newId } from 'platform/core/ids.ts';
 import { startGatewayToFirstAgents, type StackProcess } from '../support/stack-process.ts';
 import { anyId, expectError } from '../support/expect-error.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import {
-  expressionAgent,
-  request,
-  startStack,
-  untilAvailable,
-  type Reply,
-  type Stack,
-  type Tenant,
-} from '../support/stack.ts';
+import { request, untilAvailable, type Reply } from '../support/request.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { expressionAgent, type Tenant } from '../support/tenant.ts';
 
 const ENDLESS = '( $again := function($n) { $again($n + 1) }; $again(0) )';
 const AGENTS = [

@@ -1,7 +1,9 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { newId } from 'platform/core/ids.ts';
 import { anyId, expectError, detailPaths } from '../support/expect-error.ts';
-import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import { expressionAgent, type Tenant } from '../support/tenant.ts';
 
 const order = {
   type: 'object',
@@ -26,10 +28,10 @@ const AGENTS = [
   expressionAgent('form', '{}', { interactiveTools: ['file-picker'] }),
 ];
 
-let stack: Stack;
+let stack: RunningStack;
 let tenant: Tenant;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   tenant = await stack.tenant({ credits: 100, agents: AGENTS });
   const agents = stack.operator.client(AgentsServiceService, 'agents');
   await agents.applyAgent(
@@ -43,7 +45,6 @@ beforeAll(async () => {
   await agents.publishAgent({ name: 'retired', version: undefined }, stack.operator.as(tenant.organizationId));
   await agents.retireAgent({ name: 'retired' }, stack.operator.as(tenant.organizationId));
 });
-afterAll(() => stack.stop());
 
 describe('GET /api/agent/run', () => {
   const list = (query = '') => tenant.request('GET', `/api/agent/run${query}`);

@@ -5,9 +5,12 @@ import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
 import { asAdministrator } from '../support/tenant-resources.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { request, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+import { request, type Reply } from '../support/request.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
-let stack: Stack;
+let stack: RunningStack;
 let tenant: Tenant;
 let invalid: Record<string, string | undefined>;
 const auth = () => stack.operator.client(AuthServiceService, 'auth');
@@ -19,7 +22,7 @@ const sendWith = (
   request(stack.baseUrl, verb, path, { headers: authorization === undefined ? {} : { Authorization: authorization } });
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   tenant = await stack.tenant();
   const { value: revoked } = await auth().createServerToken(
     { name: 'revoked', expiresAt: undefined },
@@ -52,7 +55,6 @@ beforeAll(async () => {
     'of a deactivated organization': bearer(gone.token),
   };
 });
-afterAll(() => stack.stop());
 
 describe('401', () => {
   it.each(ROUTES)('is the same reply for every kind of invalid token: $name', async (route) => {

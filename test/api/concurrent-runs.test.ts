@@ -3,7 +3,9 @@ import { newId } from 'platform/core/ids.ts';
 import { eventsOf } from '../support/event-records.ts';
 import { auditTrailOf, executionsOf, expectLedgerConsistent, ledgerOf } from '../support/organization-records.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { expressionAgent, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+import type { Reply } from '../support/request.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { expressionAgent, type Tenant } from '../support/tenant.ts';
 
 const CREDITS = 10;
 const RUNS = 30;

@@ -4,7 +4,9 @@ import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/core/ids.ts';
 import { eventsOf, type EventRecords } from '../support/event-records.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { expressionAgent, request, startStack, type Stack } from '../support/stack.ts';
+import { request } from '../support/request.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { expressionAgent } from '../support/tenant.ts';
 
 const KEY_LENGTH = 1_024;
 const WIDE = '😀';

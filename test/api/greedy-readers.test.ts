@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { openSocket } from '../support/raw-http.ts';
-import { startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
 const MIB = 1 << 20;
 const OBJECTS = 40;

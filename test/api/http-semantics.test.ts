@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { exchange, openSocket, readReply } from '../support/raw-http.ts';
 import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
-import { request, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+import { request, type Reply } from '../support/request.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
 const ORIGIN = 'https://console.example';
 

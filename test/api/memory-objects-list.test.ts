@@ -1,14 +1,16 @@
 import { newId } from 'platform/core/ids.ts';
 import { expectError } from '../support/expect-error.ts';
-import { startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
 const COUNTS = { Alpha: 25, Beta: 3 };
 
-let stack: Stack;
+let stack: RunningStack;
 let tenant: Tenant;
 const typeIds: Record<string, string> = {};
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   tenant = await stack.tenant();
   for (const [type, count] of Object.entries(COUNTS)) {
     typeIds[type] = (await tenant.request('POST', '/api/memory/types', { type, jsonSchema: {} })).body.id;
@@ -16,7 +18,6 @@ beforeAll(async () => {
       await tenant.request('POST', '/api/memory/objects', { type, key: `key ${i}`, content: { i } });
   }
 });
-afterAll(() => stack.stop());
 
 const list = (query = '') => tenant.request('GET', `/api/memory/objects${query}`);
 

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { newId } from 'platform/core/ids.ts';
 import { anyId, anyTime, expectError, detailPaths } from '../support/expect-error.ts';
-import { startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
 const FIELDS = ['content', 'createdAt', 'id', 'key', 'revision', 'schemaVersion', 'type', 'typeId', 'updatedAt'];
 const jsonSchema = {
@@ -13,17 +15,16 @@ const jsonSchema = {
 /** Content whose JSON text has exactly this number of bytes. */
 const sized = (bytes: number): object => ({ text: 'x'.repeat(bytes - '{"text":""}'.length) });
 
-let stack: Stack;
+let stack: RunningStack;
 let tenant: Tenant;
 let strict: { id: string; type: string };
 let open: { id: string; type: string };
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   tenant = await stack.tenant();
   strict = (await tenant.request('POST', '/api/memory/types', { type: 'Product', jsonSchema })).body;
   open = (await tenant.request('POST', '/api/memory/types', { type: 'Anything', jsonSchema: {} })).body;
 });
-afterAll(() => stack.stop());
 
 const create = (body: unknown, query = '') => tenant.request('POST', `/api/memory/objects${query}`, body);
 const newObject = async (content: object = { price: 1 }) =>

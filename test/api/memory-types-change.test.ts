@@ -1,16 +1,18 @@
 import { newId } from 'platform/core/ids.ts';
 import { expectError } from '../support/expect-error.ts';
-import { startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+import type { Reply } from '../support/request.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
 const jsonSchema = { type: 'object', properties: { price: { type: 'number' }, name: { type: 'string' } } };
 
-let stack: Stack;
+let stack: RunningStack;
 let tenant: Tenant;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   tenant = await stack.tenant();
 });
-afterAll(() => stack.stop());
 
 let names = 0;
 const newType = async (given: object = {}) =>

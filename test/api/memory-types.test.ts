@@ -1,6 +1,8 @@
 import { newId } from 'platform/core/ids.ts';
 import { anyId, anyTime, expectError } from '../support/expect-error.ts';
-import { startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
 const jsonSchema = { type: 'object', properties: { price: { type: 'number' } } };
 const FIELDS = [
@@ -23,13 +25,12 @@ const nested = (levels: number): object => (levels === 1 ? {} : { not: nested(le
 /** A jsonSchema whose JSON text has exactly this number of bytes. */
 const sized = (bytes: number): object => ({ description: 'x'.repeat(bytes - '{"description":""}'.length) });
 
-let stack: Stack;
+let stack: RunningStack;
 let tenant: Tenant;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   tenant = await stack.tenant();
 });
-afterAll(() => stack.stop());
 
 let names = 0;
 const unusedName = () => `Type${++names}`;

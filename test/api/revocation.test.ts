@@ -2,7 +2,9 @@ import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
 import { startRevocationProbe } from '../support/revocation-probe.ts';
 import { asAdministrator } from '../support/tenant-resources.ts';
-import { startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
 const CONNECTIONS = 64;
 const TOKENS = 8;
@@ -10,11 +12,10 @@ const REVOKED = 5;
 const ROUNDS = 3;
 const UNAVAILABLE_AT_MOST = 0.05;
 
-let stack: Stack;
+let stack: RunningStack;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
 });
-afterAll(() => stack.stop());
 
 describe(`while requests arrive on ${CONNECTIONS} connections`, () => {
   it('a revoked token is refused on the next request, and other tokens stay valid', async () => {

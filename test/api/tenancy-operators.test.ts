@@ -14,7 +14,9 @@ import {
   type TenantResources,
 } from '../support/tenant-resources.ts';
 import { ROUTES } from '../support/routes.ts';
-import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import { expressionAgent, type Tenant } from '../support/tenant.ts';
 
 type Requests = (theirs: TenantResources, mine: TenantResources) => object[];
 
@@ -73,16 +75,15 @@ const DEFINITIONS: Record<string, ServiceDefinition> = {
   credits: CreditsServiceService,
 };
 
-let stack: Stack;
+let stack: RunningStack;
 let stranger: Tenant;
 let owner: Tenant;
 let mine: TenantResources;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   [stranger, owner] = await Promise.all([stack.tenant({ credits: 100 }), stack.tenant({ credits: 100 })]);
   mine = await createResources(stack, stranger);
 });
-afterAll(() => stack.stop());
 
 const nameOf = (path: string): string => path.replace(/^\/(\w+)\.v1\.\w+\/(\w+)$/, '$1.$2');
 

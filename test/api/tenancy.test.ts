@@ -1,6 +1,9 @@
 import { createResources, maskIdsAndTimes, unusedNames, type TenantResources } from '../support/tenant-resources.ts';
 import { ROUTES } from '../support/routes.ts';
-import { startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+import type { Reply } from '../support/request.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
 interface Probe {
   path: string;
@@ -77,16 +80,15 @@ const PROBES: Record<string, (theirs: TenantResources, mine: TenantResources) =>
   'DELETE /api/memory/objects/{id}': ({ objectId }) => [at(`${OBJECTS}/${objectId}`)],
 };
 
-let stack: Stack;
+let stack: RunningStack;
 let stranger: Tenant;
 let owner: Tenant;
 let mine: TenantResources;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   [stranger, owner] = await Promise.all([stack.tenant({ credits: 100 }), stack.tenant({ credits: 100 })]);
   mine = await createResources(stack, stranger);
 });
-afterAll(() => stack.stop());
 
 const send = (tenant: Tenant, verb: string, { path, body, headers }: Probe) =>
   tenant.request(verb, path, body, headers);

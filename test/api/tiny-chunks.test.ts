@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { openSocket, readReply } from '../support/raw-http.ts';
-import { startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
 const MIB = 1 << 20;
 const BODIES = 40;

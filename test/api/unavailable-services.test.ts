@@ -11,15 +11,9 @@ import { startProcess } from '../support/stack-process.ts';
 import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import {
-  expressionAgent,
-  request,
-  startStack,
-  untilAvailable,
-  type Reply,
-  type Stack,
-  type Tenant,
-} from '../support/stack.ts';
+import { request, untilAvailable, type Reply } from '../support/request.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { expressionAgent, type Tenant } from '../support/tenant.ts';
 
 let stack: Stack;
 let tenant: Tenant;

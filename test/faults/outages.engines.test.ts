@@ -8,7 +8,8 @@ import {
 import { LOAD_AGENTS, QUICK, SHORT_LEASES } from '../support/load-settings.ts';
 import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { startLoad, type Load } from '../support/load.ts';
-import { startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
 /** Time-out of a test: load, outage, recovery and the comparison, on a machine that may be busy. */
 const TEST_MS = 300_000;

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Reply } from '../support/stack.ts';
+import type { Reply } from '../support/request.ts';
 
 /** Multiplies what is drawn and tried; the same again by the seed. */
 export const COUNT = Number(process.env['HOSTILE_COUNT'] ?? 1);

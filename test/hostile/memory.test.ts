@@ -1,5 +1,7 @@
 import fc from 'fast-check';
-import { startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 import { COUNT, printTried, SEED, withstand } from './attack.ts';
 
 const FORMATS = [
@@ -43,18 +45,15 @@ const BODIES = [
   () => `{${Array.from({ length: 40_000 }, (_, i) => `"\\u006d${i}":"\\n"`).join()}}`,
 ];
 
-let stack: Stack;
+let stack: RunningStack;
 let hostile: Tenant;
 let neighbour: Tenant;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   [hostile, neighbour] = await Promise.all([stack.tenant(), stack.tenant()]);
   await create(neighbour, 'mine', { type: 'object', properties: { n: { type: 'integer' } } });
 });
-afterAll(async () => {
-  printTried();
-  await stack.stop();
-});
+afterAll(printTried);
 
 async function create(tenant: Tenant, type: string, jsonSchema: object): Promise<void> {
   expect((await tenant.request('POST', '/api/memory/types', { type, jsonSchema })).status).toBe(201);

@@ -1,5 +1,6 @@
 import { HANGING } from '../../services/agents/test/runtimes/expression/hanging.ts';
-import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { expressionAgent, type Tenant } from '../support/tenant.ts';
 import { COUNT, printTried, withstand } from './attack.ts';
 
 /** Expressions that try to change the language for whoever comes next, or to read what another one left. */

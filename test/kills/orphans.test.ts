@@ -2,7 +2,9 @@ import { PROCESSES } from 'platform/core/processes.ts';
 import { isGone } from '../../dev-servers/src/process-state.ts';
 import { startGatewayToFirstAgents, type StackProcess } from '../support/stack-process.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { request, startStack, untilAvailable, type Stack, type Tenant } from '../support/stack.ts';
+import { request, untilAvailable } from '../support/request.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 import { childrenOf, commandOf, descendantsOf } from '../support/process-tree.ts';
 import { ENDLESS, LOAD_AGENTS, SHORT_LEASES } from '../support/load-settings.ts';
 

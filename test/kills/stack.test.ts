@@ -1,7 +1,8 @@
 import { newId } from 'platform/core/ids.ts';
 import { isGone } from '../../dev-servers/src/process-state.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { descendantsOf } from '../support/process-tree.ts';
 import { startLoad, type Load } from '../support/load.ts';

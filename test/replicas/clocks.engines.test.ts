@@ -11,7 +11,9 @@ import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { startLoad, type SentRequest } from '../support/load.ts';
 import { LOAD_AGENTS, LONG_ENGINE_TIMEOUTS, QUICK, SLOW, SLOW_ARGS } from '../support/load-settings.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { request, startStack, untilAvailable, type Stack, type Tenant } from '../support/stack.ts';
+import { request, untilAvailable } from '../support/request.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import type { Tenant } from '../support/tenant.ts';
 
 const MINUTE_MS = 60_000;
 const CLIENTS = 3;

@@ -1,19 +1,21 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { newId } from 'platform/core/ids.ts';
-import { expressionAgent, request, startStack, type Reply, type Stack, type Tenant } from '../support/stack.ts';
+import { request, type Reply } from '../support/request.ts';
+import { sharedStack } from '../support/shared-stack.ts';
+import type { RunningStack } from '../support/stack.ts';
+import { expressionAgent, type Tenant } from '../support/tenant.ts';
 
 const AGENT = 'changing';
 const ROUNDS = 3;
 /** Requests at each gateway. Gateways call the replicas in turn, so every replica gets some and fills its caches. */
 const EACH = 8;
 
-let stack: Stack;
+let stack: RunningStack;
 let tenant: Tenant;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   tenant = await stack.tenant({ credits: 10_000 });
 });
-afterAll(() => stack.stop());
 
 /** Sends the same request EACH times at every gateway, concurrently. */
 const requestEverywhere = (method: string, path: string, body?: () => unknown): Promise<Reply[]> =>

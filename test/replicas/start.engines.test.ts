@@ -3,7 +3,8 @@ import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { startMongo, type PrivateServer } from '../../dev-servers/src/private-server.ts';
 import { LONG_ENGINE_TIMEOUTS } from '../support/load-settings.ts';
 import { expectLedgerConsistent, ledgerOf } from '../support/organization-records.ts';
-import { request, startStack, type Stack } from '../support/stack.ts';
+import { request } from '../support/request.ts';
+import { startStack, type Stack } from '../support/stack.ts';
 
 const TOKEN = /(?<=Server token, shown this once: +)\S+/g;
 

@@ -12,7 +12,9 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
 import { descendantsOf } from '../support/process-tree.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { expressionAgent, launch, REPOSITORY, request, untilPrinted } from '../support/stack.ts';
+import { request } from '../support/request.ts';
+import { launch, REPOSITORY, untilPrinted } from '../support/stack.ts';
+import { expressionAgent } from '../support/tenant.ts';
 import { spawnProcess, exitOf, expectAllEnded, type SpawnedProcess } from '../support/run-process.ts';
 
 const SLOW = expressionAgent(

@@ -11,7 +11,8 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
 import { childrenOf, descendantsOf } from '../support/process-tree.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { launch, request, untilPrinted } from '../support/stack.ts';
+import { request } from '../support/request.ts';
+import { launch, untilPrinted } from '../support/stack.ts';
 import { exitOf, expectAllEnded, killAndListDescendants } from '../support/run-process.ts';
 
 type Start = ReturnType<typeof launch>;

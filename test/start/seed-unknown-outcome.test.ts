@@ -6,7 +6,8 @@ import type { Operator } from 'platform/rpc/operator.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { retryWhileUnavailable } from '../../launcher/src/retry-while-unavailable.ts';
 import { seed } from '../../launcher/src/seed.ts';
-import { request, startStack, type Stack } from '../support/stack.ts';
+import { request } from '../support/request.ts';
+import { startStack, type Stack } from '../support/stack.ts';
 
 type Creation = 'createOrganization' | 'createUser' | 'createServerToken';
 const DONE = true;

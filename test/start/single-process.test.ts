@@ -8,7 +8,8 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
 import { descendantsOf } from '../support/process-tree.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { REPOSITORY, request } from '../support/stack.ts';
+import { request } from '../support/request.ts';
+import { REPOSITORY } from '../support/stack.ts';
 import {
   spawnProcess,
   exitOf,

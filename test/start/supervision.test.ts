@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { eventually } from 'platform/service/test-end.ts';
-import { expressionAgent, startStack, type Stack, type Tenant } from '../support/stack.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { expressionAgent, type Tenant } from '../support/tenant.ts';
 
 const ADD = expressionAgent('add-one', '{"n": n + 1}');
 

@@ -7,7 +7,7 @@ import { unpackEvents, type Block } from 'platform/events/sqlite/blocks.ts';
 import { deadLetterName, groupName, topicName } from 'platform/events/kafka/topics.ts';
 import { plainKafka, withAdmin } from '../../platform/test/events/kafka-fixture.ts';
 import type { TenantRef } from './organization-records.ts';
-import type { Stack } from './stack.ts';
+import type { RunningStack } from './stack.ts';
 
 const AUDIT_GROUP = 'auth-audit';
 
@@ -21,18 +21,18 @@ export interface EventRecords {
 }
 
 /** The events of the organization on the bus, by topic. */
-export const eventsOf = (stack: Stack, tenant: TenantRef): Promise<EventRecords> =>
+export const eventsOf = (stack: RunningStack, tenant: TenantRef): Promise<EventRecords> =>
   stack.env.KAFKA_BROKERS ? eventsInKafka(stack, tenant) : Promise.resolve(eventsInFile(stack, tenant));
 
 /** True when the audit consumer has read its whole topic. */
-export async function isAuditConsumerCaughtUp(stack: Stack): Promise<boolean> {
+export async function isAuditConsumerCaughtUp(stack: RunningStack): Promise<boolean> {
   if (!stack.env.KAFKA_BROKERS) return eventsInFile(stack, { organizationId: '', token: '' }).auditCaughtUp;
   return withAdmin(brokersOf(stack), (admin) => isCaughtUpInKafka(admin, stack));
 }
 
-const brokersOf = ({ env }: Stack): string[] => (env.KAFKA_BROKERS as string).split(',');
+const brokersOf = ({ env }: RunningStack): string[] => (env.KAFKA_BROKERS as string).split(',');
 
-async function isCaughtUpInKafka(admin: Admin, { env }: Stack): Promise<boolean> {
+async function isCaughtUpInKafka(admin: Admin, { env }: RunningStack): Promise<boolean> {
   const prefix = env.KAFKA_TOPIC_PREFIX ?? '';
   const topic = topicName(prefix, 'audit.v1');
   const ends = await admin.fetchTopicOffsets(topic);
@@ -47,7 +47,7 @@ async function isCaughtUpInKafka(admin: Admin, { env }: Stack): Promise<boolean>
   );
 }
 
-function eventsInFile({ folder }: Stack, { organizationId }: TenantRef): EventRecords {
+function eventsInFile({ folder }: RunningStack, { organizationId }: TenantRef): EventRecords {
   const db = new DatabaseSync(join(folder, 'events.db'), { readOnly: true, timeout: 5_000 });
   try {
     const blocks = db.prepare('SELECT topic, count, events FROM block ORDER BY last').all() as unknown as (Block & {
@@ -73,7 +73,7 @@ function eventsInFile({ folder }: Stack, { organizationId }: TenantRef): EventRe
   }
 }
 
-const eventsInKafka = (stack: Stack, { organizationId }: TenantRef): Promise<EventRecords> =>
+const eventsInKafka = (stack: RunningStack, { organizationId }: TenantRef): Promise<EventRecords> =>
   withAdmin(brokersOf(stack), async (admin) => {
     const prefix = stack.env.KAFKA_TOPIC_PREFIX ?? '';
     const ends = new Map(

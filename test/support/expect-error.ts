@@ -1,4 +1,4 @@
-import type { Reply } from './stack.ts';
+import type { Reply } from './request.ts';
 
 /** Matches any UUIDv7 in an expected body. */
 export const anyId = expect.stringMatching(

@@ -1,4 +1,4 @@
-import { expressionAgent } from './stack.ts';
+import { expressionAgent } from './tenant.ts';
 
 // Agents and settings for tests that put a stack under load and then make something fail.
 

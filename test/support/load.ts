@@ -1,6 +1,6 @@
 import { newId } from 'platform/core/ids.ts';
 import { QUICK } from './load-settings.ts';
-import { request, untilAvailable, type Reply } from './stack.ts';
+import { request, untilAvailable, type Reply } from './request.ts';
 
 /** `rejected`: the service replied that nothing was done. `unknown`: it may have been done or not. */
 export type Outcome = 'acknowledged' | 'rejected' | 'unknown';

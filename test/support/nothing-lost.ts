@@ -14,7 +14,8 @@ import {
   type Execution,
   type TenantRef,
 } from './organization-records.ts';
-import { request, type Stack } from './stack.ts';
+import { request } from './request.ts';
+import type { RunningStack } from './stack.ts';
 import { expectBytesCounted } from './stored-bytes.ts';
 import type { Load, Outcome, SentRun } from './load.ts';
 
@@ -43,7 +44,7 @@ export interface Counts {
 }
 
 /** Lets the jobs finish what a failure left, then compares all replies that the clients got with the stored records. */
-export async function expectNothingLost(stack: Stack, tenant: TenantRef, load: Load): Promise<Counts> {
+export async function expectNothingLost(stack: RunningStack, tenant: TenantRef, load: Load): Promise<Counts> {
   await finishRuns(stack, tenant);
   await relay(stack);
   const entries = entriesByRequest(await auditTrailOf(stack, tenant));
@@ -97,7 +98,7 @@ export const printCounts = (
   );
 
 /** Runs reaper and sweeper until every run has ended and is settled; if that never happens, the expectations fail. */
-async function finishRuns(stack: Stack, tenant: TenantRef): Promise<void> {
+async function finishRuns(stack: RunningStack, tenant: TenantRef): Promise<void> {
   for (const giveUpAt = Date.now() + GIVE_UP_MS; Date.now() < giveUpAt;) {
     await runJob(stack, 'agents', 'reaper');
     await runJob(stack, 'credits', 'sweeper');
@@ -114,14 +115,14 @@ async function finishRuns(stack: Stack, tenant: TenantRef): Promise<void> {
 }
 
 /** On a busy machine a round of a job may run out of time; the next round continues its work. */
-const runJob = (stack: Stack, service: ProcessName, name: string): ReturnType<Stack['runJob']> =>
+const runJob = (stack: RunningStack, service: ProcessName, name: string): ReturnType<RunningStack['runJob']> =>
   retryWhileUnavailable(() => stack.runJob(service, name), ['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
 
 /**
  * Runs the relays until a round finds nothing left: a round that loses its lease stops early, and no round runs while
  * a dead process still holds the lease. Then waits for the audit consumer.
  */
-async function relay(stack: Stack): Promise<void> {
+async function relay(stack: RunningStack): Promise<void> {
   const giveUpAt = Date.now() + GIVE_UP_MS;
   for (const service of RELAYS) {
     for (let left = true; left && Date.now() < giveUpAt;) {
@@ -151,7 +152,7 @@ function expectOneEntryEach({ sent }: Load, entriesOf: ReadonlyMap<string, Audit
   );
 }
 
-async function missingObjects(stack: Stack, tenant: TenantRef, { objects, typeId }: Load): Promise<unknown[]> {
+async function missingObjects(stack: RunningStack, tenant: TenantRef, { objects, typeId }: Load): Promise<unknown[]> {
   const { totals, items } = await objectsOf(stack, tenant, typeId);
   expect([...new Set(totals)]).toEqual([items.length]);
   const found = new Map(items.map((item) => [item.key, item]));
@@ -179,7 +180,7 @@ function missingRuns({ runs }: Load, executions: readonly Execution[]): unknown[
 
 /** A repeat gets the result of the run that ended under the key; if that run was lost or rejected, it runs again. */
 async function expectSameExecutionByKey(
-  { baseUrl }: Stack,
+  { baseUrl }: RunningStack,
   { token }: TenantRef,
   { runs }: Load,
   entriesOf: ReadonlyMap<string, AuditEntry[]>,
@@ -227,7 +228,7 @@ const doubleCharges = (rows: readonly { kind: string; id: string }[]): string[] 
  * @returns the number of events
  */
 async function expectOneEventEach(
-  stack: Stack,
+  stack: RunningStack,
   tenant: TenantRef,
   { objects }: Load,
   executions: readonly Execution[],

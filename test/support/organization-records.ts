@@ -1,7 +1,9 @@
 import { AuthServiceService, type AuditEntry } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService, type Account, type LedgerRow } from 'proto/credits/v1/credits.ts';
 import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
-import { request, type Reply, type Stack, type Tenant } from './stack.ts';
+import { request, type Reply } from './request.ts';
+import type { RunningStack } from './stack.ts';
+import type { Tenant } from './tenant.ts';
 
 /** What reads of an organization's records need; its data may outlive the stack on which it was created. */
 export type TenantRef = Pick<Tenant, 'organizationId' | 'token'>;
@@ -34,7 +36,7 @@ const readPage = (url: string, token: string): Promise<Reply> =>
 
 /** The credits account, and its whole ledger, oldest row first. */
 export async function ledgerOf(
-  { operator }: Stack,
+  { operator }: RunningStack,
   { organizationId }: TenantRef,
 ): Promise<{ account: Account; rows: LedgerRow[] }> {
   const credits = operator.client(CreditsServiceService, 'credits');
@@ -81,7 +83,7 @@ export function expectLedgerConsistent({ account, rows }: { account: Account; ro
 
 /** The whole audit trail, newest first. */
 export async function auditTrailOf(
-  { operator }: Stack,
+  { operator }: RunningStack,
   { organizationId }: TenantRef,
   action = '',
 ): Promise<AuditEntry[]> {
@@ -107,7 +109,7 @@ export interface Execution {
 }
 
 /** Every agent execution, read by following `Link: <…>; rel="next"`. */
-export async function executionsOf({ baseUrl }: Stack, { token }: TenantRef): Promise<Execution[]> {
+export async function executionsOf({ baseUrl }: RunningStack, { token }: TenantRef): Promise<Execution[]> {
   const executions: Execution[] = [];
   for (let url: string | undefined = `${baseUrl}/api/agent/executions?pageSize=100`; url !== undefined;) {
     const { body, headers }: Reply = await readPage(url, token);
@@ -125,7 +127,7 @@ export interface ListedObject {
 
 /** Every memory object of a type, and the `total` of each page that was read. */
 export async function objectsOf(
-  { baseUrl }: Stack,
+  { baseUrl }: RunningStack,
   { token }: TenantRef,
   typeId: string,
 ): Promise<{ totals: number[]; items: ListedObject[] }> {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { Reply } from './stack.ts';
+import type { Reply } from './request.ts';
 
 /** Opens a connection on which a test writes its own bytes. */
 export async function openSocket(baseUrl: string): Promise<Socket> {

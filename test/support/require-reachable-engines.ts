@@ -32,7 +32,7 @@ const CHECKS: Record<string, (url: string) => Promise<unknown>> = {
 };
 
 /** @throws Error before the first test when a server whose URL is set does not answer */
-export default async function requireReachableEngines(): Promise<void> {
+export async function requireReachableEngines(): Promise<void> {
   for (const [name, check] of Object.entries(CHECKS)) {
     const url = process.env[name];
     if (!url) continue;

@@ -7,7 +7,7 @@ import { tlsSettings } from 'platform/service/process.ts';
 import { settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { freePorts } from './addresses.ts';
 import { NO_ENGINES } from './shared-engines.ts';
-import { REPOSITORY, type Stack } from './stack.ts';
+import { REPOSITORY, type RunningStack } from './stack.ts';
 
 export interface StackProcess {
   address: string;
@@ -16,7 +16,7 @@ export interface StackProcess {
 
 /** Starts one more process of a stack on a free port, with the settings of the others except for those given. */
 export async function startProcess(
-  stack: Stack,
+  stack: RunningStack,
   name: ProcessName,
   given: Record<string, string>,
 ): Promise<StackProcess> {
@@ -42,5 +42,5 @@ export async function startProcess(
 }
 
 /** Starts a gateway that sends all agent runs to the first replica of the agents service. */
-export const startGatewayToFirstAgents = (stack: Stack): Promise<StackProcess> =>
+export const startGatewayToFirstAgents = (stack: RunningStack): Promise<StackProcess> =>
   startProcess(stack, 'gateway', { AGENTS_ADDRESS: stack.env.AGENTS_LISTEN as string });

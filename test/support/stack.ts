@@ -2,11 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
-import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
-import { AuthServiceService } from 'proto/auth/v1/auth.ts';
-import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
-import { newId } from 'platform/core/ids.ts';
 import { sumOfRounds } from 'platform/jobs/job-service.ts';
 import { createKeys, keyFolderOf } from 'platform/rpc/keys.ts';
 import { openOperator, operatorName, type Operator } from 'platform/rpc/operator.ts';
@@ -16,37 +12,26 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses, replicaAddresses } from './addresses.ts';
 import { childrenOf, commandOf } from './process-tree.ts';
 import { NO_ENGINES, sharedEngines } from './shared-engines.ts';
+import { makeTenant, type Tenant, type TenantOptions } from './tenant.ts';
 
 export const REPOSITORY = join(import.meta.dirname, '../..');
 
-export interface Reply {
-  /** Scheme and host of the gateway that answered. */
-  origin: string;
-  status: number;
-  headers: Headers;
-  text: string;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests read bodies of every structure
-  body: any;
-}
-
-/** An organization that a test creates through the operator's gRPC calls, and its server token. */
-export interface Tenant {
-  organizationId: string;
-  name: string;
-  /** E-mail address of the user who created the token. */
-  administrator: string;
-  token: string;
-  /** Sends the request; after 503 `unavailable` it waits for Retry-After and sends it again, as a client should. */
-  request: Send;
-  requestOnce: Send;
-}
-type Send = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>;
-
-export interface Stack {
+/** What a test needs of a running product, whoever has started it. */
+export interface RunningStack {
   /** URL of the first gateway. */
   baseUrl: string;
   /** URLs of all gateways: one, or two on shared engines. */
   baseUrls: readonly string[];
+  folder: string;
+  env: Record<string, string>;
+  operator: Operator;
+  /** Creates an organization with these credits and these agent definitions, published. */
+  tenant(given?: TenantOptions): Promise<Tenant>;
+  /** Runs one round of the job on every replica and adds up the results. */
+  runJob(service: ProcessName, name: string): Promise<{ ran: boolean; count: number }>;
+}
+
+export interface Stack extends RunningStack {
   /** Everything that the first launcher has printed. */
   output(): string;
   /** The same for every launcher: one, or two on shared engines. */
@@ -54,13 +39,6 @@ export interface Stack {
   launcher: ChildProcess;
   /** The launcher of each replica: one, or two on shared engines. */
   launchers: readonly ChildProcess[];
-  folder: string;
-  env: Record<string, string>;
-  operator: Operator;
-  /** Creates an organization with these credits and these agent definitions, published. */
-  tenant(given?: { tier?: string; credits?: number; agents?: readonly object[] }): Promise<Tenant>;
-  /** Runs one round of the job on every replica and adds up the results. */
-  runJob(service: ProcessName, name: string): Promise<{ ran: boolean; count: number }>;
   /** Gives the second replica the key files of the first, as a cluster exchanges the files of a mounted secret. */
   publishKeys(): void;
   /** Process id of a process of the first replica, from the operating system. */
@@ -109,26 +87,44 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
     await Promise.all([launcher, second?.launcher].map(stopLauncher));
     throw error;
   }
-  const operator = openOperator({ keyFolder: keyFolderOf(temporary.path), addresses: env });
   const baseUrls = [own, other].flatMap((addresses) => (addresses ? [`http://${addresses.GATEWAY_LISTEN}`] : []));
-  const baseUrl = baseUrls[0] as string;
+  const running = connect({ baseUrls, folder: temporary.path, env });
   const launchers = second ? [launcher, second.launcher] : [launcher];
   const pidsOf = (name: ProcessName): number[] => launchers.map(({ pid }) => childNamed(pid as number, name));
   const pidOf = (name: ProcessName): number => childNamed(launcher.pid as number, name);
   return {
-    baseUrl,
-    baseUrls,
+    ...running,
     output,
     launcher,
     launchers,
-    folder: temporary.path,
-    env,
-    operator,
     pidOf,
     pidsOf,
     outputs: () => [output(), ...(second ? [second.output()] : [])],
-    tenant: (options = {}) => makeTenant(operator, baseUrls, options),
     publishKeys: () => other && copyKeys(temporary.path),
+    async killAndAwait(name) {
+      const seen = output().length;
+      process.kill(pidOf(name), 'SIGKILL');
+      await untilPrinted(launcher, () => output().slice(seen), `${name} is back`);
+    },
+    stop: closedInTheEnd(async () => {
+      running.operator.close();
+      await Promise.all(launchers.map(stopLauncher));
+      if (folder === undefined) await engines.remove();
+      temporary.remove();
+    }),
+  };
+}
+
+/** Connects a test to a stack whose processes already answer. The caller closes the operator's connections. */
+export function connect({ baseUrls, folder, env }: Pick<RunningStack, 'baseUrls' | 'folder' | 'env'>): RunningStack {
+  const operator = openOperator({ keyFolder: keyFolderOf(folder), addresses: env });
+  return {
+    baseUrl: baseUrls[0] as string,
+    baseUrls,
+    folder,
+    env,
+    operator,
+    tenant: (options = {}) => makeTenant(operator, baseUrls, options),
     async runJob(service, name) {
       // a job under a lease runs on the replica that holds the lease; the others report that it did not run
       return sumOfRounds(
@@ -137,17 +133,6 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
         ),
       );
     },
-    async killAndAwait(name) {
-      const seen = output().length;
-      process.kill(pidOf(name), 'SIGKILL');
-      await untilPrinted(launcher, () => output().slice(seen), `${name} is back`);
-    },
-    stop: closedInTheEnd(async () => {
-      operator.close();
-      await Promise.all(launchers.map(stopLauncher));
-      if (folder === undefined) await engines.remove();
-      temporary.remove();
-    }),
   };
 }
 
@@ -183,37 +168,6 @@ export function untilPrinted(child: ChildProcess, output: () => string, text: st
   });
 }
 
-export async function request(
-  baseUrl: string,
-  method: string,
-  path: string,
-  {
-    token,
-    body,
-    headers = {},
-    signal,
-  }: { token?: string; body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {},
-): Promise<Reply> {
-  const response = await fetch(baseUrl + path, {
-    method,
-    signal,
-    headers: {
-      ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-      ...headers,
-    },
-    body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
-  });
-  const text = await response.text();
-  return {
-    origin: new URL(response.url).origin,
-    status: response.status,
-    headers: response.headers,
-    text,
-    body: text === '' ? undefined : JSON.parse(text),
-  };
-}
-
 /** Stops it as Ctrl-C does; resolves when it has exited. */
 async function stopLauncher(launcher: ChildProcess | undefined): Promise<void> {
   if (!launcher || launcher.exitCode !== null || launcher.signalCode !== null) return;
@@ -221,79 +175,6 @@ async function stopLauncher(launcher: ChildProcess | undefined): Promise<void> {
   launcher.kill('SIGINT');
   await ended;
 }
-
-/** The tenant's requests go to the gateways in turn. */
-async function makeTenant(
-  operator: Operator,
-  baseUrls: readonly string[],
-  { tier = 'enterprise', credits = 0, agents = [] }: { tier?: string; credits?: number; agents?: readonly object[] },
-): Promise<Tenant> {
-  const auth = operator.client(AuthServiceService, 'auth');
-  const name = `tenant-${newId()}`;
-  const administrator = `${newId()}@example.com`;
-  const { organization } = await auth.createOrganization({ name, tier }, operator.as());
-  const organizationId = organization?.id as string;
-  await auth.createUser(
-    { email: administrator, name: 'Administrator', roles: ['admin', 'security_admin'], groups: [] },
-    operator.as(organizationId),
-  );
-  const { principal } = await auth.assumeUser({ email: administrator }, operator.as(organizationId));
-  const { value: token } = await auth.createServerToken(
-    { name: 'tests', expiresAt: undefined },
-    operator.asPrincipal(principal as never),
-  );
-  if (credits > 0)
-    await operator
-      .client(CreditsServiceService, 'credits')
-      .grant({ id: newId(), amountMicros: credits * 1_000_000, note: '' }, operator.as(organizationId));
-  for (const definition of agents) {
-    const { agent } = await operator
-      .client(AgentsServiceService, 'agents')
-      .applyAgent({ definition: JSON.stringify(definition) }, operator.as(organizationId));
-    await operator
-      .client(AgentsServiceService, 'agents')
-      .publishAgent({ name: agent?.name as string, version: undefined }, operator.as(organizationId));
-  }
-  let turn = 0;
-  const requestOnce: Send = (method, path, body, headers) =>
-    request(baseUrls[turn++ % baseUrls.length] as string, method, path, { token, body, headers });
-  return {
-    organizationId,
-    name,
-    administrator,
-    token,
-    requestOnce,
-    request: (...args) => untilAvailable(() => requestOnce(...args)),
-  };
-}
-
-const MAX_ATTEMPTS = 5;
-
-/**
- * Sends a request again after 503 `unavailable`, which means that nothing was done. A busy machine causes it when it
- * stalls for longer than the 3 s that authentication may take.
- */
-export async function untilAvailable(send: () => Promise<Reply>): Promise<Reply> {
-  for (let attempt = 1; ; attempt++) {
-    const reply = await send();
-    const retryAfterS = Number(reply.headers.get('retry-after'));
-    if (reply.status !== 503 || reply.body.code !== 'unavailable' || !(retryAfterS > 0) || attempt === MAX_ATTEMPTS)
-      return reply;
-    process.stdout.write(`503, sent again: ${reply.text}\n`);
-    await new Promise((resolve) => setTimeout(resolve, retryAfterS * 1000));
-  }
-}
-
-/** The definition of an agent on the expression runtime; it costs one credit a run. */
-export const expressionAgent = (name: string, source: string, given: object = {}): object => ({
-  apiVersion: 'agents/v1',
-  kind: 'FunctionalAgent',
-  name,
-  argumentsSchema: {},
-  runtime: { type: 'expression', language: 'jsonata', source },
-  pricing: { base: 1, max: 1 },
-  ...given,
-});
 
 function childNamed(launcher: number, name: ProcessName): number {
   const main = name === 'gateway' ? '/gateway/src/main.ts' : `/services/${name}/src/main.ts`;

@@ -2,13 +2,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import type { TenantRef } from './organization-records.ts';
-import type { Stack } from './stack.ts';
+import type { RunningStack } from './stack.ts';
 
 /** Of each service that counts stored bytes: the collections that it counts. */
 const COUNTED = { memory: ['types', 'objects'], agents: ['executions', 'execution_payloads'] };
 
 /** Expects that each service counts exactly the bytes of the documents that it stores; nobody may write meanwhile. */
-export async function expectBytesCounted(stack: Stack, tenant: TenantRef): Promise<void> {
+export async function expectBytesCounted(stack: RunningStack, tenant: TenantRef): Promise<void> {
   const counted: Record<string, number> = {};
   const stored: Record<string, number> = {};
   for (const [service, collections] of Object.entries(COUNTED)) {
@@ -22,7 +22,7 @@ export async function expectBytesCounted(stack: Stack, tenant: TenantRef): Promi
 
 /** The sum of `bytes` of the organization's documents in each collection. */
 const bytesIn = (
-  { env, folder }: Stack,
+  { env, folder }: RunningStack,
   service: string,
   collections: readonly string[],
   { organizationId }: TenantRef,

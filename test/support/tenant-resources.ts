@@ -1,7 +1,8 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { newId } from 'platform/core/ids.ts';
-import { expressionAgent, type Stack, type Tenant } from './stack.ts';
+import type { RunningStack } from './stack.ts';
+import { expressionAgent, type Tenant } from './tenant.ts';
 
 /** Ids, names and keys by which requests can name the resources of an organization. */
 export interface TenantResources {
@@ -32,7 +33,7 @@ export const unusedNames = (): TenantResources => ({
 });
 
 /** Creates one resource of each kind in the organization, under unused names. */
-export async function createResources(stack: Stack, tenant: Tenant): Promise<TenantResources> {
+export async function createResources(stack: RunningStack, tenant: Tenant): Promise<TenantResources> {
   const { operator } = stack;
   const names = unusedNames();
   const { type, key, agent, idempotencyKey, email, serverTokenName } = names;
@@ -63,7 +64,7 @@ export async function createResources(stack: Stack, tenant: Tenant): Promise<Ten
 }
 
 /** gRPC call options that act as the organization's security administrator. */
-export async function asAdministrator({ operator }: Stack, { administrator, organizationId }: Tenant) {
+export async function asAdministrator({ operator }: RunningStack, { administrator, organizationId }: Tenant) {
   const { principal } = await operator
     .client(AuthServiceService, 'auth')
     .assumeUser({ email: administrator }, operator.as(organizationId));
