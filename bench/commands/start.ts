@@ -11,8 +11,8 @@ export async function measureStart(): Promise<void> {
   for (const name of ['first start', 'second start']) {
     const since = Date.now();
     const stack = await startStack({ folder: folder.path });
-    const { status } = await fetch(`${stack.baseUrl}/health`);
-    if (status !== 200) throw new Error(`/health answered ${status}`);
+    const { status } = await fetch(`${stack.baseUrl}/healthz`);
+    if (status !== 200) throw new Error(`/healthz answered ${status}`);
     process.stdout.write(
       `${name}: ${((Date.now() - since) / 1000).toFixed(1)} s to the first 200; ${memoryOf(stack)}\n`,
     );

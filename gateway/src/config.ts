@@ -1,4 +1,4 @@
-import { address, addresses, integer, text } from 'platform/core/config.ts';
+import { address, addresses, integer, path, text } from 'platform/core/config.ts';
 import { restMethods } from './contract/rest-methods.ts';
 import { commonConfig } from 'platform/service/process.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
@@ -21,6 +21,13 @@ const own = {
     max: 10,
     description: 'Number of proxies in front of the gateway; only what they add to Forwarded or X-Forwarded-* is used.',
   }),
+  GATEWAY_TLS_CERT_FILE: path({
+    default: '',
+    description:
+      'Certificate that clients see (PEM, followed by those of its authorities); read again when it changes. ' +
+      'Empty: HTTP without TLS.',
+  }),
+  GATEWAY_TLS_KEY_FILE: path({ default: '', description: 'The private key of GATEWAY_TLS_CERT_FILE (PEM).' }),
   CORS_ORIGINS: text({
     default: '',
     form: [

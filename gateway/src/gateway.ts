@@ -6,6 +6,7 @@ import { restMethods } from './contract/rest-methods.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
 import { identityFiles, type ProcessStart, type Running } from 'platform/service/process.ts';
 import { settingOf } from 'platform/core/processes.ts';
+import { unavailable } from 'platform/core/errors.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { EXPECTED_REPLY_BYTES, makeAdmit } from './policies/admit.ts';
 import { makeAuthenticate } from './policies/authenticate.ts';
@@ -14,6 +15,7 @@ import { audiences, LISTEN, type config as declaration } from './config.ts';
 import { errorReply } from './http/errors.ts';
 import { makeFindRoute } from './policies/find-route.ts';
 import { sendReply } from './http/reply.ts';
+import { openTls, tlsFiles } from './http/tls.ts';
 import { makeByteBudget } from './http/byte-budget.ts';
 import { serveHttp } from './http/server.ts';
 import { hostPipeline } from './host/plugin.ts';
@@ -21,7 +23,7 @@ import { openJsonReader } from './json/json-reader.ts';
 import { makeReadBody } from './policies/read-body.ts';
 import { makeRouteTable, serviceRoutes, type LocalRoute } from './contract/routes.ts';
 
-const HEALTH: LocalRoute = { kind: 'local', body: '{"status":"ok"}' };
+const ok = (status: string) => ({ status: 200, body: JSON.stringify({ status }) });
 
 /**
  * Reads the routes from the protos, mounts the policies in express-gateway and listens.
@@ -31,6 +33,9 @@ const HEALTH: LocalRoute = { kind: 'local', body: '{"status":"ok"}' };
 export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof declaration>>): Promise<Running> {
   const settings = config as Record<string, unknown> & typeof config;
   requireRoom(config);
+  const files = tlsFiles(config.GATEWAY_TLS_CERT_FILE, config.GATEWAY_TLS_KEY_FILE);
+  const tls = files && openTls(files, log);
+  let isDraining = false;
   const identity = openIdentity({ name: 'gateway', ...identityFiles('gateway', config), log });
   const connections = new Map<string, Connection>(
     audiences().map((audience) => [
@@ -40,7 +45,7 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
   );
   const calls = new Map(Array.from(connections, ([audience, { call }]) => [audience, call]));
   const auth = clientOf(AuthServiceService, (connections.get('auth') as Connection).call);
-  const routes = makeRouteTable([{ verb: 'GET', template: '/health', route: HEALTH }, ...serviceRoutes(restMethods())]);
+  const routes = makeRouteTable([...localRoutes(() => isDraining), ...serviceRoutes(restMethods())]);
   const running = new Set<Promise<unknown>>();
   const budget = makeByteBudget({ totalBytes: config.BYTES_IN_FLIGHT, tokenBytes: config.BYTES_IN_FLIGHT_PER_TOKEN });
   const json = openJsonReader();
@@ -69,12 +74,14 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
       maxPerAddress: config.TRUSTED_PROXIES > 0 ? config.MAX_CONNECTIONS : config.CONNECTIONS_PER_ADDRESS,
     },
     allow: routes.allow,
+    tls,
     log,
   });
 
   return {
     address: server.address,
     async stop() {
+      isDraining = true;
       const deadline = Date.now() + config.DRAIN_MS;
       await server.drain(config.DRAIN_MS);
       // calls that continue without their client
@@ -84,10 +91,30 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
       ]);
       for (const connection of connections.values()) connection.close();
       identity.close();
+      tls?.close();
       await json.close();
     },
   };
 }
+
+/**
+ * For probes, without a token: does the process turn, and does it take requests? Neither follows a dependency: when one
+ * is down, every gateway would be, and a 503 in JSON says more than a refused connection.
+ */
+const localRoutes = (isDraining: () => boolean): { verb: string; template: string; route: LocalRoute }[] => [
+  { verb: 'GET', template: '/healthz', route: { kind: 'local', reply: () => ok('ok') } },
+  {
+    verb: 'GET',
+    template: '/readyz',
+    route: {
+      kind: 'local',
+      reply() {
+        if (isDraining()) throw unavailable('The gateway stops', 'readyz');
+        return ok('ready');
+      },
+    },
+  },
+];
 
 /**
  * Without this room, the largest body would be answered 503 for ever. One organization gets half of BYTES_IN_FLIGHT.

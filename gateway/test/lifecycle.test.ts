@@ -70,7 +70,7 @@ describe('a client that disconnects', () => {
     );
     // written to the end: the gateway has read all but what the kernel's buffers hold
     await new Promise<void>((resolve) => {
-      socket.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(500_000), () => resolve());
+      socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(500_000), () => resolve());
     });
     await run.begun;
     socket.destroy();
@@ -110,13 +110,31 @@ describe('stop', () => {
   it('answers open requests, then closes their connections, and accepts no new ones', async () => {
     const run = slowRun();
     const fixture = await startGatewayFixture(run.stubs);
-    expect((await fixture.request('/health')).status).toBe(200);
+    expect((await fixture.request('/healthz')).status).toBe(200);
     const request = fixture.request('/api/agent/run', RUN);
     await run.begun;
     const stopped = fixture.gateway.stop();
-    await expect(fetch(`${fixture.url}/health`)).rejects.toThrow();
+    await expect(fetch(`${fixture.url}/healthz`)).rejects.toThrow();
     run.go();
     expect((await request).status).toBe(200);
+    await stopped;
+    await fixture.stop();
+  });
+  it('/readyz says that the gateway stops, on a connection that is left', async () => {
+    const run = slowRun();
+    const fixture = await startGatewayFixture(run.stubs);
+    expect((await fixture.request('/readyz', { token: '' })).json).toEqual({ status: 'ready' });
+    const body = JSON.stringify(RUN.body);
+    const head = `POST /api/agent/run HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: application/json\r\n`;
+    const replies = raw(
+      fixture.port,
+      `${head}Content-Length: ${body.length}\r\n\r\n${body}`,
+      'GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n',
+    );
+    await run.begun;
+    const stopped = fixture.gateway.stop();
+    run.go();
+    expect(await replies).toMatch(/^HTTP\/1.1 200 [^]*HTTP\/1.1 503 [^]*"code":"unavailable"/);
     await stopped;
     await fixture.stop();
   });

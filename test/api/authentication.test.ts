@@ -104,8 +104,8 @@ describe('before authentication', () => {
     }
   });
 
-  it('GET /health is answered', async () =>
-    expect((await sendWith(undefined, { verb: 'GET', path: '/health' })).status).toBe(200));
+  it('GET /healthz is answered', async () =>
+    expect((await sendWith(undefined, { verb: 'GET', path: '/healthz' })).status).toBe(200));
 });
 
 describe('a valid token', () => {

@@ -164,7 +164,7 @@ describe('X-Request-Id', () => {
 
   it.each(['a b', 'é', 'x'.repeat(65), '', 'a/b'])('is replaced by a new one when it is malformed: %j', async (id) => {
     expect(
-      (await request(stack.baseUrl, 'GET', '/health', { headers: { 'X-Request-Id': id } })).headers.get('x-request-id'),
+      (await request(stack.baseUrl, 'GET', '/healthz', { headers: { 'X-Request-Id': id } })).headers.get('x-request-id'),
     ).toMatch(/^[\w.-]{1,64}$/);
   });
 });
@@ -224,7 +224,7 @@ describe('malformed and unknown requests', () => {
     }
   });
 
-  it.each(['NONSENSE', 'GET /health HTTP/9.9', 'GET /hea lth HTTP/1.1', '\x00\x01\x02', 'FETCH /health HTTP/1.1'])(
+  it.each(['NONSENSE', 'GET /healthz HTTP/9.9', 'GET /hea lth HTTP/1.1', '\x00\x01\x02', 'FETCH /healthz HTTP/1.1'])(
     '400: the request line %j',
     async (line) => {
       expectError(await exchange(stack.baseUrl, [line, host(), 'Connection: close']), 400, 'invalid_request');
@@ -234,7 +234,7 @@ describe('malformed and unknown requests', () => {
   it('400: a request without Host, or with a malformed Host', async () => {
     for (const lines of [[], ['Host: a b'], ['Host: a/b']])
       expectError(
-        await exchange(stack.baseUrl, ['GET /health HTTP/1.1', 'Connection: close', ...lines]),
+        await exchange(stack.baseUrl, ['GET /healthz HTTP/1.1', 'Connection: close', ...lines]),
         400,
         'invalid_request',
       );
@@ -264,7 +264,7 @@ describe('malformed and unknown requests', () => {
   });
 
   it('431: headers over their limit', async () =>
-    expectError(await send('GET /health HTTP/1.1', [`X-Large: ${'x'.repeat(40_000)}`]), 431, 'headers_too_large'));
+    expectError(await send('GET /healthz HTTP/1.1', [`X-Large: ${'x'.repeat(40_000)}`]), 431, 'headers_too_large'));
 
   it('CONNECT is answered with 405, OPTIONS * with 204, both with the same Allow', async () => {
     const connect = await exchange(stack.baseUrl, ['CONNECT example.com:443 HTTP/1.1', 'Host: example.com:443']);
@@ -280,7 +280,7 @@ describe('malformed and unknown requests', () => {
       `POST /api/memory/types HTTP/1.1\r\n${host()}\r\n${bearer()}\r\n` +
         `Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{`,
     );
-    slowHeaders.write('GET /health HTTP/1.1\r\nHost:');
+    slowHeaders.write('GET /healthz HTTP/1.1\r\nHost:');
     for (const reply of await Promise.all(replies)) expectError(reply, 408, 'request_timeout');
   });
 
@@ -289,7 +289,7 @@ describe('malformed and unknown requests', () => {
     socket.write('POST /api/memory/types HTTP/1.1\r\nContent-Length: 100\r\n\r\n{"a"');
     socket.destroy();
     await once(socket, 'close');
-    const health = await request(stack.baseUrl, 'GET', '/health');
+    const health = await request(stack.baseUrl, 'GET', '/healthz');
     expect([health.status, health.body]).toEqual([200, { status: 'ok' }]);
   });
 });

@@ -79,7 +79,7 @@ describe('a service that is down', () => {
   it('503 for every token, valid or not, when auth is down; what needs no token still works', async () => {
     const gateway = await startWithout('gateway', ['auth']);
     expectUnavailable(await requestAt(gateway, 'GET', '/api/memory/types'));
-    expect((await requestAt(gateway, 'GET', '/health')).status).toBe(200);
+    expect((await requestAt(gateway, 'GET', '/healthz')).status).toBe(200);
     expectError(await requestAt(gateway, 'GET', '/nowhere'), 404, 'not_found');
   });
 

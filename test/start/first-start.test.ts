@@ -125,7 +125,7 @@ describe('the first start and the second start', () => {
     const closed = once(first.launcher, 'close');
     first.launcher.kill('SIGINT');
     await eventually(() =>
-      request(baseUrl, 'GET', '/health').then(
+      request(baseUrl, 'GET', '/healthz').then(
         () => false,
         () => true,
       ),

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
+import { credentials, makeClientConstructor } from '@grpc/grpc-js';
+import { HealthService } from 'proto/grpc/health/v1/health.ts';
+import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { superviseChild } from '../../launcher/src/child.ts';
+import { freePorts } from '../support/addresses.ts';
 import { commandOf } from '../support/process-tree.ts';
 import { startStack } from '../support/stack.ts';
 
@@ -31,9 +34,26 @@ it("no process of the product has a setting or another variable of the launcher'
   await stack.stop();
 });
 
-it("the heap of every process has the launcher's bounds", async () => {
-  const stack = await startStack({ env: { MAX_OLD_SPACE_MB: '300' } });
+it("the heap of every process has the launcher's bounds, and each service tells its health without TLS", async () => {
+  const services = (Object.keys(PROCESSES) as ProcessName[]).filter((name) => name !== 'gateway');
+  const ports = await freePorts(services.length);
+  const listen = services.map((name, i) => [settingOf(name, 'HEALTH_LISTEN'), `127.0.0.1:${ports[i]}`]);
+  const stack = await startStack({ env: { MAX_OLD_SPACE_MB: '300', ...Object.fromEntries(listen) } });
+  for (const [i, name] of services.entries())
+    expect([name, await healthAt(`127.0.0.1:${ports[i]}`, name)]).toEqual([name, 'SERVING']);
   for (const name of Object.keys(PROCESSES) as ProcessName[])
     expect(commandOf(stack.pidOf(name))).toContain(' --max-old-space-size=300 --max-semi-space-size=4 ');
   await stack.stop();
 });
+
+/** What a probe of Kubernetes learns of a service. */
+function healthAt(address: string, name: ProcessName): Promise<unknown> {
+  const service = `${name}.v1.${name[0]?.toUpperCase()}${name.slice(1)}Service`;
+  const client = new (makeClientConstructor(HealthService, 'Health'))(address, credentials.createInsecure());
+  closedInTheEnd(() => client.close());
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  client.check?.({ service }, (error: Error | null, reply: { status: string }) =>
+    error ? reject(error) : resolve(reply.status),
+  );
+  return promise;
+}

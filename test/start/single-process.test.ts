@@ -75,7 +75,7 @@ describe('a process that is started by itself, as Kubernetes starts it', () => {
       .createOrganization({ name: 'acme', tier: 'starter' }, operator.as());
     const baseUrl = `http://${env.GATEWAY_LISTEN}`;
     expect([
-      (await request(baseUrl, 'GET', '/health')).status,
+      (await request(baseUrl, 'GET', '/healthz')).status,
       (await request(baseUrl, 'GET', '/api/memory/types')).status,
     ]).toEqual([200, 401]);
     for (const { child } of started) child.kill('SIGTERM');

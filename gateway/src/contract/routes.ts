@@ -14,10 +14,11 @@ export interface ServiceRoute {
   takesBody: boolean;
   toMessage: ToMessage;
 }
-/** A route that the gateway answers itself: 200 with this JSON text, without a token. */
+/** A route that the gateway answers itself, without a token. */
 export interface LocalRoute {
   kind: 'local';
-  body: string;
+  /** @throws ServiceError */
+  reply(): { status: number; headers?: Record<string, string>; body: string };
 }
 export type Route = ServiceRoute | LocalRoute;
 

@@ -1,4 +1,5 @@
-import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from 'platform/core/errors.ts';
@@ -6,11 +7,12 @@ import { newId } from 'platform/core/ids.ts';
 import type { Log } from 'platform/core/log.ts';
 import { addressFault } from 'platform/core/start-error.ts';
 import { openConnection, type Connection } from './connection.ts';
-import { makePlaces, type ConnectionLimits } from './connection-limits.ts';
+import { makePlaces, type ConnectionLimits, type Place } from './connection-limits.ts';
 import { errorReply, methodNotAllowed, replyOf } from './errors.ts';
 import { beginExchange, type GatewayRequest } from './exchange.ts';
 import { rawReply, sendReply } from './reply.ts';
 import { watchReaders } from './slow-readers.ts';
+import type { Tls } from './tls.ts';
 
 export interface HttpServerOptions {
   /** host:port */
@@ -25,6 +27,8 @@ export interface HttpServerOptions {
   connections: ConnectionLimits;
   /** Every verb of every route. */
   allow: readonly string[];
+  /** Absent: without TLS. */
+  tls?: Tls | undefined;
   log: Log;
 }
 export interface HttpServer {
@@ -45,7 +49,7 @@ const REFUSAL_LOG_MS = 1_000;
 /** @throws StartError when the address cannot be bound */
 export async function serveHttp(
   handle: RequestListener,
-  { listen, corsOrigins, timeoutMs, stallMs, firstByteMs, connections: limits, allow, log }: HttpServerOptions,
+  { listen, corsOrigins, timeoutMs, stallMs, firstByteMs, connections: limits, allow, tls, log }: HttpServerOptions,
 ): Promise<HttpServer> {
   const connections = new Map<Socket, Connection>();
   const places = makePlaces(limits);
@@ -59,23 +63,21 @@ export async function serveHttp(
     if (!server.listening) (req as GatewayRequest).exchange.headers.connection = 'close';
     handle(req, res);
   };
-  const server = createServer(
-    {
-      // find-route checks the Host header, so that the error is JSON
-      requireHostHeader: false,
-      headersTimeout: timeoutMs,
-      requestTimeout: 2 * timeoutMs,
-      connectionsCheckingInterval: Math.min(1_000, timeoutMs),
-      keepAliveTimeout: KEEP_ALIVE_MS,
-    },
-    onRequest,
-  );
+  const options: ServerOptions = {
+    // find-route checks the Host header, so that the error is JSON
+    requireHostHeader: false,
+    headersTimeout: timeoutMs,
+    requestTimeout: 2 * timeoutMs,
+    connectionsCheckingInterval: Math.min(1_000, timeoutMs),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  };
+  const server = tls ? serveTls(tls, options, firstByteMs) : createServer(options);
+  server.on('request', onRequest);
   // read-body sends "100 Continue" once the request has passed the earlier policies
   server.on('checkContinue', onRequest);
   server.on('checkExpectation', onRequest);
-  server.on('connection', (socket: Socket) => {
-    const address = socket.remoteAddress ?? '';
-    const place = places.take(address, () => socket.destroy());
+  const take = (socket: Socket): Place | undefined => places.take(socket.remoteAddress ?? '', () => socket.destroy());
+  const serve = (socket: Socket, place: Place | undefined): Connection => {
     const connection = openConnection(socket, begin, place);
     connections.set(socket, connection);
     const firstByteTimer = closeIfSilent(socket, firstByteMs);
@@ -90,15 +92,43 @@ export async function serveHttp(
         if (server.listening) exchange.onClientGone?.();
       }
     });
-    if (!place) refuse(socket, connection, address);
-  });
+    return connection;
+  };
+  if (tls) {
+    const byPort = new Map<string, Place>();
+    server.on('connection', (socket: Socket) => {
+      const place = take(socket);
+      // no handshake for one too many, so it gets no answer
+      if (!place) {
+        socket.destroy();
+        logRefusal(socket);
+        return;
+      }
+      const port = portOf(socket);
+      byPort.set(port, place);
+      socket.once('close', () => {
+        byPort.delete(port);
+        place.giveBack();
+      });
+    });
+    server.on('secureConnection', (socket: Socket) => serve(socket, byPort.get(portOf(socket))));
+  } else
+    server.on('connection', (socket: Socket) => {
+      const place = take(socket);
+      const connection = serve(socket, place);
+      if (!place) refuse(socket, connection);
+    });
 
   let refusalLoggedAt = 0;
-  /** Answers 503 instead of a request. A flood of connections is logged once a second. */
-  const refuse = (socket: Socket, connection: Connection, address: string): void => {
+  /** Answers 503 instead of a request. */
+  const refuse = (socket: Socket, connection: Connection): void => {
     connection.isBroken = true;
     const requestId = newId();
     socket.end(rawReply(replyOf(TOO_MANY_CONNECTIONS, requestId), requestId), () => socket.destroy());
+    logRefusal(socket);
+  };
+  /** A flood of connections is logged once a second. */
+  const logRefusal = ({ remoteAddress: address }: Socket): void => {
     if (Date.now() - refusalLoggedAt < REFUSAL_LOG_MS) return;
     refusalLoggedAt = Date.now();
     log.warn({ address, open: connections.size }, 'too many connections');
@@ -173,13 +203,37 @@ export async function serveHttp(
   };
 }
 
-const closeIfSilent = (socket: Socket, afterMs: number): NodeJS.Timeout =>
-  setTimeout(() => {
+/** TLS 1.2 or newer. New files of the certificate hold for new connections; open ones stay. */
+function serveTls(tls: Tls, options: ServerOptions, handshakeTimeout: number): Server {
+  const minVersion = 'TLSv1.2';
+  const server: TlsServer = createTlsServer({
+    ...options,
+    ...tls.pair(),
+    minVersion,
+    ALPNProtocols: ['http/1.1'],
+    handshakeTimeout,
+  });
+  tls.onRenewed((pair) => server.setSecureContext({ ...pair, minVersion }));
+  // a failed handshake concerns nobody but its client
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return server;
+}
+
+/** What tells a client's connection from its others, before and after the TLS handshake. */
+const portOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+
+function closeIfSilent(socket: Socket, afterMs: number): NodeJS.Timeout {
+  let isSilent = true;
+  socket.once('data', () => {
+    isSilent = false;
+  });
+  return setTimeout(() => {
     // what arrived while this process was busy is read before the immediate runs
     setImmediate(() => {
-      if (socket.bytesRead === 0) socket.destroy();
+      if (isSilent) socket.destroy();
     });
   }, afterMs).unref();
+}
 
 const settledWithin = (ms: number, work: Promise<unknown>): Promise<boolean> =>
   Promise.race([work.then(() => true), delay(ms, false, { ref: false })]);

@@ -18,7 +18,7 @@ export function makeFindRoute(table: RouteTable): Policy {
     if (req.method === 'OPTIONS') return sendReply(req, res, optionsReply(req, resource.allow));
     const route = resource.routes.get(req.method === 'HEAD' ? 'GET' : (req.method as string));
     if (!route) throw methodNotAllowed(resource.allow);
-    if (route.kind === 'local') return sendReply(req, res, { status: 200, body: route.body });
+    if (route.kind === 'local') return sendReply(req, res, route.reply());
     req.exchange.route = route;
     req.exchange.query = query;
     req.exchange.pathValues = values.map(decodeSegment);

@@ -110,7 +110,7 @@ describe('a client that does not read', () => {
     idle.write(get('/api/memory/types/large').repeat(50));
     // until it is disconnected, there is no room for another connection
     for (let reply = ''; !reply.startsWith('HTTP/1.1 200');)
-      reply = await raw(fixture.port, get('/health', 'Connection: close')).catch(() => '');
+      reply = await raw(fixture.port, get('/healthz', 'Connection: close')).catch(() => '');
     idle.destroy();
 
     const reader = await open(fixture.port);
@@ -131,7 +131,7 @@ describe('connections', () => {
     expect(refused.json.requestId).toBe(refused.headers.get('x-request-id'));
     first.destroy();
     for (let reply = ''; !reply.startsWith('HTTP/1.1 200');)
-      reply = await raw(fixture.port, get('/health', 'Connection: close')).catch(() => '');
+      reply = await raw(fixture.port, get('/healthz', 'Connection: close')).catch(() => '');
     second.destroy();
     await fixture.stop();
   });

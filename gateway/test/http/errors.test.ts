@@ -63,7 +63,7 @@ describe('every error is JSON with a code and the request id', () => {
     expectError(reply, 405, 'method_not_allowed');
     expect(reply.headers.get('allow')?.split(', ').sort()).toEqual(['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PUT']);
     expect(reply.json.allow).toEqual(reply.headers.get('allow')?.split(', '));
-    expectError(await fixture.request('/health', { method: 'DELETE', token: '' }), 405, 'method_not_allowed');
+    expectError(await fixture.request('/healthz', { method: 'DELETE', token: '' }), 405, 'method_not_allowed');
   });
   it('passes an id with invalid percent-encoding to the service unchanged, after authentication', async () => {
     for (const id of ['%ZZ', '%ff', '%C3%28']) {
@@ -182,7 +182,7 @@ describe('a request that is too large, too slow or invalid is rejected in a way 
       fixture.port,
       head(`Content-Length: ${size}\r\n`),
       Buffer.alloc(size, 'a'),
-      'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
     );
     const second = replies.indexOf('HTTP/1.1', 1);
     expectRaw(replies.slice(0, second), 413, 'body_too_large');
@@ -221,18 +221,18 @@ describe('a request that is too large, too slow or invalid is rejected in a way 
     const impatient = await startGatewayFixture({}, { BODY_TIMEOUT_MS: '400' });
     closedInTheEnd(impatient.stop);
     expectRaw(await raw(impatient.port, head('Content-Length: 100\r\n'), '{"a":'), 408, 'request_timeout');
-    expectRaw(await raw(impatient.port, 'GET /health HTTP/1.1\r\nHost: x\r\nX-A: '), 408, 'request_timeout');
+    expectRaw(await raw(impatient.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: '), 408, 'request_timeout');
   });
   it('431 for headers that are too large', async () => {
     expectRaw(
-      await raw(fixture.port, `GET /health HTTP/1.1\r\nHost: x\r\nX-Large: ${'a'.repeat(20_000)}\r\n\r\n`),
+      await raw(fixture.port, `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Large: ${'a'.repeat(20_000)}\r\n\r\n`),
       431,
       'headers_too_large',
     );
   });
   it('400 for what is not HTTP', async () => {
     expectRaw(await raw(fixture.port, 'garbage\r\n\r\n'), 400, 'invalid_request');
-    expectRaw(await raw(fixture.port, 'FOO /health HTTP/1.1\r\nHost: x\r\n\r\n'), 400, 'invalid_request');
+    expectRaw(await raw(fixture.port, 'FOO /healthz HTTP/1.1\r\nHost: x\r\n\r\n'), 400, 'invalid_request');
     expectRaw(await raw(fixture.port, head('Transfer-Encoding: chunked\r\n'), 'zz\r\n'), 400, 'invalid_request');
   });
   it.each([
@@ -253,14 +253,14 @@ describe('a request that is too large, too slow or invalid is rejected in a way 
     'HTTP/1.1\r\nHost: a\r\nhost: a',
     'HTTP/1.0\r\nHost: a/b',
     'HTTP/1.0\r\nHost: a\r\nHost: b',
-  ])('400 for the Host of GET /health %j', async (lines) => {
-    const reply = await raw(fixture.port, `GET /health ${lines}\r\nConnection: close\r\n\r\n`);
+  ])('400 for the Host of GET /healthz %j', async (lines) => {
+    const reply = await raw(fixture.port, `GET /healthz ${lines}\r\nConnection: close\r\n\r\n`);
     expectRaw(reply, 400, 'invalid_request');
   });
   it.each(['x', 'api.example', 'api.example.:8443', '192.0.2.1:80', '[::1]', '[2001:db8::1]:8443', 'my_host'])(
     'no 400 for the Host %s',
     async (host) => {
-      const reply = await raw(fixture.port, `GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      const reply = await raw(fixture.port, `GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
       expect(parseRaw(reply).status).toBe(200);
     },
   );
@@ -288,7 +288,7 @@ describe('a request that is too large, too slow or invalid is rejected in a way 
     ['CONNECT', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 'method_not_allowed'],
     ['a broken body', head('Transfer-Encoding: chunked\r\n') + 'zz\r\n', 'invalid_request'],
   ])('%s after valid requests is rejected after their replies', async (_, broken, code) => {
-    const good = `GET /api/memory/types/unknown HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const good = `GET /api/memory/types/unknown HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`;
     const replies = (await raw(fixture.port, good + broken))
       .split(/(?=HTTP\/1\.1 )/)
       .map((reply) => parseRaw(reply).json);

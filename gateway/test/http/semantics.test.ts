@@ -46,7 +46,7 @@ describe('HTTP', () => {
   it('an invalid request id is replaced', async () => {
     for (const id of ['a b', 'x'.repeat(65), '<script>'])
       expect(
-        (await fixture.request('/health', { headers: { 'x-request-id': id } })).headers.get('x-request-id'),
+        (await fixture.request('/healthz', { headers: { 'x-request-id': id } })).headers.get('x-request-id'),
       ).toMatch(/^[0-9a-f-]{36}$/);
   });
   it('X-Forwarded-* is used only behind a trusted proxy, and never with PUBLIC_URL', async () => {

@@ -88,10 +88,10 @@ describe('replies that a client does not read', () => {
       socket.write(`GET /api/memory/types HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
       await once(socket, 'connect');
       // answered after the request above has arrived
-      await raw(small.port, 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+      await raw(small.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
       socket.destroy();
     }
-    await raw(small.port, 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    await raw(small.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     hold.resolve();
     expect((await small.request('/api/memory/types')).status).toBe(200);
     await small.stop();

@@ -119,7 +119,7 @@ describe('the order of checks', () => {
     expect(await order('/api/memory/objects', { method: 'POST', body: { content: {} } })).toEqual([404, 'not_found']);
   });
   it('health and OPTIONS need no token', async () => {
-    expect((await fixture.request('/health', { token: '' })).json).toEqual({ status: 'ok' });
+    expect((await fixture.request('/healthz', { token: '' })).json).toEqual({ status: 'ok' });
     expect((await fixture.request('/api/memory/types', { method: 'OPTIONS', token: '' })).status).toBe(204);
     expect(batches).toEqual([]);
   });
@@ -147,7 +147,7 @@ describe('look-ups', () => {
       }),
     );
     // the gateway has accepted all of them when it answers on a later one
-    await raw(fixture.port, 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    await raw(fixture.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     const isGood = (index: number) => index % 3 === 0;
     const replies = sockets.map(async (socket, index) => {
       let reply = '';

@@ -1,5 +1,6 @@
 import { logVerbosity, Server, setLogVerbosity } from '@grpc/grpc-js';
 import { X509Certificate } from 'node:crypto';
+import { HealthService } from 'proto/grpc/health/v1/health.ts';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { fairScheduler } from '../core/fair-scheduler.ts';
@@ -8,6 +9,7 @@ import { addressFault } from '../core/start-error.ts';
 import type { BoundService, CallContext, ServiceDefinition } from './call.ts';
 import { makeCarrier } from './call-carrier.ts';
 import { handleThrough, type Call } from './handle.ts';
+import { makeHealth, serveHealth } from './health.ts';
 import type { Identity, Peer } from './identity.ts';
 import { requireAccess } from './interceptors/access.ts';
 import { identifyCaller } from './interceptors/caller.ts';
@@ -23,6 +25,8 @@ import { ServerTlsCredentials } from './tls-credentials.ts';
 export interface RunningServer {
   /** host:port that it listens on. */
   address: string;
+  /** host:port at which it tells its health without TLS; undefined: nowhere. */
+  healthAddress: string | undefined;
   /**
    * Accepts no new calls, waits up to graceMs for the running ones, then cancels them. Server-streaming calls of
    * repeatable methods end after half of that time, so that their callers go on at another replica.
@@ -32,6 +36,8 @@ export interface RunningServer {
 
 export interface ServerOptions {
   listen: string;
+  /** host:port at which it tells its health without TLS, too; absent or empty: nowhere. */
+  healthListen?: string;
   identity: Identity;
   log: Log;
   services: readonly BoundService[];
@@ -50,7 +56,7 @@ type Handler = (request: unknown, context: CallContext) => Promise<unknown> | As
  * @throws StartError when the address cannot be bound
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { listen, identity, log, services, onDenied = () => undefined } = options;
+  const { listen, healthListen = '', identity, log, services, onDenied = () => undefined } = options;
   const interceptors = [logCalls, identifyCaller, requireTimeLeft, requireAccess, noteDenials(onDenied)];
   const peerOf = (call: GrpcCall): Peer => {
     const shown = call.getAuthContext().sslPeerCertificate;
@@ -94,14 +100,25 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     server.addService(withSerializedReplies(definition) as never, Object.fromEntries(implementation));
   }
   server.addService(CallsServiceService, { carry: carrier.carry });
+  const health = makeHealth([...new Set(Array.from(methods.keys(), (path) => path.split('/')[1] as string))]);
+  server.addService(HealthService, { ...health.handlers });
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(listen, tls, (error, bound) =>
       error ? reject(addressFault(identity.name, listen, error)) : resolve(bound),
     );
   });
+  const plain =
+    healthListen === ''
+      ? undefined
+      : await serveHealth(identity.name, healthListen, health).catch((error: unknown) => {
+          server.forceShutdown();
+          throw error;
+        });
   return {
     address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`,
+    healthAddress: plain?.address,
     drain(graceMs) {
+      health.stop();
       carrier.goAway();
       let timer = setTimeout(() => {
         for (const stop of stops) stop();
@@ -111,6 +128,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         server.tryShutdown(() => {
           clearTimeout(timer);
           tls.close();
+          plain?.close();
           resolve();
         });
       });

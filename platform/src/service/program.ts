@@ -63,6 +63,12 @@ const serviceConfig = (name: ProcessName) => ({
     default: PROCESSES[name],
     description: 'host:port that this service listens on.',
   }),
+  [settingOf(name, 'HEALTH_LISTEN')]: address({
+    default: '',
+    description:
+      'host:port at which this service answers grpc.health.v1 without TLS, for probes that have no certificate; ' +
+      'empty: nowhere. With TLS it answers at its own address.',
+  }),
   LEASE_MS: integer({
     default: 15_000,
     min: 1_000,

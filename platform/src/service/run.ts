@@ -106,6 +106,7 @@ export async function startService<D extends Declaration, Deps>(
   opened.startRelay = () => runner.runSoon(relay.name);
   const server = await startServer({
     listen: String(settings[settingOf(program.name, 'LISTEN')]),
+    healthListen: String(settings[settingOf(program.name, 'HEALTH_LISTEN')]),
     identity,
     log,
     services: [...program.services(deps), bind(JobServiceService, runner, { listJobs, runJob })],
