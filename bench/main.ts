@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { countWork, measureAlone } from './commands/alone.ts';
 import { compare } from './commands/compare.ts';
 import { measureJson } from './commands/json.ts';
+import { measureLimits } from './commands/limits.ts';
 import { measureNeighbours } from './commands/neighbours.ts';
 import { measureFixedRate } from './commands/rate.ts';
 import { measureReplicas } from './commands/replicas.ts';
@@ -34,6 +35,7 @@ The product alone:
   neighbours how long a quick run takes while eight other organizations flood the runners
   start      seconds from start to the first 200, and memory of all processes
   json       CPU milliseconds of the gateway's threads for bodies of 1 MiB that are costly to read
+  limits     CPU microseconds of a request for its rate limits
 
 With MONGODB_URL, REDIS_URL and KAFKA_BROKERS (npm run engines -- up) the scenarios also run on those servers, all with
 fewer objects and connections. The last lines tell which goals were met. Exits with 1 if a request failed, or if
@@ -48,6 +50,7 @@ const OF_PRODUCT: Readonly<Record<string, (settings: Settings) => Promise<Findin
   neighbours: () => measureNeighbours().then(noFindings),
   start: () => measureStart().then(noFindings),
   json: () => measureJson().then(noFindings),
+  limits: () => measureLimits().then(noFindings),
 };
 const GOALS = ['get', 'list', 'create', 'run', 'alone'];
 const number = { type: 'string' } as const;

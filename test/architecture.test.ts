@@ -146,7 +146,8 @@ describe('the architecture', () => {
   it('keeps the names of RPCs out of the gateway', () => {
     const names = [...allMethodOptions().keys()]
       .map((path) => path.split('/')[2] as string)
-      .filter((name) => name !== 'Authenticate');
+      // what auth does for the gateway itself, and for no client
+      .filter((name) => !['Authenticate', 'ShareRates', 'RecordDenials'].includes(name));
     const found = sources
       .filter((file) => file.startsWith('gateway/'))
       .flatMap((file) =>

@@ -1,6 +1,7 @@
 import { address, addresses, integer, path, text } from 'platform/core/config.ts';
 import { restMethods } from './contract/rest-methods.ts';
 import { commonConfig } from 'platform/service/process.ts';
+import { redisConfig } from 'platform/service/redis-config.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
 
 /** Services that the gateway calls: auth, and every service that has a route. */
@@ -74,6 +75,34 @@ const own = {
     max: 17_179_869_184,
     description: 'The same for the requests of one token; the largest page must fit.',
   }),
+  REQUESTS_PER_MINUTE: integer({
+    default: 600,
+    min: 1,
+    max: 100_000_000,
+    description:
+      'Requests of one token in a minute, runs apart; an organization may make five times as many. The licence tier ' +
+      'multiplies both (enterprise: by 10).',
+  }),
+  RUNS_PER_MINUTE: integer({
+    default: 120,
+    min: 1,
+    max: 100_000_000,
+    description: 'The same for runs of agents.',
+  }),
+  STRANGER_REQUESTS_PER_MINUTE: integer({
+    default: 60,
+    min: 1,
+    max: 100_000_000,
+    description:
+      'Requests without a valid token from one address in a minute (IPv6: one /64 network, twice as many from a /56 ' +
+      'and four times as many from a /48).',
+  }),
+  REQUESTS_AT_ONCE: integer({
+    default: 128,
+    min: 1,
+    max: 1_000_000,
+    description: 'Requests of one token that this gateway works on at once; twice as many of one organization.',
+  }),
   MAX_CONNECTIONS: integer({
     default: 4_096,
     min: 1,
@@ -106,4 +135,5 @@ export const config = {
   [LISTEN]: address({ default: PROCESSES.gateway, description: 'host:port that the gateway listens on.' }),
   ...Object.fromEntries(audiences().map(addressOf)),
   ...own,
+  ...redisConfig,
 };

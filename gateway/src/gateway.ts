@@ -20,6 +20,12 @@ import { makeByteBudget } from './http/byte-budget.ts';
 import { serveHttp } from './http/server.ts';
 import { hostPipeline } from './host/plugin.ts';
 import { openJsonReader } from './json/json-reader.ts';
+import { openDenials } from './limits/denials.ts';
+import { makeRateCounters } from './limits/rate-counters.ts';
+import { aloneStore, openRateStore } from './limits/rate-stores.ts';
+import { makeStrangers } from './limits/strangers.ts';
+import { makeUnderWay } from './limits/under-way.ts';
+import { makeLimitRates } from './policies/limit-rates.ts';
 import { makeReadBody } from './policies/read-body.ts';
 import { makeRouteTable, serviceRoutes, type LocalRoute } from './contract/routes.ts';
 
@@ -30,7 +36,12 @@ const ok = (status: string) => ({ status: 200, body: JSON.stringify({ status }) 
  * @throws StartError when the address is taken, its certificate cannot be read or there is no memory for the largest
  * body
  */
-export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof declaration>>): Promise<Running> {
+export async function startGateway({
+  config,
+  log,
+  clock,
+  instanceId,
+}: ProcessStart<ConfigOf<typeof declaration>>): Promise<Running> {
   const settings = config as Record<string, unknown> & typeof config;
   requireRoom(config);
   const files = tlsFiles(config.GATEWAY_TLS_CERT_FILE, config.GATEWAY_TLS_KEY_FILE);
@@ -45,6 +56,9 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
   );
   const calls = new Map(Array.from(connections, ([audience, { call }]) => [audience, call]));
   const auth = clientOf(AuthServiceService, (connections.get('auth') as Connection).call);
+  const counters = makeRateCounters(await openRateStore({ config, instanceId, identity, auth }), clock, log);
+  const ownCounters = makeRateCounters(aloneStore(clock), clock, log);
+  const denials = openDenials(auth, clock, log);
   const routes = makeRouteTable([...localRoutes(() => isDraining), ...serviceRoutes(restMethods())]);
   const running = new Set<Promise<unknown>>();
   const budget = makeByteBudget({ totalBytes: config.BYTES_IN_FLIGHT, tokenBytes: config.BYTES_IN_FLIGHT_PER_TOKEN });
@@ -54,7 +68,17 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
   const handle = await hostPipeline(
     {
       'find-route': makeFindRoute(routes),
-      authenticate: makeAuthenticate(auth),
+      authenticate: makeAuthenticate(
+        auth,
+        makeStrangers(counters, ownCounters, config.STRANGER_REQUESTS_PER_MINUTE),
+        config.TRUSTED_PROXIES,
+      ),
+      'limit-rates': makeLimitRates({
+        counters,
+        denials,
+        rates: { requests: config.REQUESTS_PER_MINUTE, runs: config.RUNS_PER_MINUTE },
+        underWay: makeUnderWay({ perToken: config.REQUESTS_AT_ONCE, perOrganization: 2 * config.REQUESTS_AT_ONCE }),
+      }),
       admit: makeAdmit(budget, config.MAX_BODY_BYTES),
       'read-body': makeReadBody(json, { maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
       'call-service': makeCallService({ calls, running, urls }),
@@ -89,6 +113,9 @@ export async function startGateway({ config, log }: ProcessStart<ConfigOf<typeof
         Promise.allSettled(running),
         delay(Math.max(0, deadline - Date.now()), undefined, { ref: false }),
       ]);
+      counters.close();
+      ownCounters.close();
+      await denials.close();
       for (const connection of connections.values()) connection.close();
       identity.close();
       tls?.close();

@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
-import { AuthServiceService, type Attempt, type Decision } from 'proto/auth/v1/auth.ts';
+import { AuthServiceService, type Attempt, type Decision, type Denial } from 'proto/auth/v1/auth.ts';
 import { MemoryServiceService } from 'proto/memory/v1/memory.ts';
 import type { BoundHandlers, ServiceDefinition } from 'platform/rpc/call.ts';
-import { systemClock } from 'platform/core/clock.ts';
+import { systemClock, type Clock } from 'platform/core/clock.ts';
 import { readConfig } from 'platform/core/config.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
@@ -15,6 +15,9 @@ import { startServer, type RunningServer } from 'platform/rpc/server.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { toStatus } from 'platform/rpc/wire-errors.ts';
+import { makeRateBoard } from '../../services/auth/src/rates/board.ts';
+import { shareRates } from '../../services/auth/src/rates/share-rates.ts';
+import { HIGH_RATES } from '../../test/support/high-rates.ts';
 import { config } from '../src/config.ts';
 import { startGateway } from '../src/gateway.ts';
 
@@ -30,6 +33,10 @@ export interface ServiceStubs {
   decide?(attempt: Attempt): ServiceError | typeof PRINCIPAL;
   /** Called with every batch of attempts before it is decided; a promise delays the decisions. */
   onBatch?(attempts: Attempt[]): void | Promise<void>;
+  /** Called with what the gateway reports to the audit trail. */
+  onDenials?(denials: Denial[]): void;
+  /** Of the gateway, and of auth's counts of requests. */
+  clock?: Clock;
 }
 export interface GatewayFixture {
   url: string;
@@ -81,8 +88,15 @@ export async function startGatewayFixture(
       ? { principal: undefined, denial: toStatus(decided) }
       : { principal: decided, denial: undefined };
   };
+  const rates = makeRateBoard();
+  const { clock = systemClock } = stubs;
   const services = {
     auth: await serve('auth', AuthServiceService, {
+      shareRates: (request) => shareRates({ rates, clock }, request),
+      recordDenials: async ({ denials }) => {
+        stubs.onDenials?.(denials);
+        return {};
+      },
       authenticate: async ({ attempts }) => {
         await stubs.onBatch?.(attempts);
         return { decisions: attempts.map(decisionOn) };
@@ -98,13 +112,14 @@ export async function startGatewayFixture(
     ...tlsSettings(keys, 'gateway'),
     GATEWAY_LISTEN: '127.0.0.1:0',
     ...addresses,
+    ...HIGH_RATES,
     ...env,
   });
   const stopServices = async () => {
     await Promise.all(Object.values(services).map((server) => server.drain(0)));
     folder.remove();
   };
-  const gateway = await startGateway({ config: settings, log, clock: systemClock, instanceId: 'test' }).catch(
+  const gateway = await startGateway({ config: settings, log, clock, instanceId: 'test' }).catch(
     async (error: unknown) => {
       await stopServices();
       throw error;

@@ -213,6 +213,7 @@ describe('the pipeline', () => {
   const policiesWith = (given: Partial<Record<PolicyName, Policy>>): Record<PolicyName, Policy> => ({
     'find-route': pass,
     authenticate: pass,
+    'limit-rates': pass,
     admit: pass,
     'read-body': pass,
     'call-service': pass,

@@ -10,6 +10,7 @@ import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses, replicaAddresses } from './addresses.ts';
+import { HIGH_RATES } from './high-rates.ts';
 import { childrenOf, commandOf } from './process-tree.ts';
 import { NO_ENGINES, sharedEngines } from './shared-engines.ts';
 import { makeTenant, type Tenant, type TenantOptions } from './tenant.ts';
@@ -74,7 +75,7 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
     replicas === 1 || !SHARED_BY_REPLICAS.every((name) => engines.env[name])
       ? [await freeAddresses()]
       : await replicaAddresses();
-  const env: Record<string, string> = { ...own, DATA_DIR: temporary.path, ...engines.env, ...given };
+  const env: Record<string, string> = { ...own, ...HIGH_RATES, DATA_DIR: temporary.path, ...engines.env, ...given };
   await createKeys(keyFolderOf(temporary.path), [...Object.keys(PROCESSES), operatorName()]);
   const second = other && launchReplica(temporary.path, { ...env, ...other, ...replicaEnv });
   const { launcher, output } = launch(env);

@@ -7,7 +7,7 @@ import type { GatewayRequest, Policy } from '../http/exchange.ts';
 import { silenceLoggers, tuneApplication, tuneBeforeLoad, type Application, type Next } from './tuning.ts';
 
 /** The policies of the only pipeline of gateway.config.yml, in order. */
-const PIPELINE = ['find-route', 'authenticate', 'admit', 'read-body', 'call-service'] as const;
+const PIPELINE = ['find-route', 'authenticate', 'limit-rates', 'admit', 'read-body', 'call-service'] as const;
 export type PolicyName = (typeof PIPELINE)[number];
 
 /** Replies to a request whose policy threw. */

@@ -12,7 +12,7 @@ export const overBudget = (cause: string): Error =>
   unavailable('Too many bytes of this client are waiting: read the open replies first', cause);
 
 /**
- * Third policy. Acquires a permit for the bytes of the body and the reply, or rejects the request with 503. The
+ * Fourth policy. Acquires a permit for the bytes of the body and the reply, or rejects the request with 503. The
  * server takes it back when the reply has been passed on or the client has gone.
  */
 export function makeAdmit(budget: ByteBudget, maxBodyBytes: number): Policy {

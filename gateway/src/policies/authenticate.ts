@@ -4,8 +4,10 @@ import { servicePrincipal, type Principal } from 'platform/core/principal.ts';
 import { fromStatus } from 'platform/rpc/wire-errors.ts';
 import type { AuthServiceService, Decision } from 'proto/auth/v1/auth.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
+import { clientAddress } from '../http/forwarded.ts';
 import { isRepeated } from '../http/request-headers.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
+import type { Strangers } from '../limits/strangers.ts';
 
 export type AuthClient = Pick<ServiceClient<typeof AuthServiceService>, 'authenticate'>;
 
@@ -24,30 +26,40 @@ const BEARER = /^bearer +([\w.~+/=-]{1,4096})$/i;
 const MAX_BATCH = 100;
 const SELF = servicePrincipal('gateway');
 
-/** Second policy: every route that is not public needs a token that auth accepts for the route's method. */
-export function makeAuthenticate(auth: AuthClient): Policy {
+/**
+ * Second policy: every route that is not public needs a token that auth accepts for the route's method. Too many
+ * requests without one are refused before auth is asked (429).
+ */
+export function makeAuthenticate(auth: AuthClient, strangers: Strangers, trustedProxies: number): Policy {
   const authenticate = batched(auth);
   return async (req, _res, next) => {
-    const { options, method } = req.exchange.route as ServiceRoute;
+    const { exchange } = req;
+    const { options, method } = exchange.route as ServiceRoute;
     if (!options.public) {
-      req.exchange.principal = await authenticate({
-        bearer: bearerOf(req),
-        method: method.path,
-        requestId: req.exchange.requestId,
-      });
-      req.exchange.keepPlace?.();
+      const address = clientAddress(req, trustedProxies);
+      const bearer = bearerOf(req);
+      strangers.requireRoom(address, bearer, method.path);
+      const deny = (error: unknown): never => {
+        Object.assign(exchange.headers, strangers.wasDenied(address, bearer, method.path, error));
+        throw error;
+      };
+      if (bearer === undefined) return deny(new ServiceError('UNAUTHENTICATED'));
+      exchange.principal = await authenticate({ bearer, method: method.path, requestId: exchange.requestId }).catch(
+        deny,
+      );
+      strangers.wasValid(bearer);
+      exchange.keepPlace?.();
     }
     next();
   };
 }
 
-function bearerOf(req: GatewayRequest): string {
+/** @returns undefined when there is none that could be valid */
+function bearerOf(req: GatewayRequest): string | undefined {
   const { authorization = '' } = req.headers;
   if (isRepeated(req, 'authorization'))
     throw new ServiceError('INVALID_REQUEST', 'The Authorization header is given more than once');
-  const bearer = BEARER.exec(authorization)?.[1];
-  if (bearer === undefined) throw new ServiceError('UNAUTHENTICATED');
-  return bearer;
+  return BEARER.exec(authorization)?.[1];
 }
 
 /** Authenticates the tokens of one event-loop turn in one call. Caches nothing, so a revoked token fails at once. */

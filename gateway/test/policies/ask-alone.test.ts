@@ -1,16 +1,20 @@
 import { ServiceError, unavailable } from 'platform/core/errors.ts';
 import { serverToken } from 'platform/service/testing.ts';
 import type { GatewayRequest } from '../../src/http/exchange.ts';
+import type { Strangers } from '../../src/limits/strangers.ts';
 import { makeAuthenticate, type AuthClient } from '../../src/policies/authenticate.ts';
 
 const PRINCIPAL = serverToken('organization-1');
 
+const NO_STRANGERS: Strangers = { requireRoom: () => undefined, wasValid: () => undefined, wasDenied: () => ({}) };
+
 /** Authenticates requests with these tokens in one turn of the event loop. */
 function authenticateAll(auth: AuthClient, tokens: readonly string[]): Promise<unknown>[] {
-  const authenticate = makeAuthenticate(auth);
+  const authenticate = makeAuthenticate(auth, NO_STRANGERS, 0);
   return tokens.map(async (token) => {
     const req = {
-      exchange: { route: { options: { public: false }, method: { path: '/m' } }, requestId: token },
+      exchange: { route: { options: { public: false }, method: { path: '/m' } }, requestId: token, headers: {} },
+      socket: { remoteAddress: '127.0.0.1' },
       headers: { authorization: `Bearer ${token}` },
       rawHeaders: ['Authorization', `Bearer ${token}`],
     } as unknown as GatewayRequest;

@@ -85,6 +85,13 @@ export const ERRORS: Record<KnownReason, Mapping> = {
     message: 'Too many runs of this organization at once',
     denial: true,
   },
+  RATE_LIMITED: { grpc: status.RESOURCE_EXHAUSTED, http: 429, message: 'Too many requests', denial: true },
+  TOO_MANY_REQUESTS: {
+    grpc: status.RESOURCE_EXHAUSTED,
+    http: 429,
+    message: 'Too many requests are under way at once',
+    denial: true,
+  },
   HEADERS_TOO_LARGE: { grpc: status.INVALID_ARGUMENT, http: 431, message: 'The request headers are too large' },
   INTERNAL: { grpc: status.INTERNAL, http: 500, message: 'Unexpected server error' },
   AGENT_FAILED: { grpc: status.INTERNAL, http: 500, message: 'The agent failed' },

@@ -17,6 +17,8 @@ export interface MethodOptions {
   ignoredMembers: readonly string[];
   /** Overrides the gateway's limit; 0: it applies. */
   maxBodyBytes: number;
+  /** Name of the rate limit that its requests count against. */
+  rate: string;
 }
 
 /** Longer than two operations on an engine take until they time out, so that the service can report the outcome. */
@@ -43,6 +45,7 @@ function optionsOf({ options }: MethodDefinition<object, object>): MethodOptions
     outlivesClientWith: camelCase(String(ours.outlives_client_with ?? '')),
     ignoredMembers: list(ours.ignored_members),
     maxBodyBytes: Number(ours.max_body_bytes ?? 0),
+    rate: String(ours.rate ?? 'requests'),
   };
 }
 

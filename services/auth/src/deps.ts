@@ -10,6 +10,7 @@ import type { Config } from './config.ts';
 import { openOrganizations, ORGANIZATIONS, type Organizations } from './organizations/store.ts';
 import { makeLastUsed, type LastUsed } from './authentication/last-used.ts';
 import { openTokenLookup, type TokenLookup } from './authentication/token-lookup.ts';
+import { makeRateBoard, type RateBoard } from './rates/board.ts';
 import { openServerTokens, SERVER_TOKENS, type ServerTokens } from './server-tokens/store.ts';
 import { MEMBERSHIPS, openUsers, USERS, type Users } from './users/store.ts';
 
@@ -26,6 +27,8 @@ export interface Deps {
   /** Uses of server tokens that are not yet in the store. */
   lastUsed: LastUsed;
   denials: Denials;
+  /** What the gateways have admitted lately. */
+  rates: RateBoard;
   /** The options that the protos declare for each method, by full path ("/memory.v1.MemoryService/ListMemoryTypes"). */
   methodOptions: ReadonlyMap<string, MethodOptions>;
   /** Makes this process create the server tokens of one organization one at a time. */
@@ -52,6 +55,7 @@ export async function openDeps({ config, clock, openStore, openBus, denials }: S
     mutex: keyedMutex(),
     lastUsed: makeLastUsed(),
     denials,
+    rates: makeRateBoard(),
     methodOptions: allMethodOptions(),
   };
 }

@@ -8,6 +8,7 @@ import { auditRetentionJob } from './jobs/audit-retention.ts';
 import { deadLettersJob } from './jobs/dead-letters.ts';
 import { eventRetentionJob } from './jobs/event-retention.ts';
 import { flushLastUsed, lastUsedJob } from './jobs/last-used.ts';
+import { recordDenials } from './denials/record-denials.ts';
 import { activateOrganization } from './organizations/activate-organization.ts';
 import { createOrganization } from './organizations/create-organization.ts';
 import { deactivateOrganization } from './organizations/deactivate-organization.ts';
@@ -15,6 +16,7 @@ import { getOrganization } from './organizations/get-organization.ts';
 import { listOrganizations } from './organizations/list-organizations.ts';
 import { setOrganizationTier } from './organizations/set-organization-tier.ts';
 import { authenticate } from './authentication/authenticate.ts';
+import { shareRates } from './rates/share-rates.ts';
 import { createServerToken } from './server-tokens/create-server-token.ts';
 import { listServerTokens } from './server-tokens/list-server-tokens.ts';
 import { revokeServerToken } from './server-tokens/revoke-server-token.ts';
@@ -34,6 +36,8 @@ export const program: Program<typeof config, Deps> = {
   services: (deps) => [
     bind(AuthServiceService, deps, {
       authenticate,
+      shareRates,
+      recordDenials,
       createOrganization,
       listOrganizations,
       getOrganization,

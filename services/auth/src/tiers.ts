@@ -5,7 +5,10 @@ import { invalid } from 'platform/core/errors.ts';
 export interface Tier {
   /** What its organizations may use: "memory", "agents". */
   capabilities: readonly string[];
-  /** The largest number of each thing, or of its stored bytes, by name; a name that is missing has no limit. */
+  /**
+   * The largest number of each thing, or of its stored bytes, by name; a name that is missing has no limit. By
+   * `rate_factor` (1 if missing) the gateways multiply the rate limits.
+   */
   limits: Readonly<Record<string, number>>;
 }
 

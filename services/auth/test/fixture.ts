@@ -76,6 +76,11 @@ export async function startAuth(env: Record<string, string> = {}) {
     get auth() {
       return auth;
     },
+    /** The client of a gateway, and the options of its calls. */
+    get gateway() {
+      return gateway;
+    },
+    asGateway: () => running.as(service),
     as: running.as,
     asOperator: (organizationId = '') => running.as(operator(organizationId)),
 

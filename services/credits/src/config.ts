@@ -1,6 +1,8 @@
-import { choice, integer, text, type ConfigOf } from 'platform/core/config.ts';
+import { choice, integer, type ConfigOf } from 'platform/core/config.ts';
+import { redisConfig } from 'platform/service/redis-config.ts';
 
 export const config = {
+  ...redisConfig,
   RETENTION_DAYS: integer({
     default: 30,
     min: 1,
@@ -18,17 +20,6 @@ export const config = {
     min: 1,
     max: 1_000,
     description: 'Rows on a page of the ledger when the request names no size.',
-  }),
-  REDIS_URL: text({
-    default: '',
-    secret: true,
-    description:
-      'redis://[user:password@]host:port of the ledger; empty: the embedded ledger. Needs MONGODB_URL, where the rows go.',
-  }),
-  REDIS_KEY_PREFIX: text({
-    default: 'credits',
-    form: ['at most 64 letters, digits, dots, _ or -', /^[\w.-]{1,64}$/],
-    description: 'Beginning of every key of the ledger in Redis.',
   }),
   REDIS_TIMEOUT_MS: integer({
     default: 5_000,
