@@ -219,6 +219,7 @@ describe('the commands of the admin command line', () => {
     );
     expect(Object.fromEntries(Array.from(denials, ([actor, { length }]) => [actor, length]))).toEqual({
       'server_token nightly': 1,
+      [`user ${ADA}`]: 1,
       [`user eve@acme.example via ${OPERATOR}`]: 3,
     });
     const times = entries.map(({ at }) => at);
