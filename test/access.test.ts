@@ -25,6 +25,12 @@ const ACCESS = `
 /auth.v1.AuthService/ListServerTokens          USER              operator -      -       repeatable
 /auth.v1.AuthService/RotateServerToken         USER              operator -      -       once
 /auth.v1.AuthService/RevokeServerToken         USER              operator -      -       repeatable
+/auth.v1.AuthService/IssueJwt                  OPERATOR          operator -      -       once
+/auth.v1.AuthService/ListGrants                OPERATOR          operator -      -       repeatable
+/auth.v1.AuthService/RevokeGrant               OPERATOR          operator -      -       repeatable
+/auth.v1.AuthService/RotateSigningKey          OPERATOR          operator -      -       once
+/auth.v1.AuthService/GetJwks                   SERVICE           gateway  -      -       repeatable
+/auth.v1.AuthService/WhoAmI                    SERVER_TOKEN,USER gateway  -      -       repeatable
 /auth.v1.AuthService/ListAuditEntries          OPERATOR          operator -      -       repeatable
 
 /agents.v1.AgentsService/ListRunnableAgents    SERVER_TOKEN,USER gateway  admin  agents  repeatable
@@ -82,8 +88,8 @@ describe('access', () => {
   it('is in the table for every method', () => {
     expect([...allMethodOptions().keys()].sort()).toEqual(tabled.map(([path]) => path).sort());
   });
-  it('needs a token for every method', () => {
+  it('needs a token for every method but the public keys of JWTs', () => {
     const withoutToken = [...allMethodOptions()].filter(([, options]) => options.public).map(([path]) => path);
-    expect(withoutToken).toEqual([]);
+    expect(withoutToken).toEqual(['/auth.v1.AuthService/GetJwks']);
   });
 });

@@ -303,7 +303,10 @@ const ACROSS_ORGANIZATIONS: string[] = [
   // what is there before an organization is known: organizations themselves, tokens by hash, users by e-mail
   'services/auth/src/audit/store.ts',
   'services/auth/src/organizations/store.ts',
+  'services/auth/src/authentication/jwt-lookup.ts',
   'services/auth/src/authentication/token-lookup.ts',
+  'services/auth/src/grants/store.ts',
+  'services/auth/src/signing-keys/store.ts',
   'services/auth/src/users/store.ts',
   'services/credits/src/jobs/relay.ts',
   'services/credits/src/jobs/sweeper.ts',

@@ -8,6 +8,7 @@ import { makeContext } from './context.ts';
 import { creditsCommand } from './credits.ts';
 import { eventsCommand } from './events.ts';
 import { jobCommand } from './job.ts';
+import { jwtCommand } from './jwt.ts';
 import { keysCommand } from './keys.ts';
 import { organizationCommand } from './organization.ts';
 import { tokenCommand } from './token.ts';
@@ -18,6 +19,7 @@ const COMMANDS = [
   organizationCommand,
   userCommand,
   tokenCommand,
+  jwtCommand,
   creditsCommand,
   agentCommand,
   auditCommand,

@@ -39,6 +39,15 @@ describe('the commands of the admin command line', () => {
     expect(await json(admin('--json organization activate other'))).toMatchObject({ id, state: 'active' });
   });
 
+  it('jwt: issue, list, revoke and rotate-key work, and a revoked grant ends its JWT', async () => {
+    const { jwt, id } = await json(on(`--json jwt issue ${ADA}`));
+    expect(await status(jwt)).toBe(200);
+    expect(await json(on('--json jwt list'))).toEqual([expect.objectContaining({ id, email: ADA })]);
+    expect(await json(on(`--json jwt revoke ${id}`))).toMatchObject({ id, revokedAt: expect.any(String) });
+    expect(await status(jwt)).toBe(401);
+    expect(await json(admin('--json jwt rotate-key'))).toMatchObject({ id: expect.any(String) });
+  });
+
   it('user: create, list, set-roles, set-groups and remove show their results', async () => {
     expect(await json(on('--json user create bob@acme.example'))).toMatchObject({
       email: 'bob@acme.example',
@@ -210,6 +219,7 @@ describe('the commands of the admin command line', () => {
     );
     expect(Object.fromEntries(Array.from(denials, ([actor, { length }]) => [actor, length]))).toEqual({
       'server_token nightly': 1,
+      [`user ${ADA}`]: 1,
       [`user eve@acme.example via ${OPERATOR}`]: 3,
     });
     const times = entries.map(({ at }) => at);
@@ -224,6 +234,8 @@ describe('the commands of the admin command line', () => {
       `agent.retire success operator ${OPERATOR} 1`,
       ...Array(2).fill('agent.run success server_token runs 1'),
       ...Array(2).fill(`credits.grant success operator ${OPERATOR} 1`),
+      `grant.revoke success operator ${OPERATOR} 1`,
+      `jwt.issue success operator ${OPERATOR} 1`,
       `organization.create success operator ${OPERATOR} 1`,
       ...Array(2).fill(`server_token.create success user ${ADA} via ${OPERATOR} 1`),
       `server_token.revoke success user ${ADA} via ${OPERATOR} 1`,

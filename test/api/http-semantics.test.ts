@@ -164,7 +164,9 @@ describe('X-Request-Id', () => {
 
   it.each(['a b', 'é', 'x'.repeat(65), '', 'a/b'])('is replaced by a new one when it is malformed: %j', async (id) => {
     expect(
-      (await request(stack.baseUrl, 'GET', '/healthz', { headers: { 'X-Request-Id': id } })).headers.get('x-request-id'),
+      (await request(stack.baseUrl, 'GET', '/healthz', { headers: { 'X-Request-Id': id } })).headers.get(
+        'x-request-id',
+      ),
     ).toMatch(/^[\w.-]{1,64}$/);
   });
 });

@@ -33,6 +33,7 @@ const CASES: Record<string, Requests> = {
   'auth.SetUserGroups': ({ email }) => [{ email, groups: ['g'] }],
   'auth.RemoveUser': ({ email }) => [{ email }],
   'auth.AssumeUser': ({ email }) => [{ email }],
+  'auth.IssueJwt': ({ email }) => [{ email }],
   'auth.CreateServerToken': ({ serverTokenName }) => [{ name: serverTokenName }],
   'auth.RevokeServerToken': ({ serverTokenId, serverTokenName }) => [
     { idOrName: serverTokenId },
@@ -43,6 +44,7 @@ const CASES: Record<string, Requests> = {
 const LISTS: Record<string, object> = {
   'agents.ListAgents': {},
   'auth.ListUsers': { pageSize: 100, afterEmail: '' },
+  'auth.ListGrants': { pageSize: 100, afterId: '' },
   'auth.ListServerTokens': { pageSize: 100, afterId: '' },
   'auth.ListAuditEntries': { pageSize: 100, beforeId: '', action: '' },
   'credits.ListLedgerRows': { pageSize: 100, beforeSequence: 0 },
@@ -59,12 +61,18 @@ const ELSEWHERE = [
   'platform.ListJobs',
   'platform.RunJob',
   'auth.Authenticate',
+  'auth.ShareRates',
+  'auth.RecordDenials',
+  'auth.GetJwks',
+  'auth.RotateSigningKey',
   'credits.Reserve',
   'credits.Extend',
   'credits.Settle',
   'credits.Release',
   // its request names no resource, and the embedded ledger rejects it
   'credits.RebuildLedger',
+  // services/auth/test/revoke-grant.test.ts
+  'auth.RevokeGrant',
   // have tests of their own below
   'auth.CreateUser',
   'credits.Grant',

@@ -74,7 +74,8 @@ export function makeRateCounters(store: RateStore, clock: Clock, log: Log): Rate
   let answeredAt = clock.now();
   let underWay: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let loggedAt = Number.NEGATIVE_INFINITY;
+  // at the start auth may not listen yet
+  let loggedAt = clock.now();
   const now = (): number => clock.now() + aheadMs;
   const isLost = (): boolean => clock.now() - answeredAt > LOST_MS;
 

@@ -13,6 +13,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DAY_MS } from '../core/clock.ts';
+import { makeMasterKey } from '../core/sealing.ts';
 import { makeFolder, requireOwnFolder } from '../core/folder.ts';
 import { StartError } from '../core/start-error.ts';
 import { certificatesIn, isIssuedBy, linesOf, RELOAD_MS, type IdentityFiles } from './identity.ts';
@@ -36,6 +37,9 @@ const nextAuthorityFileOf = (folder: string): string => join(folder, 'next-autho
 const caFileOf = (folder: string): string => join(folder, 'ca.crt');
 const revokedFileOf = (folder: string): string => join(folder, 'revoked.txt');
 
+/** The key under which auth seals secrets that it stores. */
+export const masterKeyFileOf = (folder: string): string => join(folder, 'master-key');
+
 /** The files that a process or operator reads when its settings name no others. */
 export const identityFilesOf = (folder: string, name: string): IdentityFiles => ({
   certFile: pemFileOf(folder, name),
@@ -52,8 +56,8 @@ export interface ChangedKeys {
 }
 
 /**
- * Makes what is missing: an authority, the next one, and a certificate for every name; all files have mode 0600. Renews
- * what ends soon. Of several callers at once, all use the authority of the first.
+ * Makes what is missing: an authority, the next one, a certificate for every name, and the master key; all files have
+ * mode 0600. Renews what ends soon. Of several callers at once, all use the authority of the first.
  * @param names of processes and operators ("operator:ada")
  * @param now milliseconds since the epoch
  * @throws StartError when another user owns or can write the folder, the authority's key is not there, or a name is
@@ -65,6 +69,7 @@ export async function createKeys(folder: string, names: readonly string[], now =
   const revoked = names.find((name) => revokedNames(folder).includes(name));
   if (revoked) throw new StartError(`${revoked} is revoked (${revokedFileOf(folder)}), and no other may have its name`);
   createOnce(revokedFileOf(folder), '');
+  createOnce(masterKeyFileOf(folder), makeMasterKey());
   const old = signingKeysIn(folder);
   const due = [...new Set([...names, ...old.names, ...issuedNames(folder)])].filter((name) => isDue(folder, name, now));
   if (due.length > 0 || existsSync(authorityFileOf(folder))) await createAuthorities(folder, now);

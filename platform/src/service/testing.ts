@@ -9,7 +9,7 @@ import { readConfig, type ConfigOf, type Declaration } from '../core/config.ts';
 import { openIdentity } from '../rpc/identity.ts';
 import { newId } from '../core/ids.ts';
 import { sumOfRounds } from '../jobs/job-service.ts';
-import { createKeys, identityFilesOf, keyFolderOf } from '../rpc/keys.ts';
+import { createKeys, identityFilesOf, keyFolderOf, masterKeyFileOf } from '../rpc/keys.ts';
 import { makeLog } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
 import { PROCESSES, settingOf } from '../core/processes.ts';
@@ -76,6 +76,7 @@ export async function startProgram<D extends Declaration, Deps>(
   const given = {
     EVENTS_FILE: join(folder.path, 'events.db'),
     ...tlsSettings(keys, program.name),
+    MASTER_KEY_FILE: masterKeyFileOf(keys),
     [settingOf(program.name, 'LISTEN')]: '127.0.0.1:0',
     ...env,
   };

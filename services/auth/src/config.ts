@@ -1,7 +1,24 @@
 import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
-import { integer, type ConfigOf } from 'platform/core/config.ts';
+import { integer, path, text, type ConfigOf } from 'platform/core/config.ts';
 
 export const config = {
+  MASTER_KEY_FILE: path({
+    default: '',
+    description:
+      'File of the key that seals stored secrets: 32 bytes in base64; empty: keys/master-key in DATA_DIR. All replicas ' +
+      'need the same.',
+  }),
+  JWT_ISSUER: text({
+    default: 'http://127.0.0.1:8080',
+    form: ['an http:// or https:// URL', /^https?:\/\/[^?#\s]+$/],
+    description: 'Issuer and audience of JWTs (iss, aud): the URL by which clients reach the gateway.',
+  }),
+  JWT_KEY_DAYS: integer({
+    default: 30,
+    min: 1,
+    max: 365,
+    description: 'Days after which another key signs JWTs.',
+  }),
   LAST_USED_FLUSH_MS: integer({
     default: 5_000,
     min: 100,

@@ -1,15 +1,26 @@
+import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import type { Clock } from 'platform/core/clock.ts';
 import { keyedMutex, type KeyedMutex } from 'platform/core/keyed-mutex.ts';
 import type { EventBus, Subscription } from 'platform/events/bus.ts';
 import { allMethodOptions, type MethodOptions } from 'platform/rpc/method-options.ts';
 import type { Denials } from 'platform/events/denials.ts';
 import type { Start } from 'platform/service/program.ts';
+import type { ServiceClient } from 'platform/rpc/call.ts';
+import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
+import { openSealing, type Sealing } from 'platform/core/sealing.ts';
 import { consumeAudit } from './audit/consume-audit.ts';
 import { AUDIT_ENTRIES, openAuditEntries, type AuditEntries } from './audit/store.ts';
 import type { Config } from './config.ts';
 import { openOrganizations, ORGANIZATIONS, type Organizations } from './organizations/store.ts';
 import { makeLastUsed, type LastUsed } from './authentication/last-used.ts';
+import type { ResolveBearers } from './authentication/known-bearer.ts';
+import { openJwtLookup } from './authentication/jwt-lookup.ts';
+import { resolveJwts } from './authentication/resolve-jwts.ts';
+import { resolveServerTokens } from './authentication/resolve-server-tokens.ts';
 import { openTokenLookup, type TokenLookup } from './authentication/token-lookup.ts';
+import { GRANTS, openGrants, type Grants } from './grants/store.ts';
+import { addKey } from './signing-keys/add-key.ts';
+import { openSigningKeys, SIGNING_KEYS, type SigningKeys } from './signing-keys/store.ts';
 import { makeRateBoard, type RateBoard } from './rates/board.ts';
 import { openServerTokens, SERVER_TOKENS, type ServerTokens } from './server-tokens/store.ts';
 import { MEMBERSHIPS, openUsers, USERS, type Users } from './users/store.ts';
@@ -20,7 +31,15 @@ export interface Deps {
   organizations: Organizations;
   users: Users;
   serverTokens: ServerTokens;
+  grants: Grants;
+  signingKeys: SigningKeys;
+  /** Of the private keys that sign JWTs. */
+  sealing: Sealing;
+  /** For the balance that whoami shows. */
+  credits: Pick<ServiceClient<typeof CreditsServiceService>, 'getBalance'>;
   tokenLookup: TokenLookup;
+  /** One for each form of bearer. */
+  resolvers: readonly ResolveBearers[];
   auditEntries: AuditEntries;
   /** The consumer of topic audit.v1. */
   auditSubscription: Subscription;
@@ -36,12 +55,19 @@ export interface Deps {
   bus: EventBus;
 }
 
-const COLLECTIONS = [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, AUDIT_ENTRIES];
+const COLLECTIONS = [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, GRANTS, SIGNING_KEYS, AUDIT_ENTRIES];
 
-export async function openDeps({ config, clock, openStore, openBus, denials }: Start<Config>): Promise<Deps> {
+/** @throws StartError for the master key */
+export async function openDeps(start: Start<Config>): Promise<Deps> {
+  const { config, clock, openStore, openBus, denials, connect } = start;
+  const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)));
   const { store, platformStore } = await openStore(COLLECTIONS);
   const bus = await openBus();
   const auditEntries = openAuditEntries(store, platformStore);
+  const tokenLookup = openTokenLookup(platformStore);
+  const jwtLookup = openJwtLookup(platformStore);
+  const signingKeys = openSigningKeys(platformStore);
+  await makeFirstKey({ signingKeys, sealing, clock });
   return {
     config,
     clock,
@@ -50,7 +76,12 @@ export async function openDeps({ config, clock, openStore, openBus, denials }: S
     organizations: openOrganizations(platformStore),
     users: openUsers(store, platformStore),
     serverTokens: openServerTokens(store),
-    tokenLookup: openTokenLookup(platformStore),
+    tokenLookup,
+    resolvers: [resolveServerTokens({ tokenLookup }), resolveJwts({ jwtLookup, signingKeys, config })],
+    grants: openGrants(store, platformStore),
+    signingKeys,
+    sealing,
+    credits: connect(CreditsServiceService, 'credits'),
     auditSubscription: await consumeAudit({ auditEntries }, bus),
     mutex: keyedMutex(),
     lastUsed: makeLastUsed(),
@@ -58,4 +89,10 @@ export async function openDeps({ config, clock, openStore, openBus, denials }: S
     rates: makeRateBoard(),
     methodOptions: allMethodOptions(),
   };
+}
+
+/** Of several replicas that start together, one makes it. */
+async function makeFirstKey(deps: Pick<Deps, 'signingKeys' | 'sealing' | 'clock'>): Promise<void> {
+  const keys = await deps.signingKeys.all();
+  if (keys.length === 0) await addKey(deps, keys, { signsAfterMs: 0 });
 }

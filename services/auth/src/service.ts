@@ -15,6 +15,14 @@ import { deactivateOrganization } from './organizations/deactivate-organization.
 import { getOrganization } from './organizations/get-organization.ts';
 import { listOrganizations } from './organizations/list-organizations.ts';
 import { setOrganizationTier } from './organizations/set-organization-tier.ts';
+import { whoAmI } from './authentication/who-am-i.ts';
+import { issueJwt } from './grants/issue-jwt.ts';
+import { listGrants } from './grants/list-grants.ts';
+import { revokeGrant } from './grants/revoke-grant.ts';
+import { grantRetentionJob } from './jobs/grant-retention.ts';
+import { signingKeysJob } from './jobs/signing-keys.ts';
+import { getJwks } from './signing-keys/get-jwks.ts';
+import { rotateSigningKey } from './signing-keys/rotate-signing-key.ts';
 import { authenticate } from './authentication/authenticate.ts';
 import { shareRates } from './rates/share-rates.ts';
 import { createServerToken } from './server-tokens/create-server-token.ts';
@@ -31,7 +39,7 @@ import { setUserRoles } from './users/set-user-roles.ts';
 export const program: Program<typeof config, Deps> = {
   name: 'auth',
   config,
-  calls: [],
+  calls: ['credits'],
   publishes: ['audit.v1'],
   openDeps,
   services: (deps) => [
@@ -55,12 +63,20 @@ export const program: Program<typeof config, Deps> = {
       listServerTokens,
       rotateServerToken,
       revokeServerToken,
+      issueJwt,
+      listGrants,
+      revokeGrant,
+      rotateSigningKey,
+      getJwks,
+      whoAmI,
       listAuditEntries,
     }),
   ],
   jobs: (deps) => [
     lastUsedJob(deps),
     auditRetentionJob(deps),
+    grantRetentionJob(deps),
+    signingKeysJob(deps),
     deadLettersJob(deps),
     ...(deps.bus.removeExpired ? [eventRetentionJob(deps, deps.bus.removeExpired)] : []),
   ],

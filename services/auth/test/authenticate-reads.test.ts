@@ -7,6 +7,7 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { openOrganizations, ORGANIZATIONS } from '../src/organizations/store.ts';
 import { authenticate } from '../src/authentication/authenticate.ts';
 import { makeLastUsed } from '../src/authentication/last-used.ts';
+import { resolveServerTokens } from '../src/authentication/resolve-server-tokens.ts';
 import { openTokenLookup } from '../src/authentication/token-lookup.ts';
 import { makeToken } from '../src/server-tokens/rules.ts';
 import { SERVER_TOKENS } from '../src/server-tokens/store.ts';
@@ -25,10 +26,12 @@ it('reads nothing for malformed tokens, and reads once for any number of well-fo
       return platformStore.find(collection, filter, options);
     },
   };
+  const tokenLookup = openTokenLookup(countingStore);
   const deps = {
     clock: testClock(),
     organizations: openOrganizations(countingStore),
-    tokenLookup: openTokenLookup(countingStore),
+    tokenLookup,
+    resolvers: [resolveServerTokens({ tokenLookup })],
     lastUsed: makeLastUsed(),
     denials: makeDenials(),
     methodOptions: allMethodOptions(),

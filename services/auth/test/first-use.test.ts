@@ -9,6 +9,7 @@ import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { insert, type OpenStore } from 'platform/store/store.ts';
 import { authenticate } from '../src/authentication/authenticate.ts';
 import { makeLastUsed } from '../src/authentication/last-used.ts';
+import { resolveServerTokens } from '../src/authentication/resolve-server-tokens.ts';
 import { openTokenLookup } from '../src/authentication/token-lookup.ts';
 import { openOrganizations, ORGANIZATIONS } from '../src/organizations/store.ts';
 import { hashToken, makeToken } from '../src/server-tokens/rules.ts';
@@ -43,10 +44,12 @@ async function liveToken(lastUsedAt: string | null): Promise<string> {
 /** Asks auth about these tokens in one call. `apply` replaces the store's writes. */
 function ask(bearers: readonly string[], apply: () => Promise<void>) {
   const platformStore = { ...opened.platformStore, apply };
+  const tokenLookup = openTokenLookup(platformStore);
   const deps = {
     clock,
     organizations: openOrganizations(platformStore),
-    tokenLookup: openTokenLookup(platformStore),
+    tokenLookup,
+    resolvers: [resolveServerTokens({ tokenLookup })],
     lastUsed: makeLastUsed(),
     denials: makeDenials(),
     methodOptions: allMethodOptions(),

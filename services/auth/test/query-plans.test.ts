@@ -4,7 +4,10 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { explain, recordStatements } from '../../../test/support/query-plans.ts';
 import { AUDIT_ENTRIES, openAuditEntries } from '../src/audit/store.ts';
+import { openJwtLookup } from '../src/authentication/jwt-lookup.ts';
 import { openTokenLookup } from '../src/authentication/token-lookup.ts';
+import { GRANTS, openGrants } from '../src/grants/store.ts';
+import { openSigningKeys, SIGNING_KEYS } from '../src/signing-keys/store.ts';
 import { openOrganizations, ORGANIZATIONS } from '../src/organizations/store.ts';
 import { openServerTokens, SERVER_TOKENS } from '../src/server-tokens/store.ts';
 import { MEMBERSHIPS, openUsers, USERS } from '../src/users/store.ts';
@@ -14,7 +17,7 @@ it('on SQLite, every read goes by an index that has its order, and every index s
   const file = join(folder.path, 'auth.db');
   const recorded = recordStatements();
   const { store, platformStore, close } = await openSqliteStore(file, [
-    ...[ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, AUDIT_ENTRIES],
+    ...[ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, AUDIT_ENTRIES, GRANTS, SIGNING_KEYS],
   ]);
   const organizationId = newId();
   const now = new Date().toISOString();
@@ -37,6 +40,14 @@ it('on SQLite, every read goes by an index that has its order, and every index s
   await lookup.byHashes(['a', 'b']);
   await lookup.markFirstUse(newId(), now);
   await lookup.markUses([{ tokenId: newId(), at: now }]);
+  const jwts = openJwtLookup(platformStore);
+  await jwts.grants([newId()]);
+  await jwts.memberships([newId()]);
+  const grants = openGrants(store, platformStore);
+  await grants.byId(organizationId, newId());
+  for (const afterId of ['', newId()]) await grants.list(organizationId, afterId, 10);
+  await grants.removeBefore(now, 10);
+  await openSigningKeys(platformStore).all();
   const audit = openAuditEntries(store, platformStore);
   for (const beforeId of ['', newId()])
     for (const action of ['', 'user.create']) await audit.list(organizationId, beforeId, action, 10);

@@ -20,5 +20,5 @@ export function denialReason(
 }
 
 /** A server token always has the role admin, and no other: the REST API promises that. */
-const rolesOf = ({ kind, roles }: Pick<Principal, 'kind' | 'roles'>): readonly string[] =>
+export const rolesOf = ({ kind, roles }: Pick<Principal, 'kind' | 'roles'>): readonly string[] =>
   kind === 'SERVER_TOKEN' ? ['admin'] : roles;

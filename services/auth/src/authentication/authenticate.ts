@@ -5,91 +5,80 @@ import { codeOf, ServiceError, type KnownReason } from 'platform/core/errors.ts'
 import { actorOf, type Principal } from 'platform/core/principal.ts';
 import { toStatus } from 'platform/rpc/wire-errors.ts';
 import type { Deps } from '../deps.ts';
-import type { OrganizationRecord } from '../organizations/store.ts';
-import { hashToken, isWellFormed } from '../server-tokens/rules.ts';
-import { isExpired, type ServerTokenRecord } from '../server-tokens/store.ts';
 import { tierOf } from '../tiers.ts';
 import { denialReason } from './access.ts';
+import type { KnownBearer } from './known-bearer.ts';
 
-/** A token that is in the store, and whom it authenticates. */
-interface KnownToken {
-  token: ServerTokenRecord;
+/** Whom a bearer authenticates. */
+interface Bearer extends Pick<KnownBearer, 'use'> {
   principal: Principal;
   /** False when it is revoked or expired, or its organization is deactivated. */
   valid: boolean;
 }
 
-type Needs = Pick<Deps, 'clock' | 'organizations' | 'tokenLookup' | 'lastUsed' | 'denials' | 'methodOptions'>;
+type Needs = Pick<
+  Deps,
+  'clock' | 'organizations' | 'tokenLookup' | 'resolvers' | 'lastUsed' | 'denials' | 'methodOptions'
+>;
 
 /**
  * Decides all requests ("attempts") that a gateway collected in one turn of its event loop, from what the store has
- * now. It takes at most two reads for all of them, and none for a token with a wrong checksum. A denial is a value in
- * the response, never a thrown error: first 401, the same for every cause, then 403 for the tier, the kind or the role.
+ * now. Each form of bearer has a resolver, which takes a fixed number of reads for all attempts, and none for a bearer
+ * whose form is wrong; organizations take one more. A denial is a value in the response, never a thrown error: first
+ * 401, the same for every cause, then 403 for the tier, the kind or the role.
  * A first use is written at once, so that a used token is never listed as unused; the job `last-used` writes others.
  * Only attempts of that token wait for the write: among attempts of other tokens they get `askAlone` instead.
  * @throws ServiceError when a read fails, or the write of a first use
  */
 export async function authenticate(deps: Needs, { attempts }: AuthenticateRequest): Promise<AuthenticateResponse> {
-  const now = isoTime(deps.clock.now());
-  const knownTokens = await findTokens(deps, attempts, now);
-  const ofOneToken = new Set(attempts.map(({ bearer }) => bearer)).size === 1;
-  const mustAskAlone = ({ valid, token }: KnownToken): boolean => valid && token.lastUsedAt === null && !ofOneToken;
-  for (const known of knownTokens.values()) {
-    const { valid, token } = known;
-    if (!valid || mustAskAlone(known)) continue;
-    if (token.lastUsedAt === null) await deps.tokenLookup.markFirstUse(token._id, now);
-    deps.lastUsed.note({ tokenId: token._id, at: now });
+  const nowMs = deps.clock.now();
+  const now = isoTime(nowMs);
+  const distinct = [...new Set(attempts.map(({ bearer }) => bearer))];
+  const bearers = await findBearers(deps, distinct, nowMs);
+  const mustAskAlone = ({ valid, use }: Bearer): boolean => valid && use?.isFirst === true && distinct.length > 1;
+  for (const bearer of bearers.values()) {
+    const { valid, use } = bearer;
+    if (!valid || !use || mustAskAlone(bearer)) continue;
+    if (use.isFirst) await deps.tokenLookup.markFirstUse(use.tokenId, now);
+    deps.lastUsed.note({ tokenId: use.tokenId, at: now });
   }
   const decisions = attempts.map((attempt): Decision => {
-    const known = knownTokens.get(attempt.bearer);
-    return known && mustAskAlone(known) ? { askAlone: true } : decide(deps, attempt, known, now);
+    const bearer = bearers.get(attempt.bearer);
+    return bearer && mustAskAlone(bearer) ? { askAlone: true } : decide(deps, attempt, bearer, now);
   });
   return { decisions };
 }
 
-/** Tokens by bearer value, without those that are malformed or unknown. */
-async function findTokens(
-  { organizations, tokenLookup }: Needs,
-  attempts: readonly Attempt[],
-  now: string,
-): Promise<ReadonlyMap<string, KnownToken>> {
-  const bearers = [...new Set(attempts.map(({ bearer }) => bearer))].filter(isWellFormed);
-  const hashes = bearers.map(hashToken);
-  const tokens = await tokenLookup.byHashes(hashes);
-  const organizationIds = new Set(Array.from(tokens.values(), ({ organizationId }) => organizationId));
+/** By value, without those that are malformed or unknown. */
+async function findBearers(
+  { organizations, resolvers }: Needs,
+  distinct: readonly string[],
+  nowMs: number,
+): Promise<ReadonlyMap<string, Bearer>> {
+  const found = (await Promise.all(resolvers.map((resolve) => resolve(distinct, nowMs)))).flatMap((known) => [
+    ...known,
+  ]);
+  const organizationIds = new Set(found.map(([, { organizationId }]) => organizationId));
   const organizationsById = await organizations.byIds([...organizationIds]);
-  const knownTokens = new Map<string, KnownToken>();
-  bearers.forEach((bearer, index) => {
-    const token = tokens.get(hashes[index]!);
-    const organization = token && organizationsById.get(token.organizationId);
-    if (!organization) return;
-    const valid = organization.state === 'active' && token.revokedAt === null && !isExpired(token, now);
-    knownTokens.set(bearer, { token, principal: tokenPrincipal(token, organization), valid });
-  });
-  return knownTokens;
+  return new Map(
+    found.flatMap(([value, { organizationId, valid, principalIn, use }]) => {
+      const organization = organizationsById.get(organizationId);
+      if (!organization) return [];
+      const principal = principalIn(organization);
+      return [[value, { principal, valid: valid && organization.state === 'active', ...(use && { use }) }]];
+    }),
+  );
 }
 
-const tokenPrincipal = (token: ServerTokenRecord, { tier }: OrganizationRecord): Principal => ({
-  kind: 'SERVER_TOKEN',
-  organizationId: token.organizationId,
-  subject: token._id,
-  name: token.name,
-  roles: [],
-  groups: [],
-  tier,
-  limits: { ...tierOf(tier).limits },
-  via: '',
-});
-
-/** Records the denial of a known token. One of an unknown token belongs to no organization's audit trail. */
+/** Records the denial of a known bearer. One of an unknown bearer belongs to no organization's audit trail. */
 function decide(
   { methodOptions, denials }: Needs,
   { method, requestId }: Attempt,
-  known: KnownToken | undefined,
+  bearer: Bearer | undefined,
   time: string,
 ): Decision {
-  if (!known) return { denial: denialStatus('UNAUTHENTICATED') };
-  const { principal, valid } = known;
+  if (!bearer) return { denial: denialStatus('UNAUTHENTICATED') };
+  const { principal, valid } = bearer;
   const reason = valid ? denialReason(methodOptions.get(method), principal, tierOf(principal.tier)) : 'UNAUTHENTICATED';
   if (!reason) return { principal };
   const target = valid ? { type: 'method', id: method } : undefined;

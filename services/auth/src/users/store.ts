@@ -40,6 +40,7 @@ export const MEMBERSHIPS = collection<MembershipRecord>('memberships', {
     { fields: ['email'], unique: true },
     { fields: ['userId'], unique: true },
   ],
+  platformIndexes: [{ fields: ['userId'] }],
 });
 
 /** Fails the batch that it is in when the membership was changed or removed since it was read. */

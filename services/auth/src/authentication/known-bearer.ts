@@ -1,0 +1,19 @@
+import type { Principal } from 'platform/core/principal.ts';
+import type { OrganizationRecord } from '../organizations/store.ts';
+
+/** A bearer that belongs to somebody known, before its organization is read. */
+export interface KnownBearer {
+  organizationId: string;
+  /** False when it is revoked or expired. */
+  valid: boolean;
+  principalIn(organization: OrganizationRecord): Principal;
+  /** Of a server token: which one is used. `isFirst`: it was never used before. */
+  use?: { tokenId: string; isFirst: boolean };
+}
+
+/**
+ * Finds the bearers of one form among those of a call, by a fixed number of reads for all of them, and by none for
+ * bearers whose form is wrong. The others are not in the map. Organizations are read once for all resolvers.
+ * @param nowMs milliseconds since the epoch
+ */
+export type ResolveBearers = (bearers: readonly string[], nowMs: number) => Promise<ReadonlyMap<string, KnownBearer>>;

@@ -1,0 +1,15 @@
+import type { GetJwksRequest, GetJwksResponse } from 'proto/auth/v1/auth.ts';
+import type { Deps } from '../deps.ts';
+import { acceptedKeysAt, ALGORITHM, JWKS_MAX_AGE_S } from './rules.ts';
+
+/** The public keys whose JWTs may be good now or soon, newest first. */
+export async function getJwks(
+  { signingKeys, clock }: Pick<Deps, 'signingKeys' | 'clock'>,
+  _request: GetJwksRequest,
+): Promise<GetJwksResponse> {
+  const keys = acceptedKeysAt(await signingKeys.all(), clock.now()).map(({ _id, publicKey }) => {
+    const { kty, crv, x, y } = JSON.parse(publicKey) as Record<'kty' | 'crv' | 'x' | 'y', string>;
+    return { kty, crv, x, y, kid: _id, use: 'sig', alg: ALGORITHM };
+  });
+  return { keys, cacheControl: `public, max-age=${JWKS_MAX_AGE_S}` };
+}
