@@ -14,6 +14,13 @@ const COLUMNS: readonly Column<ServerToken>[] = [
   { title: 'State', value: (row) => (row.revokedAt ? 'revoked' : row.expiresAt ? `until ${row.expiresAt}` : 'live') },
 ];
 
+interface CreateOptions {
+  expiresAt?: string;
+  scope: string[];
+  addressRange: string[];
+}
+const collected = (value: string, earlier: readonly string[]): string[] => [...earlier, value];
+
 export function tokenCommand(context: Context): Command {
   const auth = () => context.client(AuthServiceService, 'auth');
   const command = new Command('token').description('server tokens; every command needs --as <security administrator>');
@@ -21,8 +28,12 @@ export function tokenCommand(context: Context): Command {
     .command('create <name>')
     .description('create a server token and show its value, which cannot be shown again')
     .option('--expires-at <time>', 'ISO 8601 time; default: never')
-    .action(async (name: string, { expiresAt }: { expiresAt?: string }) => {
-      const { serverToken, value } = await auth().createServerToken({ name, expiresAt }, await context.asUser());
+    .option('--scope <scope>', 'memory:read, memory:write or agents:run; repeat it; default: all', collected, [])
+    .option('--address-range <network>', 'only from here, such as 203.0.113.0/24; repeat it', collected, [])
+    .action(async (name: string, { expiresAt, scope: scopes, addressRange: addressRanges }: CreateOptions) => {
+      const restrictions = { scopes, addressRanges };
+      const request = { name, expiresAt, restrictions };
+      const { serverToken, value } = await auth().createServerToken(request, await context.asUser());
       context.printRecord({ ...(serverToken as ServerToken), value });
     });
   command

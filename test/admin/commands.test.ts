@@ -206,7 +206,7 @@ describe('the commands of the admin command line', () => {
     const all: Entry[] = await eventually(async () => {
       const found: Entry[] = await json(on('--json audit list --page-size 1000'));
       return (
-        found.filter(({ outcome }) => outcome === 'denied').reduce((sum, { count }) => sum + count, 0) >= 4 && found
+        found.filter(({ outcome }) => outcome === 'denied').reduce((sum, { count }) => sum + count, 0) >= 5 && found
       );
     });
     const [denied, entries] = [

@@ -15,6 +15,7 @@ interface Attempt {
   bearer: string;
   method: string;
   requestId: string;
+  address: string;
 }
 interface PendingAttempt {
   attempt: Attempt;
@@ -44,9 +45,12 @@ export function makeAuthenticate(auth: AuthClient, strangers: Strangers, trusted
         throw error;
       };
       if (bearer === undefined) return deny(new ServiceError('UNAUTHENTICATED'));
-      exchange.principal = await authenticate({ bearer, method: method.path, requestId: exchange.requestId }).catch(
-        deny,
-      );
+      exchange.principal = await authenticate({
+        bearer,
+        method: method.path,
+        requestId: exchange.requestId,
+        address,
+      }).catch(deny);
       strangers.wasValid(bearer);
       exchange.keepPlace?.();
     }

@@ -17,6 +17,8 @@ export interface MethodOptions {
   ignoredMembers: readonly string[];
   /** Overrides the gateway's limit; 0: it applies. */
   maxBodyBytes: number;
+  /** Scope that a server token needs; empty: none. */
+  scope: string;
   /** Name of the rate limit that its requests count against. */
   rate: string;
 }
@@ -45,6 +47,7 @@ function optionsOf({ options }: MethodDefinition<object, object>): MethodOptions
     outlivesClientWith: camelCase(String(ours.outlives_client_with ?? '')),
     ignoredMembers: list(ours.ignored_members),
     maxBodyBytes: Number(ours.max_body_bytes ?? 0),
+    scope: String(ours.scope ?? ''),
     rate: String(ours.rate ?? 'requests'),
   };
 }

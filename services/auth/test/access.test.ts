@@ -14,6 +14,7 @@ const methodOptions = (given: Partial<MethodOptions>): MethodOptions => ({
   outlivesClientWith: '',
   ignoredMembers: [],
   maxBodyBytes: 0,
+  scope: '',
   rate: 'requests',
   ...given,
 });

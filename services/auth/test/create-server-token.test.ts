@@ -24,6 +24,8 @@ describe('CreateServerToken', () => {
       lastUsedAt: undefined,
       expiresAt: undefined,
       revokedAt: undefined,
+      scopes: ['memory:read', 'memory:write', 'agents:run'],
+      addressRanges: [],
     });
     const listed = await fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, asAdmin());
     expect(listed.serverTokens).toEqual([token]);

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { denialOf, expectError, startAuth, type AuthFixture } from './fixture.ts';
+import { denialOf, expectError, LIST_TYPES, RUN_AGENT, startAuth, type AuthFixture } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -33,6 +33,22 @@ describe('RotateServerToken', () => {
 
     fixture.clock.advance(HOUR_MS);
     expect([await denied(old.value), await denied(rotated.value)]).toEqual(['UNAUTHENTICATED', undefined]);
+  });
+
+  it('keeps the scopes and the address ranges', async () => {
+    const { asAdmin } = await fixture.withSecurityAdmin();
+    const restrictions = { scopes: ['memory:read'], addressRanges: ['203.0.113.0/24'] };
+    await fixture.auth.createServerToken({ name: 'CI', restrictions }, asAdmin());
+    const { serverToken, value } = await fixture.auth.rotateServerToken(
+      { idOrName: 'CI', overlapSeconds: 60 },
+      asAdmin(),
+    );
+    expect(serverToken).toMatchObject(restrictions);
+    const decide = async (address: string, method: string) =>
+      denialOf((await fixture.authenticate({ bearer: value, address, method }))[0]!);
+    expect(await decide('203.0.113.9', LIST_TYPES)).toBeUndefined();
+    expect(await decide('198.51.100.1', LIST_TYPES)).toBe('FORBIDDEN');
+    expect(await decide('203.0.113.9', RUN_AGENT)).toBe('FORBIDDEN');
   });
 
   it('revokes the old value at once without an overlap', async () => {

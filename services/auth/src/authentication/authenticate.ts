@@ -3,6 +3,7 @@ import type { Status } from 'proto/google/rpc/status.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { codeOf, ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import { actorOf, type Principal } from 'platform/core/principal.ts';
+import type { MethodOptions } from 'platform/rpc/method-options.ts';
 import { toStatus } from 'platform/rpc/wire-errors.ts';
 import type { Deps } from '../deps.ts';
 import { tierOf } from '../tiers.ts';
@@ -10,7 +11,7 @@ import { denialReason } from './access.ts';
 import type { KnownBearer } from './known-bearer.ts';
 
 /** Whom a bearer authenticates. */
-interface Bearer extends Pick<KnownBearer, 'use'> {
+interface Bearer extends Pick<KnownBearer, 'use' | 'restrictionOn'> {
   principal: Principal;
   /** False when it is revoked or expired, or its organization is deactivated. */
   valid: boolean;
@@ -25,7 +26,7 @@ type Needs = Pick<
  * Decides all requests ("attempts") that a gateway collected in one turn of its event loop, from what the store has
  * now. Each form of bearer has a resolver, which takes a fixed number of reads for all attempts, and none for a bearer
  * whose form is wrong; organizations take one more. A denial is a value in the response, never a thrown error: first
- * 401, the same for every cause, then 403 for the tier, the kind or the role.
+ * 401, the same for every cause, then 403 for the tier, the kind, the role, the token's address ranges or its scopes.
  * A first use is written at once, so that a used token is never listed as unused; the job `last-used` writes others.
  * Only attempts of that token wait for the write: among attempts of other tokens they get `askAlone` instead.
  * @throws ServiceError when a read fails, or the write of a first use
@@ -61,39 +62,48 @@ async function findBearers(
   const organizationIds = new Set(found.map(([, { organizationId }]) => organizationId));
   const organizationsById = await organizations.byIds([...organizationIds]);
   return new Map(
-    found.flatMap(([value, { organizationId, valid, principalIn, use }]) => {
+    found.flatMap(([value, { organizationId, valid, principalIn, ...rest }]) => {
       const organization = organizationsById.get(organizationId);
       if (!organization) return [];
       const principal = principalIn(organization);
-      return [[value, { principal, valid: valid && organization.state === 'active', ...(use && { use }) }]];
+      return [[value, { principal, valid: valid && organization.state === 'active', ...rest }]];
     }),
   );
 }
 
 /** Records the denial of a known bearer. One of an unknown bearer belongs to no organization's audit trail. */
-function decide(
-  { methodOptions, denials }: Needs,
-  { method, requestId }: Attempt,
-  bearer: Bearer | undefined,
-  time: string,
-): Decision {
+function decide(deps: Needs, attempt: Attempt, bearer: Bearer | undefined, time: string): Decision {
   if (!bearer) return { denial: denialStatus('UNAUTHENTICATED') };
   const { principal, valid } = bearer;
-  const reason = valid ? denialReason(methodOptions.get(method), principal, tierOf(principal.tier)) : 'UNAUTHENTICATED';
-  if (!reason) return { principal };
-  const target = valid ? { type: 'method', id: method } : undefined;
-  denials.note({
+  const denial = valid
+    ? denialOf(deps.methodOptions.get(attempt.method), attempt, bearer)
+    : ['UNAUTHENTICATED' as const];
+  if (!denial) return { principal };
+  const [reason, message] = denial;
+  deps.denials.note({
     organizationId: principal.organizationId,
     actor: actorOf(principal),
     code: codeOf(reason),
-    target,
-    requestId,
+    target: valid ? { type: 'method', id: attempt.method } : undefined,
+    requestId: attempt.requestId,
     time,
   });
-  return { denial: denialStatus(reason) };
+  return { denial: denialStatus(reason, message) };
 }
 
-function denialStatus(reason: KnownReason): Status {
+/** Why a valid bearer may not call the method, and in which words if not the usual ones. */
+function denialOf(
+  options: MethodOptions | undefined,
+  { address }: Attempt,
+  { principal, restrictionOn }: Bearer,
+): readonly [reason: KnownReason, message?: string] | undefined {
+  const reason = denialReason(options, principal, tierOf(principal.tier));
+  if (reason) return [reason];
+  const restriction = restrictionOn?.(options?.scope ?? '', address ?? '');
+  return restriction === undefined ? undefined : ['FORBIDDEN', restriction];
+}
+
+function denialStatus(reason: KnownReason, message?: string): Status {
   const headers: Record<string, string> = reason === 'UNAUTHENTICATED' ? { 'WWW-Authenticate': 'Bearer' } : {};
-  return toStatus(new ServiceError(reason, undefined, { headers }));
+  return toStatus(new ServiceError(reason, message, { headers }));
 }

@@ -7,6 +7,8 @@ export interface KnownBearer {
   /** False when it is revoked or expired. */
   valid: boolean;
   principalIn(organization: OrganizationRecord): Principal;
+  /** Why it may not be used for a method that needs this scope, from this address; undefined: it may. */
+  restrictionOn?(scope: string, address: string): string | undefined;
   /** Of a server token: which one is used. `isFirst`: it was never used before. */
   use?: { tokenId: string; isFirst: boolean };
 }

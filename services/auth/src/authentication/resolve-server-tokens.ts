@@ -1,4 +1,5 @@
 import { isoTime } from 'platform/core/clock.ts';
+import { isInRanges } from '../server-tokens/address-ranges.ts';
 import { hashToken, isWellFormed } from '../server-tokens/rules.ts';
 import { isExpired, type ServerTokenRecord } from '../server-tokens/store.ts';
 import { tierOf } from '../tiers.ts';
@@ -29,5 +30,12 @@ const knownToken = (token: ServerTokenRecord, now: string): KnownBearer => ({
     limits: { ...tierOf(tier).limits },
     via: '',
   }),
+  restrictionOn(scope, address) {
+    if (token.addressRanges && !isInRanges(address, token.addressRanges))
+      return 'This server token may not be used from this address';
+    if (scope !== '' && token.scopes && !token.scopes.some((one) => one === scope))
+      return `This server token does not have the scope ${scope}`;
+    return undefined;
+  },
   use: { tokenId: token._id, isFirst: token.lastUsedAt === null },
 });

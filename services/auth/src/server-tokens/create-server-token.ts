@@ -13,7 +13,9 @@ import { tierOf } from '../tiers.ts';
 import { expectUnchanged } from '../users/store.ts';
 import { requireSecurityAdmin } from './authority.ts';
 import { serverTokenMessage } from './message.ts';
+import { requireAddressRanges } from './address-ranges.ts';
 import { hashToken, hintOf, makeToken, requireExpiry, requireId } from './rules.ts';
+import { requireScopes } from './scopes.ts';
 import { isExpired, slotOfName, type ServerTokenRecord } from './store.ts';
 
 type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'mutex'>;
@@ -35,6 +37,8 @@ export function createServerToken(
     const now = isoTime(nowMs);
     const name = requireName('/name', request.name);
     const expiresAt = request.expiresAt === undefined ? null : isoTime(requireExpiry(request.expiresAt, nowMs));
+    const scopes = requireScopes(request.restrictions?.scopes ?? []);
+    const addressRanges = requireAddressRanges(request.restrictions?.addressRanges ?? []);
     const id = request.id === undefined ? newId() : requireId(request.id);
 
     if (request.id !== undefined && (await serverTokens.byId(organization._id, id)))
@@ -62,6 +66,8 @@ export function createServerToken(
       lastUsedAt: null,
       expiresAt,
       revokedAt: null,
+      ...(scopes && { scopes }),
+      ...(addressRanges && { addressRanges }),
     };
     await serverTokens.create(token, sameName, [
       raiseTokenEpoch(organization),

@@ -1,4 +1,5 @@
 import type { ServerToken } from 'proto/auth/v1/auth.ts';
+import { SCOPES } from './scopes.ts';
 import type { ServerTokenRecord } from './store.ts';
 
 /** Leaves out the hash, which must not leave the store. */
@@ -11,6 +12,8 @@ export const serverTokenMessage = ({
   lastUsedAt,
   expiresAt,
   revokedAt,
+  scopes = [...SCOPES],
+  addressRanges = [],
 }: ServerTokenRecord): ServerToken => ({
   id: _id,
   name,
@@ -20,4 +23,6 @@ export const serverTokenMessage = ({
   lastUsedAt: lastUsedAt ?? undefined,
   expiresAt: expiresAt ?? undefined,
   revokedAt: revokedAt ?? undefined,
+  scopes,
+  addressRanges,
 });

@@ -1,5 +1,6 @@
 import { collection, insert, update, type Op, type OrganizationDocument, type Store } from 'platform/store/store.ts';
 import { foldName } from '../organizations/rules.ts';
+import type { Scope } from './scopes.ts';
 
 export interface ServerTokenRecord extends OrganizationDocument {
   name: string;
@@ -18,6 +19,10 @@ export interface ServerTokenRecord extends OrganizationDocument {
   lastUsedAt: string | null;
   expiresAt: string | null;
   revokedAt: string | null;
+  /** Absent: all. */
+  scopes?: Scope[];
+  /** Networks from which it may be used, each address/prefix; absent: any. */
+  addressRanges?: string[];
 }
 
 export const SERVER_TOKENS = collection<ServerTokenRecord>('server_tokens', {
