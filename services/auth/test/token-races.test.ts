@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { systemClock } from 'platform/core/clock.ts';
 import { keyedMutex } from 'platform/core/keyed-mutex.ts';
 import { auditEntryOp, OUTBOX } from 'platform/events/outbox.ts';
+import type { ServiceError } from 'platform/core/errors.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { makeDenials } from 'platform/events/denials.ts';
 import { principalWith, temporaryFolder } from 'platform/service/testing.ts';
@@ -48,6 +49,21 @@ const audit = () =>
     time,
   });
 
+const context = () => ({
+  principal: principalWith({
+    kind: 'USER',
+    organizationId: 'o1',
+    subject: 'u1',
+    name: 'ada@example.com',
+    roles: ['security_admin'],
+  }),
+  caller: 'operator:test',
+  requestId: 'r1',
+  signal: new AbortController().signal,
+  deadline: Number.MAX_SAFE_INTEGER,
+  log: makeLog('auth', 'silent'),
+});
+
 type Stores = { organizations: ReturnType<typeof openOrganizations>; users: ReturnType<typeof openUsers> };
 
 it.each<[string, (stores: Stores) => Promise<void>]>([
@@ -85,22 +101,40 @@ it.each<[string, (stores: Stores) => Promise<void>]>([
     denials: makeDenials(),
     mutex: keyedMutex(),
   };
-  const context = {
-    principal: principalWith({
-      kind: 'USER',
-      organizationId: 'o1',
-      subject: 'u1',
-      name: 'ada@example.com',
-      roles: ['security_admin'],
-    }),
-    caller: 'operator:test',
-    requestId: 'r1',
-    signal: new AbortController().signal,
-    deadline: Number.MAX_SAFE_INTEGER,
-    log: makeLog('auth', 'silent'),
-  };
-  await expectError(createServerToken(deps, { name: 'late' }, context), 'FORBIDDEN');
+  await expectError(createServerToken(deps, { name: 'late' }, context()), 'FORBIDDEN');
   expect(changed).toBeDefined();
   expect(await serverTokens.list('o1', '', 10)).toEqual([]);
+  await close();
+});
+
+it('64 creators at once on two replicas create exactly as many server tokens as the tier allows', async () => {
+  const { store, platformStore, close } = await openTestStore(join(folder.path, 'cap.db'), [
+    ORGANIZATIONS,
+    USERS,
+    MEMBERSHIPS,
+    SERVER_TOKENS,
+    OUTBOX,
+  ]);
+  const organizations = openOrganizations(platformStore);
+  const users = openUsers(store, platformStore);
+  const serverTokens = openServerTokens(store);
+  await organizations.create(organization, audit());
+  await users.create(membership, undefined, audit());
+  const replicas = [keyedMutex(), keyedMutex()].map((mutex) => ({
+    ...{ organizations, users, serverTokens, mutex },
+    clock: systemClock,
+    denials: makeDenials(),
+  }));
+  const outcomes = await Promise.all(
+    Array.from({ length: 64 }, (_, n) =>
+      createServerToken(replicas[n % 2]!, { name: `token ${n}` }, context()).then(
+        () => 'created',
+        ({ reason, facts }: ServiceError) => `${reason} ${String(facts.limit)}`,
+      ),
+    ),
+  );
+  expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(5);
+  expect(new Set(outcomes)).toEqual(new Set(['created', 'TIER_LIMIT server_tokens']));
+  expect(await serverTokens.list('o1', '', 10)).toHaveLength(5);
   await close();
 });

@@ -2,12 +2,14 @@ import { join } from 'node:path';
 import {
   CreateMemoryObjectRequest,
   CreateMemoryTypeRequest,
+  ListMemoryObjectsRequest,
   UpdateMemoryObjectRequest,
   UpdateMemoryTypeRequest,
 } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { systemClock } from 'platform/core/clock.ts';
 import { readConfig } from 'platform/core/config.ts';
+import type { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
@@ -20,11 +22,12 @@ import { config } from '../src/config.ts';
 import { openDeps, type Deps } from '../src/deps.ts';
 import { createMemoryObject } from '../src/objects/create-memory-object.ts';
 import { deleteMemoryObject } from '../src/objects/delete-memory-object.ts';
+import { listMemoryObjects } from '../src/objects/list-memory-objects.ts';
 import { updateMemoryObject } from '../src/objects/update-memory-object.ts';
 import { OBJECTS } from '../src/objects/store.ts';
 import { createMemoryType } from '../src/types/create-memory-type.ts';
 import { deleteMemoryType } from '../src/types/delete-memory-type.ts';
-import { TYPES } from '../src/types/store.ts';
+import { TYPES, type MemoryTypeRecord } from '../src/types/store.ts';
 import { updateMemoryType } from '../src/types/update-memory-type.ts';
 import { errorOf, SCHEMA } from './fixture.ts';
 
@@ -270,5 +273,40 @@ describe('the limit for all schemas of an organization', () => {
     expect(accepted).toBe(Math.floor((SCHEMAS_MAX_BYTES - ids.length * 100) / (grown - 100)));
     expect(reasons).toEqual(new Set(['TIER_LIMIT']));
     expect(await storedBytes()).toBe(ids.length * 100 + accepted * (grown - 100));
+  });
+});
+
+describe('the caps of a tier, raced by 64 creators on several replicas', () => {
+  const limit = (limits: Record<string, number>) => {
+    context = { ...context, principal: { ...context.principal, limits } };
+  };
+  const race = async (write: (deps: Deps) => Promise<unknown>) => {
+    const outcomes = await Promise.all(
+      Array.from({ length: 64 }, (_, n) =>
+        write(replicas[n % 3]!).then(
+          () => 'created',
+          ({ reason, facts }: ServiceError) => `${reason} ${String(facts.limit)}`,
+        ),
+      ),
+    );
+    return { created: outcomes.filter((one) => one === 'created').length, kinds: new Set(outcomes) };
+  };
+
+  it('are filled exactly; after a tier is lowered what exists is read, and nothing is created', async () => {
+    limit({ memory_types: 20 });
+    const types = { created: 20, kinds: new Set(['created', 'TIER_LIMIT memory_types']) };
+    expect(await race((deps) => createType(deps))).toEqual(types);
+    const [{ _id: typeId }] = (await opened!.store.find(context.principal.organizationId, TYPES, {})) as [
+      MemoryTypeRecord,
+    ];
+    limit({ memory_objects: 20 });
+    const objects = { created: 20, kinds: new Set(['created', 'TIER_LIMIT memory_objects']) };
+    expect(await race((deps) => create(deps, typeId))).toEqual(objects);
+
+    limit({ memory_types: 3, memory_objects: 3 });
+    const request = ListMemoryObjectsRequest.fromPartial({ typeId });
+    expect((await listMemoryObjects(replicas[1]!, request, context)).total).toBe(20);
+    expect(await errorOf(createType(replicas[1]!))).toMatchObject({ reason: 'TIER_LIMIT' });
+    expect(await errorOf(create(replicas[1]!, typeId))).toMatchObject({ reason: 'TIER_LIMIT' });
   });
 });
