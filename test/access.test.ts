@@ -23,6 +23,7 @@ const ACCESS = `
 /auth.v1.AuthService/AssumeUser                OPERATOR          operator -      -       once
 /auth.v1.AuthService/CreateServerToken         USER              operator -      -       once
 /auth.v1.AuthService/ListServerTokens          USER              operator -      -       repeatable
+/auth.v1.AuthService/RotateServerToken         USER              operator -      -       once
 /auth.v1.AuthService/RevokeServerToken         USER              operator -      -       repeatable
 /auth.v1.AuthService/IssueJwt                  OPERATOR          operator -      -       once
 /auth.v1.AuthService/ListGrants                OPERATOR          operator -      -       repeatable

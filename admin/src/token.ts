@@ -3,7 +3,7 @@ import { AuthServiceService, type ServerToken } from 'proto/auth/v1/auth.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
 import { pageOf } from './page.ts';
-import { pageSize } from './usage-error.ts';
+import { overlap, pageSize } from './usage-error.ts';
 
 const COLUMNS: readonly Column<ServerToken>[] = [
   { title: 'Name', value: (row) => row.name },
@@ -46,6 +46,15 @@ export function tokenCommand(context: Context): Command {
       const list = async (size: number, afterId: string) =>
         (await auth().listServerTokens({ pageSize: size, afterId }, options)).serverTokens;
       context.printPage(await pageOf(pageSize, after, list, ({ id }) => id), COLUMNS, '--after');
+    });
+  command
+    .command('rotate <name-or-id>')
+    .description('give a server token a new value under its name, and show the value')
+    .option('--overlap <time>', 'how long the old value remains valid, at most 30d: 90s, 15m, 1h, 7d', overlap, 0)
+    .action(async (idOrName: string, { overlap }: { overlap: number }) => {
+      const request = { idOrName, overlapSeconds: overlap };
+      const { serverToken, value } = await auth().rotateServerToken(request, await context.asUser());
+      context.printRecord({ ...(serverToken as ServerToken), value });
     });
   command
     .command('revoke <name-or-id>')

@@ -61,8 +61,8 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
   const watchDeadlines = keepDeadlines(
     open,
     ({ deadline }) => deadline,
-    // The caller of a server-streaming call finds out by itself.
-    (id, { aborter, window }) => (window ? cancel(id) : aborter.abort()),
+    // The caller finds out by itself, and earlier: the request took time to arrive.
+    (id) => cancel(id),
   );
   const answers = makeAnswerQueue();
   let goAway = false;
@@ -88,9 +88,11 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
       });
   }
 
-  /** Nobody waits for the answer of a call that was cancelled. */
+  /** Nobody waits for the answer of a call that was cancelled, or whose deadline has passed. */
   function answer(id: number, reply: Uint8Array, isOpen: boolean, error?: AnswerFrame['error']): void {
-    if (!open.has(id)) return;
+    const call = open.get(id);
+    if (!call) return;
+    if (call.deadline <= Date.now()) return cancel(id);
     answers.push({ id, reply: reply as Buffer, more: false, error, open: isOpen });
     flushing ??= setImmediate(flush);
   }

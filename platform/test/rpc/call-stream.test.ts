@@ -124,6 +124,20 @@ describe('a stream of calls', () => {
     expect(signal.reason).not.toBe(CALLER_LOST);
   });
 
+  it('does not answer a call whose deadline has passed: the outcome is what the caller finds out by itself', async () => {
+    const began = Promise.withResolvers<() => void>();
+    const { address } = await startReplica(async () => {
+      await new Promise<void>((resolve) => began.resolve(resolve));
+      throw new ServiceError('CLIENT_GONE');
+    });
+    const call = outcome(connect(address).call(callOf('late', { deadline: Date.now() + 3_600_000 })));
+    const answer = await began.promise;
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 7_200_000);
+    answer();
+    expect(await call).toBe('UNAVAILABLE');
+    clock.mockRestore();
+  });
+
   it('tells the service of a call that is cancelled, and of no other', async () => {
     const began = Promise.withResolvers<CarriedCall>();
     const { address } = await startReplica((call) => {

@@ -28,6 +28,7 @@ import { shareRates } from './rates/share-rates.ts';
 import { createServerToken } from './server-tokens/create-server-token.ts';
 import { listServerTokens } from './server-tokens/list-server-tokens.ts';
 import { revokeServerToken } from './server-tokens/revoke-server-token.ts';
+import { rotateServerToken } from './server-tokens/rotate-server-token.ts';
 import { assumeUser } from './users/assume-user.ts';
 import { createUser } from './users/create-user.ts';
 import { listUsers } from './users/list-users.ts';
@@ -60,6 +61,7 @@ export const program: Program<typeof config, Deps> = {
       assumeUser,
       createServerToken,
       listServerTokens,
+      rotateServerToken,
       revokeServerToken,
       issueJwt,
       listGrants,

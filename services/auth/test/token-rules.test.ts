@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { hashToken, hintOf, isWellFormed, makeToken, requireExpiry } from '../src/server-tokens/rules.ts';
 
@@ -9,6 +10,13 @@ describe('a server token', () => {
     for (const token of tokens) expect(token).toMatch(/^aks_[0-9A-Za-z]{49}$/);
     expect(tokens.every(isWellFormed)).toBe(true);
     expect(new Set(tokens).size).toBe(500);
+  });
+
+  it('is found by the regular expression for secret scanners in SECURITY.md', () => {
+    const security = readFileSync(new URL('../../../SECURITY.md', import.meta.url), 'utf8');
+    const [, expression] = /secret scanners is `([^`]+)`/.exec(security)!;
+    const token = makeToken();
+    expect(new RegExp(expression!).exec(`curl -H "Authorization: Bearer ${token}"`)![0]).toBe(token);
   });
 
   it('is not well formed after any change of a single character', () => {

@@ -11,7 +11,7 @@ export const ACTIONS_OF: ReadonlyMap<string, readonly string[]> = new Map([
     [
       ...['organization.create', 'organization.activate', 'organization.deactivate', 'organization.set_tier'],
       ...['user.create', 'user.remove', 'user.set_roles', 'user.set_groups', 'user.assume'],
-      ...['server_token.create', 'server_token.revoke', 'jwt.issue', 'grant.revoke', DENIED],
+      ...['server_token.create', 'server_token.rotate', 'server_token.revoke', 'jwt.issue', 'grant.revoke', DENIED],
     ],
   ],
   ['/agents', ['agent.apply', 'agent.publish', 'agent.retire', 'agent.run', DENIED]],

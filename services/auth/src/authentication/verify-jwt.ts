@@ -14,7 +14,8 @@ export interface Claims {
   expiresAt: number;
 }
 
-const FORM = /^[\w-]{1,512}\.[\w-]{1,3000}\.[\w-]{86}$/;
+/** The last digit of a signature holds two bits: with others, one JWT would have several spellings. */
+const FORM = /^[\w-]{1,512}\.[\w-]{1,3000}\.[\w-]{85}[AQgw]$/;
 const HEADERS = ['alg', 'kid', 'typ'];
 
 /**

@@ -81,6 +81,26 @@ export const openServerTokens = (store: Store) => ({
       ...alsoApply,
     ]),
 
+  /**
+   * Inserts the token under the name of `previous`, which ends by `end`. `alsoApply` goes into the same batch.
+   * @throws DuplicateKeyError when the id is taken, ExpectationFailedError when what was read has changed
+   */
+  replace: (
+    { _id, nameSlot, expiresAt, organizationId }: ServerTokenRecord,
+    end: Pick<ServerTokenRecord, 'expiresAt' | 'revokedAt'>,
+    token: ServerTokenRecord,
+    alsoApply: readonly Op[],
+  ): Promise<void> =>
+    store.apply(organizationId, [
+      update(
+        SERVER_TOKENS,
+        { _id, nameSlot, expiresAt, revokedAt: null },
+        { set: { ...end, nameSlot: slotOfId(_id) } },
+      ),
+      insert(SERVER_TOKENS, token),
+      ...alsoApply,
+    ]),
+
   /** @throws ExpectationFailedError when it is revoked already */
   revoke: ({ _id, organizationId }: ServerTokenRecord, revokedAt: string, auditEntry: Op): Promise<void> =>
     store.apply(organizationId, [
