@@ -142,12 +142,10 @@ export class ServiceError extends Error {
   constructor(reason: KnownReason, message: string = ERRORS[reason].message, extras: ErrorExtras = {}) {
     super(shortened(message), { cause: extras.cause });
     this.reason = reason;
-    this.details = (extras.details ?? [])
-      .slice(0, MAX_DETAILS)
-      .map((detail) => ({
-        path: shortened(detail.path),
-        message: shortened(sentenceAbout(detail.path, detail.message)),
-      }));
+    this.details = (extras.details ?? []).slice(0, MAX_DETAILS).map((detail) => ({
+      path: shortened(detail.path),
+      message: shortened(sentenceAbout(detail.path, detail.message)),
+    }));
     this.facts = extras.facts ?? {};
     this.headers = extras.headers ?? {};
   }
