@@ -15,6 +15,7 @@ const ACCESS = `
 /auth.v1.AuthService/DeactivateOrganization    OPERATOR          operator -      -       repeatable
 /auth.v1.AuthService/ActivateOrganization      OPERATOR          operator -      -       repeatable
 /auth.v1.AuthService/SetOrganizationTier       OPERATOR          operator -      -       repeatable
+/auth.v1.AuthService/ListTiers                 OPERATOR          operator -      -       repeatable
 /auth.v1.AuthService/CreateUser                OPERATOR          operator -      -       once
 /auth.v1.AuthService/ListUsers                 OPERATOR          operator -      -       repeatable
 /auth.v1.AuthService/SetUserRoles              OPERATOR          operator -      -       repeatable

@@ -3,7 +3,7 @@ import { AuthServiceService, type ServerToken } from 'proto/auth/v1/auth.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
 import { pageOf } from './page.ts';
-import { overlap, pageSize } from './usage-error.ts';
+import { pageSize, seconds } from './usage-error.ts';
 
 const COLUMNS: readonly Column<ServerToken>[] = [
   { title: 'Name', value: (row) => row.name },
@@ -41,16 +41,17 @@ export function tokenCommand(context: Context): Command {
     .description('list the server tokens, newest first')
     .option('--page-size <n>', 'tokens per page', pageSize, 100)
     .option('--after <id>', 'tokens after this one', '')
-    .action(async ({ pageSize, after }: { pageSize: number; after: string }) => {
+    .option('--unused-for <time>', 'only live tokens that nobody has used for so long, such as 30d', seconds(3_650), 0)
+    .action(async ({ pageSize, after, unusedFor }: { pageSize: number; after: string; unusedFor: number }) => {
       const options = await context.asUser();
       const list = async (size: number, afterId: string) =>
-        (await auth().listServerTokens({ pageSize: size, afterId }, options)).serverTokens;
+        (await auth().listServerTokens({ pageSize: size, afterId, unusedForSeconds: unusedFor }, options)).serverTokens;
       context.printPage(await pageOf(pageSize, after, list, ({ id }) => id), COLUMNS, '--after');
     });
   command
     .command('rotate <name-or-id>')
     .description('give a server token a new value under its name, and show the value')
-    .option('--overlap <time>', 'how long the old value remains valid, at most 30d: 90s, 15m, 1h, 7d', overlap, 0)
+    .option('--overlap <time>', 'how long the old value remains valid, at most 30d: 90s, 15m, 1h, 7d', seconds(30), 0)
     .action(async (idOrName: string, { overlap }: { overlap: number }) => {
       const request = { idOrName, overlapSeconds: overlap };
       const { serverToken, value } = await auth().rotateServerToken(request, await context.asUser());

@@ -16,11 +16,13 @@ export const pageSize = wholeNumber(1, 1_000);
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** The seconds of a time such as 90s, 15m, 1h or 7d, at most 30 days. @throws UsageError */
-export function overlap(text: string): number {
-  const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(text) ?? [];
-  const seconds = Number(count) * (SECONDS[unit ?? ''] ?? Number.NaN);
-  if (!(seconds <= 30 * 86_400))
-    throw new UsageError(`${text} is not a time of at most 30d, such as 90s, 15m, 1h or 7d`);
-  return seconds;
-}
+/** Makes the parser of an option that takes a time such as 90s, 15m, 1h or 7d, in seconds. It throws UsageError. */
+export const seconds =
+  (maxDays: number) =>
+  (text: string): number => {
+    const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+    const value = Number(count) * (SECONDS[unit ?? ''] ?? Number.NaN);
+    if (!(value <= maxDays * 86_400))
+      throw new UsageError(`${text} is not a time of at most ${maxDays}d, such as 90s, 15m, 1h or 7d`);
+    return value;
+  };

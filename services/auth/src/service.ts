@@ -14,6 +14,7 @@ import { createOrganization } from './organizations/create-organization.ts';
 import { deactivateOrganization } from './organizations/deactivate-organization.ts';
 import { getOrganization } from './organizations/get-organization.ts';
 import { listOrganizations } from './organizations/list-organizations.ts';
+import { listTiers } from './organizations/list-tiers.ts';
 import { setOrganizationTier } from './organizations/set-organization-tier.ts';
 import { whoAmI } from './authentication/who-am-i.ts';
 import { issueJwt } from './grants/issue-jwt.ts';
@@ -53,6 +54,7 @@ export const program: Program<typeof config, Deps> = {
       deactivateOrganization,
       activateOrganization,
       setOrganizationTier,
+      listTiers,
       createUser,
       listUsers,
       setUserRoles,
