@@ -82,9 +82,9 @@ function report(error: unknown): number {
 
 /** The message, followed by a line for each violation; a single violation that is the message itself is one line. */
 function sentenceOf({ message, details }: ServiceError): string {
-  const faults = details.map((fault) => `${fault.path.slice(1).replaceAll('/', '.')}: ${fault.message}`);
-  return details.length === 1 && details[0]?.message === message
-    ? (faults[0] as string)
+  const faults = details.map((fault) => fault.message);
+  return details.length === 1 && faults[0] === message
+    ? message
     : [message, ...faults.map((fault) => `  ${fault}`)].join('\n');
 }
 

@@ -106,8 +106,8 @@ describe('the admin command line: usage, errors and output', () => {
       'There is no job "nothing"; "job list" shows all jobs',
       'An organization of this name exists',
       'A server token of this name exists',
-      'tier: must be one of starter, professional, enterprise',
-      'email: must be an email address',
+      'tier must be one of starter, professional, enterprise',
+      'email must be an email address',
     ]);
   });
 

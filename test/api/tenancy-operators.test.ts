@@ -35,6 +35,7 @@ const CASES: Record<string, Requests> = {
   'auth.AssumeUser': ({ email }) => [{ email }],
   'auth.IssueJwt': ({ email }) => [{ email }],
   'auth.CreateServerToken': ({ serverTokenName }) => [{ name: serverTokenName }],
+  'auth.RotateServerToken': ({ serverTokenName }) => [{ idOrName: serverTokenName, overlapSeconds: 60 }],
   'auth.RevokeServerToken': ({ serverTokenId, serverTokenName }) => [
     { idOrName: serverTokenId },
     { idOrName: serverTokenName },

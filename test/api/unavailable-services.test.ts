@@ -69,9 +69,10 @@ const expectUnavailable = (reply: Reply) => {
 
 describe('a service that is down', () => {
   it('503 with Retry-After on every route of that service', async () => {
+    const routes = ROUTES.filter(({ method: { audience } }) => audience !== 'auth');
     const gateway = await startWithout('gateway', ['memory', 'agents']);
     const replies = await Promise.all(
-      ROUTES.map((route) => requestAt(gateway, route.verb, route.path, route.takesBody ? bodyOf(route) : undefined)),
+      routes.map((route) => requestAt(gateway, route.verb, route.path, route.takesBody ? bodyOf(route) : undefined)),
     );
     for (const reply of replies) expectUnavailable(reply);
   });

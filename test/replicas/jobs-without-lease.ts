@@ -14,13 +14,15 @@ import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { declarationOf, type Program, type Start } from 'platform/service/program.ts';
-import type { Collection, OpenStore } from 'platform/store/store.ts';
+import type { Collection, OpenStore, PlatformStore } from 'platform/store/store.ts';
 import type { Stack } from '../support/stack.ts';
 
 /** The jobs of one more replica of a service on the data of a stack, which run without a lease. */
 export interface JobsWithoutLease {
   /** Runs a round, whatever other replicas do; resolves to the number of items done. */
   run(job: string): Promise<number>;
+  /** What the store of the stack has, also while its processes are paused. */
+  readonly platformStore: PlatformStore;
   close(): Promise<void>;
 }
 
@@ -66,6 +68,7 @@ export async function openJobsWithoutLease<D extends Declaration, Deps>(
   const relay = program.outbox === 'own' ? [] : [relayJob({ platformStore, bus, log, intervalMs: 1_000 })];
   const jobs: readonly Job[] = [...program.jobs(deps), ...relay];
   return {
+    platformStore,
     async run(wanted) {
       const job = jobs.find((each) => each.name === wanted);
       if (!job) throw new Error(`${name} has no job ${wanted}`);

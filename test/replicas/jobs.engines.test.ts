@@ -6,6 +6,8 @@ import { identityFilesOf, keyFolderOf } from 'platform/rpc/keys.ts';
 import { serverToken } from 'platform/service/testing.ts';
 import { pause } from '../../dev-servers/src/pause.ts';
 import { startMongo, type PrivateServer } from '../../dev-servers/src/private-server.ts';
+import { ACTIVE } from '../../services/agents/src/executions/rules.ts';
+import { EXECUTIONS } from '../../services/agents/src/executions/store.ts';
 import { program as agents } from '../../services/agents/src/service.ts';
 import { program as auth } from '../../services/auth/src/service.ts';
 import { program as credits } from '../../services/credits/src/service.ts';
@@ -109,9 +111,11 @@ describe('jobs that run at once on four replicas, two of them without a lease', 
       const agentPids = stack.pidsOf('agents');
       await Promise.all(agentPids.map(pause));
       try {
-        await eventually(
-          async () => (reaped += sum(await Promise.all(unleased.agents.map((one) => one.run('reaper'))))) >= SLOW_RUNS,
-        );
+        const [{ platformStore }] = unleased.agents as [JobsWithoutLease];
+        await eventually(async () => {
+          reaped += sum(await Promise.all(unleased.agents.map((one) => one.run('reaper'))));
+          return (await platformStore.count(EXECUTIONS, { status: { in: ACTIVE } })) === 0;
+        });
       } finally {
         for (const pid of agentPids) process.kill(pid, 'SIGCONT');
       }

@@ -15,7 +15,7 @@ describe('the contract', () => {
     );
     expect(routes.length).toBeGreaterThan(10);
     expect(new Set(routes).size).toBe(routes.length);
-    for (const route of routes) expect(route).toMatch(/^(GET|POST|PUT|PATCH|DELETE) \/api\//);
+    for (const route of routes) expect(route).toMatch(/^(GET|POST|PUT|PATCH|DELETE) (\/api\/|\/\.well-known\/)/);
   });
   it('lets the gateway call every method that has a route, for some kind of principal or for the public', () => {
     for (const { path, options } of restMethods()) {

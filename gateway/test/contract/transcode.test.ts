@@ -228,7 +228,7 @@ describe('a body becomes the request message', () => {
       body: { [name]: '' },
     });
     expect(status).toBe(400);
-    expect(json.details).toContainEqual({ path: `/${name}`, message: 'must not be empty' });
+    expect(json.details).toContainEqual({ path: `/${name}`, message: `${name} must not be empty` });
   });
   it('rejected naming no more than 20 of 50,000 unknown members', async () => {
     const body = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`m${i}`, 0]));

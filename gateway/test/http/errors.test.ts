@@ -159,7 +159,7 @@ describe('every error is JSON with a code and the request id', () => {
     expect(reply.json).toEqual({
       error: 'Taken',
       code: 'already_exists',
-      details: [{ path: '/type', message: 'is taken' }],
+      details: [{ path: '/type', message: 'type is taken' }],
       id: 'x',
       requestId: expect.stringMatching(UUID),
     });

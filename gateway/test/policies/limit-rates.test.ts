@@ -13,7 +13,7 @@ const principalOf = (bearer: string): Principal => ({
   ...serverToken(`organization-${bearer[0]}`),
   subject: bearer,
   name: `token ${bearer}`,
-  limits: bearer.startsWith('e') ? { rate_factor: 10 } : ({}),
+  limits: bearer.startsWith('e') ? { rate_factor: 10 } : {},
 });
 let hold: Promise<void> | undefined;
 /** In the middle of a minute that does not pass. */

@@ -1,5 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import type { Reason } from 'proto/platform/v1/errors.ts';
+import { sentenceAbout } from './sentence.ts';
 
 export type KnownReason = Exclude<Reason, 'REASON_UNSPECIFIED'>;
 
@@ -11,7 +12,7 @@ interface Mapping {
   denial?: true;
 }
 
-/** What is wrong with one member of a request. */
+/** What is wrong with one member of a request. The message may leave out its subject: "must be a number". */
 export interface Violation {
   /** JSON pointer into the request body: "/content/price". */
   path: string;
@@ -141,9 +142,10 @@ export class ServiceError extends Error {
   constructor(reason: KnownReason, message: string = ERRORS[reason].message, extras: ErrorExtras = {}) {
     super(shortened(message), { cause: extras.cause });
     this.reason = reason;
-    this.details = (extras.details ?? [])
-      .slice(0, MAX_DETAILS)
-      .map((detail) => ({ path: shortened(detail.path), message: shortened(detail.message) }));
+    this.details = (extras.details ?? []).slice(0, MAX_DETAILS).map((detail) => ({
+      path: shortened(detail.path),
+      message: shortened(sentenceAbout(detail.path, detail.message)),
+    }));
     this.facts = extras.facts ?? {};
     this.headers = extras.headers ?? {};
   }
@@ -164,5 +166,5 @@ export function requireText(member: string, text: string | undefined): string {
 
 /** 400 that names one member of the request. `path` is a JSON pointer ("/content/price"). */
 export function invalid(path: string, message: string, reason: KnownReason = 'INVALID_REQUEST'): ServiceError {
-  return new ServiceError(reason, message, { details: [{ path, message }] });
+  return new ServiceError(reason, sentenceAbout(path, message), { details: [{ path, message }] });
 }

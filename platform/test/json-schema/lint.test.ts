@@ -18,7 +18,7 @@ describe('a schema is rejected', () => {
     [
       'that breaks its meta-schema',
       { properties: { a: { type: 'strin' } } },
-      '/properties/a/type must be one of the allowed values; /properties/a/type must be array; /properties/a/type must match a schema in anyOf',
+      '/properties/a/type type must be one of the allowed values; /properties/a/type type must be array; /properties/a/type type must match a schema in anyOf',
     ],
     [
       'with a remote reference',
@@ -80,7 +80,7 @@ describe('a schema is rejected', () => {
       '/pattern the patterns have more than 50 unicode classes',
     ],
     ['with a huge enum', { enum: many(5_000, (i) => i) }, '/enum an enum has more than 1000 values'],
-    ['with too many branches', { anyOf: many(251, () => ({})) }, '/anyOf has more than 250 entries'],
+    ['with too many branches', { anyOf: many(251, () => ({})) }, '/anyOf anyOf has more than 250 entries'],
     ['that refers to itself', { $ref: '#' }, ' references loop here without consuming anything of the value'],
     [
       'whose references loop',

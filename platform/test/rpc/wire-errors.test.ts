@@ -29,7 +29,7 @@ describe('an error sent over gRPC', () => {
     ]);
     expect(ErrorInfo.decode(sent.details[0]!.value)).toMatchObject({ reason: 'INVALID_REQUEST' });
     expect(BadRequest.decode(sent.details[1]!.value).fieldViolations).toMatchObject([
-      { field: '/key', description: 'is required' },
+      { field: '/key', description: 'key is required' },
     ]);
   });
 

@@ -38,7 +38,7 @@ describe('CreateOrganization', () => {
 
   it.each(['', 'gold', '__proto__'])('rejects the tier %j and names the tiers that exist', async (tier) => {
     expect((await expectError(create('Nowhere', tier), 'INVALID_REQUEST')).details).toEqual([
-      { path: '/tier', message: 'must be one of starter, professional, enterprise' },
+      { path: '/tier', message: 'tier must be one of starter, professional, enterprise' },
     ]);
   });
 });
