@@ -30,7 +30,7 @@ export function openSealing(file: string): Sealing {
     },
     open(purpose, sealed) {
       const bytes = Buffer.from(sealed, 'base64');
-      const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES))
+      const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
         .setAAD(Buffer.from(purpose))
         .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
       return decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');

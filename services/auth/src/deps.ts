@@ -19,7 +19,9 @@ import { resolveJwts } from './authentication/resolve-jwts.ts';
 import { resolveServerTokens } from './authentication/resolve-server-tokens.ts';
 import { openTokenLookup, type TokenLookup } from './authentication/token-lookup.ts';
 import { GRANTS, openGrants, type Grants } from './grants/store.ts';
+import type { Log } from 'platform/core/log.ts';
 import { addKey } from './signing-keys/add-key.ts';
+import { openPrivateKey } from './signing-keys/private-key.ts';
 import { openSigningKeys, SIGNING_KEYS, type SigningKeys } from './signing-keys/store.ts';
 import { makeRateBoard, type RateBoard } from './rates/board.ts';
 import { openServerTokens, SERVER_TOKENS, type ServerTokens } from './server-tokens/store.ts';
@@ -59,7 +61,7 @@ const COLLECTIONS = [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, GRANTS, S
 
 /** @throws StartError for the master key */
 export async function openDeps(start: Start<Config>): Promise<Deps> {
-  const { config, clock, openStore, openBus, denials, connect } = start;
+  const { config, clock, openStore, openBus, denials, connect, log } = start;
   const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)));
   const { store, platformStore } = await openStore(COLLECTIONS);
   const bus = await openBus();
@@ -67,7 +69,7 @@ export async function openDeps(start: Start<Config>): Promise<Deps> {
   const tokenLookup = openTokenLookup(platformStore);
   const jwtLookup = openJwtLookup(platformStore);
   const signingKeys = openSigningKeys(platformStore);
-  await makeFirstKey({ signingKeys, sealing, clock });
+  await makeFirstKey({ signingKeys, sealing, clock }, log);
   return {
     config,
     clock,
@@ -92,7 +94,16 @@ export async function openDeps(start: Start<Config>): Promise<Deps> {
 }
 
 /** Of several replicas that start together, one makes it. */
-async function makeFirstKey(deps: Pick<Deps, 'signingKeys' | 'sealing' | 'clock'>): Promise<void> {
+async function makeFirstKey(deps: Pick<Deps, 'signingKeys' | 'sealing' | 'clock'>, log: Log): Promise<void> {
   const keys = await deps.signingKeys.all();
   if (keys.length === 0) await addKey(deps, keys, { signsAfterMs: 0 });
+  try {
+    if (keys[0]) openPrivateKey(deps.sealing, keys[0]);
+  } catch {
+    log.error(
+      {},
+      'MASTER_KEY_FILE is not the key under which the signing key is sealed, so no JWT can be issued here; ' +
+        'give all replicas the same file, or run "npm run admin -- jwt rotate-key --withdraw"',
+    );
+  }
 }

@@ -1,6 +1,9 @@
 import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
 import { PUBLISHED_BEFORE_MS, SKEW_MS } from '../src/signing-keys/rules.ts';
-import { denialOf, startAuth, type AuthFixture } from './fixture.ts';
+import { writeFileSync } from 'node:fs';
+import { makeMasterKey } from 'platform/core/sealing.ts';
+import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
+import { denialOf, expectError, startAuth, type AuthFixture } from './fixture.ts';
 import { partOf, userWithJwt } from './jwts.ts';
 
 describe('RotateSigningKey', () => {
@@ -54,5 +57,17 @@ describe('RotateSigningKey', () => {
     await fixture.restart();
     expect(await decide(jwt)).toBeUndefined();
     expect((await kids())[0]).toBe(next);
+  });
+
+  it('ends what another master key has sealed: JWTs are issued again', async () => {
+    const { organizationId, user, jwt } = await userWithJwt(fixture);
+    writeFileSync(masterKeyFileOf(keyFolderOf(fixture.running.folder)), makeMasterKey());
+    await fixture.restart();
+    const issue = () => fixture.auth.issueJwt({ email: user.email }, fixture.asOperator(organizationId));
+    expect(await decide(jwt)).toBeUndefined();
+    const { message } = await expectError(issue(), 'UNAVAILABLE');
+    expect(message).toBe('The key that signs JWTs was sealed under another master key');
+    await rotate(true);
+    expect(await decide((await issue()).jwt)).toBeUndefined();
   });
 });

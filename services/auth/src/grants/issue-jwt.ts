@@ -6,7 +6,8 @@ import { ServiceError, unavailable } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
-import { ALGORITHM, JWT_MS, purposeOf, signingKeyAt } from '../signing-keys/rules.ts';
+import { openPrivateKey } from '../signing-keys/private-key.ts';
+import { ALGORITHM, JWT_MS, signingKeyAt } from '../signing-keys/rules.ts';
 import { requireEmail } from '../users/rules.ts';
 import { expectUnchanged } from '../users/store.ts';
 import { grantMessage } from './message.ts';
@@ -19,7 +20,7 @@ const CLIENT_ID = 'admin-cli';
 
 /**
  * Issues a JWT (RFC 7519, RFC 9068) that is good for one hour, under a grant of its own.
- * @throws ServiceError INVALID_REQUEST, NOT_FOUND, FORBIDDEN (organization deactivated)
+ * @throws ServiceError INVALID_REQUEST, NOT_FOUND, FORBIDDEN (organization deactivated), UNAVAILABLE (no key)
  */
 export async function issueJwt(
   { clock, config, organizations, users, grants, signingKeys, sealing }: Needs,
@@ -50,7 +51,7 @@ export async function issueJwt(
     expiresAt: isoTime(nowMs + JWT_MS),
     revokedAt: null,
   };
-  const privateKey = await importJWK(JSON.parse(sealing.open(purposeOf(key._id), key.sealed)) as object, ALGORITHM);
+  const privateKey = await importJWK(JSON.parse(openPrivateKey(sealing, key)) as object, ALGORITHM);
   const seconds = Math.floor(nowMs / 1_000);
   const jwt = await new SignJWT({
     org_id: organizationId,

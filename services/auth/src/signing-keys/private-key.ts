@@ -1,0 +1,18 @@
+import { unavailable } from 'platform/core/errors.ts';
+import type { Sealing } from 'platform/core/sealing.ts';
+import { purposeOf } from './rules.ts';
+
+/**
+ * The private key of a signing key: JWK as JSON text.
+ * @throws ServiceError UNAVAILABLE when it was sealed under another master key
+ */
+export function openPrivateKey(
+  sealing: Pick<Sealing, 'open'>,
+  { _id, sealed }: { readonly _id: string; readonly sealed: string },
+): string {
+  try {
+    return sealing.open(purposeOf(_id), sealed);
+  } catch (cause) {
+    throw unavailable('The key that signs JWTs was sealed under another master key', cause);
+  }
+}
