@@ -1,8 +1,9 @@
 import { Command } from 'commander';
-import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
+import { AuthServiceService, type Organization, type Tier } from 'proto/auth/v1/auth.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
 import { allOf } from './page.ts';
+import { UsageError } from './usage-error.ts';
 
 const PAGE_SIZE = 100;
 const COLUMNS: readonly Column<Organization>[] = [
@@ -11,6 +12,17 @@ const COLUMNS: readonly Column<Organization>[] = [
   { title: 'Tier', value: (row) => row.tier },
   { title: 'State', value: (row) => row.state },
   { title: 'Created', value: (row) => row.createdAt },
+];
+
+const TIER_COLUMNS: readonly Column<Tier>[] = [
+  { title: 'Tier', value: ({ name }) => name },
+  { title: 'Includes', value: ({ capabilities }) => capabilities.join(', ') },
+  ...['memory_types', 'memory_objects', 'memory_bytes', 'execution_bytes', 'server_tokens', 'rate_factor'].map(
+    (limit): Column<Tier> => ({
+      title: `${limit[0]?.toUpperCase()}${limit.slice(1).replaceAll('_', ' ')}`,
+      value: ({ limits }) => limits[limit] ?? (limit === 'rate_factor' ? 1 : 'no limit'),
+    }),
+  ),
 ];
 
 export function organizationCommand(context: Context): Command {
@@ -50,10 +62,14 @@ export function organizationCommand(context: Context): Command {
       show(await auth().activateOrganization({ id: await idOf(idOrName) }, context.asOperator())),
     );
   command
-    .command('tier <name-or-id> <tier>')
-    .description('set the licence tier')
-    .action(async (idOrName: string, tier: string) =>
-      show(await auth().setOrganizationTier({ id: await idOf(idOrName), tier }, context.asOperator())),
-    );
+    .command('tier [name-or-id] [tier]')
+    .description('set the licence tier, or list the tiers')
+    .option('--list', 'show what each tier holds', false)
+    .action(async (idOrName: string | undefined, tier: string | undefined, { list }: { list: boolean }) => {
+      if (list) return context.print((await auth().listTiers({}, context.asOperator())).tiers, TIER_COLUMNS);
+      if (idOrName === undefined || tier === undefined)
+        throw new UsageError('Name an organization and its new tier, or use --list');
+      show(await auth().setOrganizationTier({ id: await idOf(idOrName), tier }, context.asOperator()));
+    });
   return command;
 }

@@ -79,6 +79,32 @@ describe('the admin command line: usage, errors and output', () => {
     ]);
   });
 
+  it('with --json a failure is JSON on standard error, with the code of the error', async () => {
+    const failures = [
+      admin('--json --organization nobody credits balance'),
+      admin(`--json organization tier ${tenant.name} gold`),
+      admin('--json credits balance'),
+      admin('--json organization tier'),
+      admin('--json nonsense'),
+    ];
+    const results = await Promise.all(failures);
+    expect(results.map(({ code, stdout, stderr }) => [code, stdout, JSON.parse(stderr)])).toEqual([
+      [1, '', { error: 'Organization not found', code: 'not_found' }],
+      [
+        1,
+        '',
+        {
+          error: 'tier must be one of starter, professional, enterprise',
+          code: 'invalid_request',
+          details: [{ path: '/tier', message: 'tier must be one of starter, professional, enterprise' }],
+        },
+      ],
+      [2, '', { error: 'The option --organization <name-or-id> is required', code: 'usage' }],
+      [2, '', { error: 'Name an organization and its new tier, or use --list', code: 'usage' }],
+      [2, '', { error: "unknown command 'nonsense'", code: 'usage' }],
+    ]);
+  });
+
   it('exits with 1 and one sentence when something is unknown, exists already or is not allowed', async () => {
     expect(
       await Promise.all([

@@ -39,6 +39,18 @@ describe('the commands of the admin command line', () => {
     expect(await json(admin('--json organization activate other'))).toMatchObject({ id, state: 'active' });
   });
 
+  it('organization tier --list shows what each tier holds', async () => {
+    expect(await printed(admin('organization tier --list'))).toMatch(
+      /^Tier .*\nstarter +memory +20 +10000 .* 5 +1\n[^]*enterprise +memory, agents +2000 +no limit .* 500 +10\n$/,
+    );
+    expect(await json(admin('--json organization tier --list'))).toContainEqual(
+      expect.objectContaining({ name: 'starter', capabilities: ['memory'] }),
+    );
+    expect(await sentence(admin('organization tier acme'), 2)).toBe(
+      'Name an organization and its new tier, or use --list',
+    );
+  });
+
   it('jwt: issue, list, revoke and rotate-key work, and a revoked grant ends its JWT', async () => {
     const { jwt, id } = await json(on(`--json jwt issue ${ADA}`));
     expect(await status(jwt)).toBe(200);
