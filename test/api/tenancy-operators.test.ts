@@ -59,6 +59,7 @@ const ELSEWHERE = [
   'auth.DeactivateOrganization',
   'auth.ActivateOrganization',
   'auth.SetOrganizationTier',
+  'auth.ListTiers',
   'platform.ListJobs',
   'platform.RunJob',
   'auth.Authenticate',
