@@ -11,7 +11,7 @@ import { commandLine, json, printed, sentence, type CommandLine } from './admin-
 const NOUNS = {
   organization: ['create', 'list', 'deactivate', 'activate', 'tier'],
   user: ['create', 'list', 'set-roles', 'set-groups', 'remove'],
-  token: ['create', 'list', 'revoke'],
+  token: ['create', 'list', 'rotate', 'revoke'],
   credits: ['grant', 'balance', 'rebuild', 'ledger'],
   agent: ['apply', 'publish', 'retire', 'list', 'versions'],
   audit: ['list'],
@@ -214,5 +214,21 @@ describe('the admin command line: usage, errors and output', () => {
       { encoding: 'utf8', env: { ...process.env, NODE_OPTIONS: '', ...stack.env } },
     );
     expect(shell).toMatchObject({ status: 0, stderr: '', stdout: expect.stringMatching(/^Time +Action .*\n$/) });
+  });
+
+  it('rotates a token with an overlap, and lists tokens that are unused for a time', async () => {
+    const { value, id } = await json(asAdministrator('--json token create rotated'));
+    const rotated = await json(asAdministrator('--json token rotate rotated --overlap 1h'));
+    expect(rotated).toMatchObject({ name: 'rotated', value: expect.stringMatching(/^aks_/) });
+    expect([rotated.value === value, rotated.id === id]).toEqual([false, false]);
+    const tokens: { id: string; expiresAt?: string }[] = await json(asAdministrator('--json token list'));
+    expect(tokens.find((token) => token.id === id)?.expiresAt).toBeDefined();
+    expect(await json(asAdministrator('--json token list --unused-for 30d'))).toEqual([]);
+    const wrong = await Promise.all(
+      ['rotate rotated --overlap 31d', 'rotate rotated --overlap 1', 'list --unused-for soon'].map((words) =>
+        asAdministrator(`token ${words}`),
+      ),
+    );
+    expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2]);
   });
 });
