@@ -3,7 +3,7 @@ import { AuthServiceService, type ServerToken } from 'proto/auth/v1/auth.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
 import { pageOf } from './page.ts';
-import { pageSize, seconds } from './usage-error.ts';
+import { pageSize, seconds, time } from './usage-error.ts';
 
 const COLUMNS: readonly Column<ServerToken>[] = [
   { title: 'Name', value: (row) => row.name },
@@ -27,7 +27,7 @@ export function tokenCommand(context: Context): Command {
   command
     .command('create <name>')
     .description('create a server token and show its value, which cannot be shown again')
-    .option('--expires-at <time>', 'ISO 8601 time; default: never')
+    .option('--expires-at <time>', 'a date, or an ISO 8601 time with a zone; default: never', time)
     .option('--scope <scope>', 'memory:read, memory:write or agents:run; repeat it; default: all', collected, [])
     .option('--address-range <network>', 'only from here, such as 203.0.113.0/24; repeat it', collected, [])
     .action(async (name: string, { expiresAt, scope: scopes, addressRange: addressRanges }: CreateOptions) => {

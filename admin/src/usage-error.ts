@@ -26,3 +26,14 @@ export const seconds =
       throw new UsageError(`${text} is not a time of at most ${maxDays}d, such as 90s, 15m, 1h or 7d`);
     return value;
   };
+
+/**
+ * The parser of an option that takes a time: ISO 8601 with a zone, or a date alone, which begins at midnight UTC.
+ * @throws UsageError
+ */
+export function time(text: string): string {
+  const whole = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
+  if (!/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(whole) || Number.isNaN(Date.parse(whole)))
+    throw new UsageError(`${text} is not a time such as 2030-01-31 or 2030-01-31T12:00:00Z`);
+  return whole;
+}

@@ -99,6 +99,12 @@ describe('the commands of the admin command line', () => {
     });
     expect(await status(value)).toBe(401);
     expect(await printed(asAda('token list'))).toMatch(/ revoked\n$/);
+    expect(await json(asAda('--json token create until --expires-at 2099-01-31'))).toMatchObject({
+      expiresAt: '2099-01-31T00:00:00.000Z',
+    });
+    expect(await sentence(asAda('token create never --expires-at tomorrow'), 2)).toBe(
+      'tomorrow is not a time such as 2030-01-31 or 2030-01-31T12:00:00Z',
+    );
   });
 
   it('token: a user without security_admin and an operator without --as are refused', async () => {
@@ -249,7 +255,7 @@ describe('the commands of the admin command line', () => {
       `grant.revoke success operator ${OPERATOR} 1`,
       `jwt.issue success operator ${OPERATOR} 1`,
       `organization.create success operator ${OPERATOR} 1`,
-      ...Array(2).fill(`server_token.create success user ${ADA} via ${OPERATOR} 1`),
+      ...Array(3).fill(`server_token.create success user ${ADA} via ${OPERATOR} 1`),
       `server_token.revoke success user ${ADA} via ${OPERATOR} 1`,
       ...Array(3).fill(`user.create success operator ${OPERATOR} 1`),
       `user.remove success operator ${OPERATOR} 1`,
