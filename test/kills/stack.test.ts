@@ -10,6 +10,7 @@ import { LOAD_AGENTS, SHORT_LEASES, SLOW, SLOW_ARGS } from '../support/load-sett
 
 const CLIENTS = 8;
 const ACKNOWLEDGED = 250;
+const LONG_MS = 600_000;
 
 const withDescendants = (launcher: number): number[] => [launcher, ...descendantsOf(launcher)];
 
@@ -51,5 +52,6 @@ describe('kill -9 of the whole stack under load, then a new start on the same fo
         printCounts('an organization of an earlier kill', await expectNothingLost(stack, each.tenant, each.load));
       earlier.push({ tenant, load });
     },
+    LONG_MS,
   );
 });

@@ -10,11 +10,11 @@ import {
   expectLedgerConsistent,
   ledgerOf,
   objectsOf,
-  retryWhileUnavailable,
   type Execution,
   type TenantRef,
 } from './organization-records.ts';
 import { request } from './request.ts';
+import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 import type { RunningStack } from './stack.ts';
 import { expectBytesCounted } from './stored-bytes.ts';
 import type { Load, Outcome, SentRun } from './load.ts';

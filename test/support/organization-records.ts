@@ -1,7 +1,8 @@
 import { AuthServiceService, type AuditEntry } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService, type Account, type LedgerRow } from 'proto/credits/v1/credits.ts';
-import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import { request, type Reply } from './request.ts';
+import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 import type { RunningStack } from './stack.ts';
 import type { Tenant } from './tenant.ts';
 
@@ -9,21 +10,6 @@ import type { Tenant } from './tenant.ts';
 export type TenantRef = Pick<Tenant, 'organizationId' | 'token'>;
 
 const PAGE_SIZE = 1_000;
-const GIVE_UP_MS = 60_000;
-
-/** Calls again after errors that pass: an engine may still be busy with work that killed processes began. */
-export async function retryWhileUnavailable<T>(
-  call: () => Promise<T>,
-  transient: readonly KnownReason[] = ['UNAVAILABLE'],
-): Promise<T> {
-  for (const giveUpAt = Date.now() + GIVE_UP_MS; ;) {
-    try {
-      return await call();
-    } catch (error) {
-      if (!(error instanceof ServiceError && transient.includes(error.reason)) || Date.now() > giveUpAt) throw error;
-    }
-  }
-}
 
 /** Reads a page of a list. */
 const readPage = (url: string, token: string): Promise<Reply> =>

@@ -4,6 +4,7 @@ import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Operator } from 'platform/rpc/operator.ts';
 import { request, untilAvailable, type Reply } from './request.ts';
+import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
 /** An organization that a test creates through the operator's gRPC calls, and its server token. */
 export interface Tenant {
@@ -23,12 +24,30 @@ export interface TenantOptions {
 }
 type Send = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>;
 
-/** The tenant's requests go to the gateways in turn. */
+/**
+ * The tenant's requests go to the gateways in turn. When a stall loses the answer of a call, another organization is
+ * created in its place.
+ */
 export async function makeTenant(
   operator: Operator,
   baseUrls: readonly string[],
-  { tier = 'enterprise', credits = 0, agents = [] }: TenantOptions,
+  options: TenantOptions,
 ): Promise<Tenant> {
+  const created = await retryWhileUnavailable(
+    () => createTenant(operator, options),
+    ['UNAVAILABLE', 'OUTCOME_UNKNOWN'],
+  );
+  const { token } = created;
+  let turn = 0;
+  const requestOnce: Send = (method, path, body, headers) =>
+    request(baseUrls[turn++ % baseUrls.length] as string, method, path, { token, body, headers });
+  return { ...created, requestOnce, request: (...args) => untilAvailable(() => requestOnce(...args)) };
+}
+
+async function createTenant(
+  operator: Operator,
+  { tier = 'enterprise', credits = 0, agents = [] }: TenantOptions,
+): Promise<Omit<Tenant, 'request' | 'requestOnce'>> {
   const auth = operator.client(AuthServiceService, 'auth');
   const name = `tenant-${newId()}`;
   const administrator = `${newId()}@example.com`;
@@ -55,17 +74,7 @@ export async function makeTenant(
       .client(AgentsServiceService, 'agents')
       .publishAgent({ name: agent?.name as string, version: undefined }, operator.as(organizationId));
   }
-  let turn = 0;
-  const requestOnce: Send = (method, path, body, headers) =>
-    request(baseUrls[turn++ % baseUrls.length] as string, method, path, { token, body, headers });
-  return {
-    organizationId,
-    name,
-    administrator,
-    token,
-    requestOnce,
-    request: (...args) => untilAvailable(() => requestOnce(...args)),
-  };
+  return { organizationId, name, administrator, token };
 }
 
 /** The definition of an agent on the expression runtime; it costs one credit a run. */
