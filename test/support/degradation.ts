@@ -54,8 +54,8 @@ export async function requestsOfAllEndpoints(
 }
 
 /**
- * Sends all requests at once and waits for all replies. One that should not be 503 is sent again after a 503: that was a
- * stall of the machine.
+ * Sends all requests at once and waits for all replies. One that should not be 503 is sent again after a 503, which a
+ * stall of the machine has caused.
  */
 export async function repliesToAll(
   requests: ReadonlyMap<string, () => Promise<Reply>>,
