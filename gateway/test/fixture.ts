@@ -27,6 +27,7 @@ export const PRINCIPAL = serverToken('organization-1');
 
 /** Handlers of the services that the gateway calls, run by real gRPC servers. Every other method answers 404. */
 export interface ServiceStubs {
+  auth?: Pick<Partial<BoundHandlers<typeof AuthServiceService>>, 'getJwks'>;
   memory?: Partial<BoundHandlers<typeof MemoryServiceService>>;
   agents?: Partial<BoundHandlers<typeof AgentsServiceService>>;
   /** Decides about a token; by default only TOKEN is valid. */
@@ -92,6 +93,7 @@ export async function startGatewayFixture(
   const { clock = systemClock } = stubs;
   const services = {
     auth: await serve('auth', AuthServiceService, {
+      ...stubs.auth,
       shareRates: (request) => shareRates({ rates, clock }, request),
       recordDenials: async ({ denials }) => {
         stubs.onDenials?.(denials);

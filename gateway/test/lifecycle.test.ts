@@ -20,6 +20,7 @@ const RESPONSE = {
   output: '1',
   messages: [],
   idempotencyReplayed: undefined,
+  creditsCharged: '1',
 };
 
 /** A run that ends when `go` is called. `begun` resolves when it starts, `ended` says how it ended. */

@@ -32,6 +32,8 @@ interface Binding {
 }
 
 const FIELD_MASK = '.google.protobuf.FieldMask';
+/** Headers that change what a request does: where they have no meaning, they are not ignored. */
+const CONDITIONS = ['Idempotency-Key', 'If-Match'];
 const HEADER_VALUE = /^[\x20-\x7e]{1,255}$/;
 
 /** Compiles the checks once per route, so that a request costs one look-up per member. */
@@ -52,6 +54,7 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
     }
   }
   const ignored = new Set(ignoredMembers);
+  const meaningless = CONDITIONS.filter((name) => fromHeaders.every(({ header }) => header !== name));
 
   return (req, { pathValues, query, body }) => {
     const message: Record<string, unknown> = {};
@@ -88,6 +91,10 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
     }
     for (const name of required)
       if (!Object.hasOwn(message, name)) violations.push({ path: pointerTo(name), message: 'is required' });
+    for (const header of meaningless) {
+      if (req.headers[header.toLowerCase()] !== undefined)
+        violations.push({ path: pointerTo(header), message: 'is not taken by this request' });
+    }
     for (const { name, header } of fromHeaders) {
       if (req.headers[header.toLowerCase()] !== undefined) message[name] = headerValue(req, header, violations);
     }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { newId } from 'platform/core/ids.ts';
 import type { Principal } from 'platform/core/principal.ts';
+import { TOKEN_FORM } from 'platform/core/server-token.ts';
 import type { Route } from '../contract/routes.ts';
 import type { RequestParts } from '../contract/transcode-request.ts';
 import type { Permit } from './byte-budget.ts';
@@ -39,14 +40,17 @@ export interface GatewayRequest extends IncomingMessage {
 export type Policy = (req: GatewayRequest, res: ServerResponse, next: () => void) => void | Promise<void>;
 
 const REQUEST_ID = /^[\w.-]{1,64}$/;
-const EXPOSED_HEADERS = 'Link, Location, Retry-After, X-Request-Id, Idempotency-Replayed';
+const EXPOSED_HEADERS =
+  'Credits-Charged, ETag, Idempotency-Replayed, Link, Location, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id';
 
 /**
  * Starts the exchange of a new request: takes or makes its request id and sets the CORS headers of an allowed origin.
  */
 export function beginExchange(req: IncomingMessage, corsOrigins: ReadonlySet<string>): Exchange {
   const given = req.headers['x-request-id'];
-  const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
+  // ids are logged, and a server token that was put into the wrong header must not be
+  const isUsable = typeof given === 'string' && REQUEST_ID.test(given) && !TOKEN_FORM.test(given);
+  const requestId = isUsable ? given : newId();
   const headers: Record<string, string> = { 'x-request-id': requestId };
   const { origin } = req.headers;
   if (origin !== undefined && corsOrigins.has(origin)) {

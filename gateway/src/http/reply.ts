@@ -1,7 +1,7 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import fresh from 'fresh';
 import { byteLength, slicesOf, type JsonText } from '../contract/json-text.ts';
+import { compress, contentCoding } from './content-coding.ts';
 import type { GatewayRequest } from './exchange.ts';
 
 /** A reply before it is written. */
@@ -12,7 +12,6 @@ export interface Reply<Body = JsonText> {
   body?: Body;
 }
 
-const compress = promisify(gzip);
 const COMPRESS_FROM_BYTES = 1024;
 /** A larger body is written in such slices, so that the server sees whether the client takes them. */
 const SLICE_BYTES = 65_536;
@@ -35,27 +34,40 @@ export async function sendReply(req: GatewayRequest, res: ServerResponse, reply:
   // a client that waits for "100 Continue" never sends the body that this connection still expects
   if (req.headers.expect !== undefined && !req.complete) headers.connection = 'close';
   let pieces: Exclude<JsonText, string> = [];
-  if (reply.body === undefined) {
+  const isNotModified = reply.status === 200 && hasThisVersion(req, headers);
+  const status = isNotModified ? 304 : reply.status;
+  if (reply.body === undefined || isNotModified) {
     delete headers['content-type'];
   } else {
     pieces = typeof reply.body === 'string' ? [Buffer.from(reply.body)] : reply.body;
     let length = byteLength(pieces);
-    if (length > COMPRESS_FROM_BYTES && acceptsGzip(req.headers['accept-encoding'])) {
-      const bytes = await compress(Buffer.concat([...slicesOf(pieces, length)]));
+    const coding = length > COMPRESS_FROM_BYTES ? contentCoding(req) : 'identity';
+    if (coding !== 'identity') {
+      const bytes = await compress[coding](Buffer.concat([...slicesOf(pieces, length)]));
       pieces = [bytes];
       length = bytes.length;
-      headers['content-encoding'] = 'gzip';
+      headers['content-encoding'] = coding;
     }
     headers['content-length'] = length;
     req.exchange.permit?.resize(length);
   }
   if (res.destroyed || res.headersSent) return;
-  res.writeHead(reply.status, headers);
+  res.writeHead(status, headers);
   const [first, ...rest] = pieces;
   if (rest.length === 0 && (first?.length ?? 0) <= SLICE_BYTES) res.end(first);
   else if (req.method === 'HEAD') res.end();
   else await writeSlices(res, pieces);
 }
+
+/**
+ * A conditional GET (RFC 9110, 13.1.2). Of the request's headers only `If-None-Match` is passed on: `fetch` adds
+ * `Cache-Control: no-cache`, with which `fresh` calls every reply new, but which means caches on the way.
+ */
+const hasThisVersion = ({ method, headers }: GatewayRequest, replied: Record<string, string | number>): boolean =>
+  headers['if-none-match'] !== undefined &&
+  (method === 'GET' || method === 'HEAD') &&
+  replied.etag !== undefined &&
+  fresh({ 'if-none-match': headers['if-none-match'] }, replied);
 
 /** Writes each slice when the client has taken the one before, and lets other requests have their turn in between. */
 async function writeSlices(res: ServerResponse, body: JsonText): Promise<void> {
@@ -91,7 +103,3 @@ export function rawReply({ status, headers, body = '' }: Reply<string>, requestI
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
 }
-
-const acceptsGzip = (accepted: string | string[] | undefined): boolean =>
-  typeof accepted === 'string' &&
-  accepted.split(',').some((coding) => /^\s*(gzip|x-gzip)\s*(;\s*q=(0\.0*[1-9]\d*|1(\.0*)?)\s*)?$/i.test(coding));

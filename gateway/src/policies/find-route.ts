@@ -64,7 +64,8 @@ function optionsReply(req: GatewayRequest, allow: readonly string[]): Reply {
       allow: methods,
       ...(isPreflight && {
         'access-control-allow-methods': methods,
-        'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id',
+        'access-control-allow-headers':
+          'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id',
         'access-control-max-age': PREFLIGHT_SECONDS,
       }),
     },

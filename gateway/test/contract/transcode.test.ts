@@ -54,6 +54,7 @@ const RUN: RunAgentResponse = {
     },
   ],
   idempotencyReplayed: undefined,
+  creditsCharged: '1',
 };
 /** False for a value with an integer that the gateway rejects because a double cannot represent it exactly. */
 const hasExactIntegers = (value: unknown): boolean =>
@@ -313,10 +314,16 @@ describe('a header becomes a field of the request', () => {
     await post('/api/agent/run', { agentName: 'a', args: null }, { 'idempotency-key': 'k 1' });
     expect((got as RunAgentRequest).idempotencyKey).toBe('k 1');
   });
-  it('and is ignored otherwise', async () => {
-    expect(
-      (await fixture.request('/api/memory/objects', { headers: { 'if-match': '"x"', 'idempotency-key': 'k' } })).status,
-    ).toBe(200);
+  it('rejected where it has no meaning, if its client relies on it', async () => {
+    await expectRejected(
+      fixture.request('/api/memory/objects', { headers: { 'if-match': '"x"', 'idempotency-key': 'k' } }),
+      '/Idempotency-Key',
+      '/If-Match',
+    );
+    await expectRejected(
+      post('/api/memory/types', { type: 't', jsonSchema: true }, { 'idempotency-key': 'k' }),
+      '/Idempotency-Key',
+    );
   });
   it.each([
     ['256 characters', 'x'.repeat(256)],

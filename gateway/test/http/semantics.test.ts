@@ -1,5 +1,5 @@
 import { get } from 'node:http';
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { MemoryObject, MemoryType } from 'proto/memory/v1/memory.ts';
 import { startGatewayFixture, TOKEN, type GatewayFixture } from '../fixture.ts';
 
@@ -7,6 +7,7 @@ let content = '{}';
 let fixture: GatewayFixture;
 beforeAll(async () => {
   fixture = await startGatewayFixture({
+    auth: { getJwks: async () => ({ keys: [], cacheControl: 'public, max-age=60', etag: '"v1"' }) },
     memory: {
       listMemoryObjects: async () => ({ items: [MemoryObject.fromPartial({ content })], total: 1 }),
     },
@@ -24,7 +25,7 @@ describe('HTTP', () => {
       String(Buffer.byteLength(full.text)),
     ]);
   });
-  it('a large reply is compressed only for a client that accepts gzip', async () => {
+  it('a large reply is compressed by the coding that the client prefers, brotli when it likes both', async () => {
     content = JSON.stringify('x'.repeat(2000));
     const fetchRaw = (encoding: string) =>
       new Promise<{ encoding: string | undefined; body: Buffer }>((resolve) => {
@@ -35,19 +36,44 @@ describe('HTTP', () => {
             resolve({ encoding: res.headers['content-encoding'], body: Buffer.concat(await res.toArray()) }),
         );
       });
-    const zipped = await fetchRaw('br, gzip;q=0.5');
-    expect(zipped.encoding).toBe('gzip');
-    const plain = await fetchRaw('br, gzip;q=0');
+    const plain = await fetchRaw('br;q=0, gzip;q=0');
     expect(plain.encoding).toBeUndefined();
-    expect(gunzipSync(zipped.body).equals(plain.body)).toBe(true);
+    for (const accepted of ['gzip', 'br;q=0.4, gzip;q=0.5', 'deflate, GZIP', 'br;q=0, *']) {
+      const { encoding, body } = await fetchRaw(accepted);
+      expect([accepted, encoding, gunzipSync(body).equals(plain.body)]).toEqual([accepted, 'gzip', true]);
+    }
+    for (const accepted of ['br', 'gzip, deflate, br, zstd', '*']) {
+      const { encoding, body } = await fetchRaw(accepted);
+      expect([accepted, encoding, brotliDecompressSync(body).equals(plain.body)]).toEqual([accepted, 'br', true]);
+    }
+    for (const accepted of ['', 'identity', 'zstd', '*;q=0', 'gzip;q=0', 'identity, gzip;q=0.5'])
+      expect([accepted, (await fetchRaw(accepted)).encoding]).toEqual([accepted, undefined]);
     content = '{}';
     expect((await fetchRaw('gzip')).encoding).toBeUndefined();
   });
-  it('an invalid request id is replaced', async () => {
-    for (const id of ['a b', 'x'.repeat(65), '<script>'])
+  it('an invalid request id is replaced, and so is one that holds a server token', async () => {
+    for (const id of ['a b', 'x'.repeat(65), '<script>', `aks_${'a'.repeat(49)}`, `trace.aks_${'Z'.repeat(49)}`])
       expect(
         (await fixture.request('/healthz', { headers: { 'x-request-id': id } })).headers.get('x-request-id'),
       ).toMatch(/^[0-9a-f-]{36}$/);
+  });
+  it('304 without a body for a client that has this version of the reply, by a weak comparison', async () => {
+    const ask = (headers: Record<string, string>, method = 'GET') =>
+      fixture.request('/.well-known/jwks.json', { method, headers });
+    for (const tag of ['"v1"', 'W/"v1"', '"v0", "v1"', '*']) {
+      const { status, text, headers } = await ask({ 'if-none-match': tag });
+      expect([tag, status, text, headers.get('etag'), headers.get('content-length')]).toEqual([
+        tag,
+        304,
+        '',
+        '"v1"',
+        null,
+      ]);
+    }
+    expect((await ask({ 'if-none-match': '"v1"' }, 'HEAD')).status).toBe(304);
+    for (const tag of ['"v2"', 'v1', '""']) expect((await ask({ 'if-none-match': tag })).status).toBe(200);
+    // without an ETag every reply is new
+    expect((await fixture.request('/api/memory/objects', { headers: { 'if-none-match': '*' } })).status).toBe(200);
   });
   it('X-Forwarded-* is used only behind a trusted proxy, and never with PUBLIC_URL', async () => {
     const stubs = {

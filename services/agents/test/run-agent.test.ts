@@ -57,6 +57,7 @@ describe('RunAgent', () => {
     const answer = await agents.run('sum', { items: [1, 2, 3.5] });
     expect(answer).toEqual({
       success: true,
+      creditsCharged: '1',
       sessionId: expect.stringMatching(`^api-${UUID}$`),
       agentExecutionId: expect.stringMatching(`^${UUID}$`),
       agent: 'sum',

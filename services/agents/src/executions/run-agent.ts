@@ -9,10 +9,11 @@ import type { RunAgentRequest, RunAgentResponse } from 'proto/agents/v1/agents.t
 import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
 import { executionEvents } from '../events.ts';
+import { answer, answerOfInterrupted, answerOfWinner, claimOf, replay } from './answer.ts';
 import { evaluate, type EvaluatedRun } from './evaluate.ts';
 import { reserve, settleOrRelease, withdraw } from './reservation.ts';
-import { chargeOf, checkRunRequest, isActive, parseArgs, type RunRequest } from './rules.ts';
-import type { ExecutionPayloadRecord, ExecutionRecord, RunKeyRecord } from './store.ts';
+import { chargeOf, checkRunRequest, parseArgs, type RunRequest } from './rules.ts';
+import type { ExecutionRecord } from './store.ts';
 
 type Needs = Pick<
   Deps,
@@ -83,41 +84,6 @@ async function readArgs(
 /** Two requests with this hash count as the same request. */
 const requestHash = (request: Pick<Run, 'agentName' | 'args'>): string =>
   createHash('sha256').update(canonicalJson(request)).digest('hex');
-
-/** The claim on the idempotency key of a request; undefined when there is no key, or the key is free. */
-const claimOf = async (
-  { executions }: Pick<Deps, 'executions'>,
-  organizationId: string,
-  { key }: RunRequest,
-): Promise<RunKeyRecord | undefined> =>
-  key === undefined ? undefined : await executions.runKeyByKey(organizationId, key);
-
-/**
- * The answer of the run that claimed the idempotency key; undefined when the key is free again.
- * @throws ServiceError IDEMPOTENCY_KEY_REUSED, RUN_IN_PROGRESS, or the failure of that run
- */
-async function replay(
-  { executions }: Pick<Deps, 'executions'>,
-  organizationId: string,
-  run: Run,
-  claimed: RunKeyRecord,
-): Promise<RunAgentResponse | undefined> {
-  if (claimed.requestHash !== run.hash) throw new ServiceError('IDEMPOTENCY_KEY_REUSED');
-  const execution = await executions.byId(organizationId, claimed.executionId);
-  // Withdrawn or interrupted after the key was read: the key is free again.
-  if (!execution || execution.status === 'interrupted') return undefined;
-  if (isActive(execution))
-    throw new ServiceError('RUN_IN_PROGRESS', undefined, {
-      facts: { agentExecutionId: execution._id },
-      headers: { 'Retry-After': '1' },
-    });
-  const payload = await executions.payloadById(organizationId, execution._id);
-  if (!payload)
-    throw new ServiceError('INTERNAL', undefined, {
-      cause: new Error(`payload of execution ${execution._id} is missing`),
-    });
-  return answer(execution, payload, { replayed: true });
-}
 
 /** @returns the id of the published version. @throws ServiceError NOT_FOUND, AGENT_NOT_RUNNABLE */
 async function requireRunnable(
@@ -193,21 +159,6 @@ function claim(
 }
 
 /**
- * The answer of the run that claimed the key first.
- * @throws ServiceError RUN_IN_PROGRESS also when that run has been withdrawn since: the client repeats either way
- */
-async function answerOfWinner(
-  deps: Pick<Deps, 'executions'>,
-  organizationId: string,
-  run: Run,
-): Promise<RunAgentResponse> {
-  const claimed = await claimOf(deps, organizationId, run);
-  const replayed = claimed && (await replay(deps, organizationId, run, claimed));
-  if (!replayed) throw new ServiceError('RUN_IN_PROGRESS', undefined, { headers: { 'Retry-After': '1' } });
-  return replayed;
-}
-
-/**
  * Evaluates while a heartbeat keeps lease and reservation. A client that disconnects cancels its run, unless it gave an
  * idempotency key, with which it can fetch the answer later.
  * @throws ServiceError QUEUE_FULL, UNAVAILABLE: nothing was run, record and reservation are taken back; OUTCOME_UNKNOWN
@@ -261,39 +212,4 @@ async function finish(
     const facts = { success: false, sessionId: execution.sessionId, agentExecutionId: execution._id };
     throw new ServiceError('OUTCOME_UNKNOWN', undefined, { facts, cause });
   }
-}
-
-async function answerOfInterrupted(
-  { executions }: Pick<Deps, 'executions'>,
-  { organizationId, _id }: ExecutionRecord,
-): Promise<RunAgentResponse> {
-  const interrupted = await executions.byId(organizationId, _id);
-  if (!interrupted) throw new ServiceError('INTERNAL', undefined, { cause: new Error(`execution ${_id} is gone`) });
-  return answer(interrupted, { output: null, messages: '[]' });
-}
-
-/**
- * The answer of an ended execution, the same for the first request and for repeats.
- * @throws ServiceError when the run failed, with both ids among its facts
- */
-function answer(
-  ended: ExecutionRecord,
-  payload: Pick<ExecutionPayloadRecord, 'output' | 'messages'>,
-  { replayed = false } = {},
-): RunAgentResponse {
-  const { sessionId, _id: agentExecutionId, agent, error } = ended;
-  if (error) {
-    const facts = { success: false, sessionId, agentExecutionId };
-    const headers: Record<string, string> = replayed ? { 'Idempotency-Replayed': 'true' } : {};
-    throw new ServiceError(error.reason, error.message, { facts, headers });
-  }
-  return {
-    success: true,
-    sessionId,
-    agentExecutionId,
-    agent,
-    output: payload.output ?? 'null',
-    messages: JSON.parse(payload.messages),
-    idempotencyReplayed: replayed ? 'true' : undefined,
-  };
 }

@@ -2,12 +2,10 @@ import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { invalid } from 'platform/core/errors.ts';
 import { isUuid } from 'platform/core/ids.ts';
+import { CHECKSUM_DIGITS, SECRET_DIGITS, TOKEN_FORM, TOKEN_PREFIX } from 'platform/core/server-token.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const PREFIX = 'aks_';
-const SECRET_DIGITS = 43;
-const CHECKSUM_DIGITS = 6;
-const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_DIGITS + CHECKSUM_DIGITS}}$`);
+const FORM = new RegExp(`^${TOKEN_FORM.source}$`);
 
 function base62(value: bigint, digits: number): string {
   let text = '';
@@ -19,7 +17,7 @@ const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_
 
 /** A new token: `aks_`, 256 random bits in 43 base62 digits, and the CRC-32 (IEEE) of all that in 6 base62 digits. */
 export function makeToken(): string {
-  const body = PREFIX + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_DIGITS);
+  const body = TOKEN_PREFIX + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_DIGITS);
   return body + checksum(body);
 }
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { GetJwksRequest, GetJwksResponse } from 'proto/auth/v1/auth.ts';
 import type { Deps } from '../deps.ts';
 import { acceptedKeysAt, ALGORITHM, JWKS_MAX_AGE_S } from './rules.ts';
@@ -11,5 +12,6 @@ export async function getJwks(
     const { kty, crv, x, y } = JSON.parse(publicKey) as Record<'kty' | 'crv' | 'x' | 'y', string>;
     return { kty, crv, x, y, kid: _id, use: 'sig', alg: ALGORITHM };
   });
-  return { keys, cacheControl: `public, max-age=${JWKS_MAX_AGE_S}` };
+  const etag = `"${hash('sha256', JSON.stringify(keys), 'base64url')}"`;
+  return { keys, cacheControl: `public, max-age=${JWKS_MAX_AGE_S}`, etag };
 }
