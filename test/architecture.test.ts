@@ -3,6 +3,7 @@ import { basename, dirname, join, normalize } from 'node:path';
 import type { MethodDefinition } from '@grpc/proto-loader';
 import { allMethodOptions } from 'platform/rpc/method-options.ts';
 import { packageDefinition, PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
+import { AUDIT_ACTIONS } from '../admin/src/audit-actions.ts';
 import { circles } from './support/circles.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -267,6 +268,10 @@ describe('the architecture', () => {
     expect([...new Set(named)].filter((name) => !catalogue.includes(`\`${name}\``))).toEqual([]);
     const types = [...catalogue.matchAll(/`([a-z]+(?:\.[a-z]+)+\.v1)`/g)].map((match) => match[1] as string);
     expect(types.filter((type) => !named.includes(type))).toEqual([]);
+    const actions = [...catalogue.matchAll(/^\| (`[a-z_]+\.[a-z_]+`.*?) \|/gm)].flatMap(([, row]) =>
+      [...row!.matchAll(/`([a-z_]+\.[a-z_]+)`/g)].map(([, action]) => action as string),
+    );
+    expect([...AUDIT_ACTIONS].sort()).toEqual(actions.sort());
   });
 
   it('leaves nothing unfinished or silenced in the sources', () => {

@@ -1,9 +1,10 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { AuthServiceService, type AuditEntry } from 'proto/auth/v1/auth.ts';
+import { AUDIT_ACTIONS } from './audit-actions.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
 import { pageOf } from './page.ts';
-import { pageSize } from './usage-error.ts';
+import { pageSize, time, UsageError } from './usage-error.ts';
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: 'Time', value: (row) => row.at },
@@ -14,6 +15,25 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: 'Target', value: (row) => (row.targetType ? `${row.targetType} ${row.targetId}` : undefined) },
 ];
 
+interface ListOptions {
+  pageSize: number;
+  before: string;
+  action: string;
+  actor?: string;
+  resource?: { type: string; id: string };
+  outcome?: string;
+  since?: string;
+  until?: string;
+}
+
+/** "memory_type:0192…" -> type and id. @throws UsageError */
+function resourceOf(text: string): { type: string; id: string } {
+  const [, type, id] = /^([^:]+):(.+)$/s.exec(text) ?? [];
+  if (type === undefined || id === undefined)
+    throw new UsageError(`${text} is not a resource such as server_token:<id> or agent:<name>`);
+  return { type, id };
+}
+
 export function auditCommand(context: Context): Command {
   const command = new Command('audit').description('the audit trail of an organization');
   command
@@ -21,14 +41,21 @@ export function auditCommand(context: Context): Command {
     .description('list the entries, newest first')
     .option('--page-size <n>', 'entries per page', pageSize, 50)
     .option('--before <id>', 'entries before this one', '')
-    .option('--action <action>', 'only this action, for example server_token.create', '')
-    .action(async ({ pageSize, before, action }: { pageSize: number; before: string; action: string }) => {
+    .addOption(new Option('--action <action>', 'only this action').choices(AUDIT_ACTIONS).default('', 'all'))
+    .option('--actor <id-or-name>', 'only what this token, user, operator or service did')
+    .option('--resource <type:id>', 'only what was done to this resource, such as agent:<name>', resourceOf)
+    .addOption(
+      new Option('--outcome <outcome>', 'only entries with this outcome').choices(['success', 'failure', 'denied']),
+    )
+    .option('--since <time>', 'from this time on: a date, or an ISO 8601 time with a zone', time)
+    .option('--until <time>', 'before this time', time)
+    .action(async ({ before, pageSize, ...filter }: ListOptions) => {
       const options = await context.onOrganization();
       const list = async (size: number, beforeId: string) =>
         (
           await context
             .client(AuthServiceService, 'auth')
-            .listAuditEntries({ pageSize: size, beforeId, action }, options)
+            .listAuditEntries({ ...filter, pageSize: size, beforeId }, options)
         ).entries;
       context.printPage(await pageOf(pageSize, before, list, ({ id }) => id), COLUMNS, '--before');
     });

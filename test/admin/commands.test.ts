@@ -211,6 +211,9 @@ describe('the commands of the admin command line', () => {
   it('audit: lists every change with its actor, newest first, or only one action', async () => {
     await printed(admin('job run denials'));
     interface Entry {
+      id: string;
+      targetType: string;
+      targetId: string;
       action: string;
       outcome: string;
       at: string;
@@ -262,6 +265,17 @@ describe('the commands of the admin command line', () => {
       `user.set_groups success operator ${OPERATOR} 1`,
       ...Array(2).fill(`user.set_roles success operator ${OPERATOR} 1`),
     ]);
+    const idsOf = async (filter: string): Promise<string[]> =>
+      (await json(on(`--json audit list --page-size 1000 ${filter}`))).map(({ id }: { id: string }) => id);
+    const [newest, runs] = [all[0]!, all.filter(({ actorName }) => actorName === 'runs')];
+    expect(await idsOf('--actor runs')).toEqual(runs.map(({ id }) => id));
+    expect(await idsOf(`--actor runs --since ${runs[0]!.at} --outcome success`)).toEqual([runs[0]!.id]);
+    expect(await idsOf(`--resource ${newest.targetType}:${newest.targetId} --until 2020-01-01`)).toEqual([]);
+    expect(await idsOf('--outcome denied')).toEqual(denied.map(({ id }) => id));
+    expect(await sentence(on('audit list --resource agent'), 2)).toMatch(/^agent is not a resource/);
+    expect(await sentence(on('audit list --action agent.dance'), 2)).toMatch(
+      /Allowed choices are organization\.create/,
+    );
     expect(await printed(admin(`--organization ${acme.id} audit list --action organization.create`))).toMatch(
       new RegExp(`organization\\.create +success +operator ${OPERATOR} +1 +organization ${acme.id}\\n$`),
     );

@@ -13,7 +13,7 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { openTestStore } from '../../../test/support/shared-engines.ts';
 import { ACTIONS_OF } from '../src/audit/audit-event.ts';
 import { consumeAudit, storeAuditEvent } from '../src/audit/consume-audit.ts';
-import { AUDIT_ENTRIES, openAuditEntries, type AuditEntries } from '../src/audit/store.ts';
+import { AUDIT_ENTRIES, openAuditEntries, type AuditEntries, type AuditEntryRecord } from '../src/audit/store.ts';
 
 const folder = temporaryFolder();
 let opened: OpenStore;
@@ -26,6 +26,10 @@ afterAll(async () => {
   await opened.close();
   folder.remove();
 });
+
+/** Newest first: the order of ids is that in which the events were made. */
+const byId = (entries: readonly AuditEntryRecord[]): AuditEntryRecord[] =>
+  entries.toSorted((a, b) => (a._id < b._id ? 1 : -1));
 
 const actor = { kind: 'user', id: 'u1', name: 'ada', via: '' };
 
@@ -73,7 +77,7 @@ describe('the consumer of audit events', () => {
         );
         deliveries.sort((a, b) => a.rank - b.rank);
         await Promise.all(deliveries.map(({ event }) => storeAuditEvent({ auditEntries }, event)));
-        const trail = await auditEntries.list(organizationId, '', '', 100);
+        const trail = byId(await auditEntries.list(organizationId, { limit: 100 }));
         expect(trail.map(({ _id }) => _id)).toEqual(events.map(({ id }) => id).reverse());
         expect(trail.map(({ targetId, code, count }) => ({ targetId, code, count })).reverse()).toEqual(
           plan.map(({ targeted }, index) =>
@@ -169,7 +173,7 @@ describe('the consumer of audit events', () => {
     expect(single).toEqual(events.map(({ id }) => id));
     await bus.close();
     for (const [n, organizationId] of organizations.entries()) {
-      const trail = await auditEntries.list(organizationId, '', '', 200);
+      const trail = byId(await auditEntries.list(organizationId, { limit: 200 }));
       expect(trail.map(({ _id }) => _id).reverse()).toEqual(events.filter((_, i) => i % 3 === n).map(({ id }) => id));
     }
   });
@@ -189,6 +193,6 @@ describe('the consumer of audit events', () => {
     const letters = db.prepare('SELECT event, error FROM dead_letter').all();
     expect(letters.map(({ event }) => JSON.parse(String(event)))).toEqual([malformed]);
     expect(letters[0]!.error).toMatch(/action$/);
-    expect(await auditEntries.list(organizationId, '', '', 10)).toHaveLength(1);
+    expect(await auditEntries.list(organizationId, { limit: 10 })).toHaveLength(1);
   });
 });

@@ -73,7 +73,7 @@ describe('the job dead-letters', () => {
   const run = (signal = new AbortController().signal, entries = auditEntries): Promise<number> =>
     deadLettersJob({ bus, auditEntries: entries }).run(signal);
   const stored = async (): Promise<string[]> =>
-    (await auditEntries.list(organizationId, '', '', 100)).map(({ action }) => action).reverse();
+    (await auditEntries.list(organizationId, { limit: 100 })).map(({ action }) => action).reverse();
 
   it('stores the dead letters once and returns their number', async () => {
     await makeDeadLetters(auditEvent('agent.run'), auditEvent('agent.apply'));

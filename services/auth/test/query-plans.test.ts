@@ -49,8 +49,14 @@ it('on SQLite, every read goes by an index that has its order, and every index s
   await grants.removeBefore(now, 10);
   await openSigningKeys(platformStore).all();
   const audit = openAuditEntries(store, platformStore);
-  for (const beforeId of ['', newId()])
-    for (const action of ['', 'user.create']) await audit.list(organizationId, beforeId, action, 10);
+  await audit.byId(organizationId, newId());
+  for (const before of [undefined, { _id: newId(), at: now }])
+    for (const filter of [
+      ...[{}, { action: 'user.create' }, { outcome: 'denied' }, { at: { gte: now, lt: now } }],
+      ...[{ actorId: newId() }, { actorName: 'ada' }, { targetType: 'user', targetId: newId() }],
+      { action: 'user.create', actorName: 'ada', outcome: 'success', at: { lt: now } },
+    ])
+      await audit.list(organizationId, { ...filter, before, limit: 10 });
   await audit.removeBefore(now, 10);
   recorded.stop();
   const { costly, unusedIndexes } = explain(file, recorded.sql);

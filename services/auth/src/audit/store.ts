@@ -2,6 +2,7 @@ import {
   collection,
   insert,
   remove,
+  type Filter,
   type OrganizationDocument,
   type PlatformStore,
   type Store,
@@ -36,9 +37,22 @@ export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
     ...{ actorName: 'long', actorVia: 'long', targetType: 'long', targetId: 'long', code: 'long' },
     ...{ count: 'number', requestId: 'long' },
   },
-  indexes: [{ fields: ['_id'] }, { fields: ['action'] }],
+  indexes: [
+    { fields: ['at'] },
+    { fields: ['action', 'at'] },
+    { fields: ['actorId', 'at'] },
+    { fields: ['actorName', 'at'] },
+    { fields: ['targetType', 'targetId', 'at'] },
+    { fields: ['outcome', 'at'] },
+  ],
   platformIndexes: [{ fields: ['at'] }],
 });
+
+/** Entries before one of them, which have all of these properties. */
+export interface AuditEntriesQuery extends Filter<AuditEntryRecord> {
+  readonly before?: Pick<AuditEntryRecord, 'at' | '_id'> | undefined;
+  readonly limit: number;
+}
 
 export const openAuditEntries = (store: Store, platformStore: PlatformStore) => ({
   /** @throws DuplicateKeyError when the entry exists already */
@@ -48,11 +62,16 @@ export const openAuditEntries = (store: Store, platformStore: PlatformStore) => 
   createAll: (entries: readonly AuditEntryRecord[]): Promise<void> =>
     platformStore.apply(entries.map((entry) => insert(AUDIT_ENTRIES, entry))),
 
-  /** Newest first. An empty `beforeId` starts at the newest; an empty `action` means every action. */
-  list: (organizationId: string, beforeId: string, action: string, limit: number): Promise<AuditEntryRecord[]> => {
-    const filter = { ...(beforeId === '' ? {} : { _id: { lt: beforeId } }), ...(action === '' ? {} : { action }) };
-    return store.find(organizationId, AUDIT_ENTRIES, filter, { sort: [['_id', 'desc']], limit });
-  },
+  byId: (organizationId: string, _id: string): Promise<AuditEntryRecord | undefined> =>
+    store.findOne(organizationId, AUDIT_ENTRIES, { _id }),
+
+  /** Newest first, by the time of what happened. */
+  list: (organizationId: string, { before, limit, ...filter }: AuditEntriesQuery): Promise<AuditEntryRecord[]> =>
+    store.find(organizationId, AUDIT_ENTRIES, filter, {
+      sort: [['at', 'desc']],
+      limit,
+      ...(before && { after: [before.at, before._id] }),
+    }),
 
   /** Removes up to `limit` entries of all organizations from before `time`; resolves to their number. */
   async removeBefore(time: string, limit: number): Promise<number> {
