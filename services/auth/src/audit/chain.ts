@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import { canonicalJson } from 'platform/core/canonical-json.ts';
-import type { AuditEntryRecord } from './store.ts';
 
 /** A place in the chain of an organization: the number of an entry, from 1 on, and its hash. */
 export interface Place {
@@ -10,14 +9,41 @@ export interface Place {
 /** Before the first entry. */
 export const START: Place = { sequence: 0, hash: '' };
 
-export type ChainedEntry = AuditEntryRecord & Required<Pick<AuditEntryRecord, 'sequence' | 'previousHash' | 'hash'>>;
+/** What an audit entry says. */
+export interface AuditFacts {
+  /** The id of its event: a UUIDv7, so text order is time order. */
+  _id: string;
+  organizationId: string;
+  /** ISO-8601 UTC. */
+  at: string;
+  /** "server_token.revoke" ... */
+  action: string;
+  /** "success", "denied" or "failure". */
+  outcome: string;
+  actorKind: string;
+  actorId: string;
+  actorName: string;
+  /** The operator who acted as this user (AssumeUser); else empty. */
+  actorVia: string;
+  targetType: string | null;
+  targetId: string | null;
+  /** The error code of a denial or failure. */
+  code: string | null;
+  /** How many equal denials this entry stands for; 1 for anything else. */
+  count: number;
+  requestId: string;
+}
+export interface ChainedEntry extends AuditFacts, Place {
+  /** Of the entry before it; empty for the first. */
+  readonly previousHash: string;
+}
 
 /**
  * SHA-256 in hex over the canonical JSON of what the entry says and of the hash before it. What is null or absent is
  * left out, so a member that a later release adds changes no hash of an earlier entry. The number is not in it: an
  * entry's hash says what it follows, and by that its place.
  */
-export function hashOf(entry: AuditEntryRecord, previousHash: string): string {
+export function hashOf(entry: AuditFacts, previousHash: string): string {
   const { _id, organizationId, at, action, outcome, actorKind, actorId, actorName, actorVia } = entry;
   const { targetType, targetId, code, count, requestId } = entry;
   const said = { organizationId, at, action, outcome, actorKind, actorId, actorName, actorVia, count, requestId };
@@ -27,7 +53,7 @@ export function hashOf(entry: AuditEntryRecord, previousHash: string): string {
 }
 
 /** The entries as they follow a place, in this order. */
-export function chained(after: Place, entries: readonly AuditEntryRecord[]): ChainedEntry[] {
+export function chained(after: Place, entries: readonly AuditFacts[]): ChainedEntry[] {
   let place = after;
   return entries.map((entry) => {
     const previousHash = place.hash;

@@ -9,34 +9,11 @@ import {
   type PlatformStore,
   type Store,
 } from 'platform/store/store.ts';
-import { chained, START, type ChainedEntry } from './chain.ts';
+import { chained, START, type AuditFacts, type ChainedEntry } from './chain.ts';
 
-/** One entry of the audit trail. `_id` is the id of its event: a UUIDv7, so text order is time order. */
-export interface AuditEntryRecord extends OrganizationDocument {
-  /** ISO-8601 UTC. */
-  at: string;
-  /** "server_token.revoke" ... */
-  action: string;
-  /** "success", "denied" or "failure". */
-  outcome: string;
-  actorKind: string;
-  actorId: string;
-  actorName: string;
-  /** The operator who acted as this user (AssumeUser); else empty. */
-  actorVia: string;
-  targetType: string | null;
-  targetId: string | null;
-  /** The error code of a denial or failure. */
-  code: string | null;
-  /** How many equal denials this entry stands for; 1 for anything else. */
-  count: number;
-  requestId: string;
-  /** The place in the chain of the organization; absent in an entry of a release without chains. */
-  sequence?: number;
-  /** Hash of the entry before it; empty for the first. */
-  previousHash?: string;
-  hash?: string;
-}
+/** One entry of the audit trail; one of a release without chains has no place in the chain. */
+export interface AuditEntryRecord
+  extends OrganizationDocument, AuditFacts, Partial<Pick<ChainedEntry, 'sequence' | 'previousHash' | 'hash'>> {}
 
 /** Where the chain of an organization ends, and after which entry it begins. `_id` is the organization's id. */
 export interface AuditHeadRecord extends OrganizationDocument {
@@ -69,7 +46,7 @@ export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
 
 export const AUDIT_HEADS = collection<AuditHeadRecord>('audit_heads', {
   scope: 'organization',
-  columns: { _id: 'id', sequence: 'number', hash: 'text' },
+  columns: { _id: 'id', sequence: 'number', hash: 'text', startSequence: 'number', startHash: 'text' },
 });
 
 /** Entries before one of them, which have all of these properties. */

@@ -3,7 +3,7 @@ import { requirePageSize } from 'platform/core/paging.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 import { PAGE_SIZES } from '../organizations/rules.ts';
-import { checkChain, removed, START, type ChainedEntry, type Place } from './chain.ts';
+import { checkChain, removed, START, type Place } from './chain.ts';
 import type { AuditEntries } from './store.ts';
 
 type Faults = VerifyAuditTrailResponse['faults'];
@@ -26,7 +26,7 @@ export async function verifyAuditTrail(
     ...faults,
     ...afterEnd.map(({ sequence, _id }) => ({ kind: 'added', sequence, entryId: _id })),
     ...(hasMore ? [] : faultsOfEnd(last, head, endAtLeast)),
-    ...(noted && mustHave(noted, from, last, hasMore) && !has(noted, start, inChain)
+    ...(noted && belongsHere(noted, !after, from, last, hasMore) && !isIn(noted, [from, ...inChain])
       ? [{ kind: 'noted', sequence: noted.sequence }]
       : []),
   ];
@@ -58,12 +58,11 @@ function faultsOfEnd(last: Place, head: Place, endAtLeast: number): Faults {
   return last.sequence === head.sequence && last.hash !== head.hash ? [{ kind: 'moved', sequence: last.sequence }] : [];
 }
 
-/** Whether a noted place is to be looked for on this page. */
-const mustHave = (noted: Place, from: Place, last: Place, hasMore: boolean): boolean =>
-  (noted.sequence > from.sequence || from.sequence === 0 || noted.sequence === from.sequence) &&
-  (noted.sequence <= last.sequence || !hasMore);
+const isIn = (noted: Place, places: readonly Place[]): boolean =>
+  places.some(({ sequence, hash }) => sequence === noted.sequence && hash === noted.hash);
 
-/** One that is before the start was removed after its retention: nothing is known of it. */
-const has = (noted: Place, start: Place, entries: readonly ChainedEntry[]): boolean =>
-  noted.sequence < start.sequence ||
-  [start, ...entries].some(({ sequence, hash }) => sequence === noted.sequence && hash === noted.hash);
+/** Whether a noted place belongs on this page. One before the start was removed after its retention. */
+function belongsHere(noted: Place, isFirst: boolean, from: Place, last: Place, hasMore: boolean): boolean {
+  if (noted.sequence > last.sequence) return !hasMore;
+  return noted.sequence > from.sequence || (isFirst && noted.sequence === from.sequence);
+}
