@@ -33,6 +33,8 @@ const ACCESS = `
 /auth.v1.AuthService/GetJwks                   SERVICE           gateway  -      -       repeatable
 /auth.v1.AuthService/WhoAmI                    SERVER_TOKEN,USER gateway  -      -       repeatable
 /auth.v1.AuthService/ListAuditEntries          OPERATOR          operator -      -       repeatable
+/auth.v1.AuthService/VerifyAuditTrail          OPERATOR          operator -      -       repeatable
+/auth.v1.AuthService/ExportAuditEntries        OPERATOR          operator -      -       repeatable
 
 /agents.v1.AgentsService/ListRunnableAgents    SERVER_TOKEN,USER gateway  admin  agents  repeatable
 /agents.v1.AgentsService/RunAgent              SERVER_TOKEN,USER gateway  admin  agents  once

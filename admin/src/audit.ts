@@ -1,10 +1,12 @@
 import { Command, Option } from 'commander';
-import { AuthServiceService, type AuditEntry } from 'proto/auth/v1/auth.ts';
+import { AuthServiceService, type AuditEntry, type AuditPlace } from 'proto/auth/v1/auth.ts';
 import { AUDIT_ACTIONS } from './audit-actions.ts';
+import { headOf, verifyTrail } from './audit-chain.ts';
+import { exportTrail } from './audit-export.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
 import { pageOf } from './page.ts';
-import { pageSize, time, UsageError } from './usage-error.ts';
+import { pageSize, time, UsageError, wholeNumber } from './usage-error.ts';
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: 'Time', value: (row) => row.at },
@@ -59,5 +61,16 @@ export function auditCommand(context: Context): Command {
         ).entries;
       context.printPage(await pageOf(pageSize, before, list, ({ id }) => id), COLUMNS, '--before');
     });
+  command
+    .command('verify')
+    .description('check that no entry was removed, changed, moved or added; prints the head, to be kept elsewhere')
+    .option('--head <sequence:hash>', 'a head that verify printed before: the trail must contain it', headOf)
+    .action(({ head }: { head?: AuditPlace }) => verifyTrail(context, head));
+  command
+    .command('export')
+    .description('write all entries as NDJSON, oldest first, to standard output or a file')
+    .option('--file <file>', 'write to this file; if it has entries, go on after the last of them')
+    .option('--after <sequence>', 'only entries after this one', wholeNumber(0, 1e15 - 1))
+    .action((options: { file?: string; after?: number }) => exportTrail(context, options));
   return command;
 }

@@ -14,7 +14,7 @@ const NOUNS = {
   token: ['create', 'list', 'rotate', 'revoke'],
   credits: ['grant', 'balance', 'rebuild', 'ledger'],
   agent: ['apply', 'publish', 'retire', 'list', 'versions'],
-  audit: ['list'],
+  audit: ['list', 'verify', 'export'],
   events: ['replay'],
   job: ['list', 'run'],
   keys: ['create', 'rotate', 'revoke'],

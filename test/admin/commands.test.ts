@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { eventually } from 'platform/service/test-end.ts';
@@ -279,5 +279,49 @@ describe('the commands of the admin command line', () => {
     expect(await printed(admin(`--organization ${acme.id} audit list --action organization.create`))).toMatch(
       new RegExp(`organization\\.create +success +operator ${OPERATOR} +1 +organization ${acme.id}\\n$`),
     );
+  });
+
+  it('audit: verify finds the trail whole, and export writes it once, going on where a file ends', async () => {
+    const verified = await json(on('--json audit verify'));
+    expect(verified).toMatchObject({ unchained: 0, faults: [] });
+    expect(await printed(on(`audit verify --head ${verified.head}`))).toMatch(/^faults +0$/m);
+    const forged = await on(`--json audit verify --head 2:${'0'.repeat(64)}`);
+    expect([forged.code, JSON.parse(forged.stdout).faults]).toMatchObject([1, [{ kind: 'noted', sequence: 2 }]]);
+    expect(forged.stderr).toMatch(/^The noted head 2 is not in the trail/);
+    expect(await sentence(on('audit verify --head 2'), 2)).toMatch(/^2 is not a head/);
+
+    const file = join(stack.folder, 'trail.ndjson');
+    const lines = (text: string): { sequence: number; id: string }[] => {
+      expect(text).toMatch(/\n$/);
+      return text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { sequence: number; id: string });
+    };
+    const whole = await on('audit export');
+    expect(whole).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^\d+ entries exported; the last is \d+\n$/),
+    });
+    const all = lines(whole.stdout);
+    expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, index) => index + 1));
+    expect(all.length).toBeGreaterThanOrEqual(verified.entries);
+    expect(lines((await on(`audit export --after ${all.length - 2}`)).stdout)).toEqual(all.slice(-2));
+    // An export was killed in the middle of the third line.
+    const cut = whole.stdout.split('\n').slice(0, 3).join('\n').slice(0, -5);
+    for (const begun of ['', cut, cut.slice(0, 20)]) {
+      writeFileSync(file, begun);
+      expect(await on(`audit export --file ${file}`)).toMatchObject({ code: 0, stdout: '' });
+      expect(readFileSync(file, 'utf8')).toBe(whole.stdout);
+    }
+    expect((await on(`audit export --file ${file}`)).stderr).toMatch(/^0 entries exported; /m);
+    expect(readFileSync(file, 'utf8')).toBe(whole.stdout);
+    expect(await sentence(on(`audit export --file ${file} --after 2`), 2)).toMatch(/has entries already/);
+    const other = await json(admin('--json organization create another --tier starter'));
+    const ofOther = admin(`--organization ${other.id} audit export --file ${file}`);
+    expect(await sentence(ofOther, 2)).toMatch(/is of another audit trail$/);
+    writeFileSync(file, 'a file of somebody else\n');
+    expect(await sentence(on(`audit export --file ${file}`), 2)).toMatch(/is not an export of an audit trail$/);
+    expect(readFileSync(file, 'utf8')).toBe('a file of somebody else\n');
   });
 });

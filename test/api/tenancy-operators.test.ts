@@ -48,6 +48,8 @@ const LISTS: Record<string, object> = {
   'auth.ListGrants': { pageSize: 100, afterId: '' },
   'auth.ListServerTokens': { pageSize: 100, afterId: '' },
   'auth.ListAuditEntries': { pageSize: 100, beforeId: '', action: '' },
+  'auth.VerifyAuditTrail': { pageSize: 100 },
+  'auth.ExportAuditEntries': { pageSize: 100, afterSequence: 0, afterId: '' },
   'credits.ListLedgerRows': { pageSize: 100, beforeSequence: 0 },
   'credits.GetBalance': {},
 };

@@ -6,6 +6,7 @@ import type { ProcessName } from 'platform/core/processes.ts';
 import { eventsOf, isAuditConsumerCaughtUp } from './event-records.ts';
 import {
   auditTrailOf,
+  expectWholeTrail,
   executionsOf,
   expectLedgerConsistent,
   ledgerOf,
@@ -252,6 +253,7 @@ async function expectOneEventEach(
 
   const entries = await auditTrailOf(stack, tenant);
   expect(entries.map(({ id }) => id).sort()).toEqual(idsOf(events['audit.v1']));
+  await expectWholeTrail(stack, tenant, entries.length);
   return Object.values(events).reduce((sum, { length }) => sum + length, 0);
 }
 

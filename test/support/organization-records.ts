@@ -1,4 +1,4 @@
-import { AuthServiceService, type AuditEntry } from 'proto/auth/v1/auth.ts';
+import { AuthServiceService, type AuditEntry, type AuditPlace } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService, type Account, type LedgerRow } from 'proto/credits/v1/credits.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { request, type Reply } from './request.ts';
@@ -86,6 +86,26 @@ export async function auditTrailOf(
     left = page.entries.length === PAGE_SIZE;
   }
   return entries;
+}
+
+/** Expects the chain of the audit trail to have so many entries and no fault. */
+export async function expectWholeTrail(
+  { operator }: RunningStack,
+  { organizationId }: TenantRef,
+  count: number,
+): Promise<void> {
+  const auth = operator.client(AuthServiceService, 'auth');
+  const [faults, checked]: [unknown[], number[]] = [[], []];
+  for (let after: AuditPlace | undefined, more = true; more;) {
+    const page = await retryWhileUnavailable(() =>
+      auth.verifyAuditTrail({ pageSize: PAGE_SIZE, after }, operator.as(organizationId)),
+    );
+    faults.push(...page.faults);
+    checked.push(page.entries);
+    [after, more] = [page.last, page.hasMore];
+  }
+  const total = checked.reduce((sum, entries) => sum + entries, 0);
+  expect({ faults, total }).toEqual({ faults: [], total: count });
 }
 
 export interface Execution {

@@ -87,8 +87,8 @@ export interface SubscribeOptions {
   maxAttempts: number;
   retryDelayMs: number;
   /**
-   * Handles several events at once, all or none. When it rejects, or an event is malformed, the handler gets them one
-   * by one. An engine need not use it.
+   * Handles several events that were published after each other, all or none; they may be of several organizations.
+   * When it rejects, or an event is malformed, the handler gets them one by one. A single event goes to the handler.
    */
   handleTogether?: (events: readonly CloudEvent[]) => Promise<void>;
 }

@@ -153,6 +153,53 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       ]);
     });
 
+    it('gives a handler of several events what was published together, in order, and then goes on after it', async () => {
+      const bus = await open();
+      const published = events(450);
+      await bus.publish(TOPIC, published);
+      const seen = new Seen<CloudEvent>();
+      const sizes: number[] = [];
+      const note = (event: CloudEvent): void => void (event.organizationid === organization && seen.add(event));
+      const options = {
+        maxAttempts: 1,
+        retryDelayMs: 1,
+        async handleTogether(several: readonly CloudEvent[]): Promise<void> {
+          sizes.push(several.length);
+          several.forEach(note);
+        },
+      };
+      const member = await bus.subscribe(TOPIC, group, async (event) => note(event), options);
+      await seen.count(450);
+      await member.stop();
+      expect(Math.max(...sizes)).toBeGreaterThan(100);
+      await bus.publish(TOPIC, events(3, 450));
+      await bus.subscribe(TOPIC, group, async (event) => note(event), options);
+      await seen.count(453);
+      expect(seen.items.map(numberOf)).toEqual(upTo(453));
+    });
+
+    it('gives the handler one event after the other when they cannot be handled together', async () => {
+      const bus = await open();
+      const published = events(30);
+      await bus.publish(TOPIC, published);
+      const seen = new Seen<number>();
+      const handler = async (event: CloudEvent): Promise<void> => {
+        if (event.organizationid !== organization) return;
+        if (numberOf(event) === 7) throw new RejectedEventError('never');
+        seen.add(numberOf(event));
+      };
+      await bus.subscribe(TOPIC, group, handler, {
+        maxAttempts: 600,
+        retryDelayMs: 3_600_000,
+        handleTogether: () => Promise.reject(new Error('one of them is bad')),
+      });
+      await seen.count(29);
+      expect(seen.items).toEqual(upTo(30).filter((n) => n !== 7));
+      expect(await engine.deadLetters(TOPIC, group)).toEqual([
+        { id: published[7]!.id, error: 'RejectedEventError: never' },
+      ]);
+    });
+
     /** Publishes `count` events; those with these numbers become dead letters of the group. */
     async function makeDeadLetters(bus: EventBus, count: number, ...numbers: number[]): Promise<CloudEvent[]> {
       const published = events(count);

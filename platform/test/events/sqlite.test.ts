@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { RejectedEventError, TOPICS, type CloudEvent, type EventBus } from 'platform/events/bus.ts';
+import { TOPICS, type CloudEvent, type EventBus } from 'platform/events/bus.ts';
 import { openSharedFile } from 'platform/events/sqlite/connection.ts';
 import { packEvents } from 'platform/events/sqlite/blocks.ts';
 import { eventLog } from 'platform/events/sqlite/event-log.ts';
@@ -142,27 +142,6 @@ describe('the event file', () => {
       expect(calls).toBe(5);
       // Beside the batches: joining the group, taking its lease and releasing it.
       expect(commits).toBe(calls + 3);
-    });
-
-    it('gives the handler one event after the other when it cannot handle them together', async () => {
-      await using bus = closing(await openSqliteBus(file, { log }));
-      const seen = new Seen<number>();
-      const published = Array.from({ length: 30 }, (_, n) => eventOf('o', n));
-      await bus.publish(TOPIC, published);
-      const handle = async ({ data }: CloudEvent): Promise<void> => {
-        if (data.n === 7) throw new RejectedEventError('never');
-        seen.add(data.n as number);
-      };
-      const member = await bus.subscribe(TOPIC, 'g', handle, {
-        maxAttempts: 600,
-        retryDelayMs: 3_600_000,
-        handleTogether: () => Promise.reject(new Error('one of them is bad')),
-      });
-      await seen.count(29);
-      await member.stop();
-      expect(seen.items).toEqual(published.map((_, n) => n).filter((n) => n !== 7));
-      using db = new DatabaseSync(file, { readOnly: true });
-      expect(db.prepare('SELECT count(*) AS n FROM dead_letter').get()).toEqual({ n: 1 });
     });
   });
 

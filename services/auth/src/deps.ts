@@ -9,7 +9,7 @@ import type { ServiceClient } from 'platform/rpc/call.ts';
 import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
 import { openSealing, type Sealing } from 'platform/core/sealing.ts';
 import { consumeAudit } from './audit/consume-audit.ts';
-import { AUDIT_ENTRIES, openAuditEntries, type AuditEntries } from './audit/store.ts';
+import { AUDIT_ENTRIES, AUDIT_HEADS, openAuditEntries, type AuditEntries } from './audit/store.ts';
 import type { Config } from './config.ts';
 import { openOrganizations, ORGANIZATIONS, type Organizations } from './organizations/store.ts';
 import { makeLastUsed, type LastUsed } from './authentication/last-used.ts';
@@ -57,7 +57,16 @@ export interface Deps {
   bus: EventBus;
 }
 
-const COLLECTIONS = [ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, GRANTS, SIGNING_KEYS, AUDIT_ENTRIES];
+const COLLECTIONS = [
+  ORGANIZATIONS,
+  USERS,
+  MEMBERSHIPS,
+  SERVER_TOKENS,
+  GRANTS,
+  SIGNING_KEYS,
+  AUDIT_ENTRIES,
+  AUDIT_HEADS,
+];
 
 /** @throws StartError for the master key */
 export async function openDeps(start: Start<Config>): Promise<Deps> {

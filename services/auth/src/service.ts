@@ -1,7 +1,9 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import type { Program } from 'platform/service/program.ts';
 import { bind } from 'platform/rpc/call.ts';
+import { exportAuditEntries } from './audit/export-audit-entries.ts';
 import { listAuditEntries } from './audit/list-audit-entries.ts';
+import { verifyAuditTrail } from './audit/verify-audit-trail.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
 import { auditRetentionJob } from './jobs/audit-retention.ts';
@@ -72,6 +74,8 @@ export const program: Program<typeof config, Deps> = {
       getJwks,
       whoAmI,
       listAuditEntries,
+      verifyAuditTrail,
+      exportAuditEntries,
     }),
   ],
   jobs: (deps) => [

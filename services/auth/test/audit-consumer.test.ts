@@ -12,14 +12,21 @@ import type { OpenStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { openTestStore } from '../../../test/support/shared-engines.ts';
 import { ACTIONS_OF } from '../src/audit/audit-event.ts';
-import { consumeAudit, storeAuditEvent } from '../src/audit/consume-audit.ts';
-import { AUDIT_ENTRIES, openAuditEntries, type AuditEntries, type AuditEntryRecord } from '../src/audit/store.ts';
+import { checkChain, START } from '../src/audit/chain.ts';
+import { consumeAudit, storeAuditEvents } from '../src/audit/consume-audit.ts';
+import {
+  AUDIT_ENTRIES,
+  AUDIT_HEADS,
+  openAuditEntries,
+  type AuditEntries,
+  type AuditEntryRecord,
+} from '../src/audit/store.ts';
 
 const folder = temporaryFolder();
 let opened: OpenStore;
 let auditEntries: AuditEntries;
 beforeAll(async () => {
-  opened = await openTestStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES]);
+  opened = await openTestStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES, AUDIT_HEADS]);
   auditEntries = openAuditEntries(opened.store, opened.platformStore);
 });
 afterAll(async () => {
@@ -76,9 +83,17 @@ describe('the consumer of audit events', () => {
           })),
         );
         deliveries.sort((a, b) => a.rank - b.rank);
-        await Promise.all(deliveries.map(({ event }) => storeAuditEvent({ auditEntries }, event)));
+        const pieces: CloudEvent[][] = [];
+        while (deliveries.length > 0) pieces.push(deliveries.splice(0, 5).map(({ event }) => event));
+        // Two replicas, one of which lost its lease.
+        for (; pieces.length > 0;)
+          await Promise.all(pieces.splice(0, 2).map((piece) => storeAuditEvents({ auditEntries }, piece)));
         const trail = byId(await auditEntries.list(organizationId, { limit: 100 }));
         expect(trail.map(({ _id }) => _id)).toEqual(events.map(({ id }) => id).reverse());
+        const chain = await auditEntries.chainAfter(organizationId, 0, 100);
+        const head = await auditEntries.head(organizationId);
+        expect(checkChain(START, chain)).toEqual({ faults: [], last: { sequence: head!.sequence, hash: head!.hash } });
+        expect(chain.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index + 1));
         expect(trail.map(({ targetId, code, count }) => ({ targetId, code, count })).reverse()).toEqual(
           plan.map(({ targeted }, index) =>
             targeted
@@ -127,14 +142,14 @@ describe('the consumer of audit events', () => {
     ['without data', (event) => ({ ...event, data: undefined })],
   ])('rejects an event %s', async (_what, change) => {
     const event = change(auditEvent(newId(), {})) as CloudEvent;
-    await expect(storeAuditEvent({ auditEntries }, event)).rejects.toThrow(RejectedEventError);
+    await expect(storeAuditEvents({ auditEntries }, [event])).rejects.toThrow(RejectedEventError);
   });
 
   it('rejects any other JSON', async () => {
     await fc.assert(
       fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), async (members, data) => {
         const event = { ...auditEvent(newId(), {}), ...members, data } as unknown as CloudEvent;
-        await expect(storeAuditEvent({ auditEntries }, event)).rejects.toThrow(RejectedEventError);
+        await expect(storeAuditEvents({ auditEntries }, [event])).rejects.toThrow(RejectedEventError);
       }),
     );
   });
@@ -143,34 +158,28 @@ describe('the consumer of audit events', () => {
     const bus = await openSqliteBus(join(folder.path, 'many.db'), { pollMs: 10, log: makeLog('test', 'silent') });
     const organizations = [newId(), newId(), newId()];
     const events = Array.from({ length: 300 }, (_, n) => auditEvent(organizations[n % 3]!, { count: n + 1 }));
-    const [batches, single] = [[] as number[], [] as string[]];
-    let finished = Promise.withResolvers<void>();
-    const counted: AuditEntries = {
-      ...auditEntries,
-      createAll: (entries) => auditEntries.createAll(entries).then(() => void batches.push(entries.length)),
-      create: (entry) => auditEntries.create(entry).finally(() => single.push(entry._id)),
-    };
+    const batches: number[] = [];
     const last = events.at(-1)!.id;
-    const observed: AuditEntries = {
-      ...counted,
-      createAll: (entries) =>
-        counted.createAll(entries).then(() => void (entries.at(-1)!._id === last && finished.resolve())),
-    };
-    const consumeAll = async (entries: AuditEntries): Promise<void> => {
+    let mayBeMany = true;
+    const consumeAll = async (): Promise<void> => {
+      const finished = Promise.withResolvers<void>();
+      const append: AuditEntries['append'] = async (entries) => {
+        if (entries.length > 1 && !mayBeMany) throw new Error('the batch is too large');
+        await auditEntries.append(entries);
+        batches.push(entries.length);
+        if (entries.at(-1)!._id === last) finished.resolve();
+      };
       await bus.publish('audit.v1', events);
-      const subscription = await consumeAudit({ auditEntries: entries }, bus);
+      const subscription = await consumeAudit({ auditEntries: { ...auditEntries, append } }, bus);
       await finished.promise;
       await subscription.stop();
     };
-    await consumeAll(observed);
-    expect([batches.reduce((sum, size) => sum + size, 0), batches.length <= 2, single]).toEqual([300, true, []]);
-
-    // The same events once more: their batch is rejected, because the entries are there already.
-    finished = Promise.withResolvers();
-    const create: AuditEntries['create'] = (entry) =>
-      counted.create(entry).finally(() => entry._id === last && finished.resolve());
-    await consumeAll({ ...counted, create });
-    expect(single).toEqual(events.map(({ id }) => id));
+    await consumeAll();
+    await consumeAll();
+    expect([batches.reduce((sum, size) => sum + size, 0), batches.length <= 4]).toEqual([600, true]);
+    mayBeMany = false;
+    await consumeAll();
+    expect(batches.slice(-300)).toEqual(events.map(() => 1));
     await bus.close();
     for (const [n, organizationId] of organizations.entries()) {
       const trail = byId(await auditEntries.list(organizationId, { limit: 200 }));
@@ -182,10 +191,10 @@ describe('the consumer of audit events', () => {
     const file = join(folder.path, 'events.db');
     const bus = await openSqliteBus(file, { pollMs: 10, log: makeLog('test', 'silent') });
     const [organizationId, stored] = [newId(), Promise.withResolvers<void>()];
-    const create: AuditEntries['create'] = (entry) => auditEntries.create(entry).finally(stored.resolve);
+    const append: AuditEntries['append'] = (entries) => auditEntries.append(entries).finally(stored.resolve);
     const malformed = { ...auditEvent(organizationId, {}), source: '/gateway' };
     await bus.publish('audit.v1', [malformed, auditEvent(organizationId, {})]);
-    const subscription = await consumeAudit({ auditEntries: { ...auditEntries, create } }, bus);
+    const subscription = await consumeAudit({ auditEntries: { ...auditEntries, append } }, bus);
     await stored.promise;
     await subscription.stop();
     await bus.close();

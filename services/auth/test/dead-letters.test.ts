@@ -8,7 +8,7 @@ import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import type { OpenStore } from 'platform/store/store.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { AUDIT_GROUP } from '../src/audit/consume-audit.ts';
-import { AUDIT_ENTRIES, openAuditEntries, type AuditEntries } from '../src/audit/store.ts';
+import { AUDIT_ENTRIES, AUDIT_HEADS, openAuditEntries, type AuditEntries } from '../src/audit/store.ts';
 import { deadLettersJob } from '../src/jobs/dead-letters.ts';
 
 describe('the job dead-letters', () => {
@@ -18,7 +18,7 @@ describe('the job dead-letters', () => {
   let auditEntries: AuditEntries;
   let bus: EventBus;
   beforeAll(async () => {
-    opened = await openSqliteStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES]);
+    opened = await openSqliteStore(join(folder.path, 'auth.db'), [AUDIT_ENTRIES, AUDIT_HEADS]);
     auditEntries = openAuditEntries(opened.store, opened.platformStore);
     bus = await openSqliteBus(join(folder.path, 'events.db'), { pollMs: 10, log: makeLog('test', 'silent') });
   });
@@ -92,7 +92,7 @@ describe('the job dead-letters', () => {
   it('names the event that fails again, and keeps it and the later ones as dead letters', async () => {
     const [failing, later] = [auditEvent('agent.run'), auditEvent('agent.apply')];
     await makeDeadLetters(failing, later);
-    const full = { ...auditEntries, create: () => Promise.reject(new Error('disk full')) };
+    const full = { ...auditEntries, append: () => Promise.reject(new Error('disk full')) };
     for (let round = 0; round < 2; round++)
       await expect(run(undefined, full)).rejects.toThrow(
         `The audit event ${failing.id} failed again (Error: disk full)`,

@@ -3,7 +3,7 @@ import { newId } from 'platform/core/ids.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { explain, recordStatements } from '../../../test/support/query-plans.ts';
-import { AUDIT_ENTRIES, openAuditEntries } from '../src/audit/store.ts';
+import { AUDIT_ENTRIES, AUDIT_HEADS, openAuditEntries } from '../src/audit/store.ts';
 import { openJwtLookup } from '../src/authentication/jwt-lookup.ts';
 import { openTokenLookup } from '../src/authentication/token-lookup.ts';
 import { GRANTS, openGrants } from '../src/grants/store.ts';
@@ -17,7 +17,7 @@ it('on SQLite, every read goes by an index that has its order, and every index s
   const file = join(folder.path, 'auth.db');
   const recorded = recordStatements();
   const { store, platformStore, close } = await openSqliteStore(file, [
-    ...[ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, AUDIT_ENTRIES, GRANTS, SIGNING_KEYS],
+    ...[ORGANIZATIONS, USERS, MEMBERSHIPS, SERVER_TOKENS, AUDIT_ENTRIES, AUDIT_HEADS, GRANTS, SIGNING_KEYS],
   ]);
   const organizationId = newId();
   const now = new Date().toISOString();
@@ -49,6 +49,11 @@ it('on SQLite, every read goes by an index that has its order, and every index s
   await grants.removeBefore(now, 10);
   await openSigningKeys(platformStore).all();
   const audit = openAuditEntries(store, platformStore);
+  const denied = { code: 'FORBIDDEN', outcome: 'denied', action: 'request.refused', targetType: null, targetId: null };
+  const actor = { actorKind: 'user', actorId: newId(), actorName: 'ada', actorVia: '' };
+  const entry = { _id: newId(), organizationId, at: now, ...denied, ...actor, count: 1, requestId: 'r' };
+  await audit.append([entry]);
+  await audit.append([{ ...entry, _id: newId() }]);
   await audit.byId(organizationId, newId());
   for (const before of [undefined, { _id: newId(), at: now }])
     for (const filter of [
@@ -57,7 +62,10 @@ it('on SQLite, every read goes by an index that has its order, and every index s
       { action: 'user.create', actorName: 'ada', outcome: 'success', at: { lt: now } },
     ])
       await audit.list(organizationId, { ...filter, before, limit: 10 });
-  await audit.removeBefore(now, 10);
+  for (const after of [undefined, entry]) await audit.removeBefore(now, after, 10);
+  await audit.cutChain(organizationId, now, 10);
+  for (const afterId of ['', newId()]) await audit.unchainedAfter(organizationId, afterId, 10);
+  await audit.countUnchained(organizationId);
   recorded.stop();
   const { costly, unusedIndexes } = explain(file, recorded.sql);
   // Sorts the tokens and organizations of one call.

@@ -12,7 +12,7 @@ export interface Consumption {
   groupId: string;
   timeoutMs: number;
   sessionTimeoutMs: number;
-  /** Partitions that are handled at the same time; the messages of one partition are always handled one by one. */
+  /** Partitions that are handled at the same time; the messages of one partition are handled in order. */
   concurrency: number;
   /** Aborting it ends the consumption once the messages that are being handled are finished. */
   signal: AbortSignal;
@@ -23,7 +23,15 @@ export interface Consumption {
    * starts again from the last commit. `heartbeat` throws when another member gets the partition.
    */
   handle(message: Received, heartbeat: () => Promise<void>): Promise<boolean>;
+  /**
+   * Resolves to true when all of these messages of one partition are handled, to false when none is and `handle` shall
+   * have them one by one.
+   */
+  handleTogether?(messages: readonly Received[]): Promise<boolean>;
 }
+
+/** So many messages are handled together. */
+const BATCH = 200;
 
 /** After this many session time-outs without any activity a consumer is given up: longer than a rebalance takes. */
 const MAX_SILENT_SESSIONS = 3;
@@ -45,6 +53,7 @@ export async function consume({
   signal,
   joined,
   handle,
+  handleTogether = async () => false,
 }: Consumption): Promise<void> {
   const consumer = kafka.consumer({
     groupId,
@@ -92,23 +101,31 @@ export async function consume({
         isRunning,
         isStale,
       }) {
-        async function handleAndCommit(message: KafkaMessage): Promise<boolean> {
+        async function handleAndCommit(last: Received, handling: () => Promise<boolean>): Promise<boolean> {
           const beat = setInterval(() => void heartbeat().catch(() => undefined), sessionTimeoutMs / 3);
-          const handled = await handle({ ...message, topic, partition }, heartbeat).finally(() => clearInterval(beat));
+          const handled = await handling().finally(() => clearInterval(beat));
           // Not consumer.commitOffsets: that does nothing once the consumer is stopping.
           if (handled)
             await commitOffsetsIfNecessary({
-              topics: [{ topic, partitions: [{ partition, offset: String(BigInt(message.offset) + 1n) }] }],
+              topics: [{ topic, partitions: [{ partition, offset: String(BigInt(last.offset) + 1n) }] }],
             });
           return handled;
         }
-        for (const message of messages) {
-          if (ended || signal.aborted || !isRunning() || isStale()) return;
-          const handling = handleAndCommit(message);
-          running.add(handling);
-          if (!(await handling.finally(() => running.delete(handling)))) return;
-          resolveOffset(message.offset);
+        /** False when the messages, the last of which is `last`, are not handled, or nothing more is to be. */
+        async function goOn(last: Received, handling: () => Promise<boolean>): Promise<boolean> {
+          if (ended || signal.aborted || !isRunning() || isStale()) return false;
+          const handlingAndCommit = handleAndCommit(last, handling);
+          running.add(handlingAndCommit);
+          if (!(await handlingAndCommit.finally(() => running.delete(handlingAndCommit)))) return false;
+          resolveOffset(last.offset);
           await heartbeat();
+          return true;
+        }
+        const received = messages.map((message) => ({ ...message, topic, partition }));
+        for (let at = 0; at < received.length; at += BATCH) {
+          const together = received.slice(at, at + BATCH);
+          if (together.length > 1 && (await goOn(together.at(-1)!, () => handleTogether(together)))) continue;
+          for (const message of together) if (!(await goOn(message, () => handle(message, heartbeat)))) return;
         }
       },
     });

@@ -14,7 +14,7 @@ const RESTART_MS = 1_000;
 const NO_COORDINATOR = /\bcoordinator\b/;
 const QUIET_ENDS = 10;
 
-export interface Member extends SubscribeOptions, Omit<Consumption, 'signal' | 'handle'> {
+export interface Member extends SubscribeOptions, Omit<Consumption, 'signal' | 'handle' | 'handleTogether'> {
   sender: Sender;
   log: Log;
   deadLetters: string;
@@ -33,7 +33,8 @@ export function startMember(member: Member): Subscription {
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      await consume({ ...member, signal, handle, joined: () => (quietEnds = 0) }).catch((error: unknown) => {
+      const joined = (): number => (quietEnds = 0);
+      await consume({ ...member, signal, handle, handleTogether, joined }).catch((error: unknown) => {
         const isQuiet = quietEnds-- > 0 && NO_COORDINATOR.test(rootOf(error).message);
         log[isQuiet ? 'debug' : 'warn']({ error }, 'the event consumer ended; a new one starts');
       });
@@ -56,6 +57,18 @@ export function startMember(member: Member): Subscription {
       await delay(retryDelayMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return false;
       await heartbeat();
+    }
+  }
+
+  async function handleTogether(messages: readonly Received[]): Promise<boolean> {
+    if (!member.handleTogether) return false;
+    try {
+      await member.handleTogether(messages.map(({ value }) => parseEvent(String(value))));
+      return true;
+    } catch (error) {
+      const [{ partition, offset }, events] = [messages[0]!, messages.length];
+      log.warn({ error, partition, offset, events }, 'a handler of several events failed; they are handled one by one');
+      return false;
     }
   }
 

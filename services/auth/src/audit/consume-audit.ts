@@ -1,23 +1,26 @@
 import type { CloudEvent, EventBus, Subscription } from 'platform/events/bus.ts';
-import { DuplicateKeyError } from 'platform/store/store.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { auditEntryOf } from './audit-event.ts';
 import type { AuditEntries } from './store.ts';
 
 /** The consumer group: the replicas of auth share the events. */
 export const AUDIT_GROUP = 'auth-audit';
 
+/** Nobody waits for the consumer; a member that stops finishes its batch first. */
+const NEVER_ABORTED = new AbortController().signal;
+
 /**
- * Stores the entry of one event; idempotent. Events may arrive in any order, because a relay that has lost its lease
- * may still send. That does no harm: an entry never changes, so `sequence` is not read.
- * @throws RejectedEventError when it is not an audit entry that its source may write
+ * Appends the entries of events to the trails of their organizations; idempotent. Events may arrive in any order,
+ * because a relay that has lost its lease may still send. That does no harm: an entry never changes, so the `sequence`
+ * of an event is not read.
+ * @throws RejectedEventError when one of them is not an audit entry that its source may write; nothing is stored then
  */
-export async function storeAuditEvent(
+export async function storeAuditEvents(
   { auditEntries }: { auditEntries: AuditEntries },
-  event: CloudEvent,
+  events: readonly CloudEvent[],
 ): Promise<void> {
-  await auditEntries.create(auditEntryOf(event)).catch((error: unknown) => {
-    if (!(error instanceof DuplicateKeyError)) throw error;
-  });
+  const entries = events.map(auditEntryOf);
+  await retryOnConflict(NEVER_ABORTED, () => auditEntries.append(entries));
 }
 
 /**
@@ -26,8 +29,8 @@ export async function storeAuditEvent(
  * minutes.
  */
 export const consumeAudit = (deps: { auditEntries: AuditEntries }, bus: EventBus): Promise<Subscription> =>
-  bus.subscribe('audit.v1', AUDIT_GROUP, (event) => storeAuditEvent(deps, event), {
+  bus.subscribe('audit.v1', AUDIT_GROUP, (event) => storeAuditEvents(deps, [event]), {
     maxAttempts: 600,
     retryDelayMs: 1_000,
-    handleTogether: (events) => deps.auditEntries.createAll(events.map(auditEntryOf)),
+    handleTogether: (events) => storeAuditEvents(deps, events),
   });

@@ -2,32 +2,27 @@ import {
   collection,
   insert,
   remove,
+  update,
   type Filter,
+  type Op,
   type OrganizationDocument,
   type PlatformStore,
   type Store,
 } from 'platform/store/store.ts';
+import { chained, START, type AuditFacts, type ChainedEntry } from './chain.ts';
 
-/** One entry of the audit trail. `_id` is the id of its event: a UUIDv7, so text order is time order. */
-export interface AuditEntryRecord extends OrganizationDocument {
-  /** ISO-8601 UTC. */
-  at: string;
-  /** "server_token.revoke" ... */
-  action: string;
-  /** "success", "denied" or "failure". */
-  outcome: string;
-  actorKind: string;
-  actorId: string;
-  actorName: string;
-  /** The operator who acted as this user (AssumeUser); else empty. */
-  actorVia: string;
-  targetType: string | null;
-  targetId: string | null;
-  /** The error code of a denial or failure. */
-  code: string | null;
-  /** How many equal denials this entry stands for; 1 for anything else. */
-  count: number;
-  requestId: string;
+/** One entry of the audit trail; one of a release without chains has no place in the chain. */
+export interface AuditEntryRecord
+  extends OrganizationDocument, AuditFacts, Partial<Pick<ChainedEntry, 'sequence' | 'previousHash' | 'hash'>> {}
+
+/** Where the chain of an organization ends, and after which entry it begins. `_id` is the organization's id. */
+export interface AuditHeadRecord extends OrganizationDocument {
+  /** The newest entry. */
+  sequence: number;
+  hash: string;
+  /** The newest of the entries that were removed after their retention; 0 and empty when none was. */
+  startSequence: number;
+  startHash: string;
 }
 
 export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
@@ -35,7 +30,7 @@ export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
   columns: {
     ...{ _id: 'id', at: 'text', action: 'text', outcome: 'text', actorKind: 'text', actorId: 'long' },
     ...{ actorName: 'long', actorVia: 'long', targetType: 'long', targetId: 'long', code: 'long' },
-    ...{ count: 'number', requestId: 'long' },
+    ...{ count: 'number', requestId: 'long', sequence: 'number', previousHash: 'text', hash: 'text' },
   },
   indexes: [
     { fields: ['at'] },
@@ -44,8 +39,14 @@ export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
     { fields: ['actorName', 'at'] },
     { fields: ['targetType', 'targetId', 'at'] },
     { fields: ['outcome', 'at'] },
+    { fields: ['sequence'] },
   ],
   platformIndexes: [{ fields: ['at'] }],
+});
+
+export const AUDIT_HEADS = collection<AuditHeadRecord>('audit_heads', {
+  scope: 'organization',
+  columns: { _id: 'id', sequence: 'number', hash: 'text', startSequence: 'number', startHash: 'text' },
 });
 
 /** Entries before one of them, which have all of these properties. */
@@ -55,12 +56,62 @@ export interface AuditEntriesQuery extends Filter<AuditEntryRecord> {
 }
 
 export const openAuditEntries = (store: Store, platformStore: PlatformStore) => ({
-  /** @throws DuplicateKeyError when the entry exists already */
-  create: (entry: AuditEntryRecord): Promise<void> => store.apply(entry.organizationId, [insert(AUDIT_ENTRIES, entry)]),
+  /**
+   * Appends entries of any organizations to the chains of these, all or none; leaves out those that are there already.
+   * @throws ExpectationFailedError, DuplicateKeyError when another writer was faster: nothing is written then
+   */
+  async append(entries: readonly AuditEntryRecord[]): Promise<void> {
+    const byId = new Map(entries.map((entry) => [entry._id, entry]));
+    for (const { _id } of await platformStore.find(AUDIT_ENTRIES, { _id: { in: [...byId.keys()] } })) byId.delete(_id);
+    const byOrganization = Map.groupBy(byId.values(), ({ organizationId }) => organizationId);
+    if (byOrganization.size === 0) return;
+    const found = await platformStore.find(AUDIT_HEADS, { _id: { in: [...byOrganization.keys()] } });
+    const heads = new Map(found.map((head) => [head._id, head]));
+    const [headOps, entryOps]: [Op[], Op[]] = [[], []];
+    for (const [organizationId, ofOrganization] of byOrganization) {
+      const head = heads.get(organizationId);
+      const links = chained(head ?? START, ofOrganization);
+      const { sequence, hash } = links.at(-1)!;
+      headOps.push(
+        head
+          ? update(
+              AUDIT_HEADS,
+              { _id: organizationId, organizationId, sequence: head.sequence, hash: head.hash },
+              { set: { sequence, hash } },
+            )
+          : insert(AUDIT_HEADS, {
+              ...{ _id: organizationId, organizationId, sequence, hash },
+              ...{ startSequence: START.sequence, startHash: START.hash },
+            }),
+      );
+      entryOps.push(...links.map((entry) => insert(AUDIT_ENTRIES, entry)));
+    }
+    // One after the other by kind: an engine may write those of one kind with one command.
+    headOps.sort((a, b) => a.kind.localeCompare(b.kind));
+    await platformStore.apply([...headOps, ...entryOps]);
+  },
 
-  /** All of them or none, of any organizations. @throws DuplicateKeyError when one of the entries exists already */
-  createAll: (entries: readonly AuditEntryRecord[]): Promise<void> =>
-    platformStore.apply(entries.map((entry) => insert(AUDIT_ENTRIES, entry))),
+  head: (organizationId: string): Promise<AuditHeadRecord | undefined> =>
+    store.findOne(organizationId, AUDIT_HEADS, { _id: organizationId }),
+
+  /** In the order of the chain, after this number. */
+  async chainAfter(organizationId: string, sequence: number, limit: number): Promise<ChainedEntry[]> {
+    const filter = { sequence: { gt: sequence } };
+    const entries = await store.find(organizationId, AUDIT_ENTRIES, filter, { sort: [['sequence', 'asc']], limit });
+    return entries as ChainedEntry[];
+  },
+
+  /** Entries of a release without chains, oldest first, after this id. */
+  unchainedAfter: (organizationId: string, afterId: string, limit: number): Promise<AuditEntryRecord[]> =>
+    store.find(
+      organizationId,
+      AUDIT_ENTRIES,
+      { sequence: null, ...(afterId !== '' && { _id: { gt: afterId } }) },
+      { limit },
+    ),
+
+  countUnchained: (organizationId: string): Promise<number> =>
+    store.count(organizationId, AUDIT_ENTRIES, { sequence: null }),
 
   byId: (organizationId: string, _id: string): Promise<AuditEntryRecord | undefined> =>
     store.findOne(organizationId, AUDIT_ENTRIES, { _id }),
@@ -73,11 +124,47 @@ export const openAuditEntries = (store: Store, platformStore: PlatformStore) => 
       ...(before && { after: [before.at, before._id] }),
     }),
 
-  /** Removes up to `limit` entries of all organizations from before `time`; resolves to their number. */
-  async removeBefore(time: string, limit: number): Promise<number> {
-    const old = await platformStore.find(AUDIT_ENTRIES, { at: { lt: time } }, { sort: [['at', 'asc']], limit });
-    await platformStore.apply(old.map(({ _id }) => remove(AUDIT_ENTRIES, { _id }, { optional: true })));
-    return old.length;
+  /**
+   * Looks at up to `limit` entries of all organizations from before `time`, after one of them, oldest first. Removes
+   * those without a chain, and from the beginning of a chain what is before the first entry that is kept.
+   */
+  async removeBefore(
+    time: string,
+    after: AuditEntryRecord | undefined,
+    limit: number,
+  ): Promise<{ removed: number; last: AuditEntryRecord | undefined }> {
+    const old = await platformStore.find(
+      AUDIT_ENTRIES,
+      { at: { lt: time } },
+      { sort: [['at', 'asc']], limit, ...(after && { after: [after.at, after._id] }) },
+    );
+    const isChained = ({ sequence }: AuditEntryRecord): boolean => typeof sequence === 'number';
+    const unchained = old.filter((entry) => !isChained(entry));
+    await platformStore.apply(unchained.map(({ _id }) => remove(AUDIT_ENTRIES, { _id }, { optional: true })));
+    let removed = unchained.length;
+    for (const organizationId of new Set(old.filter(isChained).map((entry) => entry.organizationId)))
+      removed += await this.cutChain(organizationId, time, limit);
+    return { removed, last: old.at(-1) };
+  },
+
+  /** Removes up to `limit` entries at the beginning of a chain, and notes the last of them as its start. */
+  async cutChain(organizationId: string, time: string, limit: number): Promise<number> {
+    const head = await this.head(organizationId);
+    if (!head) return 0;
+    const entries = await this.chainAfter(organizationId, head.startSequence, limit);
+    const kept = entries.findIndex(({ at }) => at >= time);
+    const cut = kept === -1 ? entries : entries.slice(0, kept);
+    const last = cut.at(-1);
+    if (!last) return 0;
+    await store.apply(organizationId, [
+      update(
+        AUDIT_HEADS,
+        { _id: organizationId, startSequence: head.startSequence },
+        { set: { startSequence: last.sequence, startHash: last.hash } },
+      ),
+      ...cut.map(({ _id }) => remove(AUDIT_ENTRIES, { _id }, { optional: true })),
+    ]);
+    return cut.length;
   },
 });
 export type AuditEntries = ReturnType<typeof openAuditEntries>;

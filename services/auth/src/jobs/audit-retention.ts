@@ -1,5 +1,6 @@
 import { DAY_MS, isoTime } from 'platform/core/clock.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
+import type { AuditEntryRecord } from '../audit/store.ts';
 import type { Deps } from '../deps.ts';
 
 const BATCH = 500;
@@ -15,8 +16,13 @@ export const auditRetentionJob = ({
   async run(signal) {
     const removeBefore = isoTime(clock.now() - config.AUDIT_RETENTION_DAYS * DAY_MS);
     let count = 0;
-    for (let removed = BATCH; removed === BATCH && !signal.aborted; count += removed)
-      removed = await auditEntries.removeBefore(removeBefore, BATCH);
+    // An entry whose time has come stays while its chain has an earlier one whose time has not.
+    for (let after: AuditEntryRecord | undefined, more = true; more && !signal.aborted;) {
+      const { removed, last } = await auditEntries.removeBefore(removeBefore, after, BATCH);
+      count += removed;
+      more = last !== undefined;
+      after = removed > 0 ? undefined : last;
+    }
     return count;
   },
 });

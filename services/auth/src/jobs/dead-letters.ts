@@ -1,7 +1,7 @@
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
 import { RejectedEventError } from 'platform/events/bus.ts';
-import { AUDIT_GROUP, storeAuditEvent } from '../audit/consume-audit.ts';
+import { AUDIT_GROUP, storeAuditEvents } from '../audit/consume-audit.ts';
 import type { Deps } from '../deps.ts';
 
 export const deadLettersJob = ({ bus, auditEntries }: Pick<Deps, 'bus' | 'auditEntries'>): Job => ({
@@ -11,7 +11,7 @@ export const deadLettersJob = ({ bus, auditEntries }: Pick<Deps, 'bus' | 'auditE
   run: (signal) =>
     bus.replay('audit.v1', AUDIT_GROUP, async (event) => {
       signal.throwIfAborted();
-      await storeAuditEvent({ auditEntries }, event).catch((cause: unknown) => {
+      await storeAuditEvents({ auditEntries }, [event]).catch((cause: unknown) => {
         if (cause instanceof RejectedEventError) throw cause;
         throw new ServiceError(
           'INTERNAL',
