@@ -13,8 +13,12 @@ process.env.TEST_ENGINES = '1';
 /** Tests of the start on embedded engines, and tests that only look at files or at this command. */
 const NO_SERVERS = ['/test/start/', '/test/(architecture|shard-plan|engines-reachable|access|durability)\\.test\\.ts$'];
 
-/** Tests of the gateway's connections and of runners, for which the servers behind them make no difference. */
-const NO_DIFFERENCE = ['/test/api/(greedy-readers|tiny-chunks)\\.test\\.ts$', '/test/hostile/runs\\.test\\.ts$'];
+/** Tests of connections, of runners and of services that are down: the servers behind them make no difference. */
+const NO_DIFFERENCE = [
+  '/test/api/(greedy-readers|tiny-chunks|http-semantics)\\.test\\.ts$',
+  '/test/faults/degradation\\.test\\.ts$',
+  '/test/hostile/runs\\.test\\.ts$',
+];
 
 /** Tests that need two replicas of every service, which share all three servers. */
 const REPLICA_TESTS = [

@@ -6,7 +6,6 @@ import { restMethods } from './contract/rest-methods.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
 import { identityFiles, type ProcessStart, type Running } from 'platform/service/process.ts';
 import { settingOf } from 'platform/core/processes.ts';
-import { unavailable } from 'platform/core/errors.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { EXPECTED_REPLY_BYTES, makeAdmit } from './policies/admit.ts';
 import { makeAuthenticate } from './policies/authenticate.ts';
@@ -14,12 +13,14 @@ import { makeCallService } from './policies/call-service.ts';
 import { audiences, LISTEN, type config as declaration } from './config.ts';
 import { errorReply } from './http/errors.ts';
 import { makeFindRoute } from './policies/find-route.ts';
+import { probes } from './http/probes.ts';
 import { sendReply } from './http/reply.ts';
 import { openTls, tlsFiles } from './http/tls.ts';
 import { makeByteBudget } from './http/byte-budget.ts';
 import { serveHttp } from './http/server.ts';
 import { hostPipeline } from './host/plugin.ts';
 import { openJsonReader } from './json/json-reader.ts';
+import { contractRoutes } from './openapi/contract-routes.ts';
 import { openDenials } from './limits/denials.ts';
 import { makeRateCounters } from './limits/rate-counters.ts';
 import { aloneStore, openRateStore } from './limits/rate-stores.ts';
@@ -27,9 +28,7 @@ import { makeStrangers } from './limits/strangers.ts';
 import { makeUnderWay } from './limits/under-way.ts';
 import { makeLimitRates } from './policies/limit-rates.ts';
 import { makeReadBody } from './policies/read-body.ts';
-import { makeRouteTable, serviceRoutes, type LocalRoute } from './contract/routes.ts';
-
-const ok = (status: string) => ({ status: 200, body: JSON.stringify({ status }) });
+import { makeRouteTable, serviceRoutes } from './contract/routes.ts';
 
 /**
  * Reads the routes from the protos, mounts the policies in express-gateway and listens.
@@ -59,7 +58,11 @@ export async function startGateway({
   const counters = makeRateCounters(await openRateStore({ config, instanceId, identity, auth }), clock, log);
   const ownCounters = makeRateCounters(aloneStore(clock), clock, log);
   const denials = openDenials(auth, clock, log);
-  const routes = makeRouteTable([...localRoutes(() => isDraining), ...serviceRoutes(restMethods())]);
+  const routes = makeRouteTable([
+    ...probes(() => isDraining),
+    ...contractRoutes(restMethods(), config.PUBLIC_URL),
+    ...serviceRoutes(restMethods()),
+  ]);
   const running = new Set<Promise<unknown>>();
   const budget = makeByteBudget({ totalBytes: config.BYTES_IN_FLIGHT, tokenBytes: config.BYTES_IN_FLIGHT_PER_TOKEN });
   const json = openJsonReader();
@@ -123,25 +126,6 @@ export async function startGateway({
     },
   };
 }
-
-/**
- * For probes, without a token: does the process turn, and does it take requests? Neither follows a dependency: when one
- * is down, every gateway would be, and a 503 in JSON says more than a refused connection.
- */
-const localRoutes = (isDraining: () => boolean): { verb: string; template: string; route: LocalRoute }[] => [
-  { verb: 'GET', template: '/healthz', route: { kind: 'local', reply: () => ok('ok') } },
-  {
-    verb: 'GET',
-    template: '/readyz',
-    route: {
-      kind: 'local',
-      reply() {
-        if (isDraining()) throw unavailable('The gateway stops', 'readyz');
-        return ok('ready');
-      },
-    },
-  },
-];
 
 /**
  * Without this room, the largest body would be answered 503 for ever. One organization gets half of BYTES_IN_FLIGHT.

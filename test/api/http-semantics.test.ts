@@ -175,7 +175,6 @@ describe('CORS', () => {
 
 describe('malformed and unknown requests', () => {
   it.each([
-    '/',
     '/api',
     '/api/',
     '/api/agent',

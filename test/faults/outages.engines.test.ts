@@ -5,30 +5,32 @@ import {
   type PrivateServer,
   type RedisOptions,
 } from '../../dev-servers/src/private-server.ts';
-import { LOAD_AGENTS, QUICK, SHORT_LEASES } from '../support/load-settings.ts';
+import {
+  DEGRADATION_TENANT,
+  documentedStatuses,
+  expectStatuses,
+  repliesToAll,
+  requestsOfAllEndpoints,
+  type Fault,
+} from '../support/degradation.ts';
+import { LOAD_AGENTS, SHORT_LEASES } from '../support/load-settings.ts';
 import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { startLoad, type Load } from '../support/load.ts';
 import { startStack, type Stack } from '../support/stack.ts';
-import type { Tenant } from '../support/tenant.ts';
+import type { Reply } from '../support/request.ts';
 
 /** Time-out of a test: load, outage, recovery and the comparison, on a machine that may be busy. */
 const TEST_MS = 300_000;
 const CLIENTS = 6;
 const ACKNOWLEDGED = 30;
 
+type Requests = ReadonlyMap<string, () => Promise<Reply>>;
 type EngineName = 'MongoDB' | 'Redis' | 'Kafka';
 const ENGINES: EngineName[] = ['MongoDB', 'Redis', 'Kafka'];
 /** Longer than every time-out, and than the session of a Kafka consumer. */
 const PAUSE_MS = 30_000;
 /** Reservations outlive the tests: none may disappear by expiry. */
 const LONG_RESERVATIONS = { RESERVATION_TTL_MS: '3600000' };
-/** Status of each request while the engine is down: list types, list agents, run an agent. */
-const STATUS_DURING: Record<EngineName, { types: number; agents: number; run: number }> = {
-  MongoDB: { types: 503, agents: 503, run: 503 },
-  Redis: { types: 200, agents: 200, run: 503 },
-  Kafka: { types: 200, agents: 200, run: 200 },
-};
-
 describe('an engine that fails under load, with two replicas of every service', () => {
   let engines: Record<EngineName, PrivateServer>;
   let redis: PrivateServer<RedisOptions>;
@@ -53,11 +55,11 @@ describe('an engine that fails under load, with two replicas of every service', 
   });
 
   /** Runs a load before, during and after a fault, and compares all replies with the stored records. */
-  async function expectSurvival(what: string, fault: (load: Load, tenant: Tenant) => Promise<void>): Promise<void> {
+  async function expectSurvival(what: string, fault: (load: Load) => Promise<void>): Promise<void> {
     const tenant = await stack.tenant({ credits: 10_000, agents: LOAD_AGENTS });
     const load = await startLoad({ baseUrl: stack.baseUrls, token: tenant.token, clients: CLIENTS });
     await load.untilAcknowledged(ACKNOWLEDGED);
-    await fault(load, tenant);
+    await fault(load);
     await load.untilAcknowledged(ACKNOWLEDGED);
     await load.stop();
     const counts = await expectNothingLost(stack, tenant, load);
@@ -66,15 +68,11 @@ describe('an engine that fails under load, with two replicas of every service', 
   }
 
   /** The engine works again only when all are answered. */
-  async function expectRepliesDuring(name: EngineName, tenant: Tenant): Promise<void> {
-    const replies = await Promise.all([
-      tenant.requestOnce('GET', '/api/memory/types'),
-      tenant.requestOnce('GET', '/api/agent/run'),
-      tenant.requestOnce('POST', '/api/agent/run', { agentName: QUICK, args: { n: 0 } }),
-    ]);
-    const [types, agents, run] = replies.map(({ status }) => status);
-    expect({ types, agents, run }).toEqual(STATUS_DURING[name]);
-    for (const { status, headers } of replies) expect(headers.get('retry-after')).toBe(status === 503 ? '1' : null);
+  async function expectRepliesDuring(name: EngineName, fault: Fault, requests: Requests): Promise<void> {
+    const expected = documentedStatuses(name, fault);
+    const replies = await repliesToAll(requests, expected);
+    expectStatuses(replies, expected);
+    if (name === 'Redis') expect(replies.get('GET /api/auth/whoami')?.body.credits).toBeNull();
   }
 
   /** Runs `during` while the engine is down; restores the engine also when that fails. */
@@ -96,22 +94,27 @@ describe('an engine that fails under load, with two replicas of every service', 
    * Kafka: there, until further changes have been acknowledged.
    */
   const outage = (
-    what: string,
+    fault: Fault,
     name: EngineName,
     begin: () => Promise<void> | void,
     end: () => Promise<void> | void,
     lastingMs = 0,
   ): Promise<void> =>
-    expectSurvival(`${what} of ${name}`, async (load, tenant) => {
+    expectSurvival(`${name} is ${fault}`, async (load) => {
+      const other = await stack.tenant(DEGRADATION_TENANT);
+      const [first, second] = [
+        await requestsOfAllEndpoints(other, stack.baseUrl),
+        await requestsOfAllEndpoints(other, stack.baseUrl),
+      ];
       const over = Promise.withResolvers<void>();
       void load.pauseDuring(over.promise);
       const until = performance.now() + lastingMs;
       const during = async (): Promise<void> => {
         await (name === 'Kafka' ? load.untilAcknowledged(ACKNOWLEDGED) : load.untilAllClientsWait());
         void load.pauseDuring(over.promise, 'all');
-        await expectRepliesDuring(name, tenant);
+        await expectRepliesDuring(name, fault, first);
         await load.requestUntil(() => performance.now() >= until);
-        await expectRepliesDuring(name, tenant);
+        await expectRepliesDuring(name, fault, second);
       };
       await whileDown(begin, during, end).finally(over.resolve);
     });
@@ -120,7 +123,7 @@ describe('an engine that fails under load, with two replicas of every service', 
     'kill -9 of %s: only requests that need it fail, nothing acknowledged is lost, nothing is charged twice',
     (name) =>
       outage(
-        'kill -9',
+        'killed',
         name,
         () => engines[name].kill(),
         () => engines[name].restart(),
@@ -132,7 +135,7 @@ describe('an engine that fails under load, with two replicas of every service', 
     '%s accepts connections but does not reply: only requests that need it fail, nothing is lost or charged twice',
     (name) =>
       outage(
-        'a pause',
+        'paused',
         name,
         () => engines[name].pause(),
         () => engines[name].resume(),

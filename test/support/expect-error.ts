@@ -17,7 +17,9 @@ export function expectError(
   code: string,
   { at, ...facts }: { at?: string; [fact: string]: unknown } = {},
 ): void {
-  const { error, code: given, requestId, details = [], ...beside } = reply.body;
+  // a path that does not exist points to the reference
+  const { error, code: given, requestId, details = [], reference = '/reference', ...beside } = reply.body;
+  expect(reference).toBe('/reference');
   expect({ status: reply.status, code: given, error }).toEqual({
     status,
     code,

@@ -1,3 +1,5 @@
+import { expectDocumented } from './documented-replies.ts';
+
 export interface Reply {
   /** Scheme and host of the gateway that answered. */
   origin: string;
@@ -30,13 +32,15 @@ export async function request(
     body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
   });
   const text = await response.text();
-  return {
+  const reply = {
     origin: new URL(response.url).origin,
     status: response.status,
     headers: response.headers,
     text,
     body: text === '' ? undefined : JSON.parse(text),
   };
+  expectDocumented(method, response.url, reply);
+  return reply;
 }
 
 const MAX_ATTEMPTS = 5;

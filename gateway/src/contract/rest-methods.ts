@@ -1,6 +1,6 @@
 import { loadProtosWithOptionsSync } from '@grpc/proto-loader/build/src/util.js';
 import type { MethodDefinition } from '@grpc/proto-loader';
-import type { Enum, Field, Root, Type } from 'protobufjs';
+import type { Enum, Field, Method, Root, Type } from 'protobufjs';
 import { FieldOptions } from 'proto/platform/v1/options.ts';
 import { camelCase, methodOptionsOf, type MethodOptions } from 'platform/rpc/method-options.ts';
 import { packageDefinition, PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
@@ -12,6 +12,8 @@ export interface RestMethod {
   /** Name of the process that serves it: the first segment of the proto package. */
   audience: string;
   options: MethodOptions;
+  /** What the comment of the method says. */
+  description: string;
   /** One for the rule itself and one for each additional binding. */
   bindings: readonly HttpBinding[];
   requestType: Type;
@@ -39,6 +41,13 @@ interface RawRule {
 }
 const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 
+/** protobufjs drops comments that begin with two slashes unless it is asked. Of proto-loader's options it has none. */
+const COMMENTS = { alternateCommentMode: true } as object;
+
+/** A comment as one paragraph. */
+export const textOf = (comment: string | null | undefined): string =>
+  (comment ?? '').replaceAll(/\s*\n\s*/g, ' ').trim();
+
 let loaded: readonly RestMethod[] | undefined;
 
 /** All methods that have a REST route; read once per process. */
@@ -46,7 +55,7 @@ export const restMethods = (): readonly RestMethod[] => (loaded ??= loadRestMeth
 
 function loadRestMethods(): RestMethod[] {
   // packageDefinition() has no field options; protobufjs's reflection tree has them
-  const root: Root = loadProtosWithOptionsSync(protoFiles(), { includeDirs: [PROTO_ROOT] });
+  const root: Root = loadProtosWithOptionsSync(protoFiles(), { includeDirs: [PROTO_ROOT], ...COMMENTS });
   const services = Object.entries(packageDefinition()).filter(([, definition]) => !('format' in definition));
   return services.flatMap(([name, methods]) => {
     const service = root.lookupService(name);
@@ -54,15 +63,13 @@ function loadRestMethods(): RestMethod[] {
       ([methodName, { path, options }]) => {
         const rule = (options as { '(google.api.http)'?: RawRule })['(google.api.http)'];
         if (!rule) return [];
-        const { requestType, responseType } = service.methods[methodName] as {
-          requestType: string;
-          responseType: string;
-        };
+        const { requestType, responseType, comment } = service.methods[methodName] as Method;
         return [
           {
             path,
             audience: name.split('.', 1)[0] as string,
             options: methodOptionsOf(path),
+            description: textOf(comment),
             // proto-loader gives one additional binding as an object, several as an array
             bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(path, raw)),
             requestType: service.lookupType(requestType),

@@ -20,6 +20,11 @@ export interface LocalRoute {
   /** @throws ServiceError */
   reply(): { status: number; headers?: Record<string, string>; body: string };
 }
+export interface LocalEntry {
+  verb: string;
+  template: string;
+  route: LocalRoute;
+}
 export type Route = ServiceRoute | LocalRoute;
 
 /** One path with all of its verbs. */

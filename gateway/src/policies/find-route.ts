@@ -13,7 +13,7 @@ export function makeFindRoute(table: RouteTable): Policy {
     const { path, query } = splitTarget(req);
     if (path === '*' && req.method === 'OPTIONS') return sendReply(req, res, optionsReply(req, table.allow));
     const found = table.find(path);
-    if (!found) throw new ServiceError('NOT_FOUND');
+    if (!found) throw new ServiceError('NOT_FOUND', undefined, { facts: { reference: '/reference' } });
     const { resource, values } = found;
     if (req.method === 'OPTIONS') return sendReply(req, res, optionsReply(req, resource.allow));
     const route = resource.routes.get(req.method === 'HEAD' ? 'GET' : (req.method as string));

@@ -47,7 +47,6 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
 describe('every error is JSON with a code and the request id', () => {
   it('404 for an unknown path, in and outside /api, with and without a token', async () => {
     for (const path of [
-      '/',
       '/api/memory/type',
       '/api/memory/types/',
       '/api//memory/types',

@@ -1,4 +1,5 @@
 import type { MethodDefinition } from '@grpc/proto-loader';
+import type { KnownReason } from '../core/errors.ts';
 import type { PrincipalKind } from '../core/principal.ts';
 import { packageDefinition } from './protos.ts';
 
@@ -21,6 +22,8 @@ export interface MethodOptions {
   scope: string;
   /** Name of the rate limit that its requests count against. */
   rate: string;
+  /** Reasons for which it may refuse, beside those that the other options imply. */
+  errors: readonly KnownReason[];
 }
 
 /** Longer than two operations on an engine take until they time out, so that the service can report the outcome. */
@@ -49,6 +52,7 @@ function optionsOf({ options }: MethodDefinition<object, object>): MethodOptions
     maxBodyBytes: Number(ours.max_body_bytes ?? 0),
     scope: String(ours.scope ?? ''),
     rate: String(ours.rate ?? 'requests'),
+    errors: list(ours.errors) as KnownReason[],
   };
 }
 

@@ -16,6 +16,7 @@ const methodOptions = (given: Partial<MethodOptions>): MethodOptions => ({
   maxBodyBytes: 0,
   scope: '',
   rate: 'requests',
+  errors: [],
   ...given,
 });
 

@@ -1,0 +1,159 @@
+import { codeOf, ERRORS, type KnownReason } from 'platform/core/errors.ts';
+import type { OpenApiDocument, Operation, Parameter, ReplyObject } from './openapi.ts';
+import { ERROR_GUIDE } from './error-guide.ts';
+import type { JsonSchema } from './schemas.ts';
+
+/** Allowed by its hash: the page needs neither scripts nor other addresses. */
+export const STYLE = `
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 64rem; padding: 1rem }
+h2 { margin-top: 3rem; border-bottom: 1px solid #8884 }
+h3 { margin-top: 2.5rem }
+code, pre { font: 0.875em/1.5 ui-monospace, monospace }
+pre { background: #8881; padding: 0.75rem; overflow-x: auto; border-radius: 4px }
+table { border-collapse: collapse; width: 100%; margin: 0.5rem 0 }
+th, td { text-align: left; vertical-align: top; padding: 0.3rem 1rem 0.3rem 0; border-bottom: 1px solid #8884 }
+td:first-child { white-space: nowrap }
+nav ul { columns: 2; padding-left: 1rem }
+`;
+
+/** The contract as one HTML page that works without scripts. */
+export function referencePage(document: OpenApiDocument): string {
+  const operations = Object.entries(document.paths).flatMap(([path, verbs]) =>
+    Object.entries(verbs).map(([verb, operation]) => ({ title: `${verb.toUpperCase()} ${path}`, operation })),
+  );
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${text(document.info.title)}</title>
+<style>${STYLE}</style></head>
+<body>
+<h1>${text(document.info.title)}</h1>
+<p>${prose(document.info.description)}</p>
+<p>The same as an OpenAPI 3.1 document: <a href="/openapi.json">/openapi.json</a>.</p>
+<nav><ul>
+${operations.map(({ title, operation }) => `<li><a href="#${operation.operationId}">${text(title)}</a></li>`).join('\n')}
+<li><a href="#schemas">Schemas of replies</a></li>
+<li><a href="#codes">Codes of errors</a></li>
+</ul></nav>
+${document.tags
+  .map(
+    (tag) =>
+      `<h2>${text(tag.name)}</h2>\n<p>${prose(tag.description)}</p>\n` +
+      operations
+        .filter(({ operation }) => operation.tags.includes(tag.name))
+        .map(({ title, operation }) => operationSection(title, operation))
+        .join('\n'),
+  )
+  .join('\n')}
+<h2 id="schemas">Schemas of replies</h2>
+${Object.entries(document.components.schemas)
+  .map(([name, schema]) => `<h3 id="schema-${text(name)}">${text(name)}</h3>\n${described(schema)}${members(schema)}`)
+  .join('\n')}
+<h2 id="codes">Codes of errors</h2>
+<table><tr><th>code</th><th>Status</th><th>Cause</th><th>Remedy</th></tr>
+${Object.keys(ERRORS)
+  .map((key) => codeRow(key as KnownReason))
+  .join('\n')}
+</table>
+</body></html>
+`;
+}
+
+function operationSection(title: string, operation: Operation): string {
+  const { operationId, summary, parameters, requestBody, responses, security } = operation;
+  const body = contentOf(requestBody);
+  return `<h3 id="${operationId}"><code>${text(title)}</code></h3>
+<p>${prose(summary)}${security?.length === 0 ? ' Needs no token.' : ''}</p>
+${parameters.length === 0 ? '' : `<h4>Parameters</h4>${parameterTable(parameters)}`}
+${body ? `<h4>Body</h4>${members(body.schema)}${example(body.example)}` : ''}
+<h4>Replies</h4>
+<table><tr><th>Status</th><th>Meaning</th><th>Headers</th></tr>
+${Object.entries(responses)
+  .map(([status, reply]) => replyRow(status, reply))
+  .join('\n')}
+</table>
+${Object.values(responses)
+  .map((reply) => example(contentOf(reply)?.example))
+  .join('')}`;
+}
+
+const parameterTable = (parameters: readonly Parameter[]): string =>
+  table(
+    ['Name', 'In', 'Value'],
+    parameters.map(({ name, in: place, required, schema, description }) => [
+      code(name) + (required ? ' (required)' : ''),
+      place,
+      valueOf(schema) + (description === undefined ? '' : `. ${prose(description)}`),
+    ]),
+  );
+
+function members(schema: JsonSchema): string {
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
+  if (properties.length === 0) return '';
+  const required = (schema.required ?? []) as readonly string[];
+  return table(
+    ['Member', 'Value'],
+    properties.map(([name, property]) => [
+      code(name) + (required.includes(name) ? ' (required)' : ''),
+      [valueOf(property), typeof property.description === 'string' ? prose(property.description) : '']
+        .filter((part) => part !== '')
+        .join('. '),
+    ]),
+  );
+}
+
+const BOUNDS = ['format', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum', 'maxItems', 'const', 'default'];
+const UNSAID: readonly unknown[] = [Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 2 ** 31 - 1, -(2 ** 31)];
+
+/** What a value may be, in a few words. */
+function valueOf(schema: JsonSchema): string {
+  if (typeof schema.$ref === 'string') {
+    const name = schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1);
+    return `<a href="#schema-${text(name)}">${text(name)}</a>`;
+  }
+  if (schema.type === 'array' && schema.items) return `list of ${valueOf(schema.items as JsonSchema)}${bounds(schema)}`;
+  if (Array.isArray(schema.enum))
+    return `one of ${schema.enum.map((value) => code(JSON.stringify(value))).join(', ')}${bounds(schema)}`;
+  const type = [schema.type ?? 'any JSON value'].flat().map(String).join(' or ');
+  return text(type) + bounds(schema);
+}
+
+const bounds = (schema: JsonSchema): string =>
+  BOUNDS.filter((name) => schema[name] !== undefined && !UNSAID.includes(schema[name]))
+    .map((name) => `, ${name} ${code(String(schema[name]))}`)
+    .join('');
+
+function replyRow(status: string, { description, headers = {}, content }: ReplyObject): string {
+  const schema = content?.['application/json'].schema;
+  const body = schema && (schema.$ref ?? schema.items) !== undefined ? ` ${valueOf(schema)}` : '';
+  const meaning = Number(status) < 400 ? prose(description) + body : linkCodes(description);
+  return `<tr><td>${status}</td><td>${meaning}</td><td>${Object.keys(headers).map(code).join(' ')}</td></tr>`;
+}
+
+const linkCodes = (description: string): string =>
+  text(description).replaceAll(/`([a-z_]+)`/g, '<a href="#code-$1"><code>$1</code></a>');
+
+function codeRow(reason: KnownReason): string {
+  const name = codeOf(reason);
+  const { cause, remedy } = ERROR_GUIDE[reason];
+  return `<tr id="code-${name}"><td>${code(name)}</td><td>${ERRORS[reason].http}</td><td>${prose(cause)}</td><td>${prose(remedy)}</td></tr>`;
+}
+
+const table = (heads: readonly string[], rows: readonly (readonly string[])[]): string =>
+  `<table><tr>${heads.map((head) => `<th>${head}</th>`).join('')}</tr>\n` +
+  `${rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n')}\n</table>\n`;
+
+const contentOf = (
+  given: JsonSchema | ReplyObject | undefined,
+): { schema: JsonSchema; example?: unknown } | undefined =>
+  (given?.content as ReplyObject['content'])?.['application/json'];
+
+const described = ({ description }: JsonSchema): string =>
+  typeof description === 'string' ? `<p>${prose(description)}</p>\n` : '';
+const example = (value: unknown): string =>
+  value === undefined ? '' : `<pre>${text(JSON.stringify(value, null, 2))}</pre>\n`;
+const code = (value: string): string => `<code>${text(value)}</code>`;
+/** Text in which backquotes mark code. */
+const prose = (value: unknown): string => text(value).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
+const text = (value: unknown): string =>
+  String(value).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
