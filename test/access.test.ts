@@ -66,6 +66,7 @@ const ACCESS = `
 /credits.v1.CreditsService/ListLedgerRows      OPERATOR                  operator -      -       repeatable
 /credits.v1.CreditsService/RebuildLedger       OPERATOR                  operator -      -       once
 
+/platform.v1.DiagnosisService/Diagnose         OPERATOR          operator -      -       repeatable
 /platform.v1.JobService/ListJobs               OPERATOR          operator -      -       repeatable
 /platform.v1.JobService/RunJob                 OPERATOR          operator -      -       once
 `;

@@ -299,6 +299,7 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'platform/src/jobs/jobs.ts',
   'platform/src/jobs/lease.ts',
   'platform/src/events/denials.ts',
+  'platform/src/service/diagnose.ts',
   'platform/src/service/run.ts',
   // the store's time for leases; runs of dead processes; settled runs in one batch; what is past its retention
   'services/agents/src/deps.ts',
@@ -315,6 +316,7 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'services/auth/src/users/store.ts',
   'services/credits/src/jobs/relay.ts',
   'services/credits/src/jobs/sweeper.ts',
+  'services/credits/src/ledger/checks.ts',
   // the one location of the ledger
   'services/credits/src/ledger/location.ts',
   // organizations whose rows are mirrored and not published yet

@@ -1,10 +1,10 @@
 import { Command, Option } from 'commander';
-import { AuthServiceService, type AuditEntry, type AuditPlace } from 'proto/auth/v1/auth.ts';
+import { AuthServiceService, type AuditChange, type AuditEntry, type AuditPlace } from 'proto/auth/v1/auth.ts';
 import { AUDIT_ACTIONS } from './audit-actions.ts';
 import { headOf, verifyTrail } from './audit-chain.ts';
 import { exportTrail } from './audit-export.ts';
 import type { Context } from './context.ts';
-import type { Column } from './output.ts';
+import { inList, type Column } from './output.ts';
 import { pageOf } from './page.ts';
 import { pageSize, time, UsageError, wholeNumber } from './usage-error.ts';
 
@@ -15,7 +15,12 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: 'Actor', value: (row) => `${row.actorKind} ${row.actorName}${row.actorVia ? ` via ${row.actorVia}` : ''}` },
   { title: 'Count', value: (row) => row.count },
   { title: 'Target', value: (row) => (row.targetType ? `${row.targetType} ${row.targetId}` : undefined) },
+  { title: 'Changes', value: ({ changes }) => changes.map(inWords).join('; ') || undefined },
 ];
+
+/** "roles: admin → admin, security_admin", or "name: ci" of what was made. */
+const inWords = ({ field, before, after }: AuditChange): string =>
+  before.length === 0 ? `${field}: ${after.join(', ')}` : `${field}: ${before.join(', ')} → ${inList(after)}`;
 
 interface ListOptions {
   pageSize: number;

@@ -6,7 +6,7 @@ import { requireOwnFolder } from 'platform/core/folder.ts';
 import { keyFolderOf } from 'platform/rpc/keys.ts';
 import { openOperator, operatorName, type Operator } from 'platform/rpc/operator.ts';
 import { commonConfig } from 'platform/service/process.ts';
-import type { ProcessName } from 'platform/core/processes.ts';
+import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
 import { linesOf, tableOf, type Column } from './output.ts';
 import type { Page } from './page.ts';
 import { UsageError } from './usage-error.ts';
@@ -30,6 +30,8 @@ export interface Context {
   client<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>;
   /** One client for each replica. */
   clients<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>[];
+  /** One for each gateway: "http://127.0.0.1:8080". */
+  gatewayUrls(): string[];
   /** The operator as principal, without an organization. */
   asOperator(): CallOptions;
   /** The operator as principal, in the organization of --organization. @throws UsageError without it or with --as */
@@ -89,6 +91,10 @@ export function makeContext(program: Command, env: Env): Context {
     operatorNamed,
     client: (definition, process) => connected().client(definition, process),
     clients: (definition, process) => connected().clients(definition, process),
+    gatewayUrls: () =>
+      (env.GATEWAY_ADDRESS ?? env.GATEWAY_LISTEN ?? PROCESSES.gateway)
+        .split(',')
+        .map((address) => `${env.GATEWAY_TLS_CERT_FILE ? 'https' : 'http'}://${address}`),
     asOperator: () => connected().as(),
     async onOrganization() {
       if (options().as)

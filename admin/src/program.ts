@@ -6,6 +6,7 @@ import { agentCommand } from './agent.ts';
 import { auditCommand } from './audit.ts';
 import { makeContext } from './context.ts';
 import { creditsCommand } from './credits.ts';
+import { doctorCommand } from './doctor.ts';
 import { eventsCommand } from './events.ts';
 import { jobCommand } from './job.ts';
 import { jwtCommand } from './jwt.ts';
@@ -16,6 +17,7 @@ import { userCommand } from './user.ts';
 import { UsageError } from './usage-error.ts';
 
 const COMMANDS = [
+  doctorCommand,
   organizationCommand,
   userCommand,
   tokenCommand,

@@ -277,7 +277,9 @@ describe('the commands of the admin command line', () => {
       /Allowed choices are organization\.create/,
     );
     expect(await printed(admin(`--organization ${acme.id} audit list --action organization.create`))).toMatch(
-      new RegExp(`organization\\.create +success +operator ${OPERATOR} +1 +organization ${acme.id}\\n$`),
+      new RegExp(
+        `organization\\.create +success +operator ${OPERATOR} +1 +organization ${acme.id} +name: acme; tier: enterprise\\n$`,
+      ),
     );
   });
 

@@ -114,5 +114,7 @@ export interface EventBus {
    * theirs. Resolves to their number. Only for an engine that does not do so by itself.
    */
   removeExpired?(nowMs: number, signal: AbortSignal): Promise<number>;
+  /** Resolves when the engine answers. @throws ServiceError UNAVAILABLE */
+  check(): Promise<void>;
   close(): Promise<void>;
 }

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { newId } from '../core/ids.ts';
 import type { Actor } from '../core/principal.ts';
 import { collection, insert, type Document, type Op } from '../store/store.ts';
+import type { AuditChanges } from './audit-changes.ts';
 import { MAX_EVENT_BYTES, type CloudEvent, type Topic } from './bus.ts';
 
 /**
@@ -44,6 +45,8 @@ export interface NewAuditEntry {
   outcome: 'success' | 'denied' | 'failure';
   actor: Actor;
   target?: { type: string; id: string };
+  /** What a change changed (`changesOf`). */
+  changes?: AuditChanges;
   /** Error code of a denial or failure. */
   code?: string;
   /** How many equal requests this entry stands for; default 1. */
@@ -61,13 +64,15 @@ export function auditEntryOp({
   outcome,
   actor,
   target,
+  changes = {},
   code,
   count = 1,
   requestId,
   time,
 }: NewAuditEntry): Op {
   const id = newId();
-  const data = { action, outcome, actor, target: target ?? null, code: code ?? null, count, requestId };
+  const changed = Object.keys(changes).length > 0 && { changes };
+  const data = { action, outcome, actor, target: target ?? null, ...changed, code: code ?? null, count, requestId };
   return insertOp(id, {
     topic: 'audit.v1',
     source,

@@ -7,6 +7,7 @@ import type { Job } from '../jobs/jobs.ts';
 import type { BoundService, ServiceClient, ServiceDefinition } from '../rpc/call.ts';
 import type { Collection, PlatformStore, Store } from '../store/store.ts';
 import { engineConfig, type EngineConfig } from './backends.ts';
+import type { Check } from './diagnose.ts';
 import { commonConfig, type CommonConfig, type ProcessStart } from './process.ts';
 
 /** The document store as a service uses it. */
@@ -51,6 +52,8 @@ export interface Program<D extends Declaration, Deps> {
   services(deps: Deps): readonly BoundService[];
   /** Its own jobs, beside those of every service. */
   jobs(deps: Deps): readonly Job[];
+  /** What `admin doctor` looks at, beside the checks of every service. */
+  checks?(deps: Deps): readonly Check[];
   /** Called before the server drains; ends work that would take longer than the drain. */
   interrupt?(deps: Deps): Promise<void>;
   /** Called when server and jobs have stopped; closes what openDeps opened beyond store, bus and clients. */

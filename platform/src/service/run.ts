@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { DiagnosisServiceService } from 'proto/platform/v1/diagnosis.ts';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { followTime, isoTime } from '../core/clock.ts';
 import type { ConfigOf, Declaration, Env } from '../core/config.ts';
@@ -20,6 +21,7 @@ import { openIdentity } from '../rpc/identity.ts';
 import { startServer } from '../rpc/server.ts';
 import type { Op, OpenStore, PlatformStore, Store } from '../store/store.ts';
 import { openBusEngine, openStoreEngine } from './backends.ts';
+import { commonChecks, diagnose } from './diagnose.ts';
 import { identityFiles, runProcess, type ProcessStart, type Running } from './process.ts';
 import { declarationOf, type DenialsConfig, type Program, type ServiceConfig } from './program.ts';
 
@@ -104,12 +106,24 @@ export async function startService<D extends Declaration, Deps>(
   ];
   const runner = startJobs(jobs, { platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log });
   opened.startRelay = () => runner.runSoon(relay.name);
+  const engines = {
+    store: settings.MONGODB_URL === '' ? 'SQLite' : 'MongoDB',
+    bus: settings.KAFKA_BROKERS === '' ? 'SQLite' : 'Kafka',
+  };
+  const checks = [
+    ...commonChecks({ identity, platformStore, bus, engines }, deniesRequests),
+    ...(program.checks?.(deps) ?? []),
+  ];
   const server = await startServer({
     listen: String(settings[settingOf(program.name, 'LISTEN')]),
     healthListen: String(settings[settingOf(program.name, 'HEALTH_LISTEN')]),
     identity,
     log,
-    services: [...program.services(deps), bind(JobServiceService, runner, { listJobs, runJob })],
+    services: [
+      ...program.services(deps),
+      bind(JobServiceService, runner, { listJobs, runJob }),
+      bind(DiagnosisServiceService, checks, { diagnose }),
+    ],
     onDenied: (denial) => deniesRequests && denials.note({ ...denial, time: isoTime(clock.now()) }),
   });
 

@@ -78,6 +78,10 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
         retries,
       );
 
+    it('answers a check', async () => {
+      await expect((await open()).check()).resolves.toBeUndefined();
+    });
+
     it('delivers every event to each group, unchanged and in order', async () => {
       const bus = await open();
       const groups = [new Seen<CloudEvent>(), new Seen<CloudEvent>()];

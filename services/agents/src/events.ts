@@ -1,8 +1,10 @@
 import { codeOf } from 'platform/core/errors.ts';
 import { actorOf } from 'platform/core/principal.ts';
+import { changesOf, type AuditChanges } from 'platform/events/audit-changes.ts';
 import { auditEntryOp, eventOp } from 'platform/events/outbox.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Op } from 'platform/store/store.ts';
+import type { AgentRecord } from './definitions/store.ts';
 import type { ExecutionRecord } from './executions/store.ts';
 
 const SOURCE = '/agents';
@@ -13,6 +15,7 @@ export const agentAuditEntry = (
   action: 'agent.apply' | 'agent.publish' | 'agent.retire',
   name: string,
   time: string,
+  changes: AuditChanges,
 ): Op =>
   auditEntryOp({
     source: SOURCE,
@@ -21,9 +24,16 @@ export const agentAuditEntry = (
     outcome: 'success',
     actor: actorOf(context.principal),
     target: { type: 'agent', id: name },
+    changes,
     requestId: context.requestId,
     time,
   });
+
+/** What a publication and a retirement change of an agent. */
+export const publicationOf = ({ state, publishedVersion }: Pick<AgentRecord, 'state' | 'publishedVersion'>) => ({
+  state,
+  publishedVersion,
+});
 
 /**
  * The events and the audit entry of a run, for the batch that ends it. A run that never began to evaluate has no
@@ -32,6 +42,7 @@ export const agentAuditEntry = (
  */
 export function executionEvents(ended: ExecutionRecord, time: string): Op[] {
   const { _id, organizationId, sessionId, agent, agentVersion, status, error, actor, requestId } = ended;
+  const charge = (ended.chargeMicros ?? 0) / 1e6;
   const common = { id: _id, sessionId, agent, version: agentVersion, actor, requestId };
   const envelope = {
     topic: 'agent.execution.v1',
@@ -56,7 +67,7 @@ export function executionEvents(ended: ExecutionRecord, time: string): Op[] {
       type: 'agent.execution.finished.v1',
       sequence: 2,
       time,
-      data: { ...common, status, charge: (ended.chargeMicros ?? 0) / 1e6 },
+      data: { ...common, status, charge },
     }),
     auditEntryOp({
       source: SOURCE,
@@ -65,6 +76,7 @@ export function executionEvents(ended: ExecutionRecord, time: string): Op[] {
       outcome: error ? 'failure' : 'success',
       actor,
       target: { type: 'agent_execution', id: _id },
+      changes: changesOf({}, { agent, version: agentVersion, charge }),
       ...(error && { code: codeOf(error.reason) }),
       requestId,
       time,

@@ -20,13 +20,21 @@ describe('PublishAgent', () => {
     expect((await agents.run('moves', {})).output).toBe('1');
   });
 
-  it('writes an audit entry for a change and none for a repeat', async () => {
+  it('writes an audit entry that says what a change changed, and none for a repeat', async () => {
     await agents.publish(definitionOf('once', '1'));
     await agents.operate('publishAgent', { name: 'once' });
+    await agents.publish(definitionOf('once', '2'));
+    await agents.operate('retireAgent', { name: 'once' });
     const entries = (await agents.events()).filter(
-      ({ data }) => data.action === 'agent.publish' && (data.target as { id: string }).id === 'once',
+      ({ type, data }) => type === 'audit.entry.v1' && (data.target as { id: string }).id === 'once',
     );
-    expect(entries).toHaveLength(1);
+    expect(entries.map(({ data }) => [data.action, data.changes])).toEqual([
+      ['agent.apply', { latestVersion: [null, 1] }],
+      ['agent.publish', { state: ['draft', 'published'], publishedVersion: [null, 1] }],
+      ['agent.apply', { latestVersion: [1, 2] }],
+      ['agent.publish', { publishedVersion: [1, 2] }],
+      ['agent.retire', { state: ['published', 'retired'], publishedVersion: [2, null] }],
+    ]);
   });
 
   it.each([

@@ -249,7 +249,14 @@ describe('RunAgent', () => {
         sequence: 2,
         data: { status: 'succeeded', charge: 1, actor: { kind: 'server_token', name: 'ci token' } },
       },
-      { type: 'audit.entry.v1', data: { action: 'agent.run', outcome: 'success' } },
+      {
+        type: 'audit.entry.v1',
+        data: {
+          action: 'agent.run',
+          outcome: 'success',
+          changes: { agent: [null, 'echo'], version: [null, 1], charge: [null, 1] },
+        },
+      },
     ]);
   });
 });

@@ -1,4 +1,5 @@
 import type { CallContext } from 'platform/rpc/call.ts';
+import type { AuditChanges } from 'platform/events/audit-changes.ts';
 import { auditEntryOp } from 'platform/events/outbox.ts';
 import { actorOf } from 'platform/core/principal.ts';
 import type { Op } from 'platform/store/store.ts';
@@ -17,6 +18,7 @@ export const auditEntry = (
   action: string,
   target: { type: string; id: string },
   time: string,
+  changes: AuditChanges = {},
 ): Op =>
   auditEntryOp({
     source: SOURCE,
@@ -25,6 +27,7 @@ export const auditEntry = (
     outcome: 'success',
     actor: actorOf(context.principal),
     target,
+    changes,
     requestId: context.requestId,
     time,
   });

@@ -25,6 +25,7 @@ import { revokeGrant } from './grants/revoke-grant.ts';
 import { grantRetentionJob } from './jobs/grant-retention.ts';
 import { signingKeysJob } from './jobs/signing-keys.ts';
 import { getJwks } from './signing-keys/get-jwks.ts';
+import { signingKeyCheck } from './signing-keys/check.ts';
 import { rotateSigningKey } from './signing-keys/rotate-signing-key.ts';
 import { authenticate } from './authentication/authenticate.ts';
 import { shareRates } from './rates/share-rates.ts';
@@ -86,6 +87,7 @@ export const program: Program<typeof config, Deps> = {
     deadLettersJob(deps),
     ...(deps.bus.removeExpired ? [eventRetentionJob(deps, deps.bus.removeExpired)] : []),
   ],
+  checks: (deps) => [signingKeyCheck(deps)],
   async close(deps) {
     await deps.auditSubscription.stop();
     await flushLastUsed(deps);

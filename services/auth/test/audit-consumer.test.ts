@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { isoTime } from 'platform/core/clock.ts';
 import { RejectedEventError, type CloudEvent } from 'platform/events/bus.ts';
+import type { AuditChanges } from 'platform/events/audit-changes.ts';
 import { auditEntryOp } from 'platform/events/outbox.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { newId } from 'platform/core/ids.ts';
@@ -43,7 +44,7 @@ const actor = { kind: 'user', id: 'u1', name: 'ada', via: '' };
 /** An audit event, as the outbox of a service holds it. */
 function auditEvent(
   organizationId: string,
-  given: { target?: { type: string; id: string }; code?: string; count?: number },
+  given: { target?: { type: string; id: string }; changes?: AuditChanges; code?: string; count?: number },
 ): CloudEvent {
   const op = auditEntryOp({
     source: '/memory',
@@ -64,16 +65,22 @@ const withData = (event: CloudEvent, members: object): object => ({ ...event, da
 describe('the consumer of audit events', () => {
   it('stores each event once, in whatever order and however often it is delivered', async () => {
     const delivery = fc.array(
-      fc.record({ repeats: fc.integer({ min: 1, max: 3 }), targeted: fc.boolean(), rank: fc.nat() }),
+      fc.record({
+        ...{ repeats: fc.integer({ min: 1, max: 3 }), targeted: fc.boolean(), rank: fc.nat() },
+        // Also what no engine stores as it is: half of a surrogate pair.
+        name: fc.oneof(fc.string({ unit: 'binary' }), fc.constant('\ud800')),
+      }),
       { minLength: 1, maxLength: 20 },
     );
     await fc.assert(
       fc.asyncProperty(delivery, async (plan) => {
         const organizationId = newId();
-        const events = plan.map(({ targeted }, index) =>
+        const events = plan.map(({ targeted, name }, index) =>
           auditEvent(
             organizationId,
-            targeted ? { target: { type: 'memory_type', id: `m${index}` } } : { code: 'forbidden', count: index + 1 },
+            targeted
+              ? { target: { type: 'memory_type', id: `m${index}` }, changes: { name: [null, name] } }
+              : { code: 'forbidden', count: index + 1 },
           ),
         );
         const deliveries = events.flatMap((event, index) =>
@@ -139,6 +146,9 @@ describe('the consumer of audit events', () => {
     ['with half a target', (event) => withData(event, { target: { type: 'memory_type' } })],
     ['whose count no list can return', (event) => withData(event, { count: 2 ** 31 })],
     ['whose count is not a number', (event) => withData(event, { count: '1' })],
+    ['whose changes are no pairs', (event) => withData(event, { changes: { roles: ['admin'] } })],
+    ['whose changes are objects', (event) => withData(event, { changes: { roles: [{}, {}] } })],
+    ['whose changes are too long', (event) => withData(event, { changes: { name: ['', 'n'.repeat(40_000)] } })],
     ['without data', (event) => ({ ...event, data: undefined })],
   ])('rejects an event %s', async (_what, change) => {
     const event = change(auditEvent(newId(), {})) as CloudEvent;

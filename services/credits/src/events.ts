@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { v7 } from 'uuid';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
 import type { LedgerRow } from './ledger/ledger.ts';
 
@@ -9,12 +10,13 @@ export const ledgerRowEvent = (organizationId: string, row: LedgerRow): CloudEve
 
 /** The audit entry of a GRANT row: who granted it, in which request. */
 export function grantAuditEntry(organizationId: string, row: LedgerRow): CloudEvent {
-  const { id, actor, requestId } = row;
+  const { id, actor, requestId, availableMicros, availableDeltaMicros } = row;
   const data = {
     action: 'credits.grant',
     outcome: 'success',
     actor,
     target: { type: 'grant', id },
+    changes: changesOf({ availableMicros: availableMicros - availableDeltaMicros }, { availableMicros }),
     code: null,
     count: 1,
     requestId,

@@ -9,6 +9,7 @@ import { openDeps, type Deps } from './deps.ts';
 import { mirrorJob } from './jobs/mirror.ts';
 import { relayJob } from './jobs/relay.ts';
 import { sweeperJob } from './jobs/sweeper.ts';
+import { ledgerChecks } from './ledger/checks.ts';
 import { listLedgerRows } from './ledger/list-ledger-rows.ts';
 import { extend } from './reservations/extend.ts';
 import { release } from './reservations/release.ts';
@@ -36,5 +37,6 @@ export const program: Program<typeof config, Deps> = {
     }),
   ],
   jobs: (deps) => [relayJob(deps), sweeperJob(deps), ...(deps.mirroring ? [mirrorJob(deps.mirroring, deps)] : [])],
+  checks: ledgerChecks,
   close: (deps) => deps.closeLedger(),
 };

@@ -83,6 +83,9 @@ export function ledgerSuiteTime(context: TestContext): void {
           (one) => one === organization.organizationId || one === other.organizationId,
         );
       expect(await due()).toEqual([]);
+      const open = await harness.opened.platformLedger.organizationsExpiring(Number.MAX_SAFE_INTEGER, '', 1000);
+      expect(open).toEqual(expect.arrayContaining([organization.organizationId, other.organizationId]));
+      expect(await harness.opened.platformLedger.organizationsExpiring(1, '', 1000)).toEqual([]);
       await harness.advance(1_000);
       expect(await due()).toEqual([organization.organizationId, other.organizationId].sort());
       expect(await organization.expire(3)).toBe(3);

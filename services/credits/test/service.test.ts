@@ -69,6 +69,7 @@ describe('the credits service', () => {
         outcome: 'success',
         actor: { kind: 'operator', id: 'test' },
         target: { type: 'grant', id },
+        changes: { availableMicros: [0, 10] },
         code: null,
         count: 1,
       },

@@ -1,4 +1,5 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { changesOf, type AuditChanges } from 'platform/events/audit-changes.ts';
 import { auditEntryOp, eventOp } from 'platform/events/outbox.ts';
 import { actorOf } from 'platform/core/principal.ts';
 import type { Op } from 'platform/store/store.ts';
@@ -12,6 +13,8 @@ export type Change = {
   revision: number;
   /** ISO-8601 UTC. */
   time: string;
+  /** Which fields of a memory type changed, beside the revision. */
+  changes?: AuditChanges;
 } & (
   | {
       eventType: 'memory.type.created.v1' | 'memory.type.updated.v1' | 'memory.type.deleted.v1';
@@ -34,7 +37,8 @@ const KINDS: Record<Change['eventType'], { subjects: string; action: string; tar
 };
 
 /** The outbox inserts for the change event and the audit entry of a change; they belong in the batch of the change. */
-export function changeEvents(context: CallContext, { eventType, id, revision, time, names }: Change): Op[] {
+export function changeEvents(context: CallContext, change: Change): Op[] {
+  const { eventType, id, revision, time, names } = change;
   const { subjects, action, target } = KINDS[eventType];
   const organizationId = organizationOfCall(context);
   const actor = actorOf(context.principal);
@@ -57,8 +61,16 @@ export function changeEvents(context: CallContext, { eventType, id, revision, ti
       outcome: 'success',
       actor,
       target: { type: target, id },
+      changes: auditChanges(change),
       requestId,
       time,
     }),
   ];
+}
+
+/** A record has its type and its revision from its creation to its deletion. */
+function auditChanges({ eventType, revision, names: { type }, changes }: Change): AuditChanges {
+  const before = eventType.endsWith('.created.v1') ? {} : { type, revision: revision - 1 };
+  const after = eventType.endsWith('.deleted.v1') ? {} : { type, revision };
+  return { ...changesOf(before, after), ...changes };
 }

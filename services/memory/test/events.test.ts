@@ -76,15 +76,16 @@ it('publishes an event and an audit entry for every change, an audit entry for d
       data.count,
       (data.target as { id: string } | null)?.id,
       data.actor,
+      data.changes,
     ]),
   ).toEqual([
-    ['memory_type.create', 'success', null, 1, type.id, actor],
-    ['memory_type.update', 'success', null, 1, type.id, actor],
-    ['memory_object.create', 'success', null, 1, object.id, actor],
-    ['memory_object.update', 'success', null, 1, object.id, actor],
-    ['memory_object.delete', 'success', null, 1, object.id, actor],
-    ['memory_type.delete', 'success', null, 1, type.id, actor],
-    ['request.refused', 'denied', 'tier_limit', 2, undefined, actor],
+    ['memory_type.create', 'success', null, 1, type.id, actor, { type: [null, 'Note'], revision: [null, 1] }],
+    ['memory_type.update', 'success', null, 1, type.id, actor, { revision: [1, 2], displayName: ['Note', 'A note'] }],
+    ['memory_object.create', 'success', null, 1, object.id, actor, { type: [null, 'Note'], revision: [null, 1] }],
+    ['memory_object.update', 'success', null, 1, object.id, actor, { revision: [1, 2] }],
+    ['memory_object.delete', 'success', null, 1, object.id, actor, { type: ['Note', null], revision: [2, null] }],
+    ['memory_type.delete', 'success', null, 1, type.id, actor, { type: ['Note', null], revision: [2, null] }],
+    ['request.refused', 'denied', 'tier_limit', 2, undefined, actor, undefined],
   ]);
   expect(JSON.stringify([changes, audit])).not.toContain('confidential');
 });

@@ -1,5 +1,5 @@
 import { EventsTooLargeError, type EventBus, type Subscription, type Topic } from '../bus.ts';
-import { kafkaClient, type KafkaOptions } from './client.ts';
+import { kafkaClient, kafkaUnavailable, type KafkaOptions } from './client.ts';
 import { checkPermissions } from './permissions.ts';
 import { replayDeadLetters } from './dead-letters.ts';
 import { openSender } from './sender.ts';
@@ -77,6 +77,17 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
         handler,
         log,
       });
+    },
+    async check() {
+      const admin = kafka.admin();
+      try {
+        await admin.connect();
+        await admin.fetchTopicMetadata({ topics: publishes.map((topic) => topicName(prefix, topic)) });
+      } catch (error) {
+        throw kafkaUnavailable(error);
+      } finally {
+        await admin.disconnect();
+      }
     },
     async close() {
       await Promise.all([...members].map((member) => member.stop()));

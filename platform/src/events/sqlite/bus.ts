@@ -75,6 +75,9 @@ export async function openSqliteBus(
       if (bytesAbove > 0) log.warn({ bytesAbove }, 'another process reads an old state of the event file');
       return count;
     },
+    async check() {
+      await connection.read(() => connection.db.prepare('PRAGMA schema_version').get());
+    },
     async close() {
       await Promise.all([...members].map((member) => member.stop()));
       connection.db.close();

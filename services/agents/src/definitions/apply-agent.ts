@@ -3,6 +3,8 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { ApplyAgentRequest, ApplyAgentResponse } from 'proto/agents/v1/agents.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
+import type { Op } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { agentAuditEntry } from '../events.ts';
 import { parseDefinition } from './definition.ts';
@@ -24,7 +26,8 @@ export async function applyAgent(
     hash,
   } = await deps.schedule(organizationId, () => parseDefinition(request.definition));
   const now = isoTime(deps.clock.now());
-  const auditEntry = agentAuditEntry(context, 'agent.apply', name, now);
+  const auditEntry = (before: number | null, after: number): Op =>
+    agentAuditEntry(context, 'agent.apply', name, now, changesOf({ latestVersion: before }, { latestVersion: after }));
   const newVersion = (number: number): AgentVersionRecord => ({
     _id: newId(),
     organizationId,
@@ -52,14 +55,14 @@ export async function applyAgent(
         createdAt: now,
         updatedAt: now,
       };
-      await deps.definitions.create(created, newVersion(1), auditEntry);
+      await deps.definitions.create(created, newVersion(1), auditEntry(null, 1));
       return { agent: agentMessage(created), version: 1, changed: true };
     }
 
     const newest = await deps.definitions.versionByNumber(organizationId, name, agent.latestVersion);
     if (newest?.hash === hash) return { agent: agentMessage(agent), version: newest.version, changed: false };
     const next = newVersion(agent.latestVersion + 1);
-    await deps.definitions.addVersion(agent, next, auditEntry);
+    await deps.definitions.addVersion(agent, next, auditEntry(agent.latestVersion, next.version));
     return {
       agent: agentMessage({ ...agent, latestVersion: next.version, updatedAt: now }),
       version: next.version,

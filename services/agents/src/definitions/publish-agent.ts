@@ -4,8 +4,9 @@ import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { requireText, ServiceError } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import type { PublishAgentRequest, PublishAgentResponse } from 'proto/agents/v1/agents.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import type { Deps } from '../deps.ts';
-import { agentAuditEntry } from '../events.ts';
+import { agentAuditEntry, publicationOf } from '../events.ts';
 import { isRunnable, type Definition } from './rules.ts';
 import type { AgentRecord } from './store.ts';
 import { agentMessage } from './message.ts';
@@ -43,7 +44,8 @@ export async function publishAgent(
       runnable,
       updatedAt: now,
     };
-    await deps.definitions.change(agent, changes, agentAuditEntry(context, 'agent.publish', agent.name, now));
+    const changed = changesOf(publicationOf(agent), publicationOf({ ...agent, ...changes }));
+    await deps.definitions.change(agent, changes, agentAuditEntry(context, 'agent.publish', agent.name, now, changed));
     return { agent: agentMessage({ ...agent, ...changes }) };
   });
 }

@@ -3,8 +3,9 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { requireText, ServiceError } from 'platform/core/errors.ts';
 import type { RetireAgentRequest, RetireAgentResponse } from 'proto/agents/v1/agents.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import type { Deps } from '../deps.ts';
-import { agentAuditEntry } from '../events.ts';
+import { agentAuditEntry, publicationOf } from '../events.ts';
 import type { AgentRecord } from './store.ts';
 import { agentMessage } from './message.ts';
 
@@ -31,7 +32,8 @@ export async function retireAgent(
       runnable: false,
       updatedAt: now,
     };
-    await deps.definitions.change(agent, changes, agentAuditEntry(context, 'agent.retire', agent.name, now));
+    const changed = changesOf(publicationOf(agent), publicationOf({ ...agent, ...changes }));
+    await deps.definitions.change(agent, changes, agentAuditEntry(context, 'agent.retire', agent.name, now, changed));
     return { agent: agentMessage({ ...agent, ...changes }) };
   });
 }

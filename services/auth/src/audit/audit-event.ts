@@ -1,4 +1,5 @@
 import { isUuid } from 'platform/core/ids.ts';
+import { MAX_CHANGED_FIELDS, MAX_CHANGES_BYTES, type AuditChanges } from 'platform/events/audit-changes.ts';
 import { RejectedEventError, type CloudEvent } from 'platform/events/bus.ts';
 import type { AuditEntryRecord } from './store.ts';
 
@@ -33,6 +34,7 @@ const MAX_COUNT = 2 ** 31 - 1;
 interface AuditData extends Pick<AuditEntryRecord, 'action' | 'outcome' | 'code' | 'count' | 'requestId'> {
   actor: { kind: string; id: string; name: string; via: string };
   target: { type: string; id: string } | null;
+  changes?: AuditChanges;
 }
 
 /**
@@ -42,7 +44,7 @@ interface AuditData extends Pick<AuditEntryRecord, 'action' | 'outcome' | 'code'
  */
 export function auditEntryOf(event: CloudEvent): AuditEntryRecord {
   const { id, organizationid, time } = event;
-  const { action, outcome, actor, target, code, count, requestId } = checkedData(event);
+  const { action, outcome, actor, target, changes, code, count, requestId } = checkedData(event);
   return {
     _id: id,
     organizationId: organizationid,
@@ -58,13 +60,14 @@ export function auditEntryOf(event: CloudEvent): AuditEntryRecord {
     code,
     count,
     requestId,
+    ...(changes && { changes: JSON.stringify(changes) }),
   };
 }
 
 function checkedData(event: Readonly<Record<keyof CloudEvent, unknown>>): AuditData {
   const { id, source, type, organizationid, partitionkey, time } = event;
   const data = membersOf(event.data);
-  const { action, outcome, target, code, count, requestId } = data;
+  const { action, outcome, target, changes, code, count, requestId } = data;
   const actor = membersOf(data.actor);
   const checks = {
     type: type === 'audit.entry.v1',
@@ -75,6 +78,7 @@ function checkedData(event: Readonly<Record<keyof CloudEvent, unknown>>): AuditD
     outcome: OUTCOMES.includes(outcome as string) && (outcome === 'denied') === (action === DENIED),
     actor: ACTOR_KINDS.includes(actor.kind as string) && [actor.id, actor.name, actor.via].every(isText),
     target: target === null || [membersOf(target).type, membersOf(target).id].every(isText),
+    changes: changes === undefined || areChanges(changes),
     code: code === null || isText(code),
     count: Number.isInteger(count) && (count as number) >= 1 && (count as number) <= MAX_COUNT,
     requestId: isText(requestId),
@@ -84,6 +88,22 @@ function checkedData(event: Readonly<Record<keyof CloudEvent, unknown>>): AuditD
     throw new RejectedEventError(`not an audit entry of a service: ${wrong.map(([member]) => member).join(', ')}`);
   return data as unknown as AuditData;
 }
+
+/** By field: the value before and the value after. */
+function areChanges(changes: unknown): boolean {
+  if (typeof changes !== 'object' || changes === null || Array.isArray(changes)) return false;
+  const fields = Object.entries(changes as Record<string, unknown>);
+  return (
+    fields.length > 0 &&
+    fields.length <= MAX_CHANGED_FIELDS &&
+    fields.every(([, pair]) => Array.isArray(pair) && pair.length === 2 && pair.every(isValue)) &&
+    Buffer.byteLength(JSON.stringify(changes)) <= MAX_CHANGES_BYTES
+  );
+}
+const isValue = (value: unknown): boolean =>
+  value === null ||
+  ['string', 'number', 'boolean'].includes(typeof value) ||
+  (Array.isArray(value) && value.every(isText));
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>

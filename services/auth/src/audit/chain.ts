@@ -32,6 +32,8 @@ export interface AuditFacts {
   /** How many equal denials this entry stands for; 1 for anything else. */
   count: number;
   requestId: string;
+  /** JSON text of AuditChanges; absent where nothing is said of a change. */
+  changes?: string;
 }
 export interface ChainedEntry extends AuditFacts, Place {
   /** Of the entry before it; empty for the first. */
@@ -45,10 +47,13 @@ export interface ChainedEntry extends AuditFacts, Place {
  */
 export function hashOf(entry: AuditFacts, previousHash: string): string {
   const { _id, organizationId, at, action, outcome, actorKind, actorId, actorName, actorVia } = entry;
-  const { targetType, targetId, code, count, requestId } = entry;
+  const { targetType, targetId, code, count, requestId, changes } = entry;
   const said = { organizationId, at, action, outcome, actorKind, actorId, actorName, actorVia, count, requestId };
-  const members = { _id, ...said, targetType, targetId, code, previousHash };
-  const present = Object.entries(members).filter(([, value]) => value !== null && value !== undefined);
+  const members = { _id, ...said, targetType, targetId, code, changes, previousHash };
+  const present = Object.entries(members)
+    .filter(([, value]) => value !== null && value !== undefined)
+    // As every engine stores it.
+    .map(([name, value]) => [name, typeof value === 'string' ? value.toWellFormed() : value]);
   return hash('sha256', canonicalJson(Object.fromEntries(present)), 'hex');
 }
 

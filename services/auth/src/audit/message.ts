@@ -1,10 +1,31 @@
-import type { AuditEntry } from 'proto/auth/v1/auth.ts';
+import type { AuditChange, AuditEntry } from 'proto/auth/v1/auth.ts';
+import type { AuditChanges, AuditValue } from 'platform/events/audit-changes.ts';
 import type { AuditEntryRecord } from './store.ts';
 
-export const auditEntryMessage = ({ _id, targetType, targetId, code, ...facts }: AuditEntryRecord): AuditEntry => ({
+export const auditEntryMessage = ({
+  _id,
+  targetType,
+  targetId,
+  code,
+  changes,
+  ...facts
+}: AuditEntryRecord): AuditEntry => ({
   ...facts,
   id: _id,
   targetType: targetType ?? undefined,
   targetId: targetId ?? undefined,
   code: code ?? undefined,
+  changes: changes === undefined || changes === null ? [] : changeMessages(JSON.parse(changes) as AuditChanges),
 });
+
+const changeMessages = (changes: AuditChanges): AuditChange[] =>
+  Object.entries(changes).map(([field, [before, after]]) => ({
+    field,
+    before: textsOf(before),
+    after: textsOf(after),
+  }));
+
+const textsOf = (value: AuditValue): string[] => {
+  if (value === null) return [];
+  return typeof value === 'object' ? [...value] : [String(value)];
+};

@@ -31,6 +31,7 @@ export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
     ...{ _id: 'id', at: 'text', action: 'text', outcome: 'text', actorKind: 'text', actorId: 'long' },
     ...{ actorName: 'long', actorVia: 'long', targetType: 'long', targetId: 'long', code: 'long' },
     ...{ count: 'number', requestId: 'long', sequence: 'number', previousHash: 'text', hash: 'text' },
+    changes: 'long',
   },
   indexes: [
     { fields: ['at'] },

@@ -4,6 +4,7 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError, unavailable } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { openPrivateKey } from '../signing-keys/private-key.ts';
@@ -70,7 +71,14 @@ export async function issueJwt(
     .sign(privateKey);
   await grants.create(grant, [
     expectUnchanged(member),
-    auditEntry(context, organizationId, 'jwt.issue', { type: 'grant', id: grant._id }, grant.createdAt),
+    auditEntry(
+      context,
+      organizationId,
+      'jwt.issue',
+      { type: 'grant', id: grant._id },
+      grant.createdAt,
+      changesOf({}, { email, expiresAt: grant.expiresAt }),
+    ),
   ]);
   return { jwt, grant: grantMessage(grant) };
 }

@@ -3,6 +3,7 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { requireText, ServiceError } from 'platform/core/errors.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { grantMessage } from './message.ts';
@@ -24,7 +25,8 @@ export function revokeGrant(
     if (!grant) throw new ServiceError('NOT_FOUND', 'Grant not found');
     if (grant.revokedAt !== null) return { grant: grantMessage(grant) };
     const revokedAt = isoTime(clock.now());
-    const entry = auditEntry(context, organizationId, 'grant.revoke', { type: 'grant', id }, revokedAt);
+    const changes = changesOf({ email: grant.email }, { revokedAt });
+    const entry = auditEntry(context, organizationId, 'grant.revoke', { type: 'grant', id }, revokedAt, changes);
     await grants.revoke(grant, revokedAt, entry);
     return { grant: grantMessage({ ...grant, revokedAt }) };
   });

@@ -3,6 +3,7 @@ import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { requireText, ServiceError } from 'platform/core/errors.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { organizationMessage } from './message.ts';
@@ -31,8 +32,17 @@ export async function changeOrganization(
     await organizations.change(
       organization,
       { ...change, updatedAt },
-      auditEntry(context, id, action, { type: 'organization', id }, updatedAt),
+      auditEntry(
+        context,
+        id,
+        action,
+        { type: 'organization', id },
+        updatedAt,
+        changesOf(stateOf(organization), stateOf(changed)),
+      ),
     );
     return organizationMessage(changed);
   });
 }
+
+const stateOf = ({ state, tier }: OrganizationRecord): Pick<OrganizationRecord, 'state' | 'tier'> => ({ state, tier });

@@ -4,6 +4,7 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireTier } from '../tiers.ts';
@@ -36,7 +37,14 @@ export async function createOrganization(
     };
     await organizations.create(
       organization,
-      auditEntry(context, organization._id, 'organization.create', { type: 'organization', id: organization._id }, now),
+      auditEntry(
+        context,
+        organization._id,
+        'organization.create',
+        { type: 'organization', id: organization._id },
+        now,
+        changesOf({}, { name, tier }),
+      ),
     );
     return { organization: organizationMessage(organization) };
   });

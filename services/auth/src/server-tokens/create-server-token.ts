@@ -5,6 +5,7 @@ import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { requireWithinLimit } from 'platform/core/principal.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireName } from '../organizations/rules.ts';
@@ -72,7 +73,14 @@ export function createServerToken(
     await serverTokens.create(token, sameName, [
       raiseTokenEpoch(organization),
       expectUnchanged(membership),
-      auditEntry(context, organization._id, 'server_token.create', { type: 'server_token', id }, now),
+      auditEntry(
+        context,
+        organization._id,
+        'server_token.create',
+        { type: 'server_token', id },
+        now,
+        changesOf({}, { name, expiresAt, scopes, addressRanges }),
+      ),
     ]);
     return { serverToken: serverTokenMessage(token), value };
   };

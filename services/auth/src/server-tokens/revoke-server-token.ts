@@ -3,6 +3,7 @@ import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { requireText, ServiceError } from 'platform/core/errors.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireSecurityAdmin } from './authority.ts';
@@ -32,7 +33,14 @@ export function revokeServerToken(
     await serverTokens.revoke(
       token,
       revokedAt,
-      auditEntry(context, organization._id, 'server_token.revoke', { type: 'server_token', id: token._id }, revokedAt),
+      auditEntry(
+        context,
+        organization._id,
+        'server_token.revoke',
+        { type: 'server_token', id: token._id },
+        revokedAt,
+        changesOf({ name: token.name }, { revokedAt }),
+      ),
     );
     return { serverToken: serverTokenMessage({ ...token, revokedAt }) };
   });

@@ -5,6 +5,7 @@ import { requireText, ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { requireWithinLimit } from 'platform/core/principal.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { raiseTokenEpoch } from '../organizations/store.ts';
@@ -66,11 +67,26 @@ export function rotateServerToken(
       overlapMs === 0
         ? { expiresAt: previous.expiresAt, revokedAt: now }
         : { expiresAt: endsEarlier ? previous.expiresAt : overlapEnd, revokedAt: null };
+    const { name, expiresAt, scopes, addressRanges } = token;
     await serverTokens.replace(previous, end, token, [
       raiseTokenEpoch(organization),
       expectUnchanged(membership),
-      auditEntry(context, organization._id, 'server_token.rotate', { type: 'server_token', id: previous._id }, now),
-      auditEntry(context, organization._id, 'server_token.create', { type: 'server_token', id }, now),
+      auditEntry(
+        context,
+        organization._id,
+        'server_token.rotate',
+        { type: 'server_token', id: previous._id },
+        now,
+        changesOf({ name, expiresAt: previous.expiresAt, revokedAt: null }, end),
+      ),
+      auditEntry(
+        context,
+        organization._id,
+        'server_token.create',
+        { type: 'server_token', id },
+        now,
+        changesOf({}, { name, expiresAt, scopes, addressRanges }),
+      ),
     ]);
     return {
       serverToken: serverTokenMessage(token),

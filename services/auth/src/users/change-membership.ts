@@ -3,6 +3,7 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { userMessage } from './message.ts';
@@ -29,8 +30,20 @@ export function changeMembership(
     await users.change(
       membership,
       change,
-      auditEntry(context, organizationId, action, { type: 'user', id: membership.userId }, isoTime(clock.now())),
+      auditEntry(
+        context,
+        organizationId,
+        action,
+        { type: 'user', id: membership.userId },
+        isoTime(clock.now()),
+        changesOf(authorityOf(membership), authorityOf({ ...membership, ...change })),
+      ),
     );
     return userMessage({ ...membership, ...change });
   });
 }
+
+const authorityOf = ({ roles, groups }: MembershipRecord): Pick<MembershipRecord, 'roles' | 'groups'> => ({
+  roles,
+  groups,
+});

@@ -4,6 +4,7 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireName } from '../organizations/rules.ts';
@@ -52,7 +53,14 @@ export async function createUser(
     await users.create(
       membership,
       knownUser ? undefined : user,
-      auditEntry(context, organizationId, 'user.create', { type: 'user', id: user._id }, now),
+      auditEntry(
+        context,
+        organizationId,
+        'user.create',
+        { type: 'user', id: user._id },
+        now,
+        changesOf({}, { email, roles, groups }),
+      ),
     );
     return { user: userMessage(membership) };
   });

@@ -3,6 +3,7 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import { auditEntry } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireEmail } from './rules.ts';
@@ -20,7 +21,14 @@ export async function removeUser(
     if (!membership) throw new ServiceError('NOT_FOUND', 'User not found');
     await users.remove(
       membership,
-      auditEntry(context, organizationId, 'user.remove', { type: 'user', id: membership.userId }, isoTime(clock.now())),
+      auditEntry(
+        context,
+        organizationId,
+        'user.remove',
+        { type: 'user', id: membership.userId },
+        isoTime(clock.now()),
+        changesOf({ email, roles: membership.roles, groups: membership.groups }, {}),
+      ),
     );
     return { id: membership.userId };
   });

@@ -44,6 +44,8 @@ export interface Ledger {
 export interface PlatformLedger {
   /** Organizations with a reservation that is due to expire. */
   organizationsDue(after: string, limit: number): Promise<string[]>;
+  /** Organizations with an open reservation that expires before this time. */
+  organizationsExpiring(beforeMs: number, after: string, limit: number): Promise<string[]>;
   /** Organizations with rows that are not acknowledged as published. */
   organizationsUnrelayed(after: string, limit: number): Promise<string[]>;
   /**

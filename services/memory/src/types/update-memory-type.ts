@@ -6,6 +6,7 @@ import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { changeEvents } from '../events.ts';
+import { changesOf } from 'platform/events/audit-changes.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject, requireMatch, requireUpdateMask } from '../request-members.ts';
 import { objectCountOf } from './fences.ts';
@@ -76,10 +77,16 @@ async function attempt(
     revision,
     time: updatedAt,
     names: { type, version },
+    changes: changesOf(namesOf(before), namesOf(after)),
   });
   await types.change(before, after, typeFences, [...resized, ...events]);
   return after;
 }
+
+/** What an audit entry may say of a type: no content, such as its schema. */
+const namesOf = ({ type, displayName, visibility, version }: MemoryTypeRecord) => ({
+  ...{ type, displayName, visibility, version },
+});
 
 /** The fields that the update mask names. @throws ServiceError INVALID_REQUEST when the mask is empty */
 function fieldsOf(request: UpdateMemoryTypeRequest): Partial<MemoryTypeFields> {

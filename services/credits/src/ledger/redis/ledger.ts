@@ -172,6 +172,9 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
         const nowMs = await commands.nowMs();
         return page(await inBuckets(({ due }) => ['ZRANGEBYSCORE', due, '-inf', nowMs]), after, limit);
       },
+      async organizationsExpiring(beforeMs, after, limit) {
+        return page(await inBuckets(({ due }) => ['ZRANGEBYSCORE', due, '-inf', beforeMs - 1]), after, limit);
+      },
       async organizationsUnrelayed(after, limit) {
         const [inRedis, inMirror] = await Promise.all([unmirrored(), mirror.organizationsUnrelayed(after, limit)]);
         return page(new Set([...inRedis, ...inMirror]), after, limit);

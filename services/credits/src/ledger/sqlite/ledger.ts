@@ -219,6 +219,7 @@ export async function openSqliteLedger(
     ledger,
     platformLedger: {
       organizationsDue: async (after, limit) => tables.organizationsDue(after, clock.now(), limit),
+      organizationsExpiring: async (beforeMs, after, limit) => tables.organizationsDue(after, beforeMs - 1, limit),
       organizationsUnrelayed: async (after, limit) => tables.organizationsUnrelayed(after, limit),
       deleteEnded: async (limit) => commits.write(() => tables.deleteEnded(clock.now() - retentionMs, limit)),
     },
