@@ -35,7 +35,7 @@ const anyJson = fc.oneof(
 const typeOf = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value === 'number' ? 'number' : typeof value;
 
-/** True if the value is certainly not what the schema allows. It knows the keywords that the document uses. */
+/** True if the schema certainly does not allow the value. It knows the keywords that the document uses for members. */
 function violates(schema: JsonSchema, value: unknown): boolean {
   const types = schema.type === undefined ? undefined : [schema.type].flat();
   const type = typeOf(value);

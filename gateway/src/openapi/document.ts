@@ -128,7 +128,7 @@ function parameterOf(field: Field, place: 'query' | 'header', name: string, comp
 
 function successes(
   { responseType, options }: RestMethod,
-  { responseBody }: HttpBinding,
+  { verb, responseBody }: HttpBinding,
   components: Components,
   example: Example | undefined,
 ): Record<string, ReplyObject> {
@@ -157,7 +157,7 @@ function successes(
   ]);
   const hasETag = inHeaders.some((field) => fieldOptions(field).header === 'ETag');
   return Object.fromEntries(
-    hasETag && statuses.includes(200)
+    hasETag && verb === 'GET'
       ? [...replies, ['304', { description: 'The client has this version.', headers }]]
       : replies,
   );

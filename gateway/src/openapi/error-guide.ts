@@ -75,6 +75,10 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
     cause: 'A run with the same idempotency key has not ended.',
     remedy: 'Send the same request again after `Retry-After`.',
   },
+  PRECONDITION_FAILED: {
+    cause: 'The resource was changed since the client read it: its ETag is none of those in If-Match.',
+    remedy: 'Read it, and decide again. Nothing was changed.',
+  },
   BODY_TOO_LARGE: { cause: 'The body is larger than the endpoint takes.', remedy: 'Send less.' },
   UNSUPPORTED_MEDIA_TYPE: {
     cause: 'The body is not declared as application/json in UTF-8, or it is compressed.',

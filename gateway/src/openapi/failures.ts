@@ -44,10 +44,7 @@ export function reasonsOf({ options, requestType }: RestMethod, { verb, template
     ...whenever(options.role !== '', ['ADMIN_REQUIRED']),
     ...whenever(body !== '', ['MALFORMED_JSON', 'UNSUPPORTED_MEDIA_TYPE', 'BODY_TOO_LARGE', 'REQUEST_TIMEOUT']),
     ...whenever(template.includes('{'), ['NOT_FOUND']),
-    ...whenever(
-      takesIfMatch,
-      ['PRECONDITION_FAILED' as KnownReason].filter((reason) => reason in ERRORS),
-    ),
+    ...whenever(takesIfMatch, ['PRECONDITION_FAILED']),
     'INTERNAL',
     'UNAVAILABLE',
     ...whenever(verb !== 'GET', ['OUTCOME_UNKNOWN']),

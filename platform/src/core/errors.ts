@@ -73,6 +73,11 @@ export const ERRORS: Record<KnownReason, Mapping> = {
   },
   CONFLICT: { grpc: status.ABORTED, http: 409, message: 'The resource was changed by another request' },
   RUN_IN_PROGRESS: { grpc: status.ABORTED, http: 409, message: 'A run with this idempotency key is in progress' },
+  PRECONDITION_FAILED: {
+    grpc: status.FAILED_PRECONDITION,
+    http: 412,
+    message: 'The resource is not in the version that If-Match names',
+  },
   BODY_TOO_LARGE: { grpc: status.INVALID_ARGUMENT, http: 413, message: 'The body is too large' },
   UNSUPPORTED_MEDIA_TYPE: { grpc: status.INVALID_ARGUMENT, http: 415, message: 'The body must be application/json' },
   IDEMPOTENCY_KEY_REUSED: {

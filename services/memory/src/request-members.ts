@@ -1,4 +1,4 @@
-import { invalid } from 'platform/core/errors.ts';
+import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { requirePageSize } from 'platform/core/paging.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import type { Config } from './config.ts';
@@ -41,12 +41,17 @@ export function requireUpdateMask({ updateMask }: { updateMask: readonly string[
   return updateMask;
 }
 
+const TAG_LIST = /^(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*$/;
+
 /**
- * A client that sends If-Match relies on the condition being checked, so the header is rejected rather than ignored.
- * @throws ServiceError NOT_SUPPORTED
+ * Checks the condition of a write against the ETag of what is stored, by strong comparison (RFC 9110, 13.1.1).
+ * @throws ServiceError PRECONDITION_FAILED; INVALID_REQUEST when If-Match is no list of ETags
  */
-export function rejectIfMatch({ ifMatch }: { ifMatch?: string | undefined }): void {
-  if (ifMatch !== undefined) throw invalid('/If-Match', 'If-Match is not supported yet', 'NOT_SUPPORTED');
+export function requireMatch({ ifMatch }: { ifMatch?: string | undefined }, etag: string): void {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return;
+  if (!TAG_LIST.test(ifMatch.trim())) throw invalid('/If-Match', 'If-Match must be ETags in double quotes, or *');
+  const tags = ifMatch.match(/(?:W\/)?"[^"]*"/g) ?? [];
+  if (!tags.some((tag) => tag === etag)) throw new ServiceError('PRECONDITION_FAILED');
 }
 
 /**

@@ -36,10 +36,16 @@ describe('200', () => {
   });
 });
 
-describe('400', () => {
-  it('answers that If-Match is not supported', async () => {
+describe('If-Match', () => {
+  it('deletes the object only in the version that it names', async () => {
     const { id } = await token.object({ typeId });
-    expect(await reasonAndPathOf(token.deleteObject(id, '"1"'))).toEqual(['NOT_SUPPORTED', '/If-Match']);
+    expect((await errorOf(token.deleteObject(id, '"0"'))).reason).toBe('PRECONDITION_FAILED');
+    const etag = await token.objectTag(id);
+    expect(await token.deleteObject(id, etag)).toEqual({ success: true, id });
+  });
+  it.each(['1', 'W/', '"a', '"a" "b"', '*, "a"'])('is 400 when it is no list of ETags: %s', async (ifMatch) => {
+    const { id } = await token.object({ typeId });
+    expect(await reasonAndPathOf(token.deleteObject(id, ifMatch))).toEqual(['INVALID_REQUEST', '/If-Match']);
   });
 });
 

@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import { errorOf, reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
+import { errorOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -26,10 +26,12 @@ describe('200', () => {
   });
 });
 
-describe('400', () => {
-  it('answers that If-Match is not supported', async () => {
+describe('If-Match', () => {
+  it('deletes the type only in the version that it names', async () => {
     const { id } = await token.type();
-    expect(await reasonAndPathOf(token.deleteType(id, '"1"'))).toEqual(['NOT_SUPPORTED', '/If-Match']);
+    await token.putType(id, { description: 'changed' });
+    expect((await errorOf(token.deleteType(id, '"1"'))).reason).toBe('PRECONDITION_FAILED');
+    expect(await token.deleteType(id, '"2"')).toEqual({ success: true, id });
   });
 });
 

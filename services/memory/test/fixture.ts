@@ -82,6 +82,7 @@ export async function startMemory(env: Record<string, string> = {}, clock?: Cloc
         (await as(principal).createObject(given)).memoryObject!,
       getObject: async (id: string): Promise<MemoryObject> =>
         (await client.getMemoryObject({ id }, options())).memoryObject!,
+      objectTag: async (id: string): Promise<string> => (await client.getMemoryObject({ id }, options())).etag!,
       listObjects: (given: Partial<ListMemoryObjectsRequest> = {}) =>
         client.listMemoryObjects(ListMemoryObjectsRequest.fromPartial(given), options()),
       patchObject: async (id: string, body: Partial<UpdateMemoryObjectRequest>): Promise<MemoryObject> =>

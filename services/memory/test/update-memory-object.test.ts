@@ -71,10 +71,10 @@ describe('400', () => {
     ]);
     expect(await token.getObject(before.id)).toEqual(before);
   });
-  it('answers that If-Match is not supported', async () => {
+  it('names If-Match when it is no list of ETags', async () => {
     const { id } = await token.object({ typeId });
-    expect(await reasonAndPathOf(token.patchObject(id, { content: '{"price":2}', ifMatch: '*' }))).toEqual([
-      'NOT_SUPPORTED',
+    expect(await reasonAndPathOf(token.patchObject(id, { content: '{"price":2}', ifMatch: '1' }))).toEqual([
+      'INVALID_REQUEST',
       '/If-Match',
     ]);
   });

@@ -115,7 +115,6 @@ describe('400', () => {
     ['/groupNames', { groupNames: ['a'] }],
     ['/relations', { relations: '[1]' }],
     ['/visibility', { visibility: 'group' }],
-    ['/If-Match', { displayName: 'x', ifMatch: '"1"' }],
   ])('answers that %s is not supported', async (path, body) => {
     const { id } = await token.type();
     expect(await reasonAndPathOf(token.putType(id, body))).toEqual(['NOT_SUPPORTED', path]);

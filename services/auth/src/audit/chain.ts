@@ -41,8 +41,8 @@ export interface ChainedEntry extends AuditFacts, Place {
 }
 
 /**
- * SHA-256 in hex over the canonical JSON of what the entry says and of the hash before it. What is null or absent is
- * left out, so a member that a later release adds changes no hash of an earlier entry. The number is not in it: an
+ * SHA-256 in base64url over the canonical JSON of what the entry says and of the hash before it. What is null or absent
+ * is left out, so a member that a later release adds changes no hash of an earlier entry. The number is not in it: an
  * entry's hash says what it follows, and by that its place.
  */
 export function hashOf(entry: AuditFacts, previousHash: string): string {
@@ -54,7 +54,7 @@ export function hashOf(entry: AuditFacts, previousHash: string): string {
     .filter(([, value]) => value !== null && value !== undefined)
     // As every engine stores it.
     .map(([name, value]) => [name, typeof value === 'string' ? value.toWellFormed() : value]);
-  return hash('sha256', canonicalJson(Object.fromEntries(present)), 'hex');
+  return hash('sha256', canonicalJson(Object.fromEntries(present)), 'base64url');
 }
 
 /** The entries as they follow a place, in this order. */

@@ -9,7 +9,7 @@ import type { Deps } from '../deps.ts';
 import { readJsonObject } from '../request-members.ts';
 import { foldTypeName, visibleTo } from '../types/rules.ts';
 import type { MemoryTypeRecord, MemoryTypes } from '../types/store.ts';
-import { memoryObjectMessage } from './message.ts';
+import { memoryObjectMessage, memoryObjectTag } from './message.ts';
 import { checkContent, objectBytes, requireKey } from './rules.ts';
 import type { MemoryObjectRecord } from './store.ts';
 
@@ -60,7 +60,12 @@ export async function createMemoryObject(
     return { record, type };
   };
   const { record, type } = await retryOnConflict(context.signal, attempt);
-  return { memoryObject: memoryObjectMessage(record, type), outcome: 'CREATED', location: `/api/memory/objects/${id}` };
+  return {
+    memoryObject: memoryObjectMessage(record, type),
+    outcome: 'CREATED',
+    location: `/api/memory/objects/${id}`,
+    etag: memoryObjectTag(record, type),
+  };
 }
 
 /** @throws ServiceError INVALID_REQUEST unless the request refers to a type by a UUID or a name */

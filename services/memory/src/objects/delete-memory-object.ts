@@ -4,7 +4,8 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
-import { rejectIfMatch } from '../request-members.ts';
+import { requireMatch } from '../request-members.ts';
+import { memoryObjectTag } from './message.ts';
 import { requireObject } from './store.ts';
 
 export async function deleteMemoryObject(
@@ -13,9 +14,9 @@ export async function deleteMemoryObject(
   context: CallContext,
 ): Promise<DeleteMemoryObjectResponse> {
   const { objects, fences, usage, counterShards, clock, mutex } = deps;
-  rejectIfMatch(request);
   const attempt = async (): Promise<string> => {
     const { object, fence } = await requireObject(deps, context, request.id);
+    requireMatch(request, memoryObjectTag(object, fence.type));
     const { _id: id, organizationId, typeId, key, revision } = object;
     const events = changeEvents(context, {
       eventType: 'memory.object.deleted.v1',

@@ -1,7 +1,7 @@
 import type { GetMemoryObjectRequest, GetMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { memoryObjectMessage } from './message.ts';
+import { memoryObjectMessage, memoryObjectTag } from './message.ts';
 import { requireObject } from './store.ts';
 
 export async function getMemoryObject(
@@ -10,5 +10,5 @@ export async function getMemoryObject(
   context: CallContext,
 ): Promise<GetMemoryObjectResponse> {
   const { object, fence } = await requireObject(deps, context, id);
-  return { memoryObject: memoryObjectMessage(object, fence.type) };
+  return { memoryObject: memoryObjectMessage(object, fence.type), etag: memoryObjectTag(object, fence.type) };
 }

@@ -4,11 +4,11 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
-import { readJsonObject, rejectIfMatch, requireUpdateMask } from '../request-members.ts';
+import { readJsonObject, requireMatch, requireUpdateMask } from '../request-members.ts';
 import { requireType } from '../types/store.ts';
-import { memoryObjectMessage } from './message.ts';
+import { memoryObjectMessage, memoryObjectTag } from './message.ts';
 import { checkContent, objectBytes, requireSameIdentity } from './rules.ts';
-import { requireObject } from './store.ts';
+import { requireObject, type MemoryObjectRecord } from './store.ts';
 
 type Needs = Pick<
   Deps,
@@ -21,7 +21,6 @@ export async function updateMemoryObject(
   context: CallContext,
 ): Promise<UpdateMemoryObjectResponse> {
   const { types, objects, fences, usage, counterShards, clock, config, mutex, schedule, schemas } = deps;
-  rejectIfMatch(request);
   const organizationId = organizationOfCall(context);
   const content = requireUpdateMask(request).includes('content')
     ? await schedule(organizationId, () => readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES))
@@ -29,9 +28,10 @@ export async function updateMemoryObject(
 
   const attempt = async (): Promise<UpdateMemoryObjectResponse> => {
     const { object, fence } = await requireObject(deps, context, request.pathId);
+    requireMatch(request, memoryObjectTag(object, fence.type));
     const { _id: id, typeId, key } = object;
     requireSameIdentity(request, { id, typeId, type: fence.type, key });
-    if (content === undefined) return { memoryObject: memoryObjectMessage(object, fence.type) };
+    if (content === undefined) return answer(object, fence.type);
 
     const { type, version, epoch, jsonSchema } = await requireType(types, context, typeId);
     const bytes = objectBytes({ content: content.text, key });
@@ -59,7 +59,12 @@ export async function updateMemoryObject(
     await counterShards.withShard(organizationId, context.signal, (shard) =>
       objects.change(object, after, [fences.expectEpoch(typeId, epoch, shard, 0), ...count(shard), ...events]),
     );
-    return { memoryObject: memoryObjectMessage(after, type) };
+    return answer(after, type);
   };
   return mutex(organizationId, request.pathId.toLowerCase(), () => retryOnConflict(context.signal, attempt));
 }
+
+const answer = (object: MemoryObjectRecord, type: string): UpdateMemoryObjectResponse => ({
+  memoryObject: memoryObjectMessage(object, type),
+  etag: memoryObjectTag(object, type),
+});

@@ -7,7 +7,7 @@ import { newId, timeOfId } from 'platform/core/ids.ts';
 import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject } from '../request-members.ts';
-import { memoryTypeMessage } from './message.ts';
+import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import { checkFields, foldTypeName, rejectUnsupportedMembers, typeBytes, type Visibility } from './rules.ts';
 import { requireFreeName, type MemoryTypeRecord } from './store.ts';
 
@@ -68,5 +68,10 @@ export async function createMemoryType(
   };
   // All types of an organization are counted in one record, so concurrent creations would only abort each other.
   await mutex(organizationId, 'types', () => retryOnConflict(context.signal, attempt));
-  return { memoryType: memoryTypeMessage(record), outcome: 'CREATED', location: `/api/memory/types/${id}` };
+  return {
+    memoryType: memoryTypeMessage(record),
+    outcome: 'CREATED',
+    location: `/api/memory/types/${id}`,
+    etag: memoryTypeTag(record),
+  };
 }

@@ -5,8 +5,9 @@ import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
-import { rejectIfMatch } from '../request-members.ts';
+import { requireMatch } from '../request-members.ts';
 import { objectCountOf } from './fences.ts';
+import { memoryTypeTag } from './message.ts';
 import { requireType } from './store.ts';
 
 export async function deleteMemoryType(
@@ -14,9 +15,9 @@ export async function deleteMemoryType(
   request: DeleteMemoryTypeRequest,
   context: CallContext,
 ): Promise<DeleteMemoryTypeResponse> {
-  rejectIfMatch(request);
   const attempt = async (): Promise<string> => {
     const record = await requireType(types, context, request.id);
+    requireMatch(request, memoryTypeTag(record));
     const { _id, organizationId, type, version, jsonSchema, revision, bytes = 0 } = record;
     const typeFences = await fences.find(organizationId, { typeId: _id });
     const count = objectCountOf(typeFences);

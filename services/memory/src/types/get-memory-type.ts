@@ -1,7 +1,7 @@
 import type { GetMemoryTypeRequest, GetMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { memoryTypeMessage } from './message.ts';
+import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import { requireType } from './store.ts';
 
 export async function getMemoryType(
@@ -9,5 +9,6 @@ export async function getMemoryType(
   { id }: GetMemoryTypeRequest,
   context: CallContext,
 ): Promise<GetMemoryTypeResponse> {
-  return { memoryType: memoryTypeMessage(await requireType(types, context, id)) };
+  const type = await requireType(types, context, id);
+  return { memoryType: memoryTypeMessage(type), etag: memoryTypeTag(type) };
 }

@@ -8,9 +8,9 @@ import { parseJson } from 'platform/core/parse-json.ts';
 import { changeEvents } from '../events.ts';
 import { changesOf } from 'platform/events/audit-changes.ts';
 import type { Deps } from '../deps.ts';
-import { readJsonObject, rejectIfMatch, requireUpdateMask } from '../request-members.ts';
+import { readJsonObject, requireMatch, requireUpdateMask } from '../request-members.ts';
 import { objectCountOf } from './fences.ts';
-import { memoryTypeMessage } from './message.ts';
+import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import {
   checkFields,
   foldTypeName,
@@ -28,7 +28,6 @@ export async function updateMemoryType(
   request: UpdateMemoryTypeRequest,
   context: CallContext,
 ): Promise<UpdateMemoryTypeResponse> {
-  rejectIfMatch(request);
   const fields = fieldsOf(request);
   rejectUnsupportedMembers(request);
   checkFields(fields);
@@ -40,17 +39,19 @@ export async function updateMemoryType(
   const record = await deps.mutex(organizationId, request.pathId.toLowerCase(), () =>
     retryOnConflict(context.signal, () => attempt(deps, request, fields, context)),
   );
-  return { memoryType: memoryTypeMessage(record) };
+  return { memoryType: memoryTypeMessage(record), etag: memoryTypeTag(record) };
 }
 
 /** Reads, checks and writes once. Resolves to the type as it is afterwards. */
 async function attempt(
   { types, fences, usage, clock, config, schedule, schemas }: Needs,
-  { pathId, id }: UpdateMemoryTypeRequest,
+  request: UpdateMemoryTypeRequest,
   fields: Partial<MemoryTypeFields>,
   context: CallContext,
 ): Promise<MemoryTypeRecord> {
+  const { pathId, id } = request;
   const before = await requireType(types, context, pathId);
+  requireMatch(request, memoryTypeTag(before));
   if (id !== undefined && id.toLowerCase() !== before._id) throw invalid('/id', 'id must be that of the memory type');
   if (Object.keys(fields).length === 0) return before;
 
