@@ -109,7 +109,7 @@ describe('the consumer of audit events', () => {
           ),
         );
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     );
   });
 
