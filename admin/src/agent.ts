@@ -6,7 +6,7 @@ import type { Column } from './output.ts';
 import { UsageError, wholeNumber } from './usage-error.ts';
 
 const AGENTS: readonly Column<Agent>[] = [
-  { title: 'Name', value: (row) => row.name, keep: true },
+  { title: 'Name', value: (row) => row.name, narrowed: 'last' },
   { title: 'State', value: (row) => row.state },
   { title: 'Published', value: (row) => row.publishedVersion },
   { title: 'Newest', value: (row) => row.latestVersion },

@@ -3,13 +3,13 @@ import type { Context } from './context.ts';
 import { UsageError } from './usage-error.ts';
 
 const PAGE_SIZE = 1_000;
-const HEAD = /^(\d{1,15}):([0-9a-f]{64})$/;
+const HEAD = /^(\d{1,15}):([\w-]{43})$/;
 
 /** The parser of an option that takes a head as `audit verify` prints it. @throws UsageError */
 export function headOf(text: string): AuditPlace {
   const [, sequence, hash] = HEAD.exec(text) ?? [];
   if (sequence === undefined || hash === undefined)
-    throw new UsageError(`${text} is not a head as audit verify prints it, such as 42:9f86d0…`);
+    throw new UsageError(`${text} is not a head as audit verify prints it, such as 42:n4bQgYhMfWWaL-qg…`);
   return { sequence: Number(sequence), hash };
 }
 const inWords = ({ sequence, hash }: AuditPlace): string | undefined =>

@@ -54,7 +54,7 @@ export function auditCommand(context: Context): Command {
     .addOption(
       new Option('--outcome <outcome>', 'only entries with this outcome').choices(['success', 'failure', 'denied']),
     )
-    .option('--since <time>', 'from this time on: a date, or an ISO 8601 time with a zone', time)
+    .option('--since <time>', 'from this time on', time)
     .option('--until <time>', 'before this time', time)
     .action(async ({ before, pageSize, ...filter }: ListOptions) => {
       const options = await context.onOrganization();

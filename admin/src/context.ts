@@ -13,6 +13,7 @@ import { UsageError } from './usage-error.ts';
 
 interface GlobalOptions {
   json?: boolean;
+  wide?: boolean;
   organization?: string;
   as?: string;
   operator?: string;
@@ -77,7 +78,8 @@ export function makeContext(program: Command, env: Env): Context {
     return connected().as((found.organization as Organization).id);
   };
   // a pipe has no width
-  const width = (): number => Number(env.COLUMNS) || process.stdout.columns || Number.POSITIVE_INFINITY;
+  const width = (): number =>
+    (!options().wide && (Number(env.COLUMNS) || process.stdout.columns)) || Number.POSITIVE_INFINITY;
   const write = (text: string): void => void process.stdout.write(`${text}\n`);
   const asJson = (value: object): string => JSON.stringify(value, null, 2);
   const print: Context['print'] = (rows, columns) =>

@@ -13,10 +13,11 @@ const COLUMNS: readonly Column<LedgerRow>[] = [
   { title: 'Kind', value: (row) => row.kind.toLowerCase() },
   { title: 'Change', value: (row) => inCredits(row.availableDeltaMicros) },
   { title: 'Available', value: (row) => inCredits(row.availableMicros) },
+  { title: 'Charge', value: (row) => inCredits(row.spentDeltaMicros) },
   { title: 'Reserved', value: (row) => inCredits(row.reservedMicros) },
   { title: 'Shortfall', value: (row) => inCredits(row.shortfallMicros) },
   { title: 'Actor', value: (row) => row.actor },
-  { title: 'Id', value: (row) => row.id, keep: true },
+  { title: 'Id', value: (row) => row.id, narrowed: 'id' },
 ];
 
 export function creditsCommand(context: Context): Command {

@@ -99,7 +99,7 @@ export function doctorCommand(context: Context): Command {
         { title: 'Process', value: (line) => line.process },
         { title: 'Check', value: (line) => line.name },
         { title: 'State', value: (line) => (line.fine ? 'ok' : 'WRONG') },
-        { title: 'Finding', value: (line) => line.sentence },
+        { title: 'Finding', value: (line) => line.sentence, narrowed: 'never' },
       ]);
       const wrong = lines.filter(({ fine }) => !fine).length;
       if (wrong === 0) return;

@@ -64,7 +64,7 @@ export function jobCommand(context: Context): Command {
     .description('list the jobs of every service')
     .action(async () =>
       context.print((await Promise.all(SERVICES.map((service) => listOf(context, service)))).flat(), [
-        { title: 'Job', value: (row) => `${row.service}/${row.name}`, keep: true },
+        { title: 'Job', value: (row) => `${row.service}/${row.name}`, narrowed: 'last' },
         { title: 'Every', value: (row) => (row.intervalMs === 0 ? 'on request' : `${row.intervalMs / 1000} s`) },
         { title: 'On', value: (row) => (row.everyReplica ? 'every replica' : 'one replica') },
         { title: 'What it does', value: (row) => row.description },

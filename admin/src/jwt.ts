@@ -6,7 +6,7 @@ import { pageOf } from './page.ts';
 import { pageSize } from './usage-error.ts';
 
 const COLUMNS: readonly Column<Grant>[] = [
-  { title: 'Id', value: (row) => row.id, keep: true },
+  { title: 'Id', value: (row) => row.id, narrowed: 'id' },
   { title: 'User', value: (row) => row.email },
   { title: 'Created', value: (row) => row.createdAt },
   { title: 'By', value: (row) => row.createdBy },

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { AuthServiceService, type Organization, type Tier } from 'proto/auth/v1/auth.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
@@ -6,9 +6,10 @@ import { allOf } from './page.ts';
 import { UsageError } from './usage-error.ts';
 
 const PAGE_SIZE = 100;
+const TIERS = ['starter', 'professional', 'enterprise'];
 const COLUMNS: readonly Column<Organization>[] = [
   { title: 'Name', value: (row) => row.name },
-  { title: 'Id', value: (row) => row.id, keep: true },
+  { title: 'Id', value: (row) => row.id, narrowed: 'id' },
   { title: 'Tier', value: (row) => row.tier },
   { title: 'State', value: (row) => row.state },
   { title: 'Created', value: (row) => row.createdAt },
@@ -37,7 +38,7 @@ export function organizationCommand(context: Context): Command {
   command
     .command('create <name>')
     .description('create an organization')
-    .option('--tier <tier>', 'starter, professional or enterprise', 'starter')
+    .addOption(new Option('--tier <tier>', 'licence tier').choices(TIERS).default('starter'))
     .action(async (name: string, { tier }: { tier: string }) =>
       show(await auth().createOrganization({ name, tier }, context.asOperator())),
     );
@@ -62,10 +63,13 @@ export function organizationCommand(context: Context): Command {
       show(await auth().activateOrganization({ id: await idOf(idOrName) }, context.asOperator())),
     );
   command
-    .command('tier [name-or-id] [tier]')
+    .command('tier')
     .description('set the licence tier, or list the tiers')
+    .argument('[name-or-id]', 'the organization')
+    .addArgument(new Argument('[tier]', 'its new tier').choices(TIERS))
     .option('--list', 'show what each tier holds', false)
     .action(async (idOrName: string | undefined, tier: string | undefined, { list }: { list: boolean }) => {
+      if (list && idOrName !== undefined) throw new UsageError('--list shows all tiers and takes no organization');
       if (list) return context.print((await auth().listTiers({}, context.asOperator())).tiers, TIER_COLUMNS);
       if (idOrName === undefined || tier === undefined)
         throw new UsageError('Name an organization and its new tier, or use --list');

@@ -4,12 +4,17 @@ type Cell = string | number | boolean | undefined;
 export interface Column<T> {
   title: string;
   value(row: T): Cell;
-  /** The column is narrowed last, because its values (ids) are copied from the table. */
-  keep?: true;
+  /**
+   * `id`: narrowed first, to the end, by which ids differ; `last`: narrowed last, because it is what names the row;
+   * `never`: not narrowed, although the line becomes longer than the terminal.
+   */
+  narrowed?: 'id' | 'last' | 'never';
 }
 
 /** Columns are not narrowed below this, the width of a date. */
 const MIN_WIDTH = 10;
+/** An ellipsis and the end of a UUIDv7, which is random. */
+const ID_WIDTH = 13;
 const GAP = 2;
 const LINES = [
   'top',
@@ -29,25 +34,23 @@ const LINES = [
 ];
 const NO_LINES = { ...Object.fromEntries(LINES.map((line) => [line, ''])), middle: ' ' };
 
-/** Formats rows as a table at most `width` characters wide: narrows the widest columns and wraps their cells. */
+/** Formats rows as a table, one line a row, at most `width` characters wide: cuts the cells of the widest columns. */
 export function tableOf<T extends object>(rows: readonly T[], columns: readonly Column<T>[], width: number): string {
   if (rows.length === 0) return 'None.';
   const cells = rows.map((row) => columns.map((column) => printable(column.value(row))));
   const natural = columns.map((column, i) =>
     Math.max(column.title.length, ...cells.map((line) => widthOf(line[i] as string))),
   );
-  const widths = fit(
-    natural,
-    columns.map(({ keep }) => keep === true),
-    width,
-  );
+  const widths = fit(natural, columns, width);
   const table = new Table({
     head: columns.map(({ title }) => title),
     chars: NO_LINES,
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': GAP - 1 },
     colWidths: widths.map((each) => each + GAP - 1),
   });
-  table.push(...cells.map((line) => line.map((cell, i) => wrapped(cell, widths[i] as number))));
+  table.push(
+    ...cells.map((line) => line.map((cell, i) => cut(cell, widths[i] as number, columns[i]?.narrowed === 'id'))),
+  );
   return table
     .toString()
     .split('\n')
@@ -64,38 +67,35 @@ export function linesOf(record: object): string {
     .join('\n');
 }
 
-function fit(natural: readonly number[], kept: readonly boolean[], width: number): number[] {
+function fit(natural: readonly number[], columns: readonly Column<never>[], width: number): number[] {
   const fitted = [...natural];
-  const tooWide = (): boolean => fitted.reduce((sum, each) => sum + each + GAP, -GAP) > width;
-  for (const mayShrink of [(i: number) => !kept[i], () => true]) {
-    while (tooWide()) {
-      const candidates = fitted.map((each, i) => (mayShrink(i) ? each : 0));
+  const excess = (): number => fitted.reduce((sum, each) => sum + each + GAP, -GAP) - width;
+  const rounds: readonly (readonly [Column<never>['narrowed'], least: number])[] = [
+    ['id', ID_WIDTH],
+    [undefined, MIN_WIDTH],
+    ['last', MIN_WIDTH],
+  ];
+  for (const [narrowed, least] of rounds)
+    while (excess() > 0) {
+      const candidates = fitted.map((each, i) => (columns[i]?.narrowed === narrowed ? each : 0));
       const widest = Math.max(...candidates);
-      if (widest <= MIN_WIDTH) break;
+      if (widest <= least) break;
       fitted[candidates.indexOf(widest)] = widest - 1;
     }
-  }
   return fitted;
 }
 
-/** Wraps text into lines of at most `width`, at spaces where possible. */
-function wrapped(text: string, width: number): string {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && widthOf(last) + 1 + widthOf(word) <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(...piecesOf(word, width));
+/** Cuts text that is wider than `width` and puts an ellipsis where it was cut. */
+function cut(text: string, width: number, keepEnd: boolean): string {
+  if (widthOf(text) <= width) return text;
+  const kept: string[] = [];
+  let left = width - 1;
+  for (const character of keepEnd ? [...text].reverse() : text) {
+    left -= widthOf(character);
+    if (left < 0) break;
+    kept.push(character);
   }
-  return lines.join('\n');
-}
-
-function piecesOf(word: string, width: number): string[] {
-  const pieces = [''];
-  for (const character of word) {
-    if (widthOf(pieces.at(-1) + character) > width) pieces.push('');
-    pieces[pieces.length - 1] += character;
-  }
-  return pieces;
+  return keepEnd ? `…${kept.reverse().join('')}` : `${kept.join('')}…`;
 }
 
 // names come from customers, so no control character may reach the terminal
@@ -105,7 +105,7 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
 const widthOf = (text: string): number => [...text].length + (text.match(WIDE)?.length ?? 0);
 
-/** Formats an ISO 8601 time without milliseconds and with a space, at which the line can wrap. */
+/** Formats an ISO 8601 time without milliseconds and with a space. */
 const inSeconds = (text: string): string => text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/, '$1 $2Z');
 export const inList = (values: readonly string[]): string => values.join(', ') || '-';
 

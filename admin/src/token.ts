@@ -3,11 +3,11 @@ import { AuthServiceService, type ServerToken } from 'proto/auth/v1/auth.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
 import { pageOf } from './page.ts';
-import { pageSize, seconds, time } from './usage-error.ts';
+import { collected, pageSize, seconds, time } from './usage-error.ts';
 
 const COLUMNS: readonly Column<ServerToken>[] = [
   { title: 'Name', value: (row) => row.name },
-  { title: 'Id', value: (row) => row.id, keep: true },
+  { title: 'Id', value: (row) => row.id, narrowed: 'id' },
   { title: 'Hint', value: (row) => row.hint },
   { title: 'Created', value: (row) => row.createdAt },
   { title: 'Last used', value: (row) => row.lastUsedAt ?? 'never' },
@@ -19,7 +19,6 @@ interface CreateOptions {
   scope: string[];
   addressRange: string[];
 }
-const collected = (value: string, earlier: readonly string[]): string[] => [...earlier, value];
 
 export function tokenCommand(context: Context): Command {
   const auth = () => context.client(AuthServiceService, 'auth');
@@ -27,7 +26,7 @@ export function tokenCommand(context: Context): Command {
   command
     .command('create <name>')
     .description('create a server token and show its value, which cannot be shown again')
-    .option('--expires-at <time>', 'a date, or an ISO 8601 time with a zone; default: never', time)
+    .option('--expires-at <time>', 'when it ends; default: never', time)
     .option('--scope <scope>', 'memory:read, memory:write or agents:run; repeat it; default: all', collected, [])
     .option('--address-range <network>', 'only from here, such as 203.0.113.0/24; repeat it', collected, [])
     .action(async (name: string, { expiresAt, scope: scopes, addressRange: addressRanges }: CreateOptions) => {
@@ -41,7 +40,7 @@ export function tokenCommand(context: Context): Command {
     .description('list the server tokens, newest first')
     .option('--page-size <n>', 'tokens per page', pageSize, 100)
     .option('--after <id>', 'tokens after this one', '')
-    .option('--unused-for <time>', 'only live tokens that nobody has used for so long, such as 30d', seconds(3_650), 0)
+    .option('--unused-for <time>', 'only live tokens that nobody has used for so long', seconds(3_650), 0)
     .action(async ({ pageSize, after, unusedFor }: { pageSize: number; after: string; unusedFor: number }) => {
       const options = await context.asUser();
       const list = async (size: number, afterId: string) =>
@@ -51,7 +50,7 @@ export function tokenCommand(context: Context): Command {
   command
     .command('rotate <name-or-id>')
     .description('give a server token a new value under its name, and show the value')
-    .option('--overlap <time>', 'how long the old value remains valid, at most 30d: 90s, 15m, 1h, 7d', seconds(30), 0)
+    .option('--overlap <time>', 'how long the old value remains valid', seconds(30), 0)
     .action(async (idOrName: string, { overlap }: { overlap: number }) => {
       const request = { idOrName, overlapSeconds: overlap };
       const { serverToken, value } = await auth().rotateServerToken(request, await context.asUser());

@@ -1,17 +1,30 @@
-import { Command } from 'commander';
+import { Argument, Command } from 'commander';
 import { AuthServiceService, type User } from 'proto/auth/v1/auth.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { Context } from './context.ts';
 import { inList, type Column } from './output.ts';
 import { pageOf } from './page.ts';
-import { pageSize } from './usage-error.ts';
+import { collected, pageSize, UsageError } from './usage-error.ts';
 
 const COLUMNS: readonly Column<User>[] = [
-  { title: 'Email', value: (row) => row.email, keep: true },
+  { title: 'Email', value: (row) => row.email, narrowed: 'last' },
   { title: 'Name', value: (row) => row.name },
   { title: 'Roles', value: (row) => inList(row.roles) },
   { title: 'Groups', value: (row) => inList(row.groups) },
   { title: 'Created', value: (row) => row.createdAt },
 ];
+
+const ROLES = ['admin', 'security_admin'];
+function collectedRole(role: string, earlier: readonly string[]): string[] {
+  if (!ROLES.includes(role)) throw new UsageError(`${role} is not a role: ${ROLES.join(' or ')}`);
+  return collected(role, earlier);
+}
+
+interface CreateOptions {
+  name?: string;
+  role: string[];
+  group: string[];
+}
 
 export function userCommand(context: Context): Command {
   const auth = () => context.client(AuthServiceService, 'auth');
@@ -23,16 +36,19 @@ export function userCommand(context: Context): Command {
     .command('create <email>')
     .description('create a user, or add an existing user to the organization')
     .option('--name <name>', 'displayed name (default: the part before @)')
-    .option('--role <role...>', 'roles', [])
-    .option('--group <group...>', 'groups', [])
-    .action(async (email: string, { name, role, group }: { name?: string; role: string[]; group: string[] }) =>
-      show(
-        await auth().createUser(
-          { email, name: name ?? (email.split('@')[0] as string), roles: role, groups: group },
-          await context.onOrganization(),
-        ),
-      ),
-    );
+    .option('--role <role>', 'admin or security_admin; repeat it for both', collectedRole, [])
+    .option('--group <group>', 'a group; repeat it for several', collected, [])
+    .action(async (email: string, { name, role: roles, group: groups }: CreateOptions) => {
+      const options = await context.onOrganization();
+      const request = { email, name: name ?? email.replace(/@[^]*/, ''), roles, groups };
+      const created = await auth()
+        .createUser(request, options)
+        .catch((error: unknown) => {
+          throw error instanceof ServiceError && error.reason === 'ALREADY_EXISTS' ? unchanged(error) : error;
+        });
+      show(created);
+      if (created.known) context.note(knownNote(created.user as User, name));
+    });
   command
     .command('list')
     .description('list the users of the organization')
@@ -45,8 +61,10 @@ export function userCommand(context: Context): Command {
       context.printPage(await pageOf(pageSize, after, list, ({ email }) => email), COLUMNS, '--after');
     });
   command
-    .command('set-roles <email> [roles...]')
+    .command('set-roles')
     .description('replace the roles; without roles, all are removed')
+    .argument('<email>')
+    .addArgument(new Argument('[roles...]', 'the new roles').choices(ROLES))
     .action(async (email: string, roles: string[]) =>
       show(await auth().setUserRoles({ email, roles }, await context.onOrganization())),
     );
@@ -63,4 +81,18 @@ export function userCommand(context: Context): Command {
       context.printRecord(await auth().removeUser({ email }, await context.onOrganization())),
     );
   return command;
+}
+
+const unchanged = (error: ServiceError): ServiceError =>
+  new ServiceError(
+    error.reason,
+    `${error.message}; nothing was changed. user set-roles and user set-groups change what it has`,
+    { facts: error.facts, cause: error },
+  );
+
+/** What became of the options for a user of another organization. */
+function knownNote({ email, name, roles, groups }: User, given: string | undefined): string {
+  const kept = given !== undefined && given !== name ? `keeps the name ${name}, so --name was not used` : `is ${name}`;
+  const here = `has here the roles ${inList(roles)} and the groups ${inList(groups)}`;
+  return `${email} is a user of another organization, too: it ${kept}, and ${here}.`;
 }

@@ -57,15 +57,17 @@ export interface SupervisedChild {
  * Starts a process with those settings that it asks for. Once it was ready, restarts it whenever it ends, after a
  * delay that doubles up to MAX_DELAY_MS.
  * @param flags options of Node
+ * @param asked is told the names of the settings that the process asks for
  */
 export function superviseChild(
   spec: ChildSpec,
   env: Env,
   print: (line: string) => void,
   flags: readonly string[] = [],
+  asked: (names: readonly string[]) => void = () => undefined,
 ): SupervisedChild {
   const stopping = new AbortController();
-  let started = startChild(spec, env, flags);
+  let started = startChild(spec, env, flags, asked);
   const restartWhenEnded = async (): Promise<void> => {
     for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(delayMs * 2, MAX_DELAY_MS)) {
       const { cause, healthy } = await started.ended;
@@ -73,7 +75,7 @@ export function superviseChild(
       if (healthy) delayMs = FIRST_DELAY_MS;
       print(`${spec.name} ended (${cause}); starting it again in ${delayMs / 1000} s`);
       await delay(delayMs, undefined, { signal: stopping.signal });
-      started = startChild(spec, env, flags);
+      started = startChild(spec, env, flags, asked);
       started.ready.then(
         () => print(`${spec.name} is back`),
         ({ faults }: ProcessEndedError) => faults.forEach((fault) => print(`${spec.name}: ${fault}`)),
@@ -93,7 +95,12 @@ export function superviseChild(
 }
 
 /** Starts the process in its own process group, so that only the launcher gets the terminal's Ctrl-C. */
-function startChild(spec: ChildSpec, env: Env, flags: readonly string[]): StartedChild {
+function startChild(
+  spec: ChildSpec,
+  env: Env,
+  flags: readonly string[],
+  asked: (names: readonly string[]) => void,
+): StartedChild {
   const child = spawn(process.execPath, [...flags, mainFileOf(spec)], {
     env: { ...forNode(env), [SETTINGS_BY_MESSAGE]: 'yes' },
     cwd: join(REPOSITORY, spec.folder),
@@ -106,6 +113,7 @@ function startChild(spec: ChildSpec, env: Env, flags: readonly string[]): Starte
   let readyAt = Number.POSITIVE_INFINITY;
   child.on('message', (message: ChildMessage) => {
     if ('asksFor' in message) {
+      asked(message.asksFor);
       const answer: SettingsMessage = { settings: only(message.asksFor, env) };
       // a process that has ended is reported by its exit
       return void child.send(answer, () => undefined);

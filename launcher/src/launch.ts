@@ -13,6 +13,7 @@ import { addressesOf, reachable } from './environment.ts';
 import { heapConfig, heapFlags } from './heap.ts';
 import { helpOf } from './help.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
+import { misspelledSettings } from './misspelled.ts';
 import { markSeeded, seed } from './seed.ts';
 import { faultsOf, readyMessage, replacedKeysMessage, STOPPED } from './messages.ts';
 
@@ -56,10 +57,12 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   setInterval(() => void renewKeys(keyFolder, names), DAY_MS).unref();
 
   const env = { LOG_LEVEL: 'warn', ...given, ...addresses, DATA_DIR };
+  const settings = new Set(Object.keys(heapConfig));
+  const asked = (names: readonly string[]): void => names.forEach((name) => settings.add(name));
   children = CHILDREN.map((spec) =>
-    superviseChild(spec, { ...env, ...tlsSettings(keyFolder, spec.name) }, print, heapFlags(heap)),
+    superviseChild(spec, { ...env, ...tlsSettings(keyFolder, spec.name) }, print, heapFlags(heap), asked),
   );
-  const gatewayAddress = await allReady();
+  const gatewayAddress = await allReady().finally(() => misspelledSettings(settings, given).forEach(print));
   if (stopping) return;
 
   const operator = openOperator({ keyFolder, addresses });

@@ -17,6 +17,7 @@ const NOUNS = {
   audit: ['list', 'verify', 'export'],
   events: ['replay'],
   job: ['list', 'run'],
+  jwt: ['issue', 'list', 'revoke', 'rotate-key'],
   keys: ['create', 'rotate', 'revoke'],
 };
 
@@ -82,7 +83,7 @@ describe('the admin command line: usage, errors and output', () => {
   it('with --json a failure is JSON on standard error, with the code of the error', async () => {
     const failures = [
       admin('--json --organization nobody credits balance'),
-      admin(`--json organization tier ${tenant.name} gold`),
+      on('--json user create nobody'),
       admin('--json credits balance'),
       admin('--json organization tier'),
       admin('--json nonsense'),
@@ -94,9 +95,9 @@ describe('the admin command line: usage, errors and output', () => {
         1,
         '',
         {
-          error: 'tier must be one of starter, professional, enterprise',
+          error: 'email must be an email address',
           code: 'invalid_request',
-          details: [{ path: '/tier', message: 'tier must be one of starter, professional, enterprise' }],
+          details: [{ path: '/email', message: 'email must be an email address' }],
         },
       ],
       [2, '', { error: 'The option --organization <name-or-id> is required', code: 'usage' }],
@@ -118,7 +119,6 @@ describe('the admin command line: usage, errors and output', () => {
         sentence(admin('job run nothing')),
         sentence(admin(`organization create ${tenant.name}`)),
         sentence(asAdministrator('token create tests')),
-        sentence(admin(`organization tier ${tenant.name} gold`)),
         sentence(on('user create nobody')),
       ]),
     ).toEqual([
@@ -132,7 +132,6 @@ describe('the admin command line: usage, errors and output', () => {
       'There is no job "nothing"; "job list" shows all jobs',
       'An organization of this name exists',
       'A server token of this name exists',
-      'tier must be one of starter, professional, enterprise',
       'email must be an email address',
     ]);
   });
@@ -165,19 +164,52 @@ describe('the admin command line: usage, errors and output', () => {
     );
   });
 
-  it('never truncates: a pipe gets whole lines, a terminal gets tables of its width', async () => {
-    const [piped, narrow] = await Promise.all([
+  it('prints one line a row: whole in a pipe and with --wide, else as wide as the terminal, with the ends of ids', async () => {
+    const narrow = { COLUMNS: '80' };
+    const [piped, wide, cut] = await Promise.all([
       printed(asAdministrator('token list')),
-      printed(asAdministrator('token list', { COLUMNS: '60' })),
+      printed(asAdministrator('--wide token list', narrow)),
+      printed(asAdministrator('token list', narrow)),
     ]);
     const id = /^tests +(\S{36}) /m.exec(piped)?.[1] as string;
-    expect(piped.split('\n')).toHaveLength(3);
-    expect(Math.max(...narrow.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
-    const columns = narrow
-      .split('\n')
-      .slice(1)
-      .map((line) => line.slice(narrow.indexOf('Id'), narrow.indexOf('Hint')).trim());
-    expect(columns.join('')).toBe(id);
+    expect([wide, piped.split('\n').length, cut.split('\n').length]).toEqual([piped, 3, 3]);
+    expect(Math.max(...cut.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(cut).toMatch(new RegExp(` …[\\w-]*${id.slice(-12)} `));
+  });
+
+  it('says what became of the options of user create for a user that is known already', async () => {
+    const other = await stack.tenant();
+    const email = `grace@${tenant.name}.example`;
+    await printed(on(`user create ${email} --name Grace`));
+    const again = on(`user create ${email} --role admin`);
+    expect(await sentence(again)).toBe(
+      'The organization has a user of this email; nothing was changed. ' +
+        'user set-roles and user set-groups change what it has',
+    );
+    const there = await admin(`--organization ${other.name} user create ${email} --name Hopper --role admin`);
+    expect(there).toMatchObject({
+      code: 0,
+      stderr:
+        `${email} is a user of another organization, too: it keeps the name Grace, so --name was not used, ` +
+        'and has here the roles admin and the groups -.\n',
+    });
+    expect(there.stdout).toMatch(/^roles +admin$/m);
+  });
+
+  it('takes no argument and no option for the value of an option', async () => {
+    const email = `linus@${tenant.name}.example`;
+    const user = await json(on(`--json user create --role admin --role security_admin --group a ${email}`));
+    expect(user).toMatchObject({ email, roles: ['admin', 'security_admin'], groups: ['a'] });
+    expect(await sentence(on('credits grant 1 --note --id'), 2)).toBe(
+      '--note needs a value; write --note=--id if that is the value',
+    );
+    expect(await sentence(admin(`organization tier ${tenant.name} gold`), 2)).toMatch(
+      /Allowed choices are starter, professional, enterprise/,
+    );
+    expect(await sentence(admin('organization tier --list acme starter'), 2)).toBe(
+      '--list shows all tiers and takes no organization',
+    );
+    expect(await sentence(asAdministrator('token create x --expires-at 2030-02-31'), 2)).toMatch(/is not a time/);
   });
 
   it('prints no control characters of stored text', async () => {

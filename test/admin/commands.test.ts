@@ -287,7 +287,7 @@ describe('the commands of the admin command line', () => {
     const verified = await json(on('--json audit verify'));
     expect(verified).toMatchObject({ unchained: 0, faults: [] });
     expect(await printed(on(`audit verify --head ${verified.head}`))).toMatch(/^faults +0$/m);
-    const forged = await on(`--json audit verify --head 2:${'0'.repeat(64)}`);
+    const forged = await on(`--json audit verify --head 2:${'0'.repeat(43)}`);
     expect([forged.code, JSON.parse(forged.stdout).faults]).toMatchObject([1, [{ kind: 'noted', sequence: 2 }]]);
     expect(forged.stderr).toMatch(/^The noted head 2 is not in the trail/);
     expect(await sentence(on('audit verify --head 2'), 2)).toMatch(/^2 is not a head/);

@@ -62,6 +62,7 @@ const ELSEWHERE = [
   'auth.ActivateOrganization',
   'auth.SetOrganizationTier',
   'auth.ListTiers',
+  'platform.Diagnose',
   'platform.ListJobs',
   'platform.RunJob',
   'auth.Authenticate',

@@ -19,7 +19,10 @@ it('a process of the launcher is handed the settings that it asks for and what N
 });
 
 it("no process of the product has a setting or another variable of the launcher's environment in its own", async () => {
-  const stack = await startStack({ env: { KAFKA_PASSWORD: 'hidden', CLOUD_SECRET_KEY: 'hidden', TZ: 'UTC' } });
+  const stack = await startStack({
+    env: { KAFKA_PASSWORD: 'hidden', CLOUD_SECRET_KEY: 'hidden', TZ: 'UTC', DATADIR: 'x' },
+  });
+  expect(stack.output()).toContain('DATADIR is no setting, so it changes nothing; did you mean DATA_DIR?\n');
   const allowed = (
     'INIT_CWD LD_LIBRARY_PATH NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE NODE_COMPILE_CACHE NODE_EXTRA_CA_CERTS ' +
     'NODE_OPTIONS OPENSSL_CONF SETTINGS_BY_MESSAGE SSL_CERT_DIR SSL_CERT_FILE TMPDIR TZ'

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
+import type { ListAuditEntriesRequest } from 'proto/auth/v1/auth.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { RejectedEventError, type CloudEvent } from 'platform/events/bus.ts';
 import type { AuditChanges } from 'platform/events/audit-changes.ts';
@@ -14,6 +15,7 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { openTestStore } from '../../../test/support/shared-engines.ts';
 import { ACTIONS_OF } from '../src/audit/audit-event.ts';
 import { checkChain, START } from '../src/audit/chain.ts';
+import { requireFilter } from '../src/audit/filter.ts';
 import { consumeAudit, storeAuditEvents } from '../src/audit/consume-audit.ts';
 import {
   AUDIT_ENTRIES,
@@ -109,7 +111,7 @@ describe('the consumer of audit events', () => {
           ),
         );
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     );
   });
 
@@ -213,5 +215,48 @@ describe('the consumer of audit events', () => {
     expect(letters.map(({ event }) => JSON.parse(String(event)))).toEqual([malformed]);
     expect(letters[0]!.error).toMatch(/action$/);
     expect(await auditEntries.list(organizationId, { limit: 10 })).toHaveLength(1);
+  });
+
+  it('finds the entries by each filter and in pages, and cuts the beginning of a chain, on every engine', async () => {
+    const organizationId = newId();
+    const [token, user] = [newId(), newId()];
+    const times = [1, 2, 3, 4].map((day) => `2026-01-0${day}T00:00:00.000Z`);
+    const entryOf = (n: number, said: Partial<AuditEntryRecord>): AuditEntryRecord => ({
+      ...{ _id: newId(), organizationId, at: times[n]!, action: 'agent.run', outcome: 'success', code: null, count: 1 },
+      ...{ actorKind: 'user', actorId: user, actorName: 'ada', actorVia: '', targetType: 'agent', targetId: 'a' },
+      ...{ requestId: 'r', ...said },
+    });
+    const entries = [
+      entryOf(0, { action: 'agent.publish' }),
+      entryOf(1, { actorId: token }),
+      entryOf(2, { outcome: 'failure', code: 'AGENT_FAILED', actorId: token }),
+      entryOf(3, { action: 'request.refused', outcome: 'denied', code: 'FORBIDDEN', targetType: null, targetId: null }),
+    ];
+    await auditEntries.append(entries);
+    const found = async (asked: Partial<ListAuditEntriesRequest>, actors?: string[], before?: AuditEntryRecord) => {
+      const filter = requireFilter({ action: '', ...asked }, actors);
+      const list = await auditEntries.list(organizationId, { ...filter, before, limit: 10 });
+      return list.map(({ _id }) => entries.findIndex((entry) => entry._id === _id));
+    };
+    expect(await found({})).toEqual([3, 2, 1, 0]);
+    expect(await found({}, undefined, entries[2])).toEqual([1, 0]);
+    expect(await found({ action: 'agent.run' })).toEqual([2, 1]);
+    expect(await found({ outcome: 'success' })).toEqual([1, 0]);
+    expect(await found({ outcome: 'failure' })).toEqual([2]);
+    expect(await found({ outcome: 'denied' })).toEqual([3]);
+    expect(await found({}, [token])).toEqual([2, 1]);
+    expect(await found({}, [token, user])).toEqual([3, 2, 1, 0]);
+    expect(await found({}, [token, user], entries[3])).toEqual([2, 1, 0]);
+    expect(await found({ resource: { type: 'agent', id: 'a' } })).toEqual([2, 1, 0]);
+    expect(await found({ since: times[1]!, until: times[3]! })).toEqual([2, 1]);
+    expect(await found({ action: 'agent.run', since: times[2]! }, [token])).toEqual([2]);
+
+    expect(await auditEntries.countUnchained(organizationId)).toBe(0);
+    expect(await auditEntries.cutChain(organizationId, times[2]!, 10)).toBe(2);
+    expect(await auditEntries.cutChain(organizationId, times[2]!, 10)).toBe(0);
+    expect(await auditEntries.head(organizationId)).toMatchObject({ sequence: 4, startSequence: 2 });
+    expect((await auditEntries.chainAfter(organizationId, 2, 10)).map(({ _id }) => _id)).toEqual(
+      entries.slice(2).map(({ _id }) => _id),
+    );
   });
 });

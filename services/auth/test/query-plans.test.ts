@@ -3,7 +3,8 @@ import { newId } from 'platform/core/ids.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { explain, recordStatements } from '../../../test/support/query-plans.ts';
-import { AUDIT_ENTRIES, AUDIT_HEADS, openAuditEntries } from '../src/audit/store.ts';
+import { requireFilter } from '../src/audit/filter.ts';
+import { AUDIT_ENTRIES, AUDIT_HEADS, NO_ID, openAuditEntries } from '../src/audit/store.ts';
 import { openJwtLookup } from '../src/authentication/jwt-lookup.ts';
 import { openTokenLookup } from '../src/authentication/token-lookup.ts';
 import { GRANTS, openGrants } from '../src/grants/store.ts';
@@ -57,12 +58,19 @@ it('on SQLite, every read goes by an index that has its order, and every index s
   await audit.byId(organizationId, newId());
   for (const before of [undefined, { _id: newId(), at: now }])
     for (const filter of [
-      ...[{}, { action: 'user.create' }, { outcome: 'denied' }, { at: { gte: now, lt: now } }],
-      ...[{ actorId: newId() }, { actorName: 'ada' }, { targetType: 'user', targetId: newId() }],
-      { action: 'user.create', actorName: 'ada', outcome: 'success', at: { lt: now } },
+      requireFilter({ action: '' }, undefined),
+      requireFilter({ action: '', since: now, until: now }, undefined),
+      requireFilter({ action: 'user.create' }, undefined),
+      ...['success', 'failure', 'denied'].map((outcome) => requireFilter({ action: '', outcome }, undefined)),
+      requireFilter({ action: 'user.create', outcome: 'success', until: now }, ['ada']),
+      requireFilter({ action: '' }, ['ada', newId()]),
+      requireFilter({ action: 'user.create', resource: { type: 'user', id: newId() } }, ['ada', newId()]),
+      requireFilter({ action: '', resource: { type: 'user', id: newId() } }, undefined),
     ])
       await audit.list(organizationId, { ...filter, before, limit: 10 });
-  for (const after of [undefined, entry]) await audit.removeBefore(now, after, 10);
+  await audit.removeUnchained(now, 10);
+  await audit.headsAfter(NO_ID, 10);
+  await tokens.everNamed(organizationId, 'a');
   await audit.cutChain(organizationId, now, 10);
   for (const afterId of ['', newId()]) await audit.unchainedAfter(organizationId, afterId, 10);
   await audit.countUnchained(organizationId);

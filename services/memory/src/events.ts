@@ -68,9 +68,9 @@ export function changeEvents(context: CallContext, change: Change): Op[] {
   ];
 }
 
-/** A record has its type and its revision from its creation to its deletion. */
+/** A record has its type from its creation to its deletion; its first revision is 1. */
 function auditChanges({ eventType, revision, names: { type }, changes }: Change): AuditChanges {
-  const before = eventType.endsWith('.created.v1') ? {} : { type, revision: revision - 1 };
-  const after = eventType.endsWith('.deleted.v1') ? {} : { type, revision };
-  return { ...changesOf(before, after), ...changes };
+  if (eventType.endsWith('.created.v1')) return changesOf({}, { type });
+  if (eventType.endsWith('.deleted.v1')) return changesOf({ type }, {});
+  return { ...changesOf({ revision: revision - 1 }, { revision }), ...changes };
 }

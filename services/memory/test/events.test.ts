@@ -79,12 +79,12 @@ it('publishes an event and an audit entry for every change, an audit entry for d
       data.changes,
     ]),
   ).toEqual([
-    ['memory_type.create', 'success', null, 1, type.id, actor, { type: [null, 'Note'], revision: [null, 1] }],
+    ['memory_type.create', 'success', null, 1, type.id, actor, { type: [null, 'Note'] }],
     ['memory_type.update', 'success', null, 1, type.id, actor, { revision: [1, 2], displayName: ['Note', 'A note'] }],
-    ['memory_object.create', 'success', null, 1, object.id, actor, { type: [null, 'Note'], revision: [null, 1] }],
+    ['memory_object.create', 'success', null, 1, object.id, actor, { type: [null, 'Note'] }],
     ['memory_object.update', 'success', null, 1, object.id, actor, { revision: [1, 2] }],
-    ['memory_object.delete', 'success', null, 1, object.id, actor, { type: ['Note', null], revision: [2, null] }],
-    ['memory_type.delete', 'success', null, 1, type.id, actor, { type: ['Note', null], revision: [2, null] }],
+    ['memory_object.delete', 'success', null, 1, object.id, actor, { type: ['Note', null] }],
+    ['memory_type.delete', 'success', null, 1, type.id, actor, { type: ['Note', null] }],
     ['request.refused', 'denied', 'tier_limit', 2, undefined, actor, undefined],
   ]);
   expect(JSON.stringify([changes, audit])).not.toContain('confidential');

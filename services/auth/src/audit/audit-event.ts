@@ -3,7 +3,9 @@ import { MAX_CHANGED_FIELDS, MAX_CHANGES_BYTES, type AuditChanges } from 'platfo
 import { RejectedEventError, type CloudEvent } from 'platform/events/bus.ts';
 import type { AuditEntryRecord } from './store.ts';
 
-const DENIED = 'request.refused';
+export const DENIED = 'request.refused';
+/** What may end with the outcome `failure`. */
+export const MAY_FAIL = 'agent.run';
 
 /** By source of an event: the actions that it may report. docs/events.md has the same table. */
 export const ACTIONS_OF: ReadonlyMap<string, readonly string[]> = new Map([
@@ -75,7 +77,10 @@ function checkedData(event: Readonly<Record<keyof CloudEvent, unknown>>): AuditD
     organizationid: isText(organizationid) && organizationid !== '' && organizationid === partitionkey,
     time: isText(time) && TIME.test(time) && !Number.isNaN(Date.parse(time)),
     action: ACTIONS_OF.get(source as string)?.includes(action as string),
-    outcome: OUTCOMES.includes(outcome as string) && (outcome === 'denied') === (action === DENIED),
+    outcome:
+      OUTCOMES.includes(outcome as string) &&
+      (outcome === 'denied') === (action === DENIED) &&
+      (outcome !== 'failure' || action === MAY_FAIL),
     actor: ACTOR_KINDS.includes(actor.kind as string) && [actor.id, actor.name, actor.via].every(isText),
     target: target === null || [membersOf(target).type, membersOf(target).id].every(isText),
     changes: changes === undefined || areChanges(changes),

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from 'platform/core/canonical-json.ts';
 
 /** A place in the chain of an organization: the number of an entry, from 1 on, and its hash. */
 export interface Place {
@@ -41,20 +40,32 @@ export interface ChainedEntry extends AuditFacts, Place {
 }
 
 /**
- * SHA-256 in hex over the canonical JSON of what the entry says and of the hash before it. What is null or absent is
- * left out, so a member that a later release adds changes no hash of an earlier entry. The number is not in it: an
+ * SHA-256 in base64url over the canonical JSON of what the entry says and of the hash before it. What is null or absent
+ * is left out, so a member that a later release adds changes no hash of an earlier entry. The number is not in it: an
  * entry's hash says what it follows, and by that its place.
  */
 export function hashOf(entry: AuditFacts, previousHash: string): string {
-  const { _id, organizationId, at, action, outcome, actorKind, actorId, actorName, actorVia } = entry;
-  const { targetType, targetId, code, count, requestId, changes } = entry;
-  const said = { organizationId, at, action, outcome, actorKind, actorId, actorName, actorVia, count, requestId };
-  const members = { _id, ...said, targetType, targetId, code, changes, previousHash };
-  const present = Object.entries(members)
-    .filter(([, value]) => value !== null && value !== undefined)
-    // As every engine stores it.
-    .map(([name, value]) => [name, typeof value === 'string' ? value.toWellFormed() : value]);
-  return hash('sha256', canonicalJson(Object.fromEntries(present)), 'hex');
+  const text = (value: string | null | undefined): string | undefined => value?.toWellFormed();
+  // In the order of names, so that JSON.stringify makes the canonical text; engines store no half surrogate pairs.
+  const members = {
+    _id: entry._id,
+    action: text(entry.action),
+    actorId: text(entry.actorId),
+    actorKind: text(entry.actorKind),
+    actorName: text(entry.actorName),
+    actorVia: text(entry.actorVia),
+    at: entry.at,
+    changes: text(entry.changes),
+    code: text(entry.code),
+    count: entry.count,
+    organizationId: text(entry.organizationId),
+    outcome: text(entry.outcome),
+    previousHash,
+    requestId: text(entry.requestId),
+    targetId: text(entry.targetId),
+    targetType: text(entry.targetType),
+  };
+  return hash('sha256', JSON.stringify(members), 'base64url');
 }
 
 /** The entries as they follow a place, in this order. */

@@ -1,22 +1,27 @@
 import type { ListAuditEntriesRequest } from 'proto/auth/v1/auth.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { invalid } from 'platform/core/errors.ts';
-import { isUuid } from 'platform/core/ids.ts';
 import type { Filter } from 'platform/store/store.ts';
-import { OUTCOMES } from './audit-event.ts';
+import { DENIED, MAY_FAIL, OUTCOMES } from './audit-event.ts';
 import type { AuditEntryRecord } from './store.ts';
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
-/** The entries that a request asks for. @throws ServiceError INVALID_REQUEST */
-export function requireFilter({
-  action,
-  actor,
-  resource,
-  outcome,
-  since,
-  until,
-}: Omit<ListAuditEntriesRequest, 'pageSize' | 'beforeId'>): Filter<AuditEntryRecord> {
+/**
+ * The entries that a request asks for.
+ * @param actorIds the ids of `actor`
+ * @throws ServiceError INVALID_REQUEST
+ */
+export function requireFilter(
+  {
+    action,
+    resource,
+    outcome,
+    since,
+    until,
+  }: Pick<ListAuditEntriesRequest, 'action' | 'resource' | 'outcome' | 'since' | 'until'>,
+  actorIds: readonly string[] | undefined,
+): Filter<AuditEntryRecord> {
   if (outcome && !OUTCOMES.includes(outcome)) throw invalid('/outcome', `must be one of ${OUTCOMES.join(', ')}`);
   if (resource && (resource.type === '' || resource.id === ''))
     throw invalid('/resource', 'must have a type and an id');
@@ -24,13 +29,21 @@ export function requireFilter({
     ...(since && { gte: requireTime('/since', since) }),
     ...(until && { lt: requireTime('/until', until) }),
   };
+  const isNarrow = resource !== undefined || actorIds !== undefined;
   return {
-    ...(action && { action }),
-    ...(actor && (isUuid(actor) ? { actorId: actor.toLowerCase() } : { actorName: actor })),
+    ...actionFilter(action, outcome ?? '', isNarrow),
+    ...(actorIds && { actorId: actorIds.length === 1 ? actorIds[0]! : { in: actorIds } }),
     ...(resource && { targetType: resource.type, targetId: resource.id }),
-    ...(outcome && { outcome }),
     ...(Object.keys(at).length > 0 && { at }),
   };
+}
+
+/** One index serves actions and outcomes. It is left alone when another one finds fewer entries. */
+function actionFilter(action: string, outcome: string, isNarrow: boolean): Filter<AuditEntryRecord> {
+  if (action !== '') return { action, ...(outcome ? { outcome } : !isNarrow && { outcome: { in: OUTCOMES } }) };
+  if (outcome === 'denied') return { action: DENIED, outcome };
+  if (outcome === 'failure') return { action: MAY_FAIL, outcome };
+  return outcome === '' ? {} : { outcome };
 }
 
 function requireTime(path: string, text: string): string {

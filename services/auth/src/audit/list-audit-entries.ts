@@ -10,16 +10,31 @@ import { requireFilter } from './filter.ts';
 
 /** Newest first. @throws ServiceError INVALID_REQUEST; NOT_FOUND when there is no entry `beforeId` */
 export async function listAuditEntries(
-  { auditEntries }: Pick<Deps, 'auditEntries'>,
-  { beforeId, pageSize, ...conditions }: ListAuditEntriesRequest,
+  deps: Pick<Deps, 'auditEntries' | 'users' | 'serverTokens'>,
+  { beforeId, pageSize, actor, ...conditions }: ListAuditEntriesRequest,
   context: CallContext,
 ): Promise<ListAuditEntriesResponse> {
   const organizationId = organizationOfCall(context);
   const limit = requirePageSize(pageSize || undefined, PAGE_SIZES);
-  const filter = requireFilter(conditions);
+  const { auditEntries } = deps;
+  const filter = requireFilter(conditions, actor ? await idsOf(deps, organizationId, actor) : undefined);
   if (beforeId !== '' && !isUuid(beforeId)) throw invalid('/beforeId', 'must be the id of an audit entry');
   const before = beforeId === '' ? undefined : await auditEntries.byId(organizationId, beforeId.toLowerCase());
   if (beforeId !== '' && !before) throw new ServiceError('NOT_FOUND', 'Audit entry not found');
   const entries = await auditEntries.list(organizationId, { ...filter, before, limit });
   return { entries: entries.map(auditEntryMessage) };
+}
+
+/** An actor is named by its id, or by its name: an operator or service, a user (email), or server tokens. */
+async function idsOf(
+  { users, serverTokens }: Pick<Deps, 'users' | 'serverTokens'>,
+  organizationId: string,
+  actor: string,
+): Promise<string[]> {
+  if (isUuid(actor)) return [actor.toLowerCase()];
+  const [user, tokens] = await Promise.all([
+    users.byEmail(actor.toLowerCase()),
+    serverTokens.everNamed(organizationId, actor),
+  ]);
+  return [actor, ...(user ? [user._id] : []), ...tokens.map(({ _id }) => _id)];
 }

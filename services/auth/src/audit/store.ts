@@ -33,22 +33,24 @@ export const AUDIT_ENTRIES = collection<AuditEntryRecord>('audit_entries', {
     ...{ count: 'number', requestId: 'long', sequence: 'number', previousHash: 'text', hash: 'text' },
     changes: 'long',
   },
+  // Between two that serve a query equally well the first is taken.
   indexes: [
-    { fields: ['at'] },
-    { fields: ['action', 'at'] },
+    { fields: ['targetId', 'at'] },
     { fields: ['actorId', 'at'] },
-    { fields: ['actorName', 'at'] },
-    { fields: ['targetType', 'targetId', 'at'] },
-    { fields: ['outcome', 'at'] },
+    { fields: ['action', 'outcome', 'at'] },
+    { fields: ['at'] },
     { fields: ['sequence'] },
   ],
-  platformIndexes: [{ fields: ['at'] }],
+  platformIndexes: [{ fields: ['sequence', 'at'], only: 'null' }],
 });
 
 export const AUDIT_HEADS = collection<AuditHeadRecord>('audit_heads', {
   scope: 'organization',
   columns: { _id: 'id', sequence: 'number', hash: 'text', startSequence: 'number', startHash: 'text' },
 });
+
+/** Before the id of every organization. */
+export const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /** Entries before one of them, which have all of these properties. */
 export interface AuditEntriesQuery extends Filter<AuditEntryRecord> {
@@ -125,38 +127,38 @@ export const openAuditEntries = (store: Store, platformStore: PlatformStore) => 
       ...(before && { after: [before.at, before._id] }),
     }),
 
-  /**
-   * Looks at up to `limit` entries of all organizations from before `time`, after one of them, oldest first. Removes
-   * those without a chain, and from the beginning of a chain what is before the first entry that is kept.
-   */
-  async removeBefore(
-    time: string,
-    after: AuditEntryRecord | undefined,
-    limit: number,
-  ): Promise<{ removed: number; last: AuditEntryRecord | undefined }> {
-    const old = await platformStore.find(
-      AUDIT_ENTRIES,
-      { at: { lt: time } },
-      { sort: [['at', 'asc']], limit, ...(after && { after: [after.at, after._id] }) },
-    );
-    const isChained = ({ sequence }: AuditEntryRecord): boolean => typeof sequence === 'number';
-    const unchained = old.filter((entry) => !isChained(entry));
-    await platformStore.apply(unchained.map(({ _id }) => remove(AUDIT_ENTRIES, { _id }, { optional: true })));
-    let removed = unchained.length;
-    for (const organizationId of new Set(old.filter(isChained).map((entry) => entry.organizationId)))
-      removed += await this.cutChain(organizationId, time, limit);
-    return { removed, last: old.at(-1) };
+  /** Removes up to `limit` entries of releases without chains, of all organizations; resolves to their number. */
+  async removeUnchained(time: string, limit: number): Promise<number> {
+    const filter = { sequence: null, at: { lt: time } };
+    const old = await platformStore.find(AUDIT_ENTRIES, filter, { sort: [['at', 'asc']], limit });
+    await platformStore.apply(old.map(({ _id }) => remove(AUDIT_ENTRIES, { _id }, { optional: true })));
+    return old.length;
   },
 
-  /** Removes up to `limit` entries at the beginning of a chain, and notes the last of them as its start. */
+  /** Of all organizations, by id; NO_ID is before the first. */
+  headsAfter: (_id: string, limit: number): Promise<AuditHeadRecord[]> =>
+    platformStore.find(AUDIT_HEADS, { _id: { gt: _id } }, { limit }),
+
+  /**
+   * Removes up to `limit` entries from before `time` at the beginning of a chain, up to the first that stays, and notes
+   * the last of them as its start. Resolves to their number.
+   */
   async cutChain(organizationId: string, time: string, limit: number): Promise<number> {
-    const head = await this.head(organizationId);
+    const head = await store.findOne(organizationId, AUDIT_HEADS, { _id: organizationId });
     if (!head) return 0;
-    const entries = await this.chainAfter(organizationId, head.startSequence, limit);
+    const read = (count: number): Promise<AuditEntryRecord[]> =>
+      store.find(
+        organizationId,
+        AUDIT_ENTRIES,
+        { sequence: { gt: head.startSequence } },
+        { sort: [['sequence', 'asc']], limit: count },
+      );
+    const [first] = await read(1);
+    if (!first || first.at >= time) return 0;
+    const entries = (await read(limit)) as ChainedEntry[];
     const kept = entries.findIndex(({ at }) => at >= time);
     const cut = kept === -1 ? entries : entries.slice(0, kept);
-    const last = cut.at(-1);
-    if (!last) return 0;
+    const last = cut.at(-1)!;
     await store.apply(organizationId, [
       update(
         AUDIT_HEADS,

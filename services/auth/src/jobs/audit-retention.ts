@@ -1,6 +1,6 @@
 import { DAY_MS, isoTime } from 'platform/core/clock.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
-import type { AuditEntryRecord } from '../audit/store.ts';
+import { NO_ID } from '../audit/store.ts';
 import type { Deps } from '../deps.ts';
 
 const BATCH = 500;
@@ -16,12 +16,15 @@ export const auditRetentionJob = ({
   async run(signal) {
     const removeBefore = isoTime(clock.now() - config.AUDIT_RETENTION_DAYS * DAY_MS);
     let count = 0;
-    // An entry whose time has come stays while its chain has an earlier one whose time has not.
-    for (let after: AuditEntryRecord | undefined, more = true; more && !signal.aborted;) {
-      const { removed, last } = await auditEntries.removeBefore(removeBefore, after, BATCH);
-      count += removed;
-      more = last !== undefined;
-      after = removed > 0 ? undefined : last;
+    const allOf = async (removeSome: () => Promise<number>): Promise<void> => {
+      for (let removed = BATCH; removed === BATCH && !signal.aborted; count += removed) removed = await removeSome();
+    };
+    await allOf(() => auditEntries.removeUnchained(removeBefore, BATCH));
+    for (let after = NO_ID, found = BATCH; found === BATCH && !signal.aborted;) {
+      const heads = await auditEntries.headsAfter(after, BATCH);
+      for (const { _id } of heads) await allOf(() => auditEntries.cutChain(_id, removeBefore, BATCH));
+      found = heads.length;
+      after = heads.at(-1)?._id ?? after;
     }
     return count;
   },

@@ -46,6 +46,10 @@ export const openServerTokens = (store: Store) => ({
   byName: (organizationId: string, name: string): Promise<ServerTokenRecord | undefined> =>
     store.findOne(organizationId, SERVER_TOKENS, { nameSlot: slotOfName(name) }),
 
+  /** All tokens that have or had the name, also revoked ones: reads all tokens of the organization. */
+  everNamed: (organizationId: string, name: string): Promise<ServerTokenRecord[]> =>
+    store.find(organizationId, SERVER_TOKENS, { name }),
+
   /** Newest first. An empty `afterId` starts at the newest. */
   list: (organizationId: string, afterId: string, limit: number): Promise<ServerTokenRecord[]> =>
     store.find(organizationId, SERVER_TOKENS, afterId === '' ? {} : { _id: { lt: afterId } }, {

@@ -62,6 +62,6 @@ export async function createUser(
         changesOf({}, { email, roles, groups }),
       ),
     );
-    return { user: userMessage(membership) };
+    return { user: userMessage(membership), known: knownUser !== undefined };
   });
 }
