@@ -132,10 +132,10 @@ describe('POST /api/memory/objects', () => {
       ['content over 256 KiB', () => ({ typeId: open.id, key: 'k', content: sized(262_145) }), '/content'],
     ])('rejects %s', async (_what, body, at) => expectError(await create(body()), 400, 'invalid_request', { at }));
 
-    it('names every violation of the schema, and no value of schema or content', async () => {
+    it('names every violation of the schema with the values that are allowed, and no value of the content', async () => {
       const reply = await create({ typeId: strict.id, key: 'k', content: { name: 7, tag: 'my-tag', other: 1 } });
       expectError(reply, 400, 'invalid_content');
-      expect([detailPaths(reply).sort(), /secret-tag|my-tag/.test(reply.text)]).toEqual([
+      expect([detailPaths(reply).sort(), reply.text.includes('my-tag')]).toEqual([
         ['/content/name', '/content/other', '/content/price', '/content/tag'],
         false,
       ]);

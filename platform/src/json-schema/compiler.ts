@@ -125,6 +125,8 @@ export function newAjv(
   });
   // One table for all checks of a schema: the time that ajv needs is quadratic in the number of values it binds.
   const checks: ((data: never) => boolean)[] = [];
+  /** What each check allows, for the message of a violation; numbers stand in the code itself. */
+  const allowed: unknown[] = [];
   const replace = (
     keyword: string,
     definition: Omit<CodeKeywordDefinition, 'keyword' | 'code'>,
@@ -135,11 +137,16 @@ export function newAjv(
       keyword,
       error: {
         message: '',
-        params: ({ schemaCode }) => (definition.schemaType === 'number' ? _`{limit: ${schemaCode}}` : _`{}`),
+        params: ({ schemaCode, params, gen }) =>
+          definition.schemaType === 'number'
+            ? _`{limit: ${schemaCode}}`
+            : _`{allowed: ${gen.scopeValue('obj', { ref: allowed })}[${params['index']}]}`,
       },
       ...definition,
       code(cxt) {
         const index = checks.push(make(cxt.schema as never)) - 1;
+        allowed[index] = cxt.schema;
+        cxt.setParams({ index: _`${index}` });
         cxt.pass(_`${cxt.gen.scopeValue('obj', { ref: checks })}[${index}](${cxt.data})`);
       },
     });

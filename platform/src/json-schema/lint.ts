@@ -42,7 +42,14 @@ const TARGETS: Record<Draft, Record<string, Target>> = {
   'draft-07': { ...TARGETS_IN_BOTH_DRAFTS, additionalItems: 'items' },
 };
 /** Keywords whose subschemas are the members of an object. */
-const MAPS = new Set(['properties', 'patternProperties', 'dependencies', 'dependentSchemas', '$defs', 'definitions']);
+export const MAPS = new Set([
+  'properties',
+  'patternProperties',
+  'dependencies',
+  'dependentSchemas',
+  '$defs',
+  'definitions',
+]);
 /** A value can conform although a subschema of these keywords fails. */
 const MAY_FAIL = new Set(['anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'contains']);
 /** Keywords without subschemas. */
@@ -70,6 +77,14 @@ const PLAIN_KEYWORDS: Record<Draft, Set<string>> = {
   '2020-12': new Set([...PLAIN_IN_BOTH_DRAFTS, 'minContains', 'maxContains', 'dependentRequired']),
   'draft-07': new Set(PLAIN_IN_BOTH_DRAFTS),
 };
+
+/** Keywords of one of the drafts that have subschemas. */
+export const APPLICATORS: readonly string[] = Object.values(TARGETS).flatMap((targets) => Object.keys(targets));
+/** Every keyword that has an effect in one of the drafts. */
+export const KEYWORDS: readonly string[] = [
+  ...APPLICATORS,
+  ...Object.values(PLAIN_KEYWORDS).flatMap((keywords) => [...keywords]),
+];
 
 /** A schema is not acceptable. `pointer` is the JSON pointer of the place in it. */
 export class SchemaRejectedError extends Error {

@@ -17,15 +17,19 @@ const CHECK_UNITS = 400_000;
 /** Less when all errors are reported: each unit may add an error. */
 const REPORT_UNITS = 100_000;
 
+interface ReportOptions {
+  showAllowed?: boolean;
+}
 export interface CompiledSchema {
   /** Of heap, as estimated. */
   readonly bytes: number;
   /**
    * At most 20 violations, none when the value conforms. A message names the rule, and never contains a value from the
-   * schema's const or enum or from the checked value.
+   * checked one.
    * @param at JSON pointer of the value in the request ("/content"): the paths begin with it
+   * @param options.showAllowed name the values of const and enum, to those whose own schema it is
    */
-  validate(value: unknown, at?: string): Violation[];
+  validate(value: unknown, at?: string, options?: ReportOptions): Violation[];
 }
 
 /**
@@ -81,7 +85,7 @@ function compile(schema: Record<string, unknown>, path: string): CompiledSchema 
   const isSchema = metaSchemas[draft];
   try {
     if (!withBudget(CHECK_UNITS, () => isSchema(schema))) {
-      throw new ServiceError('INVALID_SCHEMA', undefined, { details: violations(isSchema.errors!, path) });
+      throw new ServiceError('INVALID_SCHEMA', undefined, { details: mistakes(isSchema.errors!, path) });
     }
     const patterns = patternsOfSchema();
     return compileLinted(lintSchema(schema, draft, patterns), draft, patterns);
@@ -105,13 +109,13 @@ function compileLinted(linted: Record<string, unknown>, draft: Draft, patterns: 
   let reportAll: ValidateFunction | undefined;
   return {
     bytes: heapBytesOf(codeLength, JSON.stringify(linted).length, patterns.bytes),
-    validate(value, at = '') {
+    validate(value, at = '', options = {}) {
       const first = errorsOf(() => conforms, value, CHECK_UNITS);
       if (first === 'too costly')
         return [{ path: at, message: 'takes more steps to check against the schema than are allowed' }];
       if (first.length === 0) return [];
       const all = errorsOf(() => (reportAll ??= make(true)), value, REPORT_UNITS);
-      return violations(all === 'too costly' ? first : all, at);
+      return violations(all === 'too costly' ? first : all, at, options);
     },
   };
 }
@@ -126,17 +130,31 @@ function errorsOf(check: () => ValidateFunction, value: unknown, units: number):
   }
 }
 
-function violations(errors: readonly ErrorObject[], at: string): Violation[] {
+/** Of a schema that the meta-schema refuses: one for each place, not also those of the alternatives that it tried. */
+function mistakes(errors: readonly ErrorObject[], at: string): Violation[] {
+  const simple = errors.filter(({ keyword }) => !['anyOf', 'allOf', 'oneOf', 'if', 'not'].includes(keyword));
+  const byPlace = new Map<string, ErrorObject>();
+  for (const error of simple.length > 0 ? simple : errors)
+    if (!byPlace.has(error.instancePath) || error.keyword === 'enum') byPlace.set(error.instancePath, error);
+  // the words of JSON Schema itself are no secret of anybody's schema
+  return violations([...byPlace.values()], at, { showAllowed: true });
+}
+
+function violations(errors: readonly ErrorObject[], at: string, options: ReportOptions): Violation[] {
   const found = new Map<string, Violation>();
   for (const error of errors) {
-    const violation = violationOf(error, at);
+    const violation = violationOf(error, at, options);
     found.set(`${violation.path}\n${violation.message}`, violation);
     if (found.size === MAX_VIOLATIONS) break;
   }
   return [...found.values()];
 }
 
-function violationOf({ keyword, instancePath, params, message }: ErrorObject, at: string): Violation {
+function violationOf(
+  { keyword, instancePath, params, message }: ErrorObject,
+  at: string,
+  { showAllowed = false }: ReportOptions,
+): Violation {
   const here = (text: string): Violation => ({ path: shortened(at + instancePath), message: text });
   const member = (name: string, text: string): Violation => ({
     path: shortened(`${at}${instancePath}/${escapePointer(name)}`),
@@ -152,9 +170,9 @@ function violationOf({ keyword, instancePath, params, message }: ErrorObject, at
     case 'false schema':
       return here('is not allowed');
     case 'const':
-      return here('must be the one allowed value');
+      return here(showAllowed ? `must be ${listed([params['allowed']])}` : 'must be the one allowed value');
     case 'enum':
-      return here('must be one of the allowed values');
+      return here(showAllowed ? `must be one of ${listed(params['allowed'])}` : 'must be one of the allowed values');
     case 'uniqueItems':
       return here('must not have equal items');
     case 'minLength':
@@ -170,6 +188,12 @@ function violationOf({ keyword, instancePath, params, message }: ErrorObject, at
     default:
       return here(shortened(message!));
   }
+}
+
+/** Values as JSON, as many as fit in a sentence. */
+function listed(values: readonly unknown[]): string {
+  const texts = values.slice(0, 20).map((value) => JSON.stringify(value));
+  return shortened(texts.join(', ') + (values.length > texts.length ? ', …' : ''));
 }
 
 /** Messages and paths contain names and patterns that can be as long as a request. */

@@ -18,7 +18,7 @@ describe('a schema is rejected', () => {
     [
       'that breaks its meta-schema',
       { properties: { a: { type: 'strin' } } },
-      '/properties/a/type type must be one of the allowed values; /properties/a/type type must be array; /properties/a/type type must match a schema in anyOf',
+      '/properties/a/type type must be one of "array", "boolean", "integer", "null", "number", "object", "string"',
     ],
     [
       'with a remote reference',

@@ -108,6 +108,8 @@ describe('400', () => {
     ['a wrong keyword', { type: 'nonsense' }],
     ['a reference to another document', { $ref: 'https://example.org/x' }],
     ['a circular reference', { $ref: '#' }],
+    ['a type that no object has', { type: 'string' }],
+    ['a misspelled keyword', { propertys: {} }],
     ['more than 32 levels', JSON.parse(`${'{"not":'.repeat(33)}{}${'}'.repeat(33)}`)],
   ])('rejects an invalid schema: %s', async (_, schema) => {
     const { reason, details } = await errorOf(token.createType({ jsonSchema: JSON.stringify(schema) }));

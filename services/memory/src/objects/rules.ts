@@ -22,7 +22,7 @@ export function requireKey(key: string | undefined, maxLength: number): string {
  * @throws ServiceError INVALID_CONTENT with the violations, their paths below /content
  */
 export function checkContent(schema: CompiledSchema, content: Record<string, unknown>): void {
-  const details = schema.validate(content, '/content');
+  const details = schema.validate(content, '/content', { showAllowed: true });
   if (details.length > 0) throw new ServiceError('INVALID_CONTENT', undefined, { details });
 }
 

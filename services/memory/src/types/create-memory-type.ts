@@ -7,6 +7,7 @@ import { newId, timeOfId } from 'platform/core/ids.ts';
 import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject } from '../request-members.ts';
+import { checkAuthoredSchema } from './authored-schema.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import { checkFields, foldTypeName, rejectUnsupportedMembers, typeBytes, type Visibility } from './rules.ts';
 import { requireFreeName, type MemoryTypeRecord } from './store.ts';
@@ -63,7 +64,7 @@ export async function createMemoryType(
       { schemaBytes: Buffer.byteLength(jsonSchema), bytes },
       config.MEMORY_SCHEMAS_MAX_BYTES,
     );
-    await schedule(organizationId, () => schemas.compile(organizationId, jsonSchema, { path: '/jsonSchema' }));
+    await schedule(organizationId, () => checkAuthoredSchema(schemas, organizationId, jsonSchema));
     await types.create(record, [...counted, ...events]);
   };
   // All types of an organization are counted in one record, so concurrent creations would only abort each other.

@@ -10,6 +10,7 @@ import { changesOf } from 'platform/events/audit-changes.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject, requireMatch, requireUpdateMask } from '../request-members.ts';
 import { objectCountOf } from './fences.ts';
+import { checkAuthoredSchema } from './authored-schema.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import {
   checkFields,
@@ -70,7 +71,7 @@ async function attempt(
   };
   const resized = await usage.resizeType(organizationId, context.principal, growth, config.MEMORY_SCHEMAS_MAX_BYTES);
   if (version !== before.version)
-    await schedule(organizationId, () => schemas.compile(organizationId, after.jsonSchema, { path: '/jsonSchema' }));
+    await schedule(organizationId, () => checkAuthoredSchema(schemas, organizationId, after.jsonSchema));
   const events = changeEvents(context, {
     eventType: 'memory.type.updated.v1',
     id: _id,
