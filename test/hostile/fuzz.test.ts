@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { restMethods } from '../../gateway/src/contract/rest-methods.ts';
 import { openApiDocument } from '../../gateway/src/openapi/document.ts';
 import { badRequests } from '../support/bad-requests.ts';
+import { unreadableSentences } from '../support/sentence-form.ts';
 import { sharedStack } from '../support/shared-stack.ts';
 import { expressionAgent, type Tenant } from '../support/tenant.ts';
 
@@ -28,7 +29,7 @@ describe(`requests that /openapi.json does not allow (FUZZ_COUNT=${COUNT} FUZZ_S
     );
 
   it(
-    'are refused by a documented 4xx, in JSON, and change nothing',
+    'are refused by a documented 4xx, in JSON, with sentences that have a subject, and change nothing',
     async () => {
       const before = await state();
       await fc.assert(
@@ -42,6 +43,7 @@ describe(`requests that /openapi.json does not allow (FUZZ_COUNT=${COUNT} FUZZ_S
               status: REFUSED.includes(status) ? status : 'a refusal',
               code: expect.any(String),
             });
+            expect(unreadableSentences(answer as { error: string })).toEqual([]);
           },
         ),
         { numRuns: COUNT, seed: SEED },

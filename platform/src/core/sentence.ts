@@ -1,5 +1,5 @@
 /** What a message about a member begins with when it leaves out what it is about. */
-const PREDICATE = /^(must|may|cannot|is|are|has|needs) /;
+const PREDICATE = /^(must|may|cannot|is|are|has|needs|does|takes) /;
 const MAX_NAME = 100;
 
 /**

@@ -10,6 +10,7 @@ it.each([
   ['', 'must be a JSON object', 'The body must be a JSON object'],
   ['/0', 'must be a number', 'Element 1 must be a number'],
   ['/a~1b~0c', 'is required', 'a/b~c is required'],
+  ['/content', 'takes more steps than are allowed', 'content takes more steps than are allowed'],
   // it cannot be told from a sentence about the member
   ['/must', 'must be a string', 'must be a string'],
   ['/name', 'A server token of this name exists', 'A server token of this name exists'],
