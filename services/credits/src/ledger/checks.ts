@@ -25,7 +25,7 @@ export const ledgerChecks = ({ ledger, platformLedger }: Pick<Deps, 'ledger' | '
       ]);
       const accounts = await Promise.all(organizations.map((one) => ledger.balance(one)));
       const open = accounts.reduce((sum, { openReservations }) => sum + openReservations, 0);
-      const late = overdue.length > 0 ? `; the sweeper is late in ${overdue.length} organizations` : '';
+      const late = overdue.length > 0 ? `; the sweeper is late; organizations: ${overdue.length}` : '';
       const atLeast = organizations.length === LOOKED_AT ? 'at least ' : '';
       return { fine: overdue.length === 0, sentence: `${atLeast}${open} open${late}` };
     },
