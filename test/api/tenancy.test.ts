@@ -94,9 +94,9 @@ beforeAll(async () => {
 const send = (tenant: Tenant, verb: string, { path, body, headers }: Probe) =>
   tenant.request(verb, path, body, headers);
 
-const VARYING = /^(date|x-request-id|ratelimit.*)$/;
+const VARYING = /^(date|x-request-id|etag|ratelimit.*)$/;
 /**
- * A reply without what differs between equal ones: request id, Date, rate headers, the gateway's address, and in a
+ * A reply without what differs between equal ones: request id, Date, ETag, rate headers, the gateway's address, and in a
  * successful reply also ids, times and names.
  */
 function comparable({ origin, status, headers, text, body }: Reply) {
