@@ -96,8 +96,8 @@ const send = (tenant: Tenant, verb: string, { path, body, headers }: Probe) =>
 
 const VARYING = /^(date|x-request-id|etag|ratelimit.*)$/;
 /**
- * A reply without what differs between equal ones: request id, Date, ETag, rate headers, the gateway's address, and in a
- * successful reply also ids, times and names.
+ * A reply without what differs between equal ones: request id, Date, ETag, rate headers, the gateway's address, and in
+ * a successful reply also ids, times and names.
  */
 function comparable({ origin, status, headers, text, body }: Reply) {
   const rest = [...headers]
