@@ -1,4 +1,5 @@
 import type { CallableMethod } from 'platform/rpc/client.ts';
+import type { Compress } from '../http/content-coding.ts';
 import type { HttpBinding, RestMethod } from './rest-methods.ts';
 import { camelCase, type MethodOptions } from 'platform/rpc/method-options.ts';
 import { compileRequest, type ToMessage } from './transcode-request.ts';
@@ -18,7 +19,7 @@ export interface ServiceRoute {
 export interface LocalRoute {
   kind: 'local';
   /** @throws ServiceError */
-  reply(): { status: number; headers?: Record<string, string>; body: string };
+  reply(): { status: number; headers?: Record<string, string>; body: string; compress?: Compress };
 }
 export interface LocalEntry {
   verb: string;

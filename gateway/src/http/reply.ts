@@ -1,7 +1,7 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http';
 import fresh from 'fresh';
 import { byteLength, slicesOf, type JsonText } from '../contract/json-text.ts';
-import { compress, contentCoding } from './content-coding.ts';
+import { compress, contentCoding, type Compress } from './content-coding.ts';
 import type { GatewayRequest } from './exchange.ts';
 
 /** A reply before it is written. */
@@ -10,6 +10,8 @@ export interface Reply<Body = JsonText> {
   headers?: Record<string, string>;
   /** Undefined: no body. */
   body?: Body;
+  /** In place of `compress`, for a body that was compressed before. */
+  compress?: Compress;
 }
 
 const COMPRESS_FROM_BYTES = 1024;
@@ -43,7 +45,7 @@ export async function sendReply(req: GatewayRequest, res: ServerResponse, reply:
     let length = byteLength(pieces);
     const coding = length > COMPRESS_FROM_BYTES ? contentCoding(req) : 'identity';
     if (coding !== 'identity') {
-      const bytes = await compress[coding](Buffer.concat([...slicesOf(pieces, length)]));
+      const bytes = await (reply.compress ?? compress)(coding, Buffer.concat([...slicesOf(pieces, length)]));
       pieces = [bytes];
       length = bytes.length;
       headers['content-encoding'] = coding;

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { compressOnce } from '../http/content-coding.ts';
 import type { LocalEntry } from '../contract/routes.ts';
 import type { RestMethod } from '../contract/rest-methods.ts';
 import { openApiDocument } from './document.ts';
@@ -23,5 +24,6 @@ export function contractRoutes(methods: readonly RestMethod[], publicUrl: string
 function fixed(template: string, body: string, contentType: string, further: Record<string, string> = {}): LocalEntry {
   const etag = `"${hash('sha256', body, 'base64url')}"`;
   const headers = { ...further, 'content-type': contentType, 'cache-control': CACHE_CONTROL, etag };
-  return { verb: 'GET', template, route: { kind: 'local', reply: () => ({ status: 200, headers, body }) } };
+  const reply = { status: 200, headers, body, compress: compressOnce() };
+  return { verb: 'GET', template, route: { kind: 'local', reply: () => reply } };
 }

@@ -60,6 +60,16 @@ describe('/openapi.json', () => {
     expect(responses?.['200']?.headers).toMatchObject({ 'Idempotency-Replayed': {}, 'Credits-Charged': {} });
   });
 
+  it('is compressed as the client asks, the same each time', async () => {
+    const texts = new Set<string>();
+    for (const coding of ['br', 'gzip', 'br', 'gzip', 'identity']) {
+      const { text, headers } = await get('/openapi.json', { 'accept-encoding': coding });
+      expect(headers.get('content-encoding')).toBe(coding === 'identity' ? null : coding);
+      texts.add(text);
+    }
+    expect(texts.size).toBe(1);
+  });
+
   it('is cached by its ETag, and so are the page and the root', async () => {
     for (const path of ['/openapi.json', '/reference', '/']) {
       const first = await get(path);
