@@ -14,6 +14,7 @@ import type { Deps } from '../src/deps.ts';
 import { FENCES } from '../src/types/fences.ts';
 import { createMemoryObject } from '../src/objects/create-memory-object.ts';
 import { deleteMemoryObject } from '../src/objects/delete-memory-object.ts';
+import { getMemoryObject } from '../src/objects/get-memory-object.ts';
 import { updateMemoryObject } from '../src/objects/update-memory-object.ts';
 import { OBJECTS } from '../src/objects/store.ts';
 import { createMemoryType } from '../src/types/create-memory-type.ts';
@@ -201,6 +202,37 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
     expect((await errorOf(patch(id, '{"price":2}', pausedAfter('types', 'byId', meanwhile)))).reason).toBe('NOT_FOUND');
     expect(await stored()).toMatchObject({ ...consistent, objects: [] });
   });
+  it.each(['update', 'deletion'])(
+    'refuses an %s with If-Match that was paused while its type got another name',
+    async (kind) => {
+      const typeId = await createType();
+      const { id } = await create(typeId);
+      const { etag: ifMatch } = await getMemoryObject(deps, { id }, context);
+      const rename = () =>
+        updateMemoryType(
+          deps,
+          UpdateMemoryTypeRequest.fromPartial({ pathId: typeId, type: `t${newId()}`, updateMask: ['type'] }),
+          context,
+        );
+      const using = pausedAfter('fences', 'ofType', rename);
+      const write =
+        kind === 'update'
+          ? updateMemoryObject(
+              using,
+              UpdateMemoryObjectRequest.fromPartial({
+                pathId: id,
+                content: '{"price":2}',
+                updateMask: ['content'],
+                ifMatch,
+              }),
+              context,
+            )
+          : deleteMemoryObject(using, { id, ifMatch }, context);
+      expect((await errorOf(write)).reason).toBe('PRECONDITION_FAILED');
+      expect((await stored()).objects).toMatchObject([{ _id: id, content: '{"price":1}', revision: 1 }]);
+    },
+  );
+
   it('rejects a change of the schema that was paused while an object was created', async () => {
     const typeId = await createType();
     expect(

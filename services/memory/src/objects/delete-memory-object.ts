@@ -6,6 +6,7 @@ import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireMatch } from '../request-members.ts';
 import { memoryObjectTag } from './message.ts';
+import { nameInTag } from './rules.ts';
 import { requireObject } from './store.ts';
 
 export async function deleteMemoryObject(
@@ -27,7 +28,7 @@ export async function deleteMemoryObject(
     });
     await counterShards.withShard(organizationId, context.signal, (shard) =>
       objects.remove(object, [
-        fences.expectEpoch(typeId, fence.epoch, shard, -1),
+        fences.expectEpoch(typeId, fence.epoch, shard, -1, nameInTag(request, fence)),
         ...usage.shrink(organizationId, shard, { objects: -1, bytes: -(object.bytes ?? 0) }),
         ...events,
       ]),

@@ -26,6 +26,12 @@ export function checkContent(schema: CompiledSchema, content: Record<string, unk
   if (details.length > 0) throw new ServiceError('INVALID_CONTENT', undefined, { details });
 }
 
+/** What a write with If-Match expects of its type, beside the epoch: the name that the ETag of the object contains. */
+export const nameInTag = (
+  { ifMatch }: { ifMatch?: string | undefined },
+  { type }: { type: string },
+): { type?: string } => (ifMatch === undefined ? {} : { type });
+
 /** The members that identify an object and its type. They never change, except that a type may be renamed. */
 export interface Identity {
   id?: string | undefined;

@@ -7,7 +7,7 @@ import type { Deps } from '../deps.ts';
 import { readJsonObject, requireMatch, requireUpdateMask } from '../request-members.ts';
 import { requireType } from '../types/store.ts';
 import { memoryObjectMessage, memoryObjectTag } from './message.ts';
-import { checkContent, objectBytes, requireSameIdentity } from './rules.ts';
+import { checkContent, nameInTag, objectBytes, requireSameIdentity } from './rules.ts';
 import { requireObject, type MemoryObjectRecord } from './store.ts';
 
 type Needs = Pick<
@@ -57,7 +57,11 @@ export async function updateMemoryObject(
       names: { typeId, type, key },
     });
     await counterShards.withShard(organizationId, context.signal, (shard) =>
-      objects.change(object, after, [fences.expectEpoch(typeId, epoch, shard, 0), ...count(shard), ...events]),
+      objects.change(object, after, [
+        fences.expectEpoch(typeId, epoch, shard, 0, nameInTag(request, fence)),
+        ...count(shard),
+        ...events,
+      ]),
     );
     return answer(after, type);
   };

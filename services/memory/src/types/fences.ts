@@ -26,7 +26,8 @@ import type { Visibility, VisibilityFilter } from './rules.ts';
  * If two such batches race, the second to commit finds an epoch, a count or a record changed. The store then rejects
  * that whole batch with ExpectationFailedError, and its request reads and checks everything again (`retryOnConflict`).
  *
- * A rename or a change of visibility expects only the epoch, so it does not make writers of objects fail.
+ * A rename or a change of visibility expects only the epoch, so it does not make writers of objects fail, except those
+ * with `If-Match`: the ETag of an object contains the name of its type.
  * The sum of the counts is the exact number of objects, at the same cost for any number.
  * Fences repeat the name and the visibility of the type, so that reads of objects need not load the schema.
  */
@@ -120,9 +121,16 @@ export function openFences(store: Store) {
     /**
      * For a batch that writes an object: expects that the type still has this epoch, and counts the object.
      * @param shard number of the counter shard that the batch may write
+     * @param name of the type, which is expected, too, when the object's ETag is a condition of the write
      */
-    expectEpoch: (typeId: string, epoch: number, shard: number, countChange: 1 | 0 | -1): Op =>
-      update(FENCES, { _id: fenceId(typeId, shard), epoch }, { increment: { count: countChange, moves: 1 } }),
+    expectEpoch: (
+      typeId: string,
+      epoch: number,
+      shard: number,
+      countChange: 1 | 0 | -1,
+      name: { type?: string } = {},
+    ): Op =>
+      update(FENCES, { _id: fenceId(typeId, shard), epoch, ...name }, { increment: { count: countChange, moves: 1 } }),
   };
 }
 export type Fences = ReturnType<typeof openFences>;
