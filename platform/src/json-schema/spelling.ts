@@ -38,9 +38,9 @@ export function checkSpelling(schema: Json, path: string): void {
       else unknown++;
       const meant = nearest(keyword, KNOWN);
       if (meant !== undefined)
-        details.push({ path: at, message: `is not a keyword of JSON Schema; is ${meant} meant?` });
+        details.push({ path: at, message: `is not a keyword of JSON Schema; did you mean "${meant}"?` });
       const format = keyword === 'format' && typeof value === 'string' ? nearest(value, FORMATS) : undefined;
-      if (format !== undefined) details.push({ path: at, message: `is not a known format; is ${format} meant?` });
+      if (format !== undefined) details.push({ path: at, message: `is not a known format; did you mean "${format}"?` });
     }
   }
   if (details.length > 0) throw new ServiceError('INVALID_SCHEMA', undefined, { details });

@@ -21,7 +21,9 @@ describe('a word that is a letter or two from a known one is refused, and the kn
     ['ref', { ref: '#' }, '$ref'],
     ['tpye', { tpye: 'object' }, 'type'],
   ])('keyword %s', (word, schema, meant) => {
-    expect(complaints(schema)).toEqual([`/s/${word}: ${word} is not a keyword of JSON Schema; is ${meant} meant?`]);
+    expect(complaints(schema)).toEqual([
+      `/s/${word}: ${word} is not a keyword of JSON Schema; did you mean "${meant}"?`,
+    ]);
   });
 
   it('also in every place where a subschema is', () => {
@@ -48,7 +50,7 @@ describe('a word that is a letter or two from a known one is refused, and the kn
 
   it('format', () => {
     expect(complaints({ properties: { mail: { type: 'string', format: 'emial' } } })).toEqual([
-      '/s/properties/mail/format: format is not a known format; is email meant?',
+      '/s/properties/mail/format: format is not a known format; did you mean "email"?',
     ]);
   });
 });
