@@ -146,10 +146,35 @@ describe('POST /api/memory/objects', () => {
       expect(detailPaths(await create({ typeId: strict.id, key: 'k', content }))).toHaveLength(20);
     });
 
-    it.each(['upsert', 'dryRun'])('rejects ?%s=true', async (name) => {
-      expectError(await create({ typeId: open.id, key: 'k', content: {} }, `?${name}=true`), 400, 'invalid_request', {
+    it.each([
+      ['dryRun', '?dryRun=true'],
+      ['upsert', '?upsert=yes'],
+      ['upsert', '?upsert=true&upsert=true'],
+    ])('rejects the query parameter %s in %s', async (name, query) => {
+      expectError(await create({ typeId: open.id, key: 'k', content: {} }, query), 400, 'invalid_request', {
         at: `/${name}`,
       });
+    });
+    it('rejects upsert in the body', async () =>
+      expectError(await create({ typeId: open.id, key: 'k', content: {}, upsert: true }), 400, 'invalid_request', {
+        at: '/upsert',
+      }));
+  });
+
+  describe('?upsert=true', () => {
+    it('answers 201 with Location, then 200 without, the object and its ETag', async () => {
+      const put = (n: number) => create({ typeId: open.id, key: 'upserted', content: { n } }, '?upsert=true');
+      const [first, second] = [await put(1), await put(2)];
+      expect([first.status, first.headers.get('location')]).toEqual([
+        201,
+        expect.stringMatching(`/api/memory/objects/${first.body.id}$`),
+      ]);
+      expect([second.status, second.headers.get('location'), second.body]).toMatchObject([
+        200,
+        null,
+        { id: first.body.id, content: { n: 2 }, revision: 2 },
+      ]);
+      expect(second.headers.get('etag')).not.toBe(first.headers.get('etag'));
     });
   });
 

@@ -136,8 +136,6 @@ describe('PUT /api/memory/types/{id}', () => {
       }));
 
     it.each<[string, object]>([
-      ['idSchema', { properties: ['/price'] }],
-      ['embeddingSchema', { fields: ['/price'] }],
       ['groupNames', ['a']],
       ['relations', [{ name: 'r' }]],
       ['visibility', 'group' as never],

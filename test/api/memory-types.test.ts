@@ -163,8 +163,6 @@ describe('POST /api/memory/types', () => {
     );
 
     it.each<[string, object]>([
-      ['idSchema', { idSchema: { properties: ['/price'] } }],
-      ['embeddingSchema', { embeddingSchema: { fields: ['/price'] } }],
       ['groupNames', { groupNames: ['sales'] }],
       ['relations', { relations: [{ name: 'r', targetType: 'T', path: '/x', cardinality: 'one' }] }],
       ['visibility', { visibility: 'group' }],

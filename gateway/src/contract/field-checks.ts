@@ -16,8 +16,10 @@ const MAX_ELEMENTS = 1_000;
 /** Compiles the check of one field of a body. */
 export function compileField(field: Field): Check<Buffer> {
   if (field.map) throw new Error(`${field.fullName}: a map cannot be set through REST`);
+  const { nullable } = fieldOptions(field);
   const check = compileValue(field);
-  if (!field.repeated) return check;
+  if (!field.repeated)
+    return (json, path, violations) => (nullable && isNull(json) ? undefined : check(json, path, violations));
   return (json, path, violations) => {
     if (!isArray(json)) return addViolation(violations, path, 'must be an array');
     const elements = Array.from(elementsOf(json).take(MAX_ELEMENTS + 1));
@@ -34,6 +36,8 @@ function compileValue(field: Field): Check<Buffer> {
   const check = compileScalar(field);
   return (json, path, violations) => check(scalarOf(json), path, violations);
 }
+
+const isNull = (json: Buffer): boolean => json.length === 4 && json.toString() === 'null';
 
 /** Undefined for an object or array, which fits no scalar field: no value is made of it. */
 const scalarOf = (json: Buffer): unknown => (isObject(json) || isArray(json) ? undefined : JSON.parse(json.toString()));

@@ -48,7 +48,7 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
     if (field.resolvedType?.fullName === FIELD_MASK) maskName = field.name;
     else if (options.header !== '') fromHeaders.push({ name: field.name, header: options.header });
     else if (!params.includes(field.name) && !options.internal) {
-      if (takesBody) members.set(field.name, checkOf(field, compileField));
+      if (takesBody && !options.query) members.set(field.name, checkOf(field, compileField));
       else parameters.set(field.name, checkOf(field, compileParameter));
       if (options.required) required.push(field.name);
     }
@@ -69,26 +69,25 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
       const check = checks.get(name);
       if (check) {
         message[name] = check(value, pointerTo(name), violations);
-        given.push(name);
-      } else if (!takesBody || !ignored.has(name)) {
+        if (kind === 'member') given.push(name);
+      } else if (kind !== 'member' || !ignored.has(name)) {
         violations.push({ path: pointerTo(name), message: `is not a known ${kind}` });
       }
     };
-    if (takesBody) {
-      if (query !== '')
-        for (const [name] of parseQuery(query))
-          violations.push({ path: pointerTo(name), message: 'is not a known query parameter' });
-      for (const [name, value] of membersOf(requireObject(body))) {
-        set(members, name, value, 'member');
-        if (violations.length >= MAX_DETAILS) break;
-      }
-    } else {
+    const setParameters = (): void => {
       for (const [name, value] of query === '' ? [] : parseQuery(query)) {
         if (Object.hasOwn(message, name))
           violations.push({ path: pointerTo(name), message: 'is given more than once' });
         else set(parameters, name, value, 'query parameter');
       }
-    }
+    };
+    if (takesBody) {
+      setParameters();
+      for (const [name, value] of membersOf(requireObject(body))) {
+        set(members, name, value, 'member');
+        if (violations.length >= MAX_DETAILS) break;
+      }
+    } else setParameters();
     for (const name of required)
       if (!Object.hasOwn(message, name)) violations.push({ path: pointerTo(name), message: 'is required' });
     for (const header of meaningless) {

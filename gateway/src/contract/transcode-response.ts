@@ -26,6 +26,7 @@ export function compileResponse(type: Type, responseBody: string): (bytes: Uint8
   const slots = compileSlots(type);
   const inBody = slots.map(({ header, outcome }) => header === undefined && !outcome);
   const bodyIndex = responseBody === '' ? -1 : slots.findIndex(({ name }) => name === responseBody);
+  const replacesIndex = type.fieldsArray.findIndex((field) => fieldOptions(field).replacesBody);
   const statusIndex = slots.findIndex(({ outcome }) => outcome);
   const read = slotReader(slots);
 
@@ -40,7 +41,7 @@ export function compileResponse(type: Type, responseBody: string): (bytes: Uint8
       headers,
       body:
         bodyIndex >= 0
-          ? (texts[bodyIndex] ?? 'null')
+          ? (texts[replacesIndex] ?? texts[bodyIndex] ?? 'null')
           : join(
               slots,
               texts.map((text, index) => (inBody[index] ? text : undefined)),
@@ -70,7 +71,7 @@ type Texts = (JsonText | undefined)[];
 function compileSlots(type: Type): Slot[] {
   return type.fieldsArray.map((field) => {
     if (field.map) throw new Error(`${field.fullName}: a map cannot be returned through REST`);
-    const { header, link, url, outcome, omitAbsent } = fieldOptions(field);
+    const { header, link, url, outcome, omitAbsent, replacesBody } = fieldOptions(field);
     const slot = {
       id: field.id,
       name: field.name,
@@ -87,7 +88,7 @@ function compileSlots(type: Type): Slot[] {
       const statuses = httpStatuses(field.resolvedType as Enum);
       return { ...slot, absent: undefined, read: (reader) => String(statuses.get(reader.int32()) ?? 200) };
     }
-    return { ...slot, absent: omitAbsent ? undefined : absentText(field), read: valueReader(field) };
+    return { ...slot, absent: omitAbsent || replacesBody ? undefined : absentText(field), read: valueReader(field) };
   });
 }
 

@@ -80,6 +80,7 @@ function operationOf(
   const rest = requestType.fieldsArray.filter(
     (field) => !inPath.map(camelCase).includes(field.name) && !fieldOptions(field).internal && !isHeader(field),
   );
+  const inQuery = (field: Field): boolean => !takesBody || fieldOptions(field).query;
   const inHeaders = requestType.fieldsArray.filter((field) => fieldOptions(field).header !== '');
   const { body } = example ?? {};
   return {
@@ -94,7 +95,7 @@ function operationOf(
         required: true,
         schema: { type: 'string' },
       })),
-      ...(takesBody ? [] : rest.map((field) => parameterOf(field, 'query', field.name, components))),
+      ...rest.filter(inQuery).map((field) => parameterOf(field, 'query', field.name, components)),
       ...inHeaders.map((field) => parameterOf(field, 'header', fieldOptions(field).header, components)),
     ],
     ...(takesBody && {
@@ -102,7 +103,11 @@ function operationOf(
         required: true,
         content: {
           'application/json': {
-            schema: requestBody(rest, options.ignoredMembers, components),
+            schema: requestBody(
+              rest.filter((field) => !inQuery(field)),
+              options.ignoredMembers,
+              components,
+            ),
             ...(body !== undefined && { example: body }),
           },
         },

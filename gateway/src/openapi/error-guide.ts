@@ -26,6 +26,10 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
     cause: 'The content does not match the jsonSchema of its memory type.',
     remedy: 'Correct what `details` names. Nothing was changed.',
   },
+  KEY_CHANGED: {
+    cause: 'The idSchema of the type derives the key from the content, and this content would give another key.',
+    remedy: 'Keep the values that `details` names, or delete the object and create another.',
+  },
   AGENT_NOT_RUNNABLE: {
     cause: 'The agent exists, but it is not a functional agent or needs interactive tools.',
     remedy: 'Run an agent of GET /api/agent/run.',

@@ -19,10 +19,8 @@ const SCALARS: Readonly<Record<string, JsonSchema>> = {
 
 /** A value of the field as a request has it: neither coerced nor null. */
 export function requestSchema(field: Field, components: Components): JsonSchema {
-  return described(
-    field,
-    valueSchema(field, (type) => requestObject(type, components)),
-  );
+  const schema = valueSchema(field, (type) => requestObject(type, components));
+  return described(field, fieldOptions(field).nullable ? orNull(schema) : schema);
 }
 
 /** A value of the field as a reply has it: an absent optional one is null. */
@@ -33,7 +31,8 @@ function replySchema(field: Field, components: Components): JsonSchema {
   );
   const { omitAbsent, json } = fieldOptions(field);
   const isNullable = hasPresence(field) && !omitAbsent && !field.repeated && !json;
-  return isNullable && !isMessage(field) ? orNull(schema) : schema;
+  if (!isNullable) return schema;
+  return isMessage(field) ? { anyOf: [schema, { type: 'null' }] } : orNull(schema);
 }
 
 /** The members of a request's body; `fields` are those that the body has. */
@@ -57,7 +56,10 @@ export function requestBody(
 /** The body of a reply: `responseBody` names the field that is all of it; empty: every field that is no header. */
 export function replyBody(type: Type, responseBody: string, components: Components): JsonSchema {
   const field = type.fields[responseBody];
-  return field ? replySchema(field, components) : replyReference(type, components);
+  if (!field) return replyReference(type, components);
+  const other = type.fieldsArray.find((one) => fieldOptions(one).replacesBody);
+  const schema = replySchema(field, components);
+  return other ? { oneOf: [schema, replySchema(other, components)] } : schema;
 }
 
 function requestObject(type: Type, components: Components): JsonSchema {

@@ -20,7 +20,7 @@ const TYPE: MemoryType = {
   version: 0,
   jsonSchema: '{"b":1,"a":[]}',
   idSchema: undefined,
-  embeddingSchema: '{"fields":[]}',
+  embeddingSchema: { fields: ['/text'], model: 'm', dimensions: undefined, metric: undefined },
   groupNames: [],
   relations: '[]',
   state: 'active',
@@ -147,7 +147,7 @@ describe('a body becomes the request message', () => {
       description: '',
       visibility: undefined,
       jsonSchema: '{"b":1,"a":[true,null]}',
-      idSchema: 'null',
+      idSchema: undefined,
       embeddingSchema: undefined,
       groupNames: ['g', ''],
       relations: undefined,
@@ -342,7 +342,7 @@ describe('the response message becomes the reply', () => {
     expect(reply.status).toBe(201);
     expect(reply.headers.get('location')).toBe(`${fixture.url}/api/memory/types/i`);
     expect(reply.text).toBe(
-      '{"id":"i","type":"t","displayName":"","description":"\\"ü\\n😀","visibility":"","version":0,"jsonSchema":{"b":1,"a":[]},"idSchema":null,"embeddingSchema":{"fields":[]},"groupNames":[],"relations":[],"state":"active","createdAt":"","updatedAt":""}',
+      '{"id":"i","type":"t","displayName":"","description":"\\"ü\\n😀","visibility":"","version":0,"jsonSchema":{"b":1,"a":[]},"idSchema":null,"embeddingSchema":{"fields":["/text"],"model":"m"},"groupNames":[],"relations":[],"state":"active","createdAt":"","updatedAt":""}',
     );
   });
   it('with the status of another outcome, and without empty headers', async () => {

@@ -35,6 +35,11 @@ export const ERRORS: Record<KnownReason, Mapping> = {
     http: 400,
     message: "The content does not match the type's JSON Schema",
   },
+  KEY_CHANGED: {
+    grpc: status.INVALID_ARGUMENT,
+    http: 400,
+    message: "The type's idSchema would derive another key from this content",
+  },
   AGENT_NOT_RUNNABLE: {
     grpc: status.FAILED_PRECONDITION,
     http: 400,

@@ -22,7 +22,7 @@ export type Change = {
     }
   | {
       eventType: 'memory.object.created.v1' | 'memory.object.updated.v1' | 'memory.object.deleted.v1';
-      names: { typeId: string; type: string; key: string };
+      names: { typeId: string; type: string; key: string; schemaVersion: number };
     }
 );
 

@@ -53,7 +53,15 @@ it('publishes an event and an audit entry for every change, an audit entry for d
 
   const changes = await eventsOf('memory.change.v1', 6);
   const ofType = { id: type.id, type: 'Note', version: 1, actor, requestId: expect.any(String) };
-  const ofObject = { id: object.id, typeId: type.id, type: 'Note', key: 'k', actor, requestId: expect.any(String) };
+  const ofObject = {
+    id: object.id,
+    typeId: type.id,
+    type: 'Note',
+    key: 'k',
+    schemaVersion: 1,
+    actor,
+    requestId: expect.any(String),
+  };
   expect(changes.map(({ type: name, subject, sequence, data }) => [name, subject, sequence, data])).toEqual([
     ['memory.type.created.v1', `types/${type.id}`, 1, { ...ofType, revision: 1 }],
     ['memory.type.updated.v1', `types/${type.id}`, 2, { ...ofType, revision: 2 }],

@@ -47,8 +47,8 @@ describe('200', () => {
         description,
         visibility,
         jsonSchema,
-        idSchema: 'null',
-        embeddingSchema: 'null',
+        idSchema: undefined,
+        embeddingSchema: undefined,
         groupNames,
         relations,
       }),
@@ -110,8 +110,6 @@ describe('400', () => {
     expect(await token.getType(before.id)).toEqual(before);
   });
   it.each([
-    ['/idSchema', { idSchema: '{"properties":["/a"]}' }],
-    ['/embeddingSchema', { embeddingSchema: '{}' }],
     ['/groupNames', { groupNames: ['a'] }],
     ['/relations', { relations: '[1]' }],
     ['/visibility', { visibility: 'group' }],

@@ -4,68 +4,79 @@ import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { isUuid, newId, timeOfId } from 'platform/core/ids.ts';
-import { changeEvents } from '../events.ts';
+import { DuplicateKeyError } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject } from '../request-members.ts';
 import { foldTypeName, visibleTo } from '../types/rules.ts';
 import type { MemoryTypeRecord, MemoryTypes } from '../types/store.ts';
+import { checkContent } from './content.ts';
 import { memoryObjectMessage, memoryObjectTag } from './message.ts';
-import { checkContent, objectBytes, requireKey } from './rules.ts';
+import { objectBytes, requireKey } from './rules.ts';
 import type { MemoryObjectRecord } from './store.ts';
+import { writeObjects } from './write-objects.ts';
 
-type Needs = Pick<Deps, 'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'config' | 'schedule' | 'schemas'>;
+type Needs = Pick<
+  Deps,
+  'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule' | 'schemas'
+>;
 
 export async function createMemoryObject(
-  { types, objects, fences, usage, counterShards, config, schedule, schemas }: Needs,
+  deps: Needs,
   request: CreateMemoryObjectRequest,
   context: CallContext,
 ): Promise<CreateMemoryObjectResponse> {
+  const { types, objects, clock, config, mutex, schedule, schemas } = deps;
   const organizationId = organizationOfCall(context);
   requireTypeReference(request);
-  const key = requireKey(request.key, config.MEMORY_KEY_MAX_LENGTH);
+  if (request.key !== undefined) requireKey(request.key, config.MEMORY_KEY_MAX_LENGTH);
   const content = await schedule(organizationId, () =>
     readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES),
   );
 
   const id = newId();
   const createdAt = isoTime(timeOfId(id));
-  const attempt = async (): Promise<{ record: MemoryObjectRecord; type: string }> => {
+  const attempt = async (): Promise<CreateMemoryObjectResponse> => {
     const memoryType = await findType(types, request, context);
-    const { _id: typeId, type, version, epoch, jsonSchema } = memoryType;
-    const bytes = objectBytes({ content: content.text, key });
-    const count = await usage.roomToGrow(organizationId, context.principal, { objects: 1, bytes });
-    await schedule(organizationId, () => checkContent(schemas.compile(organizationId, jsonSchema), content.value));
-    const record = {
-      _id: id,
-      organizationId,
-      typeId,
-      key,
+    const { _id: typeId, type, version, epoch } = memoryType;
+    const derived = await schedule(organizationId, () => checkContent(schemas, memoryType, content.value));
+    const key = requireKey(keyOf(request.key, derived), config.MEMORY_KEY_MAX_LENGTH);
+    const stored = {
       content: content.text,
       schemaVersion: version,
-      revision: 1,
-      bytes,
-      createdAt,
-      updatedAt: createdAt,
+      bytes: objectBytes({ content: content.text, key }),
     };
-    const events = changeEvents(context, {
-      eventType: 'memory.object.created.v1',
-      id,
-      revision: 1,
-      time: createdAt,
-      names: { typeId, type, key },
+
+    const write = async (before?: MemoryObjectRecord): Promise<CreateMemoryObjectResponse> => {
+      const after: MemoryObjectRecord = before
+        ? { ...before, ...stored, revision: before.revision + 1, updatedAt: isoTime(clock.now()) }
+        : { _id: id, organizationId, typeId, key, ...stored, revision: 1, createdAt, updatedAt: createdAt };
+      await writeObjects(deps, context, [{ before, after, time: after.updatedAt, type: { name: type, epoch } }]);
+      return {
+        memoryObject: memoryObjectMessage(after, type),
+        outcome: before ? 'REPLACED' : 'CREATED',
+        location: before ? '' : `/api/memory/objects/${id}`,
+        etag: memoryObjectTag(after, type),
+      };
+    };
+    if (request.upsert)
+      return mutex(organizationId, `${typeId}/${key}`, async () =>
+        write(await objects.byKey(organizationId, typeId, key)),
+      );
+    return write().catch(async (error: unknown) => {
+      const taken = error instanceof DuplicateKeyError && (await objects.byKey(organizationId, typeId, key));
+      throw taken ? keyIsTaken(taken) : error;
     });
-    await counterShards.withShard(organizationId, context.signal, (shard) =>
-      objects.create(record, [fences.expectEpoch(typeId, epoch, shard, 1), ...count(shard), ...events]),
-    );
-    return { record, type };
   };
-  const { record, type } = await retryOnConflict(context.signal, attempt);
-  return {
-    memoryObject: memoryObjectMessage(record, type),
-    outcome: 'CREATED',
-    location: `/api/memory/objects/${id}`,
-    etag: memoryObjectTag(record, type),
-  };
+  return retryOnConflict(context.signal, attempt);
+}
+
+const keyIsTaken = ({ _id: id }: MemoryObjectRecord): ServiceError =>
+  new ServiceError('ALREADY_EXISTS', 'The memory type has an object with this key', { facts: { id } });
+
+/** The key in the request, or the one that the idSchema derives. @throws ServiceError INVALID_REQUEST if they differ */
+function keyOf(given: string | undefined, derived: string | undefined): string | undefined {
+  if (derived === undefined || given === undefined || given === derived) return derived ?? given;
+  throw invalid('/key', 'key must be absent, or be what the idSchema of the type makes of the content');
 }
 
 /** @throws ServiceError INVALID_REQUEST unless the request refers to a type by a UUID or a name */

@@ -1,5 +1,4 @@
-import { invalid, ServiceError } from 'platform/core/errors.ts';
-import type { CompiledSchema } from 'platform/json-schema/schema.ts';
+import { invalid } from 'platform/core/errors.ts';
 
 const CONTROL = /\p{Cc}/u;
 /** What a stored object takes beside its content and key: ids, times and the entries in its indexes, rounded up. */
@@ -16,21 +15,6 @@ export function requireKey(key: string | undefined, maxLength: number): string {
     throw invalid('/key', `key must be 1 to ${maxLength} characters without control characters`);
   return key;
 }
-
-/**
- * Validates a content against the schema of its type, which may take long: call it through the fair scheduler.
- * @throws ServiceError INVALID_CONTENT with the violations, their paths below /content
- */
-export function checkContent(schema: CompiledSchema, content: Record<string, unknown>): void {
-  const details = schema.validate(content, '/content', { showAllowed: true });
-  if (details.length > 0) throw new ServiceError('INVALID_CONTENT', undefined, { details });
-}
-
-/** What a write with If-Match expects of its type, beside the epoch: the name that the ETag of the object contains. */
-export const nameInTag = (
-  { ifMatch }: { ifMatch?: string | undefined },
-  { type }: { type: string },
-): { type?: string } => (ifMatch === undefined ? {} : { type });
 
 /** The members that identify an object and its type. They never change, except that a type may be renamed. */
 export interface Identity {

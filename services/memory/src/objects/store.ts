@@ -2,10 +2,6 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import {
   collection,
-  DuplicateKeyError,
-  insert,
-  remove,
-  update,
   type Expectation,
   type Filter,
   type FindOptions,
@@ -70,33 +66,10 @@ export function openMemoryObjects(store: Store) {
     count: (organizationId: string, filter: ObjectFilter): Promise<number> =>
       store.count(organizationId, OBJECTS, filter),
 
-    /**
-     * @param ops the other ops of the batch: fence, usage, events
-     * @throws ServiceError ALREADY_EXISTS with the id of the object that has the key; ExpectationFailedError
-     */
-    async create(record: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
-      const { organizationId, typeId, key } = record;
-      try {
-        await store.apply(organizationId, [insert(OBJECTS, record), ...ops]);
-      } catch (error) {
-        const taken =
-          error instanceof DuplicateKeyError && (await store.findOne(organizationId, OBJECTS, { typeId, key }));
-        if (taken)
-          throw new ServiceError('ALREADY_EXISTS', 'The memory type has an object with this key', {
-            facts: { id: taken._id },
-          });
-        throw error;
-      }
-    },
-    /** @throws ExpectationFailedError when the object has changed, or an expectation in `ops` fails */
-    change(before: MemoryObjectRecord, after: MemoryObjectRecord, ops: readonly Op[]): Promise<void> {
-      const { content, schemaVersion, revision, bytes, updatedAt } = after;
-      const set = { content, schemaVersion, revision, ...(bytes !== undefined && { bytes }), updatedAt };
-      return store.apply(before.organizationId, [update(OBJECTS, asRead(before), { set }), ...ops]);
-    },
-    /** @throws ExpectationFailedError when the object has changed, or an expectation in `ops` fails */
-    remove: (object: MemoryObjectRecord, ops: readonly Op[]): Promise<void> =>
-      store.apply(object.organizationId, [remove(OBJECTS, asRead(object)), ...ops]),
+    byKey: (organizationId: string, typeId: string, key: string): Promise<MemoryObjectRecord | undefined> =>
+      store.findOne(organizationId, OBJECTS, { typeId, key }),
+    /** One batch; `objects/write-objects.ts` makes it. */
+    apply: (organizationId: string, ops: readonly Op[]): Promise<void> => store.apply(organizationId, ops),
   };
 }
 export type MemoryObjects = ReturnType<typeof openMemoryObjects>;

@@ -1,14 +1,16 @@
-import type { UpdateMemoryObjectRequest, UpdateMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
+import type { IdSchema, UpdateMemoryObjectRequest, UpdateMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
-import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject, requireMatch, requireUpdateMask } from '../request-members.ts';
-import { requireType } from '../types/store.ts';
+import { requireType, type MemoryTypeRecord } from '../types/store.ts';
+import { checkContent } from './content.ts';
 import { memoryObjectMessage, memoryObjectTag } from './message.ts';
-import { checkContent, nameInTag, objectBytes, requireSameIdentity } from './rules.ts';
+import { objectBytes, requireSameIdentity } from './rules.ts';
 import { requireObject, type MemoryObjectRecord } from './store.ts';
+import { writeObjects } from './write-objects.ts';
 
 type Needs = Pick<
   Deps,
@@ -20,52 +22,46 @@ export async function updateMemoryObject(
   request: UpdateMemoryObjectRequest,
   context: CallContext,
 ): Promise<UpdateMemoryObjectResponse> {
-  const { types, objects, fences, usage, counterShards, clock, config, mutex, schedule, schemas } = deps;
+  const { types, clock, config, mutex, schedule, schemas } = deps;
   const organizationId = organizationOfCall(context);
   const content = requireUpdateMask(request).includes('content')
     ? await schedule(organizationId, () => readJsonObject('content', request.content, config.MEMORY_CONTENT_MAX_BYTES))
     : undefined;
 
   const attempt = async (): Promise<UpdateMemoryObjectResponse> => {
-    const { object, fence } = await requireObject(deps, context, request.pathId);
-    requireMatch(request, memoryObjectTag(object, fence.type));
-    const { _id: id, typeId, key } = object;
+    const { object: before, fence } = await requireObject(deps, context, request.pathId);
+    requireMatch(request, memoryObjectTag(before, fence.type));
+    const { _id: id, typeId, key } = before;
     requireSameIdentity(request, { id, typeId, type: fence.type, key });
-    if (content === undefined) return answer(object, fence.type);
+    if (content === undefined) return answer(before, fence.type);
 
-    const { type, version, epoch, jsonSchema } = await requireType(types, context, typeId);
-    const bytes = objectBytes({ content: content.text, key });
-    const change = { bytes: bytes - (object.bytes ?? 0) };
-    const count =
-      bytes > objectBytes(object)
-        ? await usage.roomToGrow(organizationId, context.principal, change)
-        : (shard: number) => usage.shrink(organizationId, shard, change);
-    await schedule(organizationId, () => checkContent(schemas.compile(organizationId, jsonSchema), content.value));
+    const memoryType = await requireType(types, context, typeId);
+    const { version, epoch } = memoryType;
+    const derived = await schedule(organizationId, () => checkContent(schemas, memoryType, content.value));
+    if (derived !== undefined && derived !== key) throw keyChanged(memoryType);
     const after = {
-      ...object,
+      ...before,
       content: content.text,
       schemaVersion: version,
-      revision: object.revision + 1,
-      bytes,
+      revision: before.revision + 1,
+      bytes: objectBytes({ content: content.text, key }),
       updatedAt: isoTime(clock.now()),
     };
-    const events = changeEvents(context, {
-      eventType: 'memory.object.updated.v1',
-      id,
-      revision: after.revision,
-      time: after.updatedAt,
-      names: { typeId, type, key },
-    });
-    await counterShards.withShard(organizationId, context.signal, (shard) =>
-      objects.change(object, after, [
-        fences.expectEpoch(typeId, epoch, shard, 0, nameInTag(request, fence)),
-        ...count(shard),
-        ...events,
-      ]),
-    );
-    return answer(after, type);
+    // Under an ETag the name is the one that it was compared with.
+    const type = { name: request.ifMatch === undefined ? memoryType.type : fence.type, epoch };
+    const expectName = request.ifMatch !== undefined;
+    await writeObjects(deps, context, [{ before, after, time: after.updatedAt, type, expectName }]);
+    return answer(after, memoryType.type);
   };
   return mutex(organizationId, request.pathId.toLowerCase(), () => retryOnConflict(context.signal, attempt));
+}
+
+function keyChanged({ idSchema }: MemoryTypeRecord): ServiceError {
+  const { properties } = JSON.parse(idSchema!) as IdSchema;
+  const message = 'must stay as it is: the idSchema of the type makes the key of it';
+  return new ServiceError('KEY_CHANGED', undefined, {
+    details: properties.map((pointer) => ({ path: `/content${pointer}`, message })),
+  });
 }
 
 const answer = (object: MemoryObjectRecord, type: string): UpdateMemoryObjectResponse => ({

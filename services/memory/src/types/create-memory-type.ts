@@ -8,6 +8,7 @@ import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject } from '../request-members.ts';
 import { checkAuthoredSchema } from './authored-schema.ts';
+import { definitionTexts } from './definition.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import { checkFields, foldTypeName, rejectUnsupportedMembers, typeBytes, type Visibility } from './rules.ts';
 import { requireFreeName, type MemoryTypeRecord } from './store.ts';
@@ -27,9 +28,11 @@ export async function createMemoryType(
     readJsonObject('jsonSchema', request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES),
   );
 
+  const definition = { jsonSchema, ...definitionTexts(request), relations: '[]' };
+
   const id = newId();
   const createdAt = isoTime(timeOfId(id));
-  const texts = { type, displayName: displayName ?? type, description, jsonSchema };
+  const texts = { type, displayName: displayName ?? type, description, ...definition };
   const bytes = typeBytes(texts);
   const record: MemoryTypeRecord = {
     _id: id,
@@ -38,10 +41,7 @@ export async function createMemoryType(
     typeLower: foldTypeName(type),
     visibility: visibility as Visibility,
     version: 1,
-    idSchema: null,
-    embeddingSchema: null,
     groupNames: [],
-    relations: '[]',
     state: 'active',
     epoch: 1,
     revision: 1,

@@ -119,7 +119,7 @@ export function openFences(store: Store) {
       filter: VisibilityFilter & { readonly typeId?: string; readonly typeLower?: string },
     ): Promise<FenceRecord[]> => store.find(organizationId, FENCES, filter),
     /**
-     * For a batch that writes an object: expects that the type still has this epoch, and counts the object.
+     * For a batch that writes objects: expects that the type still has this epoch, and counts the objects.
      * @param shard number of the counter shard that the batch may write
      * @param name of the type, which is expected, too, when the object's ETag is a condition of the write
      */
@@ -127,7 +127,7 @@ export function openFences(store: Store) {
       typeId: string,
       epoch: number,
       shard: number,
-      countChange: 1 | 0 | -1,
+      countChange: number,
       name: { type?: string } = {},
     ): Op =>
       update(FENCES, { _id: fenceId(typeId, shard), epoch, ...name }, { increment: { count: countChange, moves: 1 } }),

@@ -1,4 +1,4 @@
-import type { MemoryType } from 'proto/memory/v1/memory.ts';
+import type { EmbeddingSchema, IdSchema, MemoryType } from 'proto/memory/v1/memory.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
 /** The ETag of a type: every write changes it. */
@@ -13,6 +13,8 @@ export function memoryTypeMessage(record: MemoryTypeRecord): MemoryType {
     visibility,
     version,
     jsonSchema,
+    idSchema,
+    embeddingSchema,
     groupNames,
     relations,
     state,
@@ -27,6 +29,8 @@ export function memoryTypeMessage(record: MemoryTypeRecord): MemoryType {
     visibility,
     version,
     jsonSchema,
+    idSchema: idSchema === null ? undefined : (JSON.parse(idSchema) as IdSchema),
+    embeddingSchema: embeddingSchema === null ? undefined : (JSON.parse(embeddingSchema) as EmbeddingSchema),
     groupNames,
     relations,
     state,

@@ -9,14 +9,20 @@ export type VisibilityFilter = { readonly visibility?: Visibility };
 export const visibleTo = (principal: Principal): VisibilityFilter =>
   isAdmin(principal) ? {} : { visibility: 'organization' };
 
+/** What the objects of a type obey, and what is to be read of them: JSON texts. A real change raises `version`. */
+export interface Definition {
+  jsonSchema: string;
+  idSchema: string | null;
+  embeddingSchema: string | null;
+  relations: string;
+}
+
 /** The fields of a memory type that a client may set. */
-export interface MemoryTypeFields {
+export interface MemoryTypeFields extends Definition {
   type: string;
   displayName: string;
   description: string;
   visibility: string;
-  /** JSON text. */
-  jsonSchema: string;
 }
 
 const TYPE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
@@ -31,14 +37,25 @@ export const typeBytes = ({
   displayName,
   description,
   jsonSchema,
-}: Omit<MemoryTypeFields, 'visibility'>): number =>
-  TYPE_BYTES + [type, displayName, description, jsonSchema].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  idSchema,
+  embeddingSchema,
+}: Omit<MemoryTypeFields, 'visibility' | 'relations'>): number =>
+  TYPE_BYTES +
+  [type, displayName, description, jsonSchema, idSchema ?? '', embeddingSchema ?? ''].reduce(
+    (sum, text) => sum + Buffer.byteLength(text),
+    0,
+  );
 
 /**
  * Checks the fields that are present, except jsonSchema.
  * @throws ServiceError INVALID_REQUEST, or NOT_SUPPORTED for visibility "group", naming the first wrong field
  */
-export function checkFields({ type, displayName, description, visibility }: Partial<MemoryTypeFields>): void {
+export function checkFields({
+  type,
+  displayName,
+  description,
+  visibility,
+}: Partial<Pick<MemoryTypeFields, 'type' | 'displayName' | 'description' | 'visibility'>>): void {
   if (type !== undefined && !TYPE.test(type))
     throw invalid('/type', 'type must be a letter and up to 63 more letters, digits, ".", "_" or "-"');
   if (displayName !== undefined && (!PRINTABLE.test(displayName) || displayName.trim() === ''))
@@ -52,8 +69,6 @@ export function checkFields({ type, displayName, description, visibility }: Part
 
 /** Members of the REST contract that have no effect yet; JSON members are text. */
 export interface UnsupportedMembers {
-  idSchema?: string | undefined;
-  embeddingSchema?: string | undefined;
   groupNames: readonly string[];
   relations?: string | undefined;
 }
@@ -63,10 +78,7 @@ export interface UnsupportedMembers {
  * @throws ServiceError NOT_SUPPORTED naming the member; INVALID_REQUEST when `relations` is not an array
  */
 export function rejectUnsupportedMembers(members: UnsupportedMembers): void {
-  const { idSchema, embeddingSchema, groupNames, relations } = members;
-  if (!isNull(idSchema)) throw notSupported('idSchema', 'idSchema is not supported yet: leave it out or send null');
-  if (!isNull(embeddingSchema))
-    throw notSupported('embeddingSchema', 'embeddingSchema is not supported yet: leave it out or send null');
+  const { groupNames, relations } = members;
   if (groupNames.length > 0)
     throw notSupported('groupNames', 'groupNames are not supported yet: leave them out or send []');
   if (relations === undefined || /^\s*\[\s*\]\s*$/.test(relations)) return;
@@ -74,7 +86,6 @@ export function rejectUnsupportedMembers(members: UnsupportedMembers): void {
   throw notSupported('relations', 'relations are not supported yet: leave them out or send []');
 }
 
-const isNull = (json: string | undefined): boolean => json === undefined || json.trim() === 'null';
 const notSupported = (member: string, message: string) => invalid(`/${member}`, message, 'NOT_SUPPORTED');
 
 /** Names of types are unique and found regardless of case: equal names give equal results. */

@@ -13,9 +13,9 @@ import {
   type Store,
 } from 'platform/store/store.ts';
 import { changeFences, insertFences, removeFences, type FenceRecord } from './fences.ts';
-import { foldTypeName, visibleTo, type Visibility, type VisibilityFilter } from './rules.ts';
+import { foldTypeName, visibleTo, type Definition, type Visibility, type VisibilityFilter } from './rules.ts';
 
-export interface MemoryTypeRecord extends OrganizationDocument {
+export interface MemoryTypeRecord extends OrganizationDocument, Definition {
   /** The name. */
   type: string;
   /** The name as `foldTypeName` gives it. */
@@ -23,14 +23,9 @@ export interface MemoryTypeRecord extends OrganizationDocument {
   displayName: string;
   description: string;
   visibility: Visibility;
-  /** From 1; rises when jsonSchema changes in more than spaces, order of members and spelling of numbers. */
+  /** From 1; rises when the definition changes in more than spaces, order of members and spelling of numbers. */
   version: number;
-  /** JSON text, as the request carried it. */
-  jsonSchema: string;
-  idSchema: null;
-  embeddingSchema: null;
   groupNames: string[];
-  relations: string;
   state: 'active';
   /** The epoch in all fences of the type; rises with `version`. */
   epoch: number;

@@ -3,14 +3,13 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid, ServiceError } from 'platform/core/errors.ts';
-import { canonicalJson } from 'platform/core/canonical-json.ts';
-import { parseJson } from 'platform/core/parse-json.ts';
 import { changeEvents } from '../events.ts';
 import { changesOf } from 'platform/events/audit-changes.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject, requireMatch, requireUpdateMask } from '../request-members.ts';
 import { objectCountOf } from './fences.ts';
 import { checkAuthoredSchema } from './authored-schema.ts';
+import { changedMembers, definitionTexts } from './definition.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import {
   checkFields,
@@ -58,11 +57,11 @@ async function attempt(
 
   const { organizationId } = before;
   const after = await schedule(organizationId, () => withFields(before, fields, isoTime(clock.now())));
-  const { _id, type, typeLower, version, revision, updatedAt } = after;
+  const { _id, type, typeLower, version, epoch, revision, updatedAt } = after;
   if (typeLower !== before.typeLower) await requireFreeName(types, context.principal, organizationId, type);
   const typeFences = await fences.find(organizationId, { typeId: _id });
   const count = objectCountOf(typeFences);
-  if (version !== before.version && count > 0) throw new ServiceError('SCHEMA_IN_USE', undefined, { facts: { count } });
+  if (epoch !== before.epoch && count > 0) throw new ServiceError('SCHEMA_IN_USE', undefined, { facts: { count } });
 
   const growth = {
     schemaBytes: Buffer.byteLength(after.jsonSchema) - Buffer.byteLength(before.jsonSchema),
@@ -70,7 +69,7 @@ async function attempt(
     grown: after.bytes > typeBytes(before),
   };
   const resized = await usage.resizeType(organizationId, context.principal, growth, config.MEMORY_SCHEMAS_MAX_BYTES);
-  if (version !== before.version)
+  if (after.jsonSchema !== before.jsonSchema && version !== before.version)
     await schedule(organizationId, () => checkAuthoredSchema(schemas, organizationId, after.jsonSchema));
   const events = changeEvents(context, {
     eventType: 'memory.type.updated.v1',
@@ -93,15 +92,14 @@ const namesOf = ({ type, displayName, visibility, version }: MemoryTypeRecord) =
 function fieldsOf(request: UpdateMemoryTypeRequest): Partial<MemoryTypeFields> {
   const mask = requireUpdateMask(request);
   const { type, displayName, description, visibility, jsonSchema } = request;
-  const given = Object.entries({ type, displayName, description, visibility, jsonSchema }).filter(
-    ([name, value]) => mask.includes(name) && value !== undefined,
-  );
+  const texts = { type, displayName, description, visibility, jsonSchema, ...definitionTexts(request) };
+  const given = Object.entries(texts).filter(([name, value]) => mask.includes(name) && value !== undefined);
   return Object.fromEntries(given);
 }
 
 /**
- * The type with the fields set. A jsonSchema that is another JSON value raises version and epoch. Comparing the values
- * may take long: call it through the fair scheduler.
+ * The type with the fields set. A definition of other JSON values raises the version, and the epoch unless objects need
+ * not obey what changed. Comparing the values may take long: call it through the fair scheduler.
  */
 function withFields(
   before: MemoryTypeRecord,
@@ -111,15 +109,12 @@ function withFields(
   const after = { ...before, ...fields, revision: before.revision + 1, updatedAt } as MemoryTypeRecord & {
     visibility: Visibility;
   };
-  const rise = sameJson(before.jsonSchema, after.jsonSchema) ? 0 : 1;
+  const changed = changedMembers(before, after);
   return {
     ...after,
     typeLower: foldTypeName(after.type),
-    version: before.version + rise,
-    epoch: before.epoch + rise,
+    version: before.version + (changed.length > 0 ? 1 : 0),
+    epoch: before.epoch + (changed.some((name) => name !== 'embeddingSchema') ? 1 : 0),
     bytes: typeBytes(after),
   };
 }
-
-const sameJson = (a: string, b: string): boolean =>
-  a === b || canonicalJson(parseJson(a)) === canonicalJson(parseJson(b));

@@ -38,33 +38,35 @@ export function openUsage(store: Store, shardCount: number) {
     storedBytes: async (organizationId: string): Promise<number> => sumOf(await read(organizationId), 'bytes'),
 
     /**
-     * Checks that an object may be new, or larger. The tier's caps are never exceeded, even by concurrent requests.
-     * @returns makes the ops that count it, for a batch that may write counter shard `shard`
+     * Counts written objects. The tier's caps are never exceeded, even by concurrent requests; none applies to objects
+     * that take no more than before.
+     * @param change.grown whether they take more bytes than before
+     * @returns makes the ops that count them, for a batch that may write counter shard `shard`
      * @throws ServiceError TIER_LIMIT
      */
-    async roomToGrow(
+    async changeObjects(
       organizationId: string,
       principal: Principal,
-      growth: { objects?: 1; bytes: number },
+      { objects, bytes, grown }: { objects: number; bytes: number; grown: boolean },
     ): Promise<(shard: number) => Op[]> {
-      const { memory_objects: objects, memory_bytes: bytes } = principal.limits;
-      if (objects === undefined && bytes === undefined)
-        return (shard) => [countOp(USAGE, organizationId, shard, growth)];
+      const change = { ...(objects !== 0 && { objects }), ...(bytes !== 0 && { bytes }) };
+      if (objects === 0 && bytes === 0) return () => [];
+      const { memory_objects: maxObjects, memory_bytes: maxBytes } = principal.limits;
+      const caps = {
+        ...(objects > 0 && maxObjects !== undefined && { objects: maxObjects }),
+        ...(grown && maxBytes !== undefined && { bytes: maxBytes }),
+      };
+      if (Object.keys(caps).length === 0) return (shard) => [countOp(USAGE, organizationId, shard, change)];
       const records = await read(organizationId);
-      if (growth.objects) requireWithinLimit(principal, 'memory_objects', sumOf(records, 'objects'));
-      requireWithinLimit(principal, 'memory_bytes', sumOf(records, 'bytes'), growth.bytes);
-      const caps = { ...(objects !== undefined && { objects }), ...(bytes !== undefined && { bytes }) };
-      return (shard) => countWithinOps(USAGE, records, shard, growth, caps);
+      if (objects > 0) requireWithinLimit(principal, 'memory_objects', sumOf(records, 'objects'), objects);
+      if (grown) requireWithinLimit(principal, 'memory_bytes', sumOf(records, 'bytes'), bytes);
+      return (shard) => countWithinOps(USAGE, records, shard, change, caps);
     },
     /** Counts documents that are stored and not counted yet; no limit applies. */
     async countStored(organizationId: string, shard: number, bytes: number): Promise<Op[]> {
       await readOrMake(organizationId);
       return [countOp(USAGE, organizationId, shard, { bytes })];
     },
-    /** Counts an object or type that became smaller, or an object less: no limit applies. */
-    shrink: (organizationId: string, shard: number, change: { objects?: -1; bytes: number }): Op[] =>
-      change.objects === undefined && change.bytes === 0 ? [] : [countOp(USAGE, organizationId, shard, change)],
-
     /**
      * Counts one more type, its schema and its bytes.
      * @param maxSchemaBytes of all schemas of the organization together

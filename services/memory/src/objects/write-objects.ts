@@ -1,0 +1,76 @@
+import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { insert, remove, update, type Op } from 'platform/store/store.ts';
+import type { Deps } from '../deps.ts';
+import { changeEvents } from '../events.ts';
+import { objectBytes } from './rules.ts';
+import { asRead, OBJECTS, type MemoryObjectRecord } from './store.ts';
+
+/** One object before and after: created without `before`, deleted without `after`. */
+export interface ObjectWrite {
+  before?: MemoryObjectRecord | undefined;
+  after?: MemoryObjectRecord | undefined;
+  /** ISO-8601 UTC. */
+  time: string;
+  /** The type in the state in which the write was checked. */
+  type: { readonly name: string; readonly epoch: number };
+  /** The request has an ETag, which contains the name of the type: another name fails the batch. */
+  expectName?: boolean;
+}
+
+/**
+ * Writes objects of one organization in one batch, with all that belongs to them: the fences of their types, usage,
+ * change events and audit entries.
+ * @throws DuplicateKeyError when a key is taken; ExpectationFailedError when an object or its type has changed;
+ * ServiceError TIER_LIMIT
+ */
+export async function writeObjects(
+  { objects, fences, usage, counterShards }: Pick<Deps, 'objects' | 'fences' | 'usage' | 'counterShards'>,
+  context: CallContext,
+  writes: readonly ObjectWrite[],
+): Promise<void> {
+  const organizationId = organizationOfCall(context);
+  const count = await usage.changeObjects(organizationId, context.principal, growthOf(writes));
+  const ops = [...writes.map(objectOp), ...writes.flatMap((write) => eventsOf(context, write))];
+  const fenceOps = (shard: number): Op[] =>
+    [...Map.groupBy(writes, typeIdOf)].map(([typeId, ofType]) => {
+      const [{ type }] = ofType as [ObjectWrite];
+      const name = ofType.some(({ expectName }) => expectName) ? { type: type.name } : {};
+      return fences.expectEpoch(typeId, type.epoch, shard, sum(ofType.map(countChange)), name);
+    });
+  await counterShards.withShard(organizationId, context.signal, (shard) =>
+    objects.apply(organizationId, [...ops, ...fenceOps(shard), ...count(shard)]),
+  );
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+const recordOf = ({ before, after }: ObjectWrite): MemoryObjectRecord => (after ?? before)!;
+const typeIdOf = (write: ObjectWrite): string => recordOf(write).typeId;
+const countChange = ({ before, after }: ObjectWrite): number => (after ? 1 : 0) - (before ? 1 : 0);
+
+/** `grown`: no limit applies to what takes no more than before, also where a release before did not count its bytes. */
+const growthOf = (writes: readonly ObjectWrite[]): { objects: number; bytes: number; grown: boolean } => ({
+  objects: sum(writes.map(countChange)),
+  bytes: sum(writes.map(({ before, after }) => (after?.bytes ?? 0) - (before?.bytes ?? 0))),
+  grown: sum(writes.map(({ before, after }) => (after?.bytes ?? 0) - (before ? objectBytes(before) : 0))) > 0,
+});
+
+function objectOp({ before, after }: ObjectWrite): Op {
+  if (!before) return insert(OBJECTS, after!);
+  if (!after) return remove(OBJECTS, asRead(before));
+  const { content, schemaVersion, revision, bytes, updatedAt } = after;
+  return update(OBJECTS, asRead(before), {
+    set: { content, schemaVersion, revision, ...(bytes !== undefined && { bytes }), updatedAt },
+  });
+}
+
+function eventsOf(context: CallContext, write: ObjectWrite): Op[] {
+  const { before, after, time, type } = write;
+  const { _id: id, typeId, key, schemaVersion } = recordOf(write);
+  return changeEvents(context, {
+    eventType: !before ? 'memory.object.created.v1' : after ? 'memory.object.updated.v1' : 'memory.object.deleted.v1',
+    id,
+    revision: after?.revision ?? before!.revision + 1,
+    time,
+    names: { typeId, type: type.name, key, schemaVersion },
+  });
+}
