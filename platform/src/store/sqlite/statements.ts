@@ -4,8 +4,8 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 export type Prepare = (sql: string) => StatementSync;
 
 /**
- * What follows LIMIT. SQLite compiles a statement again whenever a plain placeholder there is given a value, the same one
- * included.
+ * What follows LIMIT. SQLite compiles a statement again whenever a plain placeholder there is given a value, even the
+ * same one.
  */
 export const LIMIT_VALUE = 'CAST(? AS INTEGER)';
 
