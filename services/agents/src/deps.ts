@@ -50,9 +50,18 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
     { counterShards: shardCount, platformStore },
     { owner: instanceId, leaseMs: config.LEASE_MS, log },
   );
-  const usage = openUsage(store, counterShards);
   const definitions = openDefinitions(store);
   const schedule = fairScheduler();
+  const runners = startRunnerPool({
+    size: config.RUNNERS,
+    maxSize: config.RUNNERS_MAX,
+    idleMs: config.RUNNER_IDLE_MS,
+    queueLimit: config.RUN_QUEUE_LIMIT,
+    log,
+    schedule,
+    recycleAfter: config.RUNNER_RECYCLE_AFTER,
+  });
+  const usage = openUsage(store, counterShards, () => runners.queued);
   return {
     definitions,
     loadVersion: makeVersionLoader(definitions, { schedule, cacheBytes: config.VERSION_CACHE_BYTES }),
@@ -63,15 +72,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
     releases: openReleases({ ttlMs: config.RESERVATION_TTL_MS, log }),
     heartbeats: makeHeartbeats(config.RUN_LEASE_MS),
     settledRuns: makeSettledRuns(),
-    runners: startRunnerPool({
-      size: config.RUNNERS,
-      maxSize: config.RUNNERS_MAX,
-      idleMs: config.RUNNER_IDLE_MS,
-      queueLimit: config.RUN_QUEUE_LIMIT,
-      log,
-      schedule,
-      recycleAfter: config.RUNNER_RECYCLE_AFTER,
-    }),
+    runners,
     schedule,
     platformStore,
     clock,

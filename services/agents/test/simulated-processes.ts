@@ -65,7 +65,7 @@ export async function simulateProcesses({
   const store: Store = { ...opened.store, apply: noting(opened.store.apply) };
   const log = makeLog('agents', 'silent');
   const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log });
-  const usage = openUsage(store, counterShards);
+  const usage = openUsage(store, counterShards, () => runners.queued);
   const runners = startRunnerPool({
     size: 1,
     queueLimit: 100,

@@ -16,6 +16,13 @@ export const USAGE = collection<UsageRecord>('usage', {
   indexes: [{ fields: ['k'] }],
 });
 
+/**
+ * While runs wait for a runner, others end soon, and a commit that their ends share spares processor time in each
+ * process through which the answers pass. So an end waits this long for each run that waits for a runner (ADR 28).
+ */
+const WAIT_FOR_EACH_MS = 1;
+const MAX_WAIT_MS = 20;
+
 /** A run is recorded and ended whether or not its client waits. */
 const never = new AbortController().signal;
 
@@ -29,9 +36,14 @@ interface Change extends CountedWrite {
 
 /**
  * Counts what an organization stores. A change and what it adds to the counter are one batch; those of one event-loop
- * turn and organization share it, and the counter is written once for all of them.
+ * turn and organization share it, and the counter is written once for all of them. Ends also wait for others.
+ * @param runsWaiting how many runs wait for a runner
  */
-export function openUsage(store: Store, counterShards: Pick<CounterShards, 'count' | 'withShard'>) {
+export function openUsage(
+  store: Store,
+  counterShards: Pick<CounterShards, 'count' | 'withShard'>,
+  runsWaiting: () => number = () => 0,
+) {
   const records = (organizationId: string): Promise<UsageRecord[]> =>
     counterRecords(store, USAGE, organizationId, { shards: counterShards.count, zeros: { bytes: 0 } });
 
@@ -60,11 +72,14 @@ export function openUsage(store: Store, counterShards: Pick<CounterShards, 'coun
     });
   });
 
-  const change = writeGroups<Change>(async (group) => {
-    const { organizationId } = group[0]!;
-    const { ops, bytes } = together(group);
-    await countStored(organizationId, bytes, (counting) => store.apply(organizationId, [...ops, ...counting]));
-  });
+  const change = writeGroups<Change>(
+    async (group) => {
+      const { organizationId } = group[0]!;
+      const { ops, bytes } = together(group);
+      await countStored(organizationId, bytes, (counting) => store.apply(organizationId, [...ops, ...counting]));
+    },
+    () => Math.min(MAX_WAIT_MS, runsWaiting() * WAIT_FOR_EACH_MS),
+  );
 
   return {
     /** The bytes of all executions and payloads of the organization. */

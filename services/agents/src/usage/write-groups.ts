@@ -18,13 +18,14 @@ interface Waiting<W> {
 
 /**
  * Puts the writes of one event-loop turn that have the same `key` into one group, so that they are one batch and the
- * counter is written once for all of them. If the batch of a group conflicts, each of its writes is applied alone: so
- * the failure of one concerns only that one.
+ * counter is written once for all of them. Those of later turns join them for `waitMs()`, asked when a group begins. If
+ * the batch of a group conflicts, each of its writes is applied alone: so the failure of one concerns only that one.
  * @param apply applies one batch for the whole group, or rejects and has applied nothing
  * @returns adds a write; resolves when it is durable
  */
 export function writeGroups<W extends CountedWrite>(
   apply: (group: readonly W[]) => Promise<void>,
+  waitMs: () => number = () => 0,
 ): (key: string, write: W) => Promise<void> {
   let waiting = new Map<string, Waiting<W>[]>();
 
@@ -44,9 +45,15 @@ export function writeGroups<W extends CountedWrite>(
     }
   }
 
+  function applyLater(): void {
+    const ms = waitMs();
+    if (ms < 1) setImmediate(applyAll);
+    else setTimeout(applyAll, ms);
+  }
+
   return (key, write) =>
     new Promise((resolve, reject) => {
-      if (waiting.size === 0) setImmediate(applyAll);
+      if (waiting.size === 0) applyLater();
       const one = { write, resolve, reject };
       const others = waiting.get(key);
       if (others) others.push(one);

@@ -1,0 +1,38 @@
+import { jest } from '@jest/globals';
+import { setImmediate as turn } from 'node:timers/promises';
+import { writeGroups, type CountedWrite } from '../src/usage/write-groups.ts';
+
+const write = (bytes = 1): CountedWrite => ({ ops: [], bytes });
+
+describe('writes that share a batch', () => {
+  beforeEach(() => jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance'] }));
+  afterEach(() => jest.useRealTimers());
+
+  /** Groups that note how many writes each batch has. */
+  function notedGroups(waitMs?: () => number) {
+    const batches: number[] = [];
+    const add = writeGroups<CountedWrite>(async (group) => void batches.push(group.length), waitMs);
+    return { batches, add };
+  }
+
+  it('are those of one turn and key when nothing is worth waiting for', async () => {
+    const { batches, add } = notedGroups();
+    await Promise.all([add('a', write()), add('a', write()), add('b', write())]);
+    expect(batches).toEqual([2, 1]);
+  });
+
+  it('are also those of the turns that the first one waits for, and no write waits longer', async () => {
+    let waitMs = 20;
+    const { batches, add } = notedGroups(() => waitMs);
+    const first = add('a', write());
+    waitMs = 1_000;
+    await turn();
+    const second = add('a', write());
+    jest.advanceTimersByTime(19);
+    await turn();
+    expect(batches).toEqual([]);
+    jest.advanceTimersByTime(1);
+    await Promise.all([first, second]);
+    expect(batches).toEqual([2]);
+  });
+});
