@@ -6,6 +6,7 @@ import type { Tenant } from '../support/tenant.ts';
 
 const jsonSchema = { type: 'object', properties: { price: { type: 'number' } } };
 const FIELDS = [
+  'change',
   'createdAt',
   'description',
   'displayName',
@@ -45,6 +46,7 @@ describe('POST /api/memory/types', () => {
         201,
         {
           id: anyId,
+          change: null,
           type,
           displayName: type,
           description: '',

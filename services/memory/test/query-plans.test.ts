@@ -11,6 +11,7 @@ import { newId } from 'platform/core/ids.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { explain, recordStatements } from '../../../test/support/query-plans.ts';
+import { typeChangesJob } from '../src/jobs/type-changes.ts';
 import { memoryBytesJob } from '../src/jobs/count-bytes.ts';
 import { createMemoryObject } from '../src/objects/create-memory-object.ts';
 import { deleteMemoryObject } from '../src/objects/delete-memory-object.ts';
@@ -60,6 +61,9 @@ it('every statement on a SQLite table goes by an index that has its order, and e
   }
   const change = UpdateMemoryTypeRequest.fromPartial({ pathId, description: 'd', updateMask: ['description'] });
   await updateMemoryType(deps, change, contextOf(token));
+  const dryRun = UpdateMemoryTypeRequest.fromPartial({ pathId, jsonSchema: '{}', updateMask: ['jsonSchema'] });
+  await updateMemoryType(deps, { ...dryRun, dryRun: true }, contextOf(token));
+  await typeChangesJob(deps).run(new AbortController().signal);
   await deleteMemoryType(deps, { id: pathId }, contextOf(token));
   await memoryBytesJob(deps).run(new AbortController().signal);
   recorded.stop();

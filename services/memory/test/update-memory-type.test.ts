@@ -145,12 +145,13 @@ describe('409', () => {
       facts: { id: taken.id },
     });
   });
-  it('gives the number of objects that prevent a new schema; accepts an equal schema', async () => {
+  it('gives the number of objects that a new schema would break; accepts an equal schema', async () => {
     const { id } = await token.type();
     const one = await token.object({ typeId: id });
     await token.object({ typeId: id });
-    expect(await errorOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({
-      reason: 'SCHEMA_IN_USE',
+    const broken = '{"required":["name"]}';
+    expect(await errorOf(token.putType(id, { jsonSchema: broken }))).toMatchObject({
+      reason: 'SCHEMA_INCOMPATIBLE',
       facts: { count: 2 },
     });
     expect(await token.putType(id, { jsonSchema: JSON.stringify(SCHEMA, null, 1), displayName: 'x' })).toMatchObject({
@@ -158,6 +159,6 @@ describe('409', () => {
       displayName: 'x',
     });
     await token.deleteObject(one.id);
-    expect(await errorOf(token.putType(id, { jsonSchema: '{}' }))).toMatchObject({ facts: { count: 1 } });
+    expect(await errorOf(token.putType(id, { jsonSchema: broken }))).toMatchObject({ facts: { count: 1 } });
   });
 });

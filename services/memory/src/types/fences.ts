@@ -7,6 +7,7 @@ import {
   type OrganizationDocument,
   type Store,
 } from 'platform/store/store.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import type { Visibility, VisibilityFilter } from './rules.ts';
 
 /**
@@ -16,13 +17,18 @@ import type { Visibility, VisibilityFilter } from './rules.ts';
  * writes. Between the read and the write another request, perhaps in another process, may change the schema or delete
  * the type.
  *
- * The solution: each type has an *epoch*, a number that rises when its schema changes, and one fence record for every
- * counter shard (counter-shards.ts). Each fence record holds the epoch and a part of the type's number of objects.
- * - A batch that creates, updates or deletes an object also updates one fence record: it expects the epoch that was
- *   read with the schema, and changes the count by +1, 0 or -1.
- * - A batch that changes the schema sets the next epoch in all fence records of the type. A type with objects keeps
- *   its schema, so the batch also expects every count as it was read (their sum was 0).
+ * The solution: each type has an *epoch*, a number that rises when its objects must obey more than before, and one
+ * fence record for every counter shard (counter-shards.ts). Each fence record holds an epoch and a part of the type's
+ * number of objects.
+ * - A batch that creates, updates or deletes objects also updates one fence record: it expects no higher epoch than was
+ *   read with the schema, and changes the count.
+ * - A batch that changes the schema of a type without objects sets the next epoch in all fence records of the type, and
+ *   expects every count as it was read (their sum was 0).
  * - A batch that deletes the type removes all its fence records, and expects their epochs and counts as they were read.
+ * - A change of a type with objects is announced in the type first, with the next epoch (changes/start-change.ts). Then
+ *   the fence records are raised to it one after the other, so that no batch has to win against all writers at once.
+ *   When all are raised, whoever writes an object has read the announcement and checks it against both schemas. Only
+ *   then the objects that exist are read, and last the schema takes its place, which needs no further epoch.
  * If two such batches race, the second to commit finds an epoch, a count or a record changed. The store then rejects
  * that whole batch with ExpectationFailedError, and its request reads and checks everything again (`retryOnConflict`).
  *
@@ -96,9 +102,10 @@ export const changeFences = (
   fences: readonly FenceRecord[],
   { type, typeLower, visibility, epoch }: FencedType,
 ): Op[] =>
-  fences.map((fence) => {
+  fences.flatMap((fence) => {
+    if (fence.type === type && fence.visibility === visibility && fence.epoch === epoch) return [];
     const expected = fence.epoch === epoch ? { epoch } : { epoch: fence.epoch, count: fence.count };
-    return update(FENCES, { _id: fence._id, ...expected }, { set: { type, typeLower, visibility, epoch } });
+    return [update(FENCES, { _id: fence._id, ...expected }, { set: { type, typeLower, visibility, epoch } })];
   });
 
 /** For the batch that deletes the type. @param fences all fences of the type, as they were read */
@@ -119,7 +126,20 @@ export function openFences(store: Store) {
       filter: VisibilityFilter & { readonly typeId?: string; readonly typeLower?: string },
     ): Promise<FenceRecord[]> => store.find(organizationId, FENCES, filter),
     /**
-     * For a batch that writes objects: expects that the type still has this epoch, and counts the objects.
+     * Raises all fences of the type to this epoch, each in a batch of its own, `ofType` first: whoever reads that one
+     * finds no higher epoch in any other.
+     */
+    async raise(organizationId: string, typeId: string, epoch: number, signal: AbortSignal): Promise<void> {
+      const lower = await store.find(organizationId, FENCES, { typeId, epoch: { lt: epoch } });
+      for (const { _id } of lower)
+        await retryOnConflict(signal, () =>
+          store.apply(organizationId, [
+            update(FENCES, { _id, epoch: { lt: epoch } }, { set: { epoch } }, { optional: true }),
+          ]),
+        );
+    },
+    /**
+     * For a batch that writes objects: expects no higher epoch than this one, and counts the objects.
      * @param shard number of the counter shard that the batch may write
      * @param name of the type, which is expected, too, when the object's ETag is a condition of the write
      */
@@ -130,7 +150,11 @@ export function openFences(store: Store) {
       countChange: number,
       name: { type?: string } = {},
     ): Op =>
-      update(FENCES, { _id: fenceId(typeId, shard), epoch, ...name }, { increment: { count: countChange, moves: 1 } }),
+      update(
+        FENCES,
+        { _id: fenceId(typeId, shard), epoch: { lt: epoch + 1 }, ...name },
+        { increment: { count: countChange, moves: 1 } },
+      ),
   };
 }
 export type Fences = ReturnType<typeof openFences>;

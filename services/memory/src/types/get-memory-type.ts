@@ -5,10 +5,11 @@ import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import { requireType } from './store.ts';
 
 export async function getMemoryType(
-  { types }: Pick<Deps, 'types'>,
+  { types, changes }: Pick<Deps, 'types' | 'changes'>,
   { id }: GetMemoryTypeRequest,
   context: CallContext,
 ): Promise<GetMemoryTypeResponse> {
   const type = await requireType(types, context, id);
-  return { memoryType: memoryTypeMessage(type), etag: memoryTypeTag(type) };
+  const change = await changes.byType(type.organizationId, type._id);
+  return { memoryType: memoryTypeMessage(type, change), etag: memoryTypeTag(type, change) };
 }

@@ -7,14 +7,20 @@ import { visibleTo } from './rules.ts';
 
 /** All types of the organization; one page of them when the request has page or pageSize. */
 export async function listMemoryTypes(
-  { types, config }: Pick<Deps, 'types' | 'config'>,
+  { types, changes, config }: Pick<Deps, 'types' | 'changes' | 'config'>,
   request: ListMemoryTypesRequest,
   context: CallContext,
 ): Promise<ListMemoryTypesResponse> {
   const all = request.page === undefined && request.pageSize === undefined;
-  const records = await types.list(organizationOfCall(context), visibleTo(context.principal), {
+  const organizationId = organizationOfCall(context);
+  const records = await types.list(organizationId, visibleTo(context.principal), {
     ...(all ? {} : pageOf(request, config)),
     maxBytes: context.maxReplyBytes,
   });
-  return { items: records.map(memoryTypeMessage) };
+  const found = await changes.ofTypes(
+    organizationId,
+    records.map(({ _id }) => _id),
+  );
+  const changeOf = new Map(found.map((change) => [change._id, change]));
+  return { items: records.map((record) => memoryTypeMessage(record, changeOf.get(record._id))) };
 }

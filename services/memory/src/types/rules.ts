@@ -1,4 +1,4 @@
-import { invalid } from 'platform/core/errors.ts';
+import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { isAdmin, type Principal } from 'platform/core/principal.ts';
 
 /** Who sees a type and its objects: `organization`, everybody in it; `private`, only admins and server tokens. */
@@ -87,6 +87,16 @@ export function rejectUnsupportedMembers(members: UnsupportedMembers): void {
 }
 
 const notSupported = (member: string, message: string) => invalid(`/${member}`, message, 'NOT_SUPPORTED');
+
+/** What happens with a type: its objects are checked for a change, or deleted with it. */
+export type TypeState = 'active' | 'changing' | 'deleting';
+
+/** @throws ServiceError TYPE_CHANGING while anything is under way that changes the type or deletes it */
+export function requireActive({ state }: { state: TypeState }): void {
+  if (state === 'active') return;
+  const what = state === 'deleting' ? 'is being deleted' : 'is being changed';
+  throw new ServiceError('TYPE_CHANGING', `The memory type ${what}`);
+}
 
 /** Names of types are unique and found regardless of case: equal names give equal results. */
 export const foldTypeName = (type: string): string => type.toLowerCase();

@@ -13,7 +13,14 @@ import {
   type Store,
 } from 'platform/store/store.ts';
 import { changeFences, insertFences, removeFences, type FenceRecord } from './fences.ts';
-import { foldTypeName, visibleTo, type Definition, type Visibility, type VisibilityFilter } from './rules.ts';
+import {
+  foldTypeName,
+  visibleTo,
+  type Definition,
+  type TypeState,
+  type Visibility,
+  type VisibilityFilter,
+} from './rules.ts';
 
 export interface MemoryTypeRecord extends OrganizationDocument, Definition {
   /** The name. */
@@ -26,8 +33,10 @@ export interface MemoryTypeRecord extends OrganizationDocument, Definition {
   /** From 1; rises when the definition changes in more than spaces, order of members and spelling of numbers. */
   version: number;
   groupNames: string[];
-  state: 'active';
-  /** The epoch in all fences of the type; rises with `version`. */
+  state: TypeState;
+  /** While the type changes: JSON text of the fields that it is to have (NextType). */
+  next?: string | null;
+  /** The epoch in all fences of the type; rises when objects must obey more than before (fences.ts). */
   epoch: number;
   /** From 1; rises with every write. */
   revision: number;
@@ -44,11 +53,20 @@ export const TYPES = collection<MemoryTypeRecord>('types', {
   platformIndexes: [{ fields: ['bytes'], only: 'null' }],
 });
 
-/** What a batch that writes the type expects; with the bytes, because the job `count-bytes` changes nothing else. */
-export const asRead = ({ _id, revision, bytes }: MemoryTypeRecord): Expectation<MemoryTypeRecord> => ({
+/**
+ * What a batch that writes the type expects: with the epoch, because the announcement of a change raises nothing else,
+ * and with the bytes, because the job `count-bytes` changes nothing else.
+ */
+export const asRead = ({ _id, revision, epoch, bytes }: MemoryTypeRecord): Expectation<MemoryTypeRecord> => ({
   _id,
   revision,
+  epoch,
   bytes: bytes ?? null,
+});
+
+/** What an audit entry may say of a type: no content, such as its schema. */
+export const auditedFields = ({ type, displayName, visibility, version }: MemoryTypeRecord) => ({
+  ...{ type, displayName, visibility, version },
 });
 
 /** @param shardCount number of fences of every type */
