@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { constants, DatabaseSync } from 'node:sqlite';
 import { lockFile } from 'platform/store/sqlite/file-lock.ts';
 import { groupCommit } from 'platform/store/sqlite/group-commit.ts';
 import { layoutOf } from 'platform/store/sqlite/layout.ts';
@@ -157,6 +157,33 @@ describe('a SQLite file', () => {
     expect(plan({ ...a, b: { gt: 1 } }, { sort: [['b', 'asc']] })).toEqual([`${equal} AND b>?)`]);
     expect(plan({ b: { lte: 5 } }, { sort: [['b', 'asc']] })).toEqual(['SEARCH d USING INDEX d(b,_id) (b<?)']);
     db.close();
+  });
+
+  it('compiles a statement once, whatever the values and the size of the page', async () => {
+    type D = { _id: string; organizationId: string; a: string; b: number };
+    const declared = collection<D>('d', { scope: 'organization', indexes: [{ fields: ['a', 'b'] }] });
+    await (await openSqliteStore(file, [declared])).close();
+    const db = new DatabaseSync(file);
+    let compiled = 0;
+    db.setAuthorizer(() => {
+      compiled += 1;
+      return constants.SQLITE_OK;
+    });
+    const pages: FindOptions<D>[] = [{}, { limit: 3, skip: 2 }, { limit: 3, after: ['i'] }];
+    for (const filter of [
+      { organizationId: 'A', a: 'x' },
+      { organizationId: 'A', a: { in: ['x', 'y'] } },
+    ])
+      for (const options of pages) {
+        const { text, values } = findSql(layoutOf(declared), filter, options);
+        const statement = db.prepare(`SELECT * ${text}`);
+        const before = compiled;
+        for (let limit = 1; limit < 4; limit++)
+          statement.all(...bind(values, filter, { ...options, ...(options.limit && { limit }) }));
+        expect(compiled).toBe(before);
+      }
+    db.close();
+    expect(compiled).toBeGreaterThan(0);
   });
 
   it('has a write-ahead log, the declared indexes, and no index that is no longer declared', async () => {

@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { checkFilter } from '../checks.ts';
 import type { Rows } from './find.ts';
 import type { Collection, FindOptions, Op } from '../store.ts';
+import { LIMIT_VALUE } from './statements.ts';
 
 /**
  * A queue (see Collection) is a table whose integer key is the order of commit: a new row is its last, the oldest rows
@@ -70,7 +71,7 @@ export function findInQueue(
     throw new TypeError(`${collection.name} is a queue: it is read in the order of commit`);
   const { text, values } = whereOf(filter);
   const found = rows(
-    `SELECT key, ${columnsOf(collection)} FROM "${collection.name}" WHERE ${text} ORDER BY key LIMIT ?`,
+    `SELECT key, ${columnsOf(collection)} FROM "${collection.name}" WHERE ${text} ORDER BY key LIMIT ${LIMIT_VALUE}`,
     [...values, limit],
   );
   return found.map(([key, ...values]) => ({

@@ -4,6 +4,7 @@ import type { FindOptions, Scalar } from '../store.ts';
 import { indexedBy, isFixed, isList } from './choose-index.ts';
 import { cellOf, listCell, LISTED_CELL } from './cells.ts';
 import { REST, type Layout } from './layout.ts';
+import { LIMIT_VALUE } from './statements.ts';
 
 /** The value of a placeholder for a filter and options of the shape that the SQL was made for. */
 type Bind = (filter: Fields, options: FindOptions<never>) => SQLInputValue;
@@ -99,7 +100,7 @@ export function findSql(layout: Layout, filter: Fields, options: FindOptions<nev
     return {
       text:
         `FROM "${layout.name}" ${indexedBy(layout, filter, fields)} WHERE ${where.text} ` +
-        `${sorted} LIMIT ? OFFSET ?`,
+        `${sorted} LIMIT ${LIMIT_VALUE} OFFSET ?`,
       values: [...where.values, limitOf, skipOf],
     };
   }
@@ -110,12 +111,12 @@ export function findSql(layout: Layout, filter: Fields, options: FindOptions<nev
   const index = indexedBy(layout, { ...others, [list]: '' }, fields);
   const first =
     `SELECT rowid FROM "${layout.name}" ${index} WHERE "${list}" = ${LISTED_CELL} AND ${where.text} ` +
-    `${sorted} LIMIT ?`;
+    `${sorted} LIMIT ${LIMIT_VALUE}`;
   // json_each has columns named key, type, value and so on.
   const sortedPage = sorted.replaceAll(/"\w+"/g, 'page.$&');
   const page =
     `SELECT page.rowid FROM json_each(?) AS listed CROSS JOIN "${layout.name}" AS page ON page.rowid IN (${first}) ` +
-    `${sortedPage} LIMIT ? OFFSET ?`;
+    `${sortedPage} LIMIT ${LIMIT_VALUE} OFFSET ?`;
   return {
     text: `FROM "${layout.name}" WHERE rowid IN (${page}) ${sorted}`,
     values: [

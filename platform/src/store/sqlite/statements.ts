@@ -3,6 +3,12 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 /** Prepares a statement, or takes it from a cache. */
 export type Prepare = (sql: string) => StatementSync;
 
+/**
+ * What follows LIMIT. SQLite compiles a statement again whenever a plain placeholder there is given a value, even the
+ * same one.
+ */
+export const LIMIT_VALUE = 'CAST(? AS INTEGER)';
+
 const MAX_STATEMENTS = 500;
 
 /** Prepares each statement once. @param rows as arrays they cost a third of what they cost as objects */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { statementCache } from 'platform/store/sqlite/statements.ts';
+import { LIMIT_VALUE, statementCache } from 'platform/store/sqlite/statements.ts';
 import type { LedgerRow } from '../ledger.ts';
 import { EMPTY_ACCOUNT, type Account, type ReservationState } from '../rules.ts';
 
@@ -69,7 +69,7 @@ export function openTables(db: DatabaseSync) {
       .all(...values)
       .map((row) => ({ ...row, actor: JSON.parse(row.actor as string) }) as LedgerRow);
   const organizationsOf = (from: string, ...values: (string | number)[]): string[] =>
-    sql(`SELECT DISTINCT organizationId FROM ${from} ORDER BY organizationId LIMIT ?`)
+    sql(`SELECT DISTINCT organizationId FROM ${from} ORDER BY organizationId LIMIT ${LIMIT_VALUE}`)
       .all(...values)
       .map((row) => row.organizationId as string);
 
@@ -92,7 +92,12 @@ export function openTables(db: DatabaseSync) {
       sql(ADD_ROW).run({ organizationId, ...row, actor: JSON.stringify(row.actor) });
     },
     rowsBefore: (organizationId: string, before: number, limit: number): LedgerRow[] =>
-      rowsOf('organizationId = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?', organizationId, before, limit),
+      rowsOf(
+        `organizationId = ? AND sequence < ? ORDER BY sequence DESC LIMIT ${LIMIT_VALUE}`,
+        organizationId,
+        before,
+        limit,
+      ),
     grantOf: (organizationId: string, id: string): LedgerRow | undefined =>
       rowsOf("organizationId = ? AND id = ? AND kind = 'GRANT'", organizationId, id)[0],
 
@@ -108,7 +113,7 @@ export function openTables(db: DatabaseSync) {
     due(organizationId: string, nowMs: number, limit: number): Reservation[] {
       return sql(
         `SELECT ${RESERVATION} FROM ledgerReservations
-          WHERE organizationId = ? AND state = 'OPEN' AND expiresAtMs <= ? ORDER BY expiresAtMs LIMIT ?`,
+          WHERE organizationId = ? AND state = 'OPEN' AND expiresAtMs <= ? ORDER BY expiresAtMs LIMIT ${LIMIT_VALUE}`,
       ).all(organizationId, nowMs, limit) as unknown as Reservation[];
     },
     organizationsDue: (after: string, nowMs: number, limit: number): string[] =>
@@ -120,8 +125,8 @@ export function openTables(db: DatabaseSync) {
       ),
     /** Deletes ended reservations of any organization whose id was made before `madeMs`. Returns their number. */
     deleteEnded(madeMs: number, limit: number): number {
-      const ended =
-        "SELECT organizationId, id FROM ledgerReservations WHERE state <> 'OPEN' AND id < ? ORDER BY id LIMIT ?";
+      const ended = `SELECT organizationId, id FROM ledgerReservations
+          WHERE state <> 'OPEN' AND id < ? ORDER BY id LIMIT ${LIMIT_VALUE}`;
       return Number(
         sql(`DELETE FROM ledgerReservations WHERE (organizationId, id) IN (${ended})`).run(firstIdOf(madeMs), limit)
           .changes,
@@ -132,7 +137,7 @@ export function openTables(db: DatabaseSync) {
       rowsOf(
         `organizationId = ? AND sequence >
           (SELECT relayedSequence FROM ledgerAccounts WHERE organizationId = ledgerRows.organizationId)
-          ORDER BY sequence LIMIT ?`,
+          ORDER BY sequence LIMIT ${LIMIT_VALUE}`,
         organizationId,
         limit,
       ),
