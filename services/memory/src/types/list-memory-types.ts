@@ -1,5 +1,6 @@
 import type { ListMemoryTypesRequest, ListMemoryTypesResponse } from 'proto/memory/v1/memory.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { agree, findWithChange } from '../changes/type-with-change.ts';
 import type { Deps } from '../deps.ts';
 import { pageOf } from '../request-members.ts';
 import { memoryTypeMessage } from './message.ts';
@@ -22,5 +23,11 @@ export async function listMemoryTypes(
     records.map(({ _id }) => _id),
   );
   const changeOf = new Map(found.map((change) => [change._id, change]));
-  return { items: records.map((record) => memoryTypeMessage(record, changeOf.get(record._id))) };
+  const items = await Promise.all(
+    records.map(async (type) => {
+      const found = { type, change: changeOf.get(type._id) };
+      return agree(found) ? found : findWithChange({ types, changes }, context, type._id);
+    }),
+  );
+  return { items: items.flatMap((item) => (item ? [memoryTypeMessage(item.type, item.change)] : [])) };
 }

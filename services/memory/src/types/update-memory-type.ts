@@ -8,6 +8,7 @@ import { changesOf } from 'platform/events/audit-changes.ts';
 import { carryOutForAWhile, startChange } from '../changes/start-change.ts';
 import { dryRunReport } from '../changes/message.ts';
 import { examplesOf, type TypeChangeRecord } from '../changes/store.ts';
+import { requireWithChange } from '../changes/type-with-change.ts';
 import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject, requireMatch, requireUpdateMask } from '../request-members.ts';
@@ -50,8 +51,8 @@ export async function updateMemoryType(
   if (change.state !== 'running') requireDone(change);
   if (change.action === 'dryRun' && change.state === 'done')
     return { ...NOTHING, report: dryRunReport(change, version) };
-  const present = await requireType(deps.types, context, type._id);
-  return { ...answer(present, change), outcome: change.state === 'running' ? 'ACCEPTED' : 'DONE' };
+  const present = await requireWithChange(deps, context, type._id);
+  return { ...answer(present.type, present.change), outcome: change.state === 'running' ? 'ACCEPTED' : 'DONE' };
 }
 
 const NOTHING: UpdateMemoryTypeResponse = {
