@@ -165,9 +165,7 @@ describe('POST /api/memory/types', () => {
     );
 
     it.each<[string, object]>([
-      ['groupNames', { groupNames: ['sales'] }],
       ['relations', { relations: [{ name: 'r', targetType: 'T', path: '/x', cardinality: 'one' }] }],
-      ['visibility', { visibility: 'group' }],
     ])('says that %s is not supported yet', async (member, given) =>
       expectError(await create({ type: 'T', jsonSchema, ...given }), 400, 'not_supported', { at: `/${member}` }),
     );

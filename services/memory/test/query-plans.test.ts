@@ -65,6 +65,7 @@ it('every statement on a SQLite table goes by an index that has its order, and e
   await updateMemoryType(deps, { ...dryRun, dryRun: true }, contextOf(token));
   await typeChangesJob(deps).run(new AbortController().signal);
   await deleteMemoryType(deps, { id: pathId }, contextOf(token));
+  await opened.migrate(new AbortController().signal);
   await memoryBytesJob(deps).run(new AbortController().signal);
   recorded.stop();
   const { costly, unusedIndexes } = explain(file, recorded.sql);

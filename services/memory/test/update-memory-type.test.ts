@@ -109,11 +109,7 @@ describe('400', () => {
     expect(await reasonAndPathOf(token.putType(before.id, body))).toEqual(['INVALID_REQUEST', `/${member}`]);
     expect(await token.getType(before.id)).toEqual(before);
   });
-  it.each([
-    ['/groupNames', { groupNames: ['a'] }],
-    ['/relations', { relations: '[1]' }],
-    ['/visibility', { visibility: 'group' }],
-  ])('answers that %s is not supported', async (path, body) => {
+  it.each([['/relations', { relations: '[1]' }]])('answers that %s is not supported', async (path, body) => {
     const { id } = await token.type();
     expect(await reasonAndPathOf(token.putType(id, body))).toEqual(['NOT_SUPPORTED', path]);
   });

@@ -55,16 +55,16 @@ const EXAMPLES = 10;
 
 /** The fields that an update may set. */
 export const nextFields = (after: MemoryTypeRecord): NextType => {
-  const { type, typeLower, displayName, description, visibility, groupNames } = after;
+  const { type, typeLower, displayName, description, visibility, groupNames, audience } = after;
   const { jsonSchema, idSchema, embeddingSchema, relations } = after;
   return {
-    ...{ type, typeLower, displayName, description, visibility, groupNames },
+    ...{ type, typeLower, displayName, description, visibility, groupNames, audience },
     ...{ jsonSchema, idSchema, embeddingSchema, relations },
   };
 };
 export type NextType = Pick<
   MemoryTypeRecord,
-  | ('type' | 'typeLower' | 'displayName' | 'description' | 'visibility' | 'groupNames')
+  | ('type' | 'typeLower' | 'displayName' | 'description' | 'visibility' | 'groupNames' | 'audience')
   | ('jsonSchema' | 'idSchema' | 'embeddingSchema' | 'relations')
 >;
 

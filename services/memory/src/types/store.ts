@@ -14,6 +14,7 @@ import {
 } from 'platform/store/store.ts';
 import { changeFences, insertFences, removeFences, type FenceRecord } from './fences.ts';
 import {
+  audienceOf,
   foldTypeName,
   visibleTo,
   type Definition,
@@ -33,6 +34,8 @@ export interface MemoryTypeRecord extends OrganizationDocument, Definition {
   /** From 1; rises when the definition changes in more than spaces, order of members and spelling of numbers. */
   version: number;
   groupNames: string[];
+  /** Made of visibility and groupNames (`audienceOf`), for filters. */
+  audience: string[];
   state: TypeState;
   /** While the type changes: JSON text of the fields that it is to have (NextType). */
   next?: string | null;
@@ -49,7 +52,9 @@ export interface MemoryTypeRecord extends OrganizationDocument, Definition {
 export const TYPES = collection<MemoryTypeRecord>('types', {
   scope: 'organization',
   columns: { _id: 'id', bytes: 'number', jsonSchema: 'long' },
-  indexes: [{ fields: ['typeLower'], unique: true }, { fields: ['_id'] }, { fields: ['visibility'] }],
+  indexes: [{ fields: ['typeLower'], unique: true }, { fields: ['_id'] }, { fields: ['audience'], elements: true }],
+  version: 2,
+  upgrades: { 1: ({ visibility }: MemoryTypeRecord) => ({ audience: audienceOf({ visibility, groupNames: [] }) }) },
   platformIndexes: [{ fields: ['bytes'], only: 'null' }],
 });
 
@@ -65,8 +70,8 @@ export const asRead = ({ _id, revision, epoch, bytes }: MemoryTypeRecord): Expec
 });
 
 /** What an audit entry may say of a type: no content, such as its schema. */
-export const auditedFields = ({ type, displayName, visibility, version }: MemoryTypeRecord) => ({
-  ...{ type, displayName, visibility, version },
+export const auditedFields = ({ type, displayName, visibility, groupNames, version }: MemoryTypeRecord) => ({
+  ...{ type, displayName, visibility, groupNames, version },
 });
 
 /** @param shardCount number of fences of every type */

@@ -17,6 +17,7 @@ import { changedMembers, definitionTexts } from './definition.ts';
 import { objectCountOf } from './fences.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import {
+  audienceOf,
   checkFields,
   foldTypeName,
   rejectUnsupportedMembers,
@@ -145,8 +146,8 @@ async function attempt(
 /** The fields that the update mask names. @throws ServiceError INVALID_REQUEST when the mask is empty */
 function fieldsOf(request: UpdateMemoryTypeRequest): Partial<MemoryTypeFields> {
   const mask = requireUpdateMask(request);
-  const { type, displayName, description, visibility, jsonSchema } = request;
-  const texts = { type, displayName, description, visibility, jsonSchema, ...definitionTexts(request) };
+  const { type, displayName, description, visibility, groupNames, jsonSchema } = request;
+  const texts = { type, displayName, description, visibility, groupNames, jsonSchema, ...definitionTexts(request) };
   const given = Object.entries(texts).filter(([name, value]) => mask.includes(name) && value !== undefined);
   return Object.fromEntries(given);
 }
@@ -167,6 +168,7 @@ function withFields(
   return {
     ...after,
     typeLower: foldTypeName(after.type),
+    audience: audienceOf(after),
     version: before.version + (changed.length > 0 ? 1 : 0),
     epoch: before.epoch + (changed.some((name) => name !== 'embeddingSchema') ? 1 : 0),
     bytes: typeBytes(after),
