@@ -51,6 +51,7 @@ const ACCESS = `
 /memory.v1.MemoryService/GetMemoryType         SERVER_TOKEN,USER gateway  -      memory  repeatable
 /memory.v1.MemoryService/UpdateMemoryType      SERVER_TOKEN,USER gateway  -      memory  once
 /memory.v1.MemoryService/DeleteMemoryType      SERVER_TOKEN,USER gateway  -      memory  once
+/memory.v1.MemoryService/CancelMemoryTypeChange SERVER_TOKEN,USER gateway -     memory  once
 /memory.v1.MemoryService/CreateMemoryObject    SERVER_TOKEN,USER gateway  -      memory  once
 /memory.v1.MemoryService/ListMemoryObjects     SERVER_TOKEN,USER gateway  -      memory  repeatable
 /memory.v1.MemoryService/GetMemoryObject       SERVER_TOKEN,USER gateway  -      memory  repeatable

@@ -317,6 +317,9 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'services/credits/src/jobs/relay.ts',
   'services/credits/src/jobs/sweeper.ts',
   'services/credits/src/ledger/checks.ts',
+  // the store's time for leases; work for types whose process has died
+  'services/memory/src/deps.ts',
+  'services/memory/src/jobs/type-changes.ts',
   // the one location of the ledger
   'services/credits/src/ledger/location.ts',
   // organizations whose rows are mirrored and not published yet

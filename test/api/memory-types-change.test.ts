@@ -135,20 +135,15 @@ describe('PUT /api/memory/types/{id}', () => {
         at: '/jsonSchema/type',
       }));
 
-    it.each<[string, object]>([
-      ['groupNames', ['a']],
-      ['relations', [{ name: 'r' }]],
-      ['visibility', 'group' as never],
-    ])('says that %s is not supported yet', async (member, value) =>
-      expectError(await put(id, { [member]: value }), 400, 'not_supported', { at: `/${member}` }),
+    it.each<[string, object]>([['relations', [{ name: 'r' }]]])(
+      'says that %s is not supported yet',
+      async (member, value) =>
+        expectError(await put(id, { [member]: value }), 400, 'not_supported', { at: `/${member}` }),
     );
 
-    it.each(['force', 'dryRun'])('rejects ?%s=true, also when it is false', async (name) => {
-      expectError(await put(id, { description: 'x' }, { query: `?${name}=true` }), 400, 'invalid_request', {
-        at: `/${name}`,
-      });
-      expectError(await put(id, { description: 'x' }, { query: `?${name}=false` }), 400, 'invalid_request', {
-        at: `/${name}`,
+    it.each(['force=yes', 'dryRun=1', 'upsert=true', 'cascade=false'])('rejects ?%s', async (query) => {
+      expectError(await put(id, { description: 'x' }, { query: `?${query}` }), 400, 'invalid_request', {
+        at: `/${query.split('=')[0]}`,
       });
     });
 
@@ -171,14 +166,28 @@ describe('PUT /api/memory/types/{id}', () => {
       expectError(await put(one.id, { type: other.type.toLowerCase() }), 409, 'already_exists', { id: other.id });
     });
 
-    it('rejects another schema while objects exist, and says how many', async () => {
+    it('rejects a schema that objects would break, with their count and examples', async () => {
       const { id } = await newType();
       const { body: object } = await addObject(id, 'a');
       await addObject(id, 'b');
-      expectError(await put(id, { jsonSchema: {} }), 409, 'schema_in_use', { count: 2 });
+      const broken = { required: ['missing'] };
+      const reply = await put(id, { jsonSchema: broken });
+      expectError(reply, 409, 'schema_incompatible', { count: 2, examples: reply.body.examples });
+      expect(reply.body.examples).toContainEqual({
+        id: object.id,
+        key: 'a',
+        path: '/content/missing',
+        message: expect.stringMatching(/^missing /),
+      });
       expect((await get(id)).version).toBe(1);
-      await tenant.request('DELETE', `/api/memory/objects/${object.id}`);
-      expectError(await put(id, { jsonSchema: {} }), 409, 'schema_in_use', { count: 1 });
+      expect((await put(id, { jsonSchema: broken }, { query: '?force=true' })).body).toMatchObject({ version: 2 });
+    });
+    it('a dry run answers the report', async () => {
+      const { id } = await newType();
+      await addObject(id, 'a');
+      const reply = await put(id, { jsonSchema: { required: ['missing'] } }, { query: '?dryRun=true' });
+      expect([reply.status, reply.body]).toMatchObject([200, { compatible: false, version: 2, checked: 1, count: 1 }]);
+      expect(await get(id)).toMatchObject({ version: 1, change: { action: 'dryRun', state: 'done' } });
     });
   });
 });
@@ -202,10 +211,25 @@ describe('DELETE /api/memory/types/{id}', () => {
     expect((await remove(id)).status).toBe(200);
   });
 
-  it.each(['cascade', 'force'])('400: rejects ?%s=true', async (name) => {
+  it.each([
+    ['cascade', '?cascade=yes'],
+    ['force', '?force=true'],
+  ])('400: rejects the query parameter %s in %s', async (name, query) => {
     const { id } = await newType();
-    expectError(await remove(id, `?${name}=true`), 400, 'invalid_request', { at: `/${name}` });
+    expectError(await remove(id, query), 400, 'invalid_request', { at: `/${name}` });
     expect((await get(id)).id).toBe(id);
+  });
+
+  it('200: ?cascade=true deletes the type with its objects', async () => {
+    const { id } = await newType();
+    const { body } = await addObject(id);
+    expect((await remove(id, '?cascade=true')).body).toEqual({ success: true, id });
+    expectError(await tenant.request('GET', `/api/memory/objects/${body.id}`), 404, 'not_found');
+  });
+
+  it('404: there is nothing to cancel', async () => {
+    const { id } = await newType();
+    expectError(await tenant.request('DELETE', `/api/memory/types/${id}/change`), 404, 'not_found');
   });
 
   it('404: answers a deleted, an unknown and a malformed id', async () => {

@@ -6,6 +6,7 @@ import type { Tenant } from '../support/tenant.ts';
 
 const jsonSchema = { type: 'object', properties: { price: { type: 'number' } } };
 const FIELDS = [
+  'change',
   'createdAt',
   'description',
   'displayName',
@@ -45,6 +46,7 @@ describe('POST /api/memory/types', () => {
         201,
         {
           id: anyId,
+          change: null,
           type,
           displayName: type,
           description: '',
@@ -163,9 +165,7 @@ describe('POST /api/memory/types', () => {
     );
 
     it.each<[string, object]>([
-      ['groupNames', { groupNames: ['sales'] }],
       ['relations', { relations: [{ name: 'r', targetType: 'T', path: '/x', cardinality: 'one' }] }],
-      ['visibility', { visibility: 'group' }],
     ])('says that %s is not supported yet', async (member, given) =>
       expectError(await create({ type: 'T', jsonSchema, ...given }), 400, 'not_supported', { at: `/${member}` }),
     );

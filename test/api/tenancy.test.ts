@@ -50,11 +50,14 @@ const PROBES: Record<string, (theirs: TenantResources, mine: TenantResources) =>
   'PUT /api/memory/types/{path_id}': ({ typeId, type }, mine) => [
     at(`${TYPES}/${typeId}`, { description: 'x' }),
     at(`${TYPES}/${typeId}`, { id: typeId, jsonSchema: { type: 'string' } }),
+    at(`${TYPES}/${typeId}?dryRun=true`, { jsonSchema: {} }),
+    at(`${TYPES}/${typeId}?force=true`, { jsonSchema: {} }),
     at(`${TYPES}/${typeId}`, { type: mine.type }),
     at(`${TYPES}/${mine.typeId}`, { id: typeId, description: 'x' }),
     at(`${TYPES}/${mine.typeId}`, { type }),
   ],
-  'DELETE /api/memory/types/{id}': ({ typeId }) => [at(`${TYPES}/${typeId}`)],
+  'DELETE /api/memory/types/{id}': ({ typeId }) => [at(`${TYPES}/${typeId}`), at(`${TYPES}/${typeId}?cascade=true`)],
+  'DELETE /api/memory/types/{id}/change': ({ typeId }) => [at(`${TYPES}/${typeId}/change`)],
   'POST /api/memory/objects': ({ typeId, type, key }, mine) => [
     at(OBJECTS, { typeId, key, content: {} }),
     at(OBJECTS, { type, key, content: {} }),

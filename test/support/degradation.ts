@@ -45,6 +45,7 @@ export async function requestsOfAllEndpoints(
     ['GET /api/memory/types/{id}', send('GET', `/api/memory/types/${typeId}`)],
     ['PUT /api/memory/types/{id}', send('PUT', `/api/memory/types/${typeId}`, { description: newId() })],
     ['DELETE /api/memory/types/{id}', send('DELETE', `/api/memory/types/${typeToDelete}`)],
+    ['DELETE /api/memory/types/{id}/change', send('DELETE', `/api/memory/types/${typeId}/change`)],
     ['GET /api/memory/objects', send('GET', '/api/memory/objects')],
     ['POST /api/memory/objects', send('POST', '/api/memory/objects', newObject())],
     ['GET /api/memory/objects/{id}', send('GET', `/api/memory/objects/${objectId}`)],

@@ -70,9 +70,13 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
     remedy: 'Update that one, or choose another.',
   },
   TYPE_IN_USE: { cause: 'The memory type has objects; see `count`.', remedy: 'Delete its objects first.' },
-  SCHEMA_IN_USE: {
-    cause: 'The jsonSchema of a memory type with objects cannot change.',
-    remedy: 'Create a type with the new schema, or delete the objects first.',
+  SCHEMA_INCOMPATIBLE: {
+    cause: 'Objects of the type would break the change: `count` of them, of which `examples` has up to ten.',
+    remedy: 'Correct these objects, or change the type so that they fit. An admin may send `?force=true`.',
+  },
+  TYPE_CHANGING: {
+    cause: 'A change or the deletion of the type is under way; `change` of the type shows how far it is.',
+    remedy: 'Try again when its `state` is active, or cancel it: DELETE /api/memory/types/{id}/change.',
   },
   CONFLICT: { cause: 'Another request changed the same thing at the same time.', remedy: 'Read it and try again.' },
   RUN_IN_PROGRESS: {

@@ -30,6 +30,7 @@ const TYPE = {
   state: 'active',
   createdAt: AT,
   updatedAt: AT,
+  change: null,
 };
 const DESCRIBED_TYPE = { ...TYPE, description: 'Who buys from us' };
 const OBJECT = {
@@ -133,6 +134,15 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     parameters: { id: OBJECT_ID },
     status: 200,
     reply: { success: true, id: OBJECT_ID },
+  },
+  'DELETE /api/memory/types/{id}/change': {
+    parameters: { id: TYPE_ID },
+    status: 404,
+    reply: {
+      error: 'Nothing is under way for this memory type',
+      code: 'not_found',
+      requestId: '019a5b3e-0c00-7000-8000-000000000007',
+    },
   },
   'DELETE /api/memory/types/{id}': { parameters: { id: TYPE_ID }, status: 200, reply: { success: true, id: TYPE_ID } },
 };

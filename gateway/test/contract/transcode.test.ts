@@ -24,6 +24,7 @@ const TYPE: MemoryType = {
   groupNames: [],
   relations: '[]',
   state: 'active',
+  change: undefined,
   createdAt: '',
   updatedAt: '',
 };
@@ -72,7 +73,13 @@ beforeAll(async () => {
           outcome: 'CREATED',
           location: '/api/memory/types/i',
         }),
-        updateMemoryType: async (request) => ({ memoryType: ((got = request), TYPE) }),
+        updateMemoryType: async (request) => ({
+          memoryType: ((got = request), TYPE),
+          outcome: 'DONE',
+          report: request.dryRun
+            ? { compatible: true, version: 2, checked: 3, count: 0, examples: [], tookMs: 4 }
+            : undefined,
+        }),
         listMemoryTypes: async (request) => ({ items: ((got = request), []) }),
         createMemoryObject: async (request) => ({
           memoryObject: { ...OBJECT, content: ((got = request), request.content ?? '') },
@@ -342,7 +349,7 @@ describe('the response message becomes the reply', () => {
     expect(reply.status).toBe(201);
     expect(reply.headers.get('location')).toBe(`${fixture.url}/api/memory/types/i`);
     expect(reply.text).toBe(
-      '{"id":"i","type":"t","displayName":"","description":"\\"ü\\n😀","visibility":"","version":0,"jsonSchema":{"b":1,"a":[]},"idSchema":null,"embeddingSchema":{"fields":["/text"],"model":"m"},"groupNames":[],"relations":[],"state":"active","createdAt":"","updatedAt":""}',
+      '{"id":"i","type":"t","displayName":"","description":"\\"ü\\n😀","visibility":"","version":0,"jsonSchema":{"b":1,"a":[]},"idSchema":null,"embeddingSchema":{"fields":["/text"],"model":"m"},"groupNames":[],"relations":[],"state":"active","createdAt":"","updatedAt":"","change":null}',
     );
   });
   it('with the status of another outcome, and without empty headers', async () => {

@@ -71,10 +71,15 @@ export const ERRORS: Record<KnownReason, Mapping> = {
   REQUEST_TIMEOUT: { grpc: status.CANCELLED, http: 408, message: 'The request took too long to arrive' },
   ALREADY_EXISTS: { grpc: status.ALREADY_EXISTS, http: 409, message: 'Already exists' },
   TYPE_IN_USE: { grpc: status.FAILED_PRECONDITION, http: 409, message: 'The memory type still has objects' },
-  SCHEMA_IN_USE: {
+  SCHEMA_INCOMPATIBLE: {
     grpc: status.FAILED_PRECONDITION,
     http: 409,
-    message: 'The jsonSchema cannot change while objects exist',
+    message: 'Objects of the memory type would break the change',
+  },
+  TYPE_CHANGING: {
+    grpc: status.FAILED_PRECONDITION,
+    http: 409,
+    message: 'The memory type is being changed or deleted',
   },
   CONFLICT: { grpc: status.ABORTED, http: 409, message: 'The resource was changed by another request' },
   RUN_IN_PROGRESS: { grpc: status.ABORTED, http: 409, message: 'A run with this idempotency key is in progress' },

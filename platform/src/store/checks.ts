@@ -71,7 +71,7 @@ function checkUnique(collection: Collection<never>, field: string, value: unknow
     throw new TypeError(`${collection.name}: the unique field ${field} must be text, a number or a boolean`);
 }
 
-const OPERATORS = new Set(['in', 'ne', 'gt', 'gte', 'lt', 'lte']);
+const OPERATORS = new Set(['in', 'containsAny', 'ne', 'gt', 'gte', 'lt', 'lte']);
 
 /**
  * Rejects a filter that the two engines would understand differently. Each engine calls it before it translates a
@@ -92,6 +92,9 @@ export function checkFilter(filter: Readonly<Record<string, unknown>>): void {
       if (operator === 'in') {
         if (!Array.isArray(value)) throw new TypeError(`${field}: in takes an array`);
         for (const item of value) checkScalar(field, item ?? undefined);
+      } else if (operator === 'containsAny') {
+        if (!Array.isArray(value) || !value.every((item) => typeof item === 'string'))
+          throw new TypeError(`${field}: containsAny takes an array of texts`);
       } else if (operator !== 'ne' && typeof value !== 'string' && typeof value !== 'number')
         throw new TypeError(`${field}: ${operator} takes text or a number`);
       else checkScalar(field, value);

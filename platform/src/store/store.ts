@@ -25,6 +25,8 @@ export interface Index<D> {
    * documents out of the index.
    */
   only?: 'null' | 'present';
+  /** For `containsAny`, on engines that index the elements of a list; the others read the documents. */
+  elements?: true;
 }
 
 /**
@@ -73,6 +75,8 @@ export type Scalar = string | number | boolean | null;
 export type Condition =
   | Scalar
   | { readonly in: readonly (string | number | boolean)[] }
+  /** The field is a list with at least one of these elements. */
+  | { readonly containsAny: readonly string[] }
   | { readonly ne: Scalar }
   | {
       readonly gt?: string | number;

@@ -23,6 +23,7 @@ export interface Item {
   flag: boolean;
   note?: string | null;
   parts: { name: string }[];
+  tags?: string[];
 }
 export interface Message {
   _id: string;
@@ -31,7 +32,11 @@ export interface Message {
 
 export const ITEMS = collection<Item>('items', {
   scope: 'organization',
-  indexes: [{ fields: ['group', 'key'], unique: true }, { fields: ['group', 'rank'] }],
+  indexes: [
+    { fields: ['group', 'key'], unique: true },
+    { fields: ['group', 'rank'] },
+    { fields: ['tags'], elements: true },
+  ],
   platformIndexes: [{ fields: ['rank'] }],
 });
 export const MESSAGES = collection<Message>('messages', { scope: 'platform', indexes: [{ fields: ['topic'] }] });
@@ -131,9 +136,9 @@ export function storeSuite(name: string, testStore: TestStore): void {
     describe('filters', () => {
       beforeEach(() =>
         add(
-          item('1', { rank: 1, text: 'a', flag: true, note: 'x' }),
-          item('2', { rank: 2, text: 'b', note: null }),
-          item('3', { rank: 3, text: 'c' }),
+          item('1', { rank: 1, text: 'a', flag: true, note: 'x', tags: ['a', 'b'] }),
+          item('2', { rank: 2, text: 'b', note: null, tags: [] }),
+          item('3', { rank: 3, text: 'c', tags: ['b', "it's"] }),
           item('4', { rank: -1.5, text: 'd', flag: true, note: 'y' }),
         ),
       );
@@ -153,6 +158,11 @@ export function storeSuite(name: string, testStore: TestStore): void {
         [{ note: { ne: 'x' } }, ['2', '3', '4']],
         [{ note: { gt: '' } }, ['1', '4']],
         [{ text: { in: [] } }, []],
+        [{ tags: { containsAny: ['b'] } }, ['1', '3']],
+        [{ tags: { containsAny: ['a', 'b', 'x'] } }, ['1', '3']],
+        [{ tags: { containsAny: ["it's"] }, rank: 3 }, ['3']],
+        [{ tags: { containsAny: ['x'] } }, []],
+        [{ tags: { containsAny: [] } }, []],
         [{ rank: { in: [1, 3, 7] } }, ['1', '3']],
         [{ rank: { gt: 1 } }, ['2', '3']],
         [{ rank: { gte: 1, lt: 3 } }, ['1', '2']],
@@ -167,6 +177,9 @@ export function storeSuite(name: string, testStore: TestStore): void {
         ['undefined', { text: undefined }],
         ['an undefined _id', { _id: undefined }],
         ['an undefined organization', { organizationId: undefined }],
+        ['a number in containsAny', { tags: { containsAny: [1] } }],
+        ['undefined in containsAny', { tags: { containsAny: [undefined] } }],
+        ['no list in containsAny', { tags: { containsAny: 'a' } }],
         ['undefined in a list', { text: { in: [undefined] } }],
         ['undefined in a range', { text: { gt: undefined } }],
         ['null in a range', { text: { gt: null } }],

@@ -31,6 +31,12 @@ export const config = {
     max: 4_294_967_296,
     description: 'Memory for compiled jsonSchemas, in bytes; the organizations that use it share it equally.',
   }),
+  MEMORY_CHANGE_WAIT_MS: integer({
+    default: 10_000,
+    min: 0,
+    max: 60_000,
+    description: 'How long a request waits for a change or deletion of a memory type, before the answer 202.',
+  }),
   MEMORY_PAGE_SIZE: integer({
     default: 20,
     min: 1,

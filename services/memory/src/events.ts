@@ -1,7 +1,7 @@
-import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import { changesOf, type AuditChanges } from 'platform/events/audit-changes.ts';
 import { auditEntryOp, eventOp } from 'platform/events/outbox.ts';
-import { actorOf } from 'platform/core/principal.ts';
+import { actorOf, organizationOf } from 'platform/core/principal.ts';
 import type { Op } from 'platform/store/store.ts';
 
 const SOURCE = '/memory';
@@ -37,10 +37,10 @@ const KINDS: Record<Change['eventType'], { subjects: string; action: string; tar
 };
 
 /** The outbox inserts for the change event and the audit entry of a change; they belong in the batch of the change. */
-export function changeEvents(context: CallContext, change: Change): Op[] {
+export function changeEvents(context: Pick<CallContext, 'principal' | 'requestId'>, change: Change): Op[] {
   const { eventType, id, revision, time, names } = change;
   const { subjects, action, target } = KINDS[eventType];
-  const organizationId = organizationOfCall(context);
+  const organizationId = organizationOf(context.principal);
   const actor = actorOf(context.principal);
   const { requestId } = context;
   return [

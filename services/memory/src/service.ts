@@ -4,6 +4,8 @@ import { bind } from 'platform/rpc/call.ts';
 import { config } from './config.ts';
 import { openDeps, type Deps } from './deps.ts';
 import { memoryBytesJob } from './jobs/count-bytes.ts';
+import { cancelMemoryTypeChange } from './changes/cancel-memory-type-change.ts';
+import { typeChangesJob } from './jobs/type-changes.ts';
 import { createMemoryObject } from './objects/create-memory-object.ts';
 import { deleteMemoryObject } from './objects/delete-memory-object.ts';
 import { getMemoryObject } from './objects/get-memory-object.ts';
@@ -28,6 +30,7 @@ export const program: Program<typeof config, Deps> = {
       getMemoryType,
       updateMemoryType,
       deleteMemoryType,
+      cancelMemoryTypeChange,
       createMemoryObject,
       listMemoryObjects,
       getMemoryObject,
@@ -35,7 +38,8 @@ export const program: Program<typeof config, Deps> = {
       deleteMemoryObject,
     }),
   ],
-  jobs: (deps) => [memoryBytesJob(deps)],
+  jobs: (deps) => [memoryBytesJob(deps), typeChangesJob(deps)],
+  interrupt: (deps) => deps.background.stop(),
   async close(deps) {
     await deps.counterShards
       .close()

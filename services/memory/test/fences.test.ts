@@ -239,11 +239,11 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
       await errorOf(
         putSchema(
           typeId,
-          {},
+          { required: ['name'] },
           pausedAfter('fences', 'find', () => create(typeId)),
         ),
       ),
-    ).toMatchObject({ reason: 'SCHEMA_IN_USE', facts: { count: 1 } });
+    ).toMatchObject({ reason: 'SCHEMA_INCOMPATIBLE', facts: { count: 1 } });
     expect(await stored()).toMatchObject(consistent);
   });
   it('applies a change of the schema that was paused during another one on top of that one', async () => {
@@ -303,7 +303,7 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
     const rejected = (error: unknown) => {
       if (!(error instanceof ServiceError)) throw error;
       if (error.reason === 'NOT_FOUND') return void tally.noType++;
-      if (error.reason !== 'TYPE_IN_USE' && error.reason !== 'SCHEMA_IN_USE') throw error;
+      if (error.reason !== 'TYPE_IN_USE' && error.reason !== 'TYPE_CHANGING') throw error;
       tally.inUse++;
     };
     const nextTurn = () => new Promise((resolve) => setImmediate(resolve));

@@ -72,7 +72,20 @@ export async function startMemory(env: Record<string, string> = {}, clock?: Cloc
             options(),
           )
         ).memoryType!,
-      deleteType: (id: string, ifMatch?: string) => client.deleteMemoryType({ id, ifMatch }, options()),
+      /** The whole answer of a PUT, also of one with dryRun or force. */
+      changeType: (id: string, body: Partial<UpdateMemoryTypeRequest>) =>
+        client.updateMemoryType(
+          UpdateMemoryTypeRequest.fromPartial({
+            updateMask: Object.keys(body).filter((name) => name !== 'dryRun' && name !== 'force'),
+            ...body,
+            pathId: id,
+          }),
+          options(),
+        ),
+      cancelChange: (id: string) => client.cancelMemoryTypeChange({ id }, options()),
+      deleteType: async (id: string, ifMatch?: string) =>
+        (await client.deleteMemoryType({ id, ifMatch }, options())).deleted!,
+      cascadeType: (id: string) => client.deleteMemoryType({ id, cascade: true }, options()),
       createObject: (given: Partial<CreateMemoryObjectRequest>) =>
         client.createMemoryObject(
           CreateMemoryObjectRequest.fromPartial({ key: newId(), content: '{"price":1}', ...given }),

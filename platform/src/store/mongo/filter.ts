@@ -21,7 +21,11 @@ export function mongoFilter(filter: Readonly<Record<string, unknown>>): Filter<S
 /** Copies lists: the driver reads a filter when it sends it; the caller may have changed the list by then. */
 const operators = (condition: object): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(condition).map(([operator, value]) => [`$${operator}`, Array.isArray(value) ? [...value] : value]),
+    Object.entries(condition).map(([operator, value]) => [
+      // Of a list, `$in` compares the elements.
+      operator === 'containsAny' ? '$in' : `$${operator}`,
+      Array.isArray(value) ? [...value] : value,
+    ]),
   );
 
 /** The arguments of a find. A filter by one `_id` needs no sort order. */

@@ -33,7 +33,7 @@ export function layoutOf(collection: Collection<never>): Layout {
 
 function makeLayout(collection: Collection<never>): Layout {
   const { name, scope } = collection;
-  const indexes = indexesOf(collection);
+  const indexes = indexesOf(collection).filter(({ elements }) => !elements);
   const kinds = new Map<string, ColumnKind>([
     ['shape', 'number'],
     ...Object.entries(collection.columns),

@@ -58,6 +58,13 @@ export function whereSql(layout: Layout, filter: Fields): Sql {
 
 function compare(layout: Layout, field: string, left: string, operator: string): Sql {
   const valueIn = (given: Fields): unknown => (given[field] as Fields)[operator];
+  if (operator === 'containsAny')
+    return {
+      text:
+        `EXISTS (SELECT 1 FROM json_each("${REST}", '$.${field}') AS element ` +
+        'WHERE element.value IN (SELECT value FROM json_each(?)))',
+      values: [(given) => JSON.stringify(valueIn(given))],
+    };
   if (operator !== 'in')
     return {
       text: `${left} ${operator === 'ne' ? 'IS NOT' : RANGES[operator]} ?`,

@@ -1,22 +1,68 @@
-import { ServiceError } from 'platform/core/errors.ts';
+import { ServiceError, type Violation } from 'platform/core/errors.ts';
 import type { SchemaCache } from 'platform/json-schema/cache.ts';
 import type { IdSchema } from 'proto/memory/v1/memory.ts';
 import { deriveKey } from '../types/id-schema.ts';
+import type { Definition } from '../types/rules.ts';
 import type { MemoryTypeRecord } from '../types/store.ts';
 
+type Checked = Pick<Definition, 'jsonSchema' | 'idSchema'>;
+
 /**
- * Validates a content against the definition of its type, which may take long: call it through the fair scheduler.
- * @returns the key that the idSchema derives; undefined where the type has none
- * @throws ServiceError INVALID_CONTENT with the violations, their paths below /content
+ * What is wrong with a content, with paths below /content, and the key that the idSchema derives of it, if the type has
+ * one. May take long: call it through the fair scheduler.
+ */
+export function violationsOf(
+  schemas: SchemaCache,
+  { organizationId, jsonSchema, idSchema }: Checked & { organizationId: string },
+  content: Record<string, unknown>,
+): { violations: Violation[]; derived?: string } {
+  const violations = schemas.compile(organizationId, jsonSchema).validate(content, '/content', { showAllowed: true });
+  if (idSchema === null) return { violations };
+  const derived = deriveKey(JSON.parse(idSchema) as IdSchema, content);
+  return 'key' in derived
+    ? { violations, derived: derived.key }
+    : { violations: [...violations, ...derived.violations] };
+}
+
+/**
+ * The key that the idSchema of the type derives; undefined where the type has none. May take long: call it through the
+ * fair scheduler.
+ * @throws ServiceError INVALID_CONTENT with all violations when it derives none
+ */
+export function derivedKey(
+  schemas: SchemaCache,
+  type: MemoryTypeRecord,
+  content: Record<string, unknown>,
+): string | undefined {
+  if (type.idSchema === null) return undefined;
+  const derived = deriveKey(JSON.parse(type.idSchema) as IdSchema, content);
+  if ('key' in derived) return derived.key;
+  const { violations: details } = violationsOf(schemas, type, content);
+  throw new ServiceError('INVALID_CONTENT', undefined, { details });
+}
+
+/**
+ * Validates a content against the schema of its type, and against what the type is to be while it changes. May take
+ * long: call it through the fair scheduler.
+ * @param key of the object
+ * @throws ServiceError INVALID_CONTENT with the violations; TYPE_CHANGING when the type is being deleted, or when only
+ * what the type is to be forbids the content
  */
 export function checkContent(
   schemas: SchemaCache,
-  { organizationId, jsonSchema, idSchema }: Pick<MemoryTypeRecord, 'organizationId' | 'jsonSchema' | 'idSchema'>,
+  { organizationId, jsonSchema, state, next }: MemoryTypeRecord,
   content: Record<string, unknown>,
-): string | undefined {
-  const details = schemas.compile(organizationId, jsonSchema).validate(content, '/content', { showAllowed: true });
-  const derived = idSchema === null ? undefined : deriveKey(JSON.parse(idSchema) as IdSchema, content);
-  if (derived && 'violations' in derived) details.push(...derived.violations);
+  key: string,
+): void {
+  if (state === 'deleting') throw new ServiceError('TYPE_CHANGING', 'The memory type is being deleted');
+  const { violations: details } = violationsOf(schemas, { organizationId, jsonSchema, idSchema: null }, content);
   if (details.length > 0) throw new ServiceError('INVALID_CONTENT', undefined, { details });
-  return derived && 'key' in derived ? derived.key : undefined;
+  if (!next) return;
+  const later = violationsOf(schemas, { organizationId, ...(JSON.parse(next) as Checked) }, content);
+  if (later.violations.length > 0 || (later.derived ?? key) !== key)
+    throw new ServiceError(
+      'TYPE_CHANGING',
+      'The memory type is being changed, and the content does not fit what it is to be',
+      { details: later.violations },
+    );
 }

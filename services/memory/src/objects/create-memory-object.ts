@@ -9,7 +9,7 @@ import type { Deps } from '../deps.ts';
 import { readJsonObject } from '../request-members.ts';
 import { foldTypeName, visibleTo } from '../types/rules.ts';
 import type { MemoryTypeRecord, MemoryTypes } from '../types/store.ts';
-import { checkContent } from './content.ts';
+import { checkContent, derivedKey } from './content.ts';
 import { memoryObjectMessage, memoryObjectTag } from './message.ts';
 import { objectBytes, requireKey } from './rules.ts';
 import type { MemoryObjectRecord } from './store.ts';
@@ -38,8 +38,9 @@ export async function createMemoryObject(
   const attempt = async (): Promise<CreateMemoryObjectResponse> => {
     const memoryType = await findType(types, request, context);
     const { _id: typeId, type, version, epoch } = memoryType;
-    const derived = await schedule(organizationId, () => checkContent(schemas, memoryType, content.value));
+    const derived = await schedule(organizationId, () => derivedKey(schemas, memoryType, content.value));
     const key = requireKey(keyOf(request.key, derived), config.MEMORY_KEY_MAX_LENGTH);
+    const check = () => schedule(organizationId, () => checkContent(schemas, memoryType, content.value, key));
     const stored = {
       content: content.text,
       schemaVersion: version,
@@ -50,7 +51,8 @@ export async function createMemoryObject(
       const after: MemoryObjectRecord = before
         ? { ...before, ...stored, revision: before.revision + 1, updatedAt: isoTime(clock.now()) }
         : { _id: id, organizationId, typeId, key, ...stored, revision: 1, createdAt, updatedAt: createdAt };
-      await writeObjects(deps, context, [{ before, after, time: after.updatedAt, type: { name: type, epoch } }]);
+      const writes = [{ before, after, time: after.updatedAt, type: { name: type, epoch } }];
+      await writeObjects(deps, context, writes, { check });
       return {
         memoryObject: memoryObjectMessage(after, type),
         outcome: before ? 'REPLACED' : 'CREATED',

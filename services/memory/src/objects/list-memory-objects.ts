@@ -61,7 +61,7 @@ async function fencesOfTypes(
       ...(type === undefined ? {} : { typeLower: foldTypeName(type) }),
     });
   }
-  const someAreHidden =
-    visible.visibility !== undefined && (await fences.find(organizationId, { visibility: 'private' })).length > 0;
-  return someAreHidden ? fences.find(organizationId, visible) : undefined;
+  if (visible.audience === undefined) return undefined;
+  const [all, seen] = [await fences.countTypes(organizationId, {}), await fences.countTypes(organizationId, visible)];
+  return seen < all ? fences.find(organizationId, visible) : undefined;
 }

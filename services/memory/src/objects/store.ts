@@ -63,6 +63,13 @@ export function openMemoryObjects(store: Store) {
       page: Pick<FindOptions<MemoryObjectRecord>, 'skip' | 'limit' | 'maxBytes'>,
     ): Promise<MemoryObjectRecord[]> =>
       store.find(organizationId, OBJECTS, filter, { ...page, sort: [['_id', 'desc']] }),
+    /** Those of a type in the order of their ids, from the one after `after` on. */
+    ofType: (
+      organizationId: string,
+      typeId: string,
+      { limit, after = '' }: { limit: number; after?: string },
+    ): Promise<MemoryObjectRecord[]> =>
+      store.find(organizationId, OBJECTS, { typeId }, { limit, ...(after !== '' && { after: [after] }) }),
     count: (organizationId: string, filter: ObjectFilter): Promise<number> =>
       store.count(organizationId, OBJECTS, filter),
 

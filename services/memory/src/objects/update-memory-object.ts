@@ -6,7 +6,7 @@ import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject, requireMatch, requireUpdateMask } from '../request-members.ts';
 import { requireType, type MemoryTypeRecord } from '../types/store.ts';
-import { checkContent } from './content.ts';
+import { checkContent, derivedKey } from './content.ts';
 import { memoryObjectMessage, memoryObjectTag } from './message.ts';
 import { objectBytes, requireSameIdentity } from './rules.ts';
 import { requireObject, type MemoryObjectRecord } from './store.ts';
@@ -37,7 +37,7 @@ export async function updateMemoryObject(
 
     const memoryType = await requireType(types, context, typeId);
     const { version, epoch } = memoryType;
-    const derived = await schedule(organizationId, () => checkContent(schemas, memoryType, content.value));
+    const derived = await schedule(organizationId, () => derivedKey(schemas, memoryType, content.value));
     if (derived !== undefined && derived !== key) throw keyChanged(memoryType);
     const after = {
       ...before,
@@ -50,7 +50,9 @@ export async function updateMemoryObject(
     // Under an ETag the name is the one that it was compared with.
     const type = { name: request.ifMatch === undefined ? memoryType.type : fence.type, epoch };
     const expectName = request.ifMatch !== undefined;
-    await writeObjects(deps, context, [{ before, after, time: after.updatedAt, type, expectName }]);
+    await writeObjects(deps, context, [{ before, after, time: after.updatedAt, type, expectName }], {
+      check: () => schedule(organizationId, () => checkContent(schemas, memoryType, content.value, key)),
+    });
     return answer(after, memoryType.type);
   };
   return mutex(organizationId, request.pathId.toLowerCase(), () => retryOnConflict(context.signal, attempt));

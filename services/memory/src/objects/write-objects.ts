@@ -20,6 +20,8 @@ export interface ObjectWrite {
 /**
  * Writes objects of one organization in one batch, with all that belongs to them: the fences of their types, usage,
  * change events and audit entries.
+ * @param given.further ops of the batch
+ * @param given.check what costs more than to find that the tier has no room; runs after that
  * @throws DuplicateKeyError when a key is taken; ExpectationFailedError when an object or its type has changed;
  * ServiceError TIER_LIMIT
  */
@@ -27,9 +29,11 @@ export async function writeObjects(
   { objects, fences, usage, counterShards }: Pick<Deps, 'objects' | 'fences' | 'usage' | 'counterShards'>,
   context: CallContext,
   writes: readonly ObjectWrite[],
+  { further = [], check }: { further?: readonly Op[]; check?: () => Promise<void> } = {},
 ): Promise<void> {
   const organizationId = organizationOfCall(context);
   const count = await usage.changeObjects(organizationId, context.principal, growthOf(writes));
+  await check?.();
   const ops = [...writes.map(objectOp), ...writes.flatMap((write) => eventsOf(context, write))];
   const fenceOps = (shard: number): Op[] =>
     [...Map.groupBy(writes, typeIdOf)].map(([typeId, ofType]) => {
@@ -38,7 +42,7 @@ export async function writeObjects(
       return fences.expectEpoch(typeId, type.epoch, shard, sum(ofType.map(countChange)), name);
     });
   await counterShards.withShard(organizationId, context.signal, (shard) =>
-    objects.apply(organizationId, [...ops, ...fenceOps(shard), ...count(shard)]),
+    objects.apply(organizationId, [...ops, ...fenceOps(shard), ...count(shard), ...further]),
   );
 }
 

@@ -10,7 +10,14 @@ import { readJsonObject } from '../request-members.ts';
 import { checkAuthoredSchema } from './authored-schema.ts';
 import { definitionTexts } from './definition.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
-import { checkFields, foldTypeName, rejectUnsupportedMembers, typeBytes, type Visibility } from './rules.ts';
+import {
+  audienceOf,
+  checkFields,
+  foldTypeName,
+  rejectUnsupportedMembers,
+  typeBytes,
+  type Visibility,
+} from './rules.ts';
 import { requireFreeName, type MemoryTypeRecord } from './store.ts';
 
 export async function createMemoryType(
@@ -22,7 +29,8 @@ export async function createMemoryType(
   const organizationId = organizationOfCall(context);
   rejectUnsupportedMembers(request);
   checkFields(request);
-  const { type, displayName, description = '', visibility = 'organization' } = request;
+  const { type, displayName, description = '', groupNames } = request;
+  const visibility = (request.visibility ?? 'organization') as Visibility;
   if (type === undefined) throw invalid('/type', 'type is required');
   const { text: jsonSchema } = await schedule(organizationId, () =>
     readJsonObject('jsonSchema', request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES),
@@ -32,16 +40,16 @@ export async function createMemoryType(
 
   const id = newId();
   const createdAt = isoTime(timeOfId(id));
-  const texts = { type, displayName: displayName ?? type, description, ...definition };
+  const texts = { type, displayName: displayName ?? type, description, groupNames, ...definition };
   const bytes = typeBytes(texts);
   const record: MemoryTypeRecord = {
     _id: id,
     organizationId,
     ...texts,
     typeLower: foldTypeName(type),
-    visibility: visibility as Visibility,
+    visibility,
+    audience: audienceOf({ visibility, groupNames }),
     version: 1,
-    groupNames: [],
     state: 'active',
     epoch: 1,
     revision: 1,

@@ -7,7 +7,8 @@ import {
   type OrganizationDocument,
   type Store,
 } from 'platform/store/store.ts';
-import type { Visibility, VisibilityFilter } from './rules.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
+import { audienceOf, type Visibility, type VisibilityFilter } from './rules.ts';
 
 /**
  * Fences keep objects consistent with their type, without locks.
@@ -16,26 +17,32 @@ import type { Visibility, VisibilityFilter } from './rules.ts';
  * writes. Between the read and the write another request, perhaps in another process, may change the schema or delete
  * the type.
  *
- * The solution: each type has an *epoch*, a number that rises when its schema changes, and one fence record for every
- * counter shard (counter-shards.ts). Each fence record holds the epoch and a part of the type's number of objects.
- * - A batch that creates, updates or deletes an object also updates one fence record: it expects the epoch that was
- *   read with the schema, and changes the count by +1, 0 or -1.
- * - A batch that changes the schema sets the next epoch in all fence records of the type. A type with objects keeps
- *   its schema, so the batch also expects every count as it was read (their sum was 0).
+ * The solution: each type has an *epoch*, a number that rises when its objects must obey more than before, and one
+ * fence record for every counter shard (counter-shards.ts). Each fence record holds an epoch and a part of the type's
+ * number of objects.
+ * - A batch that creates, updates or deletes objects also updates one fence record: it expects no higher epoch than was
+ *   read with the schema, and changes the count.
+ * - A batch that changes the schema of a type without objects sets the next epoch in all fence records of the type, and
+ *   expects every count as it was read (their sum was 0).
  * - A batch that deletes the type removes all its fence records, and expects their epochs and counts as they were read.
+ * - A change of a type with objects is announced in the type first, with the next epoch (changes/start-change.ts). Then
+ *   the fence records are raised to it one after the other, so that no batch has to win against all writers at once.
+ *   When all are raised, whoever writes an object has read the announcement and checks it against both schemas. Only
+ *   then the objects that exist are read, and last the schema takes its place, which needs no further epoch.
  * If two such batches race, the second to commit finds an epoch, a count or a record changed. The store then rejects
  * that whole batch with ExpectationFailedError, and its request reads and checks everything again (`retryOnConflict`).
  *
  * A rename or a change of visibility expects only the epoch, so it does not make writers of objects fail, except those
  * with `If-Match`: the ETag of an object contains the name of its type.
  * The sum of the counts is the exact number of objects, at the same cost for any number.
- * Fences repeat the name and the visibility of the type, so that reads of objects need not load the schema.
+ * Fences repeat the name and the audience of the type, so that reads of objects need not load the schema.
  */
 export interface FenceRecord extends OrganizationDocument {
   typeId: string;
   type: string;
   typeLower: string;
-  visibility: Visibility;
+  /** Who sees the type, as the type has it. */
+  audience: string[];
   /** Number of the counter shard. */
   k: number;
   epoch: number;
@@ -50,14 +57,23 @@ export interface FenceRecord extends OrganizationDocument {
 export const FENCES = collection<FenceRecord>('fences', {
   scope: 'organization',
   columns: {
-    ...{ typeId: 'id', type: 'text', typeLower: 'text', visibility: 'text' },
+    ...{ typeId: 'id', type: 'text', typeLower: 'text' },
     ...{ k: 'number', epoch: 'number', count: 'number', moves: 'number' },
   },
-  indexes: [{ fields: ['typeId'] }, { fields: ['typeLower'] }, { fields: ['visibility'] }],
+  indexes: [
+    { fields: ['typeId'] },
+    { fields: ['typeLower'] },
+    { fields: ['k'] },
+    { fields: ['k', 'audience'], elements: true },
+  ],
+  version: 2,
+  upgrades: {
+    1: ({ visibility }: { visibility: Visibility }) => ({ audience: audienceOf({ visibility, groupNames: [] }) }),
+  },
 });
 
 /** What the fences repeat of their type. */
-export type FencedType = Pick<FenceRecord, 'organizationId' | 'type' | 'typeLower' | 'visibility' | 'epoch'> & {
+export type FencedType = Pick<FenceRecord, 'organizationId' | 'type' | 'typeLower' | 'audience' | 'epoch'> & {
   _id: string;
 };
 
@@ -69,7 +85,7 @@ export const objectCountOf = (fences: readonly FenceRecord[]): number =>
 
 /** For the batch that creates the type. */
 export const insertFences = (
-  { _id: typeId, organizationId, type, typeLower, visibility, epoch }: FencedType,
+  { _id: typeId, organizationId, type, typeLower, audience, epoch }: FencedType,
   shardCount: number,
 ): Op[] =>
   Array.from({ length: shardCount }, (_, k) =>
@@ -79,7 +95,7 @@ export const insertFences = (
       typeId,
       type,
       typeLower,
-      visibility,
+      audience,
       k,
       epoch,
       count: 0,
@@ -92,13 +108,11 @@ export const insertFences = (
  * @param fences all fences of the type, as they were read
  * @param after the changed type; a new epoch is allowed only when the counts add up to 0
  */
-export const changeFences = (
-  fences: readonly FenceRecord[],
-  { type, typeLower, visibility, epoch }: FencedType,
-): Op[] =>
-  fences.map((fence) => {
+export const changeFences = (fences: readonly FenceRecord[], { type, typeLower, audience, epoch }: FencedType): Op[] =>
+  fences.flatMap((fence) => {
+    if (fence.type === type && fence.audience.join() === audience.join() && fence.epoch === epoch) return [];
     const expected = fence.epoch === epoch ? { epoch } : { epoch: fence.epoch, count: fence.count };
-    return update(FENCES, { _id: fence._id, ...expected }, { set: { type, typeLower, visibility, epoch } });
+    return [update(FENCES, { _id: fence._id, ...expected }, { set: { type, typeLower, audience, epoch } })];
   });
 
 /** For the batch that deletes the type. @param fences all fences of the type, as they were read */
@@ -107,19 +121,35 @@ export const removeFences = (fences: readonly FenceRecord[]): Op[] =>
 
 export function openFences(store: Store) {
   return {
-    /** One fence of the type, for its name, visibility and epoch, which are the same in all of them. */
+    /** One fence of the type, for its name, audience and epoch, which are the same in all of them. */
     ofType: (organizationId: string, typeId: string, visible: VisibilityFilter): Promise<FenceRecord | undefined> =>
       store.findOne(organizationId, FENCES, { _id: fenceId(typeId, 0), ...visible }),
     /** One fence of each of these types. */
     ofTypes: (organizationId: string, typeIds: readonly string[]): Promise<FenceRecord[]> =>
       store.find(organizationId, FENCES, { _id: { in: typeIds.map((typeId) => fenceId(typeId, 0)) } }),
+    /** How many types there are that match. */
+    countTypes: (organizationId: string, visible: VisibilityFilter): Promise<number> =>
+      store.count(organizationId, FENCES, { k: 0, ...visible }),
     /** All fences of the types that match. */
     find: (
       organizationId: string,
       filter: VisibilityFilter & { readonly typeId?: string; readonly typeLower?: string },
     ): Promise<FenceRecord[]> => store.find(organizationId, FENCES, filter),
     /**
-     * For a batch that writes objects: expects that the type still has this epoch, and counts the objects.
+     * Raises all fences of the type to this epoch, each in a batch of its own, `ofType` first: whoever reads that one
+     * finds no higher epoch in any other.
+     */
+    async raise(organizationId: string, typeId: string, epoch: number, signal: AbortSignal): Promise<void> {
+      const lower = await store.find(organizationId, FENCES, { typeId, epoch: { lt: epoch } });
+      for (const { _id } of lower)
+        await retryOnConflict(signal, () =>
+          store.apply(organizationId, [
+            update(FENCES, { _id, epoch: { lt: epoch } }, { set: { epoch } }, { optional: true }),
+          ]),
+        );
+    },
+    /**
+     * For a batch that writes objects: expects no higher epoch than this one, and counts the objects.
      * @param shard number of the counter shard that the batch may write
      * @param name of the type, which is expected, too, when the object's ETag is a condition of the write
      */
@@ -130,7 +160,11 @@ export function openFences(store: Store) {
       countChange: number,
       name: { type?: string } = {},
     ): Op =>
-      update(FENCES, { _id: fenceId(typeId, shard), epoch, ...name }, { increment: { count: countChange, moves: 1 } }),
+      update(
+        FENCES,
+        { _id: fenceId(typeId, shard), epoch: { lt: epoch + 1 }, ...name },
+        { increment: { count: countChange, moves: 1 } },
+      ),
   };
 }
 export type Fences = ReturnType<typeof openFences>;

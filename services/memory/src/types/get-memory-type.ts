@@ -1,14 +1,14 @@
 import type { GetMemoryTypeRequest, GetMemoryTypeResponse } from 'proto/memory/v1/memory.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
+import { requireWithChange } from '../changes/type-with-change.ts';
 import type { Deps } from '../deps.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
-import { requireType } from './store.ts';
 
 export async function getMemoryType(
-  { types }: Pick<Deps, 'types'>,
+  deps: Pick<Deps, 'types' | 'changes'>,
   { id }: GetMemoryTypeRequest,
   context: CallContext,
 ): Promise<GetMemoryTypeResponse> {
-  const type = await requireType(types, context, id);
-  return { memoryType: memoryTypeMessage(type), etag: memoryTypeTag(type) };
+  const { type, change } = await requireWithChange(deps, context, id);
+  return { memoryType: memoryTypeMessage(type, change), etag: memoryTypeTag(type, change) };
 }

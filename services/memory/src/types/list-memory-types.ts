@@ -1,5 +1,6 @@
 import type { ListMemoryTypesRequest, ListMemoryTypesResponse } from 'proto/memory/v1/memory.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { agree, findWithChange } from '../changes/type-with-change.ts';
 import type { Deps } from '../deps.ts';
 import { pageOf } from '../request-members.ts';
 import { memoryTypeMessage } from './message.ts';
@@ -7,14 +8,26 @@ import { visibleTo } from './rules.ts';
 
 /** All types of the organization; one page of them when the request has page or pageSize. */
 export async function listMemoryTypes(
-  { types, config }: Pick<Deps, 'types' | 'config'>,
+  { types, changes, config }: Pick<Deps, 'types' | 'changes' | 'config'>,
   request: ListMemoryTypesRequest,
   context: CallContext,
 ): Promise<ListMemoryTypesResponse> {
   const all = request.page === undefined && request.pageSize === undefined;
-  const records = await types.list(organizationOfCall(context), visibleTo(context.principal), {
+  const organizationId = organizationOfCall(context);
+  const records = await types.list(organizationId, visibleTo(context.principal), {
     ...(all ? {} : pageOf(request, config)),
     maxBytes: context.maxReplyBytes,
   });
-  return { items: records.map(memoryTypeMessage) };
+  const found = await changes.ofTypes(
+    organizationId,
+    records.map(({ _id }) => _id),
+  );
+  const changeOf = new Map(found.map((change) => [change._id, change]));
+  const items = await Promise.all(
+    records.map(async (type) => {
+      const found = { type, change: changeOf.get(type._id) };
+      return agree(found) ? found : findWithChange({ types, changes }, context, type._id);
+    }),
+  );
+  return { items: items.flatMap((item) => (item ? [memoryTypeMessage(item.type, item.change)] : [])) };
 }

@@ -1,10 +1,14 @@
 import type { EmbeddingSchema, IdSchema, MemoryType } from 'proto/memory/v1/memory.ts';
+import { memoryTypeChangeMessage } from '../changes/message.ts';
+import type { TypeChangeRecord } from '../changes/store.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
-/** The ETag of a type: every write changes it. */
-export const memoryTypeTag = ({ revision }: MemoryTypeRecord): string => `"${revision}"`;
+/** The ETag of a type: every write changes it, and every step of what is under way for it. */
+export const memoryTypeTag = ({ revision }: MemoryTypeRecord, change?: TypeChangeRecord): string =>
+  change ? `"${revision}-${change.changeId}-${change.steps}"` : `"${revision}"`;
 
-export function memoryTypeMessage(record: MemoryTypeRecord): MemoryType {
+/** @param change the last work for which the objects of the type were read */
+export function memoryTypeMessage(record: MemoryTypeRecord, change?: TypeChangeRecord): MemoryType {
   const {
     _id,
     type,
@@ -36,5 +40,6 @@ export function memoryTypeMessage(record: MemoryTypeRecord): MemoryType {
     state,
     createdAt,
     updatedAt,
+    change: change && memoryTypeChangeMessage(change),
   };
 }

@@ -1,13 +1,24 @@
-import { invalid } from 'platform/core/errors.ts';
+import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { isAdmin, type Principal } from 'platform/core/principal.ts';
 
-/** Who sees a type and its objects: `organization`, everybody in it; `private`, only admins and server tokens. */
-export type Visibility = 'organization' | 'private';
+/**
+ * Who sees a type and its objects: `organization`, everybody in it; `group`, who is in one of the type's groups;
+ * `private`, nobody else. Admins and server tokens see all.
+ */
+export const VISIBILITIES = ['private', 'group', 'organization'] as const;
+export type Visibility = (typeof VISIBILITIES)[number];
+
+const EVERYBODY = 'organization';
+const groupIn = (name: string): string => `group:${name}`;
+
+/** Who sees a type beside admins and server tokens, as its stored `audience`. */
+export const audienceOf = ({ visibility, groupNames }: { visibility: Visibility; groupNames: string[] }): string[] =>
+  visibility === 'organization' ? [EVERYBODY] : visibility === 'group' ? groupNames.map(groupIn) : [];
 
 /** A store filter. It is part of every read of types and fences, so that what a principal may not see is not found. */
-export type VisibilityFilter = { readonly visibility?: Visibility };
+export type VisibilityFilter = { readonly audience?: { readonly containsAny: readonly string[] } };
 export const visibleTo = (principal: Principal): VisibilityFilter =>
-  isAdmin(principal) ? {} : { visibility: 'organization' };
+  isAdmin(principal) ? {} : { audience: { containsAny: [EVERYBODY, ...principal.groups.map(groupIn)] } };
 
 /** What the objects of a type obey, and what is to be read of them: JSON texts. A real change raises `version`. */
 export interface Definition {
@@ -23,11 +34,13 @@ export interface MemoryTypeFields extends Definition {
   displayName: string;
   description: string;
   visibility: string;
+  groupNames: string[];
 }
 
 const TYPE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 const PRINTABLE = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u;
 const DESCRIPTION_MAX = 2_000;
+const MAX_GROUPS = 100;
 /** What a stored type takes beside its texts, rounded up; most of it are its 64 fences on MongoDB. */
 const TYPE_BYTES = 32_768;
 
@@ -39,37 +52,47 @@ export const typeBytes = ({
   jsonSchema,
   idSchema,
   embeddingSchema,
+  groupNames,
 }: Omit<MemoryTypeFields, 'visibility' | 'relations'>): number =>
   TYPE_BYTES +
-  [type, displayName, description, jsonSchema, idSchema ?? '', embeddingSchema ?? ''].reduce(
+  [type, displayName, description, jsonSchema, idSchema ?? '', embeddingSchema ?? '', ...groupNames].reduce(
     (sum, text) => sum + Buffer.byteLength(text),
     0,
   );
 
 /**
  * Checks the fields that are present, except jsonSchema.
- * @throws ServiceError INVALID_REQUEST, or NOT_SUPPORTED for visibility "group", naming the first wrong field
+ * @throws ServiceError INVALID_REQUEST naming the first wrong field
  */
 export function checkFields({
   type,
   displayName,
   description,
   visibility,
-}: Partial<Pick<MemoryTypeFields, 'type' | 'displayName' | 'description' | 'visibility'>>): void {
+  groupNames,
+}: Partial<Pick<MemoryTypeFields, 'type' | 'displayName' | 'description' | 'visibility' | 'groupNames'>>): void {
   if (type !== undefined && !TYPE.test(type))
     throw invalid('/type', 'type must be a letter and up to 63 more letters, digits, ".", "_" or "-"');
   if (displayName !== undefined && (!PRINTABLE.test(displayName) || displayName.trim() === ''))
     throw invalid('/displayName', 'displayName must be 1 to 100 printable characters');
   if (description !== undefined && Array.from(description).length > DESCRIPTION_MAX)
     throw invalid('/description', `description must be at most ${DESCRIPTION_MAX} characters`);
-  if (visibility === 'group') throw notSupported('visibility', 'visibility "group" is not supported yet');
-  if (visibility !== undefined && visibility !== 'organization' && visibility !== 'private')
-    throw invalid('/visibility', 'visibility must be "organization" or "private"');
+  if (visibility !== undefined && !VISIBILITIES.some((one) => one === visibility))
+    throw invalid('/visibility', 'visibility must be "private", "group" or "organization"');
+  if (groupNames !== undefined) checkGroupNames(groupNames);
+}
+
+function checkGroupNames(names: readonly string[]): void {
+  if (names.length > MAX_GROUPS) throw invalid('/groupNames', `groupNames must have at most ${MAX_GROUPS} elements`);
+  names.forEach((name, index) => {
+    if (!PRINTABLE.test(name) || name.trim() === '')
+      throw invalid(`/groupNames/${index}`, 'a group name must be 1 to 100 printable characters');
+    if (names.indexOf(name) !== index) throw invalid(`/groupNames/${index}`, 'a group name must not be given twice');
+  });
 }
 
 /** Members of the REST contract that have no effect yet; JSON members are text. */
 export interface UnsupportedMembers {
-  groupNames: readonly string[];
   relations?: string | undefined;
 }
 
@@ -78,15 +101,23 @@ export interface UnsupportedMembers {
  * @throws ServiceError NOT_SUPPORTED naming the member; INVALID_REQUEST when `relations` is not an array
  */
 export function rejectUnsupportedMembers(members: UnsupportedMembers): void {
-  const { groupNames, relations } = members;
-  if (groupNames.length > 0)
-    throw notSupported('groupNames', 'groupNames are not supported yet: leave them out or send []');
+  const { relations } = members;
   if (relations === undefined || /^\s*\[\s*\]\s*$/.test(relations)) return;
   if (!relations.trimStart().startsWith('[')) throw invalid('/relations', 'relations must be an array');
   throw notSupported('relations', 'relations are not supported yet: leave them out or send []');
 }
 
 const notSupported = (member: string, message: string) => invalid(`/${member}`, message, 'NOT_SUPPORTED');
+
+/** What happens with a type: its objects are checked for a change, or deleted with it. */
+export type TypeState = 'active' | 'changing' | 'deleting';
+
+/** @throws ServiceError TYPE_CHANGING while anything is under way that changes the type or deletes it */
+export function requireActive({ state }: { state: TypeState }): void {
+  if (state === 'active') return;
+  const what = state === 'deleting' ? 'is being deleted' : 'is being changed';
+  throw new ServiceError('TYPE_CHANGING', `The memory type ${what}`);
+}
 
 /** Names of types are unique and found regardless of case: equal names give equal results. */
 export const foldTypeName = (type: string): string => type.toLowerCase();

@@ -13,7 +13,15 @@ import {
   type Store,
 } from 'platform/store/store.ts';
 import { changeFences, insertFences, removeFences, type FenceRecord } from './fences.ts';
-import { foldTypeName, visibleTo, type Definition, type Visibility, type VisibilityFilter } from './rules.ts';
+import {
+  audienceOf,
+  foldTypeName,
+  visibleTo,
+  type Definition,
+  type TypeState,
+  type Visibility,
+  type VisibilityFilter,
+} from './rules.ts';
 
 export interface MemoryTypeRecord extends OrganizationDocument, Definition {
   /** The name. */
@@ -26,8 +34,12 @@ export interface MemoryTypeRecord extends OrganizationDocument, Definition {
   /** From 1; rises when the definition changes in more than spaces, order of members and spelling of numbers. */
   version: number;
   groupNames: string[];
-  state: 'active';
-  /** The epoch in all fences of the type; rises with `version`. */
+  /** Made of visibility and groupNames (`audienceOf`), for filters. */
+  audience: string[];
+  state: TypeState;
+  /** While the type changes: JSON text of the fields that it is to have (NextType). */
+  next?: string | null;
+  /** The epoch in all fences of the type; rises when objects must obey more than before (fences.ts). */
   epoch: number;
   /** From 1; rises with every write. */
   revision: number;
@@ -40,15 +52,26 @@ export interface MemoryTypeRecord extends OrganizationDocument, Definition {
 export const TYPES = collection<MemoryTypeRecord>('types', {
   scope: 'organization',
   columns: { _id: 'id', bytes: 'number', jsonSchema: 'long' },
-  indexes: [{ fields: ['typeLower'], unique: true }, { fields: ['_id'] }, { fields: ['visibility'] }],
+  indexes: [{ fields: ['typeLower'], unique: true }, { fields: ['_id'] }, { fields: ['audience'], elements: true }],
+  version: 2,
+  upgrades: { 1: ({ visibility }: MemoryTypeRecord) => ({ audience: audienceOf({ visibility, groupNames: [] }) }) },
   platformIndexes: [{ fields: ['bytes'], only: 'null' }],
 });
 
-/** What a batch that writes the type expects; with the bytes, because the job `count-bytes` changes nothing else. */
-export const asRead = ({ _id, revision, bytes }: MemoryTypeRecord): Expectation<MemoryTypeRecord> => ({
+/**
+ * What a batch that writes the type expects: with the epoch, because the announcement of a change raises nothing else,
+ * and with the bytes, because the job `count-bytes` changes nothing else.
+ */
+export const asRead = ({ _id, revision, epoch, bytes }: MemoryTypeRecord): Expectation<MemoryTypeRecord> => ({
   _id,
   revision,
+  epoch,
   bytes: bytes ?? null,
+});
+
+/** What an audit entry may say of a type: no content, such as its schema. */
+export const auditedFields = ({ type, displayName, visibility, groupNames, version }: MemoryTypeRecord) => ({
+  ...{ type, displayName, visibility, groupNames, version },
 });
 
 /** @param shardCount number of fences of every type */

@@ -3,31 +3,39 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { invalid, ServiceError } from 'platform/core/errors.ts';
-import { changeEvents } from '../events.ts';
+import { isAdmin } from 'platform/core/principal.ts';
 import { changesOf } from 'platform/events/audit-changes.ts';
+import { carryOutForAWhile, startChange } from '../changes/start-change.ts';
+import { dryRunReport } from '../changes/message.ts';
+import { examplesOf, type TypeChangeRecord } from '../changes/store.ts';
+import { requireWithChange } from '../changes/type-with-change.ts';
+import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject, requireMatch, requireUpdateMask } from '../request-members.ts';
-import { objectCountOf } from './fences.ts';
 import { checkAuthoredSchema } from './authored-schema.ts';
 import { changedMembers, definitionTexts } from './definition.ts';
+import { objectCountOf } from './fences.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import {
+  audienceOf,
   checkFields,
   foldTypeName,
   rejectUnsupportedMembers,
+  requireActive,
   typeBytes,
   type MemoryTypeFields,
   type Visibility,
 } from './rules.ts';
-import { requireFreeName, requireType, type MemoryTypeRecord } from './store.ts';
+import { auditedFields, requireFreeName, requireType, type MemoryTypeRecord } from './store.ts';
 
-type Needs = Pick<Deps, 'types' | 'fences' | 'usage' | 'clock' | 'config' | 'mutex' | 'schedule' | 'schemas'>;
+type Needs = Parameters<typeof startChange>[0] & Pick<Deps, 'mutex'>;
 
 export async function updateMemoryType(
   deps: Needs,
   request: UpdateMemoryTypeRequest,
   context: CallContext,
 ): Promise<UpdateMemoryTypeResponse> {
+  if (request.force && !isAdmin(context.principal)) throw new ServiceError('ADMIN_REQUIRED');
   const fields = fieldsOf(request);
   rejectUnsupportedMembers(request);
   checkFields(fields);
@@ -36,32 +44,74 @@ export async function updateMemoryType(
     await deps.schedule(organizationId, () =>
       readJsonObject('jsonSchema', fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES),
     );
-  const record = await deps.mutex(organizationId, request.pathId.toLowerCase(), () =>
+  const { type, lastChange, started, version } = await deps.mutex(organizationId, request.pathId.toLowerCase(), () =>
     retryOnConflict(context.signal, () => attempt(deps, request, fields, context)),
   );
-  return { memoryType: memoryTypeMessage(record), etag: memoryTypeTag(record) };
+  if (!started) return answer(type, lastChange);
+  const change = await carryOutForAWhile(deps, context, started);
+  if (change.state !== 'running') requireDone(change);
+  if (change.action === 'dryRun' && change.state === 'done')
+    return { ...NOTHING, report: dryRunReport(change, version) };
+  const present = await requireWithChange(deps, context, type._id);
+  return { ...answer(present.type, present.change), outcome: change.state === 'running' ? 'ACCEPTED' : 'DONE' };
 }
 
-/** Reads, checks and writes once. Resolves to the type as it is afterwards. */
+const NOTHING: UpdateMemoryTypeResponse = {
+  memoryType: undefined,
+  etag: undefined,
+  outcome: 'DONE',
+  report: undefined,
+};
+const answer = (type: MemoryTypeRecord, change: TypeChangeRecord | undefined): UpdateMemoryTypeResponse => ({
+  ...NOTHING,
+  memoryType: memoryTypeMessage(type, change),
+  etag: memoryTypeTag(type, change),
+});
+
+/** @throws ServiceError SCHEMA_INCOMPATIBLE with the report; ALREADY_EXISTS, CONFLICT */
+function requireDone(change: TypeChangeRecord): void {
+  const { state, incompatible } = change;
+  if (state === 'done') return;
+  if (state === 'cancelled')
+    throw new ServiceError('CONFLICT', 'The change was cancelled, or other work took its place');
+  if (incompatible === 0) throw new ServiceError('ALREADY_EXISTS', 'A memory type of this name exists');
+  throw new ServiceError('SCHEMA_INCOMPATIBLE', undefined, {
+    facts: { count: incompatible, examples: examplesOf(change) },
+  });
+}
+
+interface Attempt {
+  /** As it is now. */
+  type: MemoryTypeRecord;
+  lastChange?: TypeChangeRecord | undefined;
+  /** The work that makes the change, or tries it. */
+  started?: TypeChangeRecord;
+  /** That the type has or would have after the change. */
+  version: number;
+}
+
+/** Reads, checks, and writes the type, or announces its change when its objects must be read first. */
 async function attempt(
-  { types, fences, usage, clock, config, schedule, schemas }: Needs,
+  deps: Needs,
   request: UpdateMemoryTypeRequest,
   fields: Partial<MemoryTypeFields>,
   context: CallContext,
-): Promise<MemoryTypeRecord> {
-  const { pathId, id } = request;
+): Promise<Attempt> {
+  const { types, fences, usage, changes, clock, config, schedule, schemas } = deps;
+  const { pathId, id, dryRun = false, force = false } = request;
   const before = await requireType(types, context, pathId);
-  requireMatch(request, memoryTypeTag(before));
-  if (id !== undefined && id.toLowerCase() !== before._id) throw invalid('/id', 'id must be that of the memory type');
-  if (Object.keys(fields).length === 0) return before;
+  const { _id, organizationId } = before;
+  const lastChange = await changes.byType(organizationId, _id);
+  requireMatch(request, memoryTypeTag(before, lastChange));
+  if (id !== undefined && id.toLowerCase() !== _id) throw invalid('/id', 'id must be that of the memory type');
+  requireActive(before);
+  if (Object.keys(fields).length === 0 && !dryRun) return { type: before, lastChange, version: before.version };
 
-  const { organizationId } = before;
   const after = await schedule(organizationId, () => withFields(before, fields, isoTime(clock.now())));
-  const { _id, type, typeLower, version, epoch, revision, updatedAt } = after;
+  const { type, typeLower, version, epoch, revision, updatedAt } = after;
   if (typeLower !== before.typeLower) await requireFreeName(types, context.principal, organizationId, type);
   const typeFences = await fences.find(organizationId, { typeId: _id });
-  const count = objectCountOf(typeFences);
-  if (epoch !== before.epoch && count > 0) throw new ServiceError('SCHEMA_IN_USE', undefined, { facts: { count } });
+  const of = objectCountOf(typeFences);
 
   const growth = {
     schemaBytes: Buffer.byteLength(after.jsonSchema) - Buffer.byteLength(before.jsonSchema),
@@ -71,28 +121,33 @@ async function attempt(
   const resized = await usage.resizeType(organizationId, context.principal, growth, config.MEMORY_SCHEMAS_MAX_BYTES);
   if (after.jsonSchema !== before.jsonSchema && version !== before.version)
     await schedule(organizationId, () => checkAuthoredSchema(schemas, organizationId, after.jsonSchema));
+  if (dryRun)
+    return {
+      type: before,
+      started: await startChange(deps, context, { action: 'dryRun', before, after, of }),
+      version,
+    };
+  if (epoch !== before.epoch && of > 0) {
+    const work = { action: 'update', before, after, force, of, ops: resized } as const;
+    return { type: before, started: await startChange(deps, context, work), version };
+  }
   const events = changeEvents(context, {
     eventType: 'memory.type.updated.v1',
     id: _id,
     revision,
     time: updatedAt,
     names: { type, version },
-    changes: changesOf(namesOf(before), namesOf(after)),
+    changes: changesOf(auditedFields(before), auditedFields(after)),
   });
   await types.change(before, after, typeFences, [...resized, ...events]);
-  return after;
+  return { type: after, lastChange, version };
 }
-
-/** What an audit entry may say of a type: no content, such as its schema. */
-const namesOf = ({ type, displayName, visibility, version }: MemoryTypeRecord) => ({
-  ...{ type, displayName, visibility, version },
-});
 
 /** The fields that the update mask names. @throws ServiceError INVALID_REQUEST when the mask is empty */
 function fieldsOf(request: UpdateMemoryTypeRequest): Partial<MemoryTypeFields> {
   const mask = requireUpdateMask(request);
-  const { type, displayName, description, visibility, jsonSchema } = request;
-  const texts = { type, displayName, description, visibility, jsonSchema, ...definitionTexts(request) };
+  const { type, displayName, description, visibility, groupNames, jsonSchema } = request;
+  const texts = { type, displayName, description, visibility, groupNames, jsonSchema, ...definitionTexts(request) };
   const given = Object.entries(texts).filter(([name, value]) => mask.includes(name) && value !== undefined);
   return Object.fromEntries(given);
 }
@@ -113,6 +168,7 @@ function withFields(
   return {
     ...after,
     typeLower: foldTypeName(after.type),
+    audience: audienceOf(after),
     version: before.version + (changed.length > 0 ? 1 : 0),
     epoch: before.epoch + (changed.some((name) => name !== 'embeddingSchema') ? 1 : 0),
     bytes: typeBytes(after),

@@ -113,6 +113,9 @@ export function openUsage(store: Store, shardCount: number) {
         ...(grown ? typeBytesOps(principal, records, bytes) : [countOp(USAGE, organizationId, 0, { bytes })]),
       ];
     },
+    /** Counts again what a type had before a change that was not made; no limit applies. */
+    restoreType: (organizationId: string, change: { schemaBytes: number; bytes: number }): Op[] =>
+      change.schemaBytes === 0 && change.bytes === 0 ? [] : [countOp(USAGE, organizationId, 0, change)],
     /** Counts one type, its schema and its bytes less. */
     removeType: (organizationId: string, { schemaBytes, bytes }: { schemaBytes: number; bytes: number }): Op =>
       countOp(USAGE, organizationId, 0, { types: -1, schemaBytes: -schemaBytes, bytes: -bytes }),

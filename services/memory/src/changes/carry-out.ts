@@ -1,0 +1,117 @@
+import { isoTime } from 'platform/core/clock.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import { DuplicateKeyError, ExpectationFailedError } from 'platform/store/store.ts';
+import type { Deps } from '../deps.ts';
+import { changeEvents } from '../events.ts';
+import { writeObjects } from '../objects/write-objects.ts';
+import { objectCountOf } from '../types/fences.ts';
+import type { MemoryTypeRecord } from '../types/store.ts';
+import { applyUpdate, endOps, endWithout } from './end-change.ts';
+import { checkObjects } from './check-objects.ts';
+import { principalOf, progressOp, removeChangeOp, withProgress, type TypeChangeRecord } from './store.ts';
+
+const DELETIONS = 50;
+
+type Needs = Pick<
+  Deps,
+  | ('types' | 'objects' | 'fences' | 'usage' | 'changes' | 'counterShards' | 'storeNow')
+  | ('schedule' | 'schemas' | 'clock' | 'config' | 'log')
+>;
+
+/**
+ * Carries out work of this process to its end, or until `signal` aborts; then another process may go on. Each write
+ * expects the record of the work as this process wrote it last, so a process that lost its lease writes nothing.
+ * @returns the record as it is afterwards; of cancelled work when other work has taken its place
+ */
+export async function carryOut(deps: Needs, change: TypeChangeRecord, signal: AbortSignal): Promise<TypeChangeRecord> {
+  const { types, fences, changes } = deps;
+  const { _id, organizationId, action } = change;
+  try {
+    const type = await types.byId(organizationId, _id, {});
+    if (!type) return { ...change, state: 'cancelled' };
+    // From here on no object is written by a request that has not seen the announcement.
+    if (action !== 'dryRun') await fences.raise(organizationId, _id, type.epoch, signal);
+    if (action === 'delete') return await deleteType(deps, change, type, signal);
+    const checked = change.force ? change : await checkObjects(deps, change, signal);
+    if (signal.aborted) return await handOver(deps, checked);
+    if (action === 'dryRun') {
+      const ended = endOps(deps, checked, 'done');
+      await changes.apply(organizationId, ended.ops);
+      return ended.change;
+    }
+    if (checked.incompatible > 0) return await endWithout(deps, checked, type, 'failed');
+    return await applyUpdate(deps, checked, type).catch((error: unknown) => {
+      // Meanwhile another type has got the name.
+      if (error instanceof DuplicateKeyError) return endWithout(deps, checked, type, 'failed');
+      throw error;
+    });
+  } catch (error) {
+    if (!(error instanceof ExpectationFailedError)) throw error;
+    const present = await changes.byType(organizationId, _id);
+    if (present?.changeId === change.changeId) return present;
+    const isDeleted = action === 'delete' && !(await types.byId(organizationId, _id, {}));
+    return { ...change, state: isDeleted ? 'done' : 'cancelled' };
+  }
+}
+
+/** Another process may go on at once. */
+async function handOver({ changes }: Needs, change: TypeChangeRecord): Promise<TypeChangeRecord> {
+  await changes.apply(change.organizationId, [progressOp(change, { leaseUntil: 0 })]);
+  return change;
+}
+
+/** Deletes the objects in batches, newest last, then the type. */
+async function deleteType(
+  deps: Needs,
+  change: TypeChangeRecord,
+  type: MemoryTypeRecord,
+  signal: AbortSignal,
+): Promise<TypeChangeRecord> {
+  const { types, objects, fences, usage, changes, clock, config, storeNow } = deps;
+  const { _id, organizationId, version, jsonSchema, bytes = 0 } = type;
+  const context = contextOf(deps, change, signal);
+  let held = change;
+  for (;;) {
+    if (signal.aborted) return handOver(deps, held);
+    const page = await objects.ofType(organizationId, _id, { limit: DELETIONS });
+    const time = isoTime(clock.now());
+    if (page.length === 0) {
+      const typeFences = await fences.find(organizationId, { typeId: _id });
+      // Meanwhile somebody may have deleted an object; the count was read before.
+      if (objectCountOf(typeFences) !== 0) continue;
+      const names = { type: type.type, version };
+      const revision = type.revision + 1;
+      await types.remove(type, typeFences, [
+        usage.removeType(organizationId, { schemaBytes: Buffer.byteLength(jsonSchema), bytes }),
+        removeChangeOp(held),
+        ...changeEvents(context, { eventType: 'memory.type.deleted.v1', id: _id, revision, time, names }),
+      ]);
+      return { ...held, state: 'done', finishedAt: time };
+    }
+    const progress = {
+      checked: held.checked + page.length,
+      leaseUntil: (await storeNow()) + config.LEASE_MS,
+    };
+    const written = { name: type.type, epoch: type.epoch };
+    try {
+      const deletions = page.map((before) => ({ before, time, type: written }));
+      await writeObjects(deps, context, deletions, { further: [progressOp(held, progress)] });
+      held = withProgress(held, progress);
+    } catch (error) {
+      if (!(error instanceof ExpectationFailedError)) throw error;
+      const present = await changes.byType(organizationId, _id);
+      // An object of the page has changed: read again.
+      if (present?.steps !== held.steps) throw error;
+    }
+  }
+}
+
+/** Its writes are in the name of whoever asked for the work. */
+const contextOf = ({ log }: Needs, change: TypeChangeRecord, signal: AbortSignal): CallContext => ({
+  principal: principalOf(change),
+  caller: 'memory',
+  requestId: change.requestId,
+  signal,
+  deadline: Infinity,
+  log,
+});
