@@ -135,12 +135,6 @@ describe('PUT /api/memory/types/{id}', () => {
         at: '/jsonSchema/type',
       }));
 
-    it.each<[string, object]>([['relations', [{ name: 'r' }]]])(
-      'says that %s is not supported yet',
-      async (member, value) =>
-        expectError(await put(id, { [member]: value }), 400, 'not_supported', { at: `/${member}` }),
-    );
-
     it.each(['force=yes', 'dryRun=1', 'upsert=true', 'cascade=false'])('rejects ?%s', async (query) => {
       expectError(await put(id, { description: 'x' }, { query: `?${query}` }), 400, 'invalid_request', {
         at: `/${query.split('=')[0]}`,

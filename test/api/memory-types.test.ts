@@ -164,12 +164,6 @@ describe('POST /api/memory/types', () => {
       expectError(await create({ type: 'T', jsonSchema: schema }), 400, 'invalid_schema', { at }),
     );
 
-    it.each<[string, object]>([
-      ['relations', { relations: [{ name: 'r', targetType: 'T', path: '/x', cardinality: 'one' }] }],
-    ])('says that %s is not supported yet', async (member, given) =>
-      expectError(await create({ type: 'T', jsonSchema, ...given }), 400, 'not_supported', { at: `/${member}` }),
-    );
-
     it.each(['upsert', 'force', 'dryRun', 'page'])('rejects the query parameter %s', async (name) => {
       expectError(await create({ type: 'T', jsonSchema }, `?${name}=true`), 400, 'invalid_request', {
         at: `/${name}`,

@@ -78,6 +78,10 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
     cause: 'A change or the deletion of the type is under way; `change` of the type shows how far it is.',
     remedy: 'Try again when its `state` is active, or cancel it: DELETE /api/memory/types/{id}/change.',
   },
+  OBJECT_IN_USE: {
+    cause: 'Objects refer to the object, and their relation has `onDelete: restrict`; `examples` has up to ten of them.',
+    remedy: 'Change or delete these objects first.',
+  },
   CONFLICT: { cause: 'Another request changed the same thing at the same time.', remedy: 'Read it and try again.' },
   RUN_IN_PROGRESS: {
     cause: 'A run with the same idempotency key has not ended.',

@@ -22,7 +22,7 @@ const TYPE: MemoryType = {
   idSchema: undefined,
   embeddingSchema: { fields: ['/text'], model: 'm', dimensions: undefined, metric: undefined },
   groupNames: [],
-  relations: '[]',
+  relations: [],
   state: 'active',
   change: undefined,
   createdAt: '',
@@ -157,7 +157,7 @@ describe('a body becomes the request message', () => {
       idSchema: undefined,
       embeddingSchema: undefined,
       groupNames: ['g', ''],
-      relations: undefined,
+      relations: [],
     } satisfies CreateMemoryTypeRequest);
   });
   it.each([

@@ -81,6 +81,7 @@ export const ERRORS: Record<KnownReason, Mapping> = {
     http: 409,
     message: 'The memory type is being changed or deleted',
   },
+  OBJECT_IN_USE: { grpc: status.FAILED_PRECONDITION, http: 409, message: 'Other memory objects refer to the object' },
   CONFLICT: { grpc: status.ABORTED, http: 409, message: 'The resource was changed by another request' },
   RUN_IN_PROGRESS: { grpc: status.ABORTED, http: 409, message: 'A run with this idempotency key is in progress' },
   PRECONDITION_FAILED: {

@@ -96,6 +96,8 @@ export interface FindOptions<D> {
   after?: readonly Scalar[];
   skip?: number;
   limit?: number;
+  /** Columns of long texts that the caller does not need: the documents come without them. */
+  omit?: readonly (keyof D & string)[];
   /**
    * The most bytes that the documents may have together, as the engine stores them: at least those of their texts. If
    * they have more, nothing is read and REPLY_TOO_LARGE says how many.

@@ -1,8 +1,17 @@
 import type { ServiceError } from 'platform/core/errors.ts';
-import { insert, type FindOptions, type OpenStore } from 'platform/store/store.ts';
+import { collection, insert, type FindOptions, type OpenStore } from 'platform/store/store.ts';
 import { idsOf, item, ITEMS, type Item } from './store-suite.ts';
 
 const LARGE = 100_000;
+
+interface Note {
+  _id: string;
+  organizationId: string;
+  rank: number;
+  text: string;
+}
+export const NOTES = collection<Note>('notes', { scope: 'organization', columns: { text: 'long' } });
+const note = (_id: string, text: string): Note => ({ _id, organizationId: 'A', rank: Number(_id), text });
 
 /** What every engine guarantees for reads of large documents. */
 export function largeReadsSuite(opened: () => OpenStore): void {
@@ -32,6 +41,15 @@ export function largeReadsSuite(opened: () => OpenStore): void {
       const bytes = await bytesOf(store().findOne('A', ITEMS, { _id: '1' }, { maxBytes: LARGE }));
       expect(await store().findOne('A', ITEMS, { _id: '1' }, { maxBytes: bytes })).toMatchObject({ _id: '1' });
       expect(await store().findOne('A', ITEMS, { _id: '2' }, { maxBytes: 0 })).toBeUndefined();
+    });
+    it('come without a long text that is omitted, whatever its size', async () => {
+      const written = [note('1', 'x'), note('2', 'x'.repeat(LARGE))];
+      await opened().platformStore.apply(written.map((each) => insert(NOTES, each)));
+      const omit = ['text'] as const;
+      const bare = written.map(({ text: _, ...rest }) => rest);
+      expect(await store().find('A', NOTES, {}, { omit })).toEqual(bare);
+      expect(await store().find('A', NOTES, { rank: 1 }, { omit, limit: 1 })).toEqual([bare[0]]);
+      expect(await store().find('A', NOTES, {})).toEqual(written);
     });
     it('count the documents of the page alone', async () => {
       await add(...Array.from({ length: 9 }, (_, i) => item(`${i}`, { text: i < 6 ? 'x'.repeat(LARGE) : '' })));

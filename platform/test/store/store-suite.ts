@@ -11,7 +11,7 @@ import {
   type OpenStore,
 } from 'platform/store/store.ts';
 import { concurrencySuite } from './store-suite-concurrency.ts';
-import { largeReadsSuite } from './store-suite-large-reads.ts';
+import { largeReadsSuite, NOTES } from './store-suite-large-reads.ts';
 
 export interface Item {
   _id: string;
@@ -69,7 +69,7 @@ export interface TestStore {
 export function storeSuite(name: string, testStore: TestStore): void {
   describe(`document store on ${name}`, () => {
     let opened: OpenStore;
-    const open = async (): Promise<OpenStore> => (opened = await testStore.open([ITEMS, MESSAGES, SEATS]));
+    const open = async (): Promise<OpenStore> => (opened = await testStore.open([ITEMS, MESSAGES, SEATS, NOTES]));
     beforeEach(open);
     afterEach(async () => {
       await opened.close();

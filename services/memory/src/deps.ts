@@ -10,6 +10,7 @@ import type { PlatformStore } from 'platform/store/store.ts';
 import type { Config } from './config.ts';
 import { openTypeChanges, TYPE_CHANGES, type TypeChanges } from './changes/store.ts';
 import { FENCES, openFences, type Fences } from './types/fences.ts';
+import { openReferences, REFERENCES, type References } from './references/store.ts';
 import { OBJECTS, openMemoryObjects, type MemoryObjects } from './objects/store.ts';
 import { TYPES, openMemoryTypes, type MemoryTypes } from './types/store.ts';
 import { USAGE, openUsage, type Usage } from './usage/store.ts';
@@ -17,6 +18,7 @@ import { USAGE, openUsage, type Usage } from './usage/store.ts';
 export interface Deps {
   types: MemoryTypes;
   objects: MemoryObjects;
+  references: References;
   fences: Fences;
   usage: Usage;
   changes: TypeChanges;
@@ -41,7 +43,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore }: St
     store,
     platformStore,
     counterShards: shardCount,
-  } = await openStore([TYPES, OBJECTS, FENCES, USAGE, TYPE_CHANGES]);
+  } = await openStore([TYPES, OBJECTS, FENCES, USAGE, TYPE_CHANGES, REFERENCES]);
   const counterShards = await openCounterShards(
     { counterShards: shardCount, platformStore },
     { owner: instanceId, leaseMs: config.LEASE_MS, log },
@@ -49,6 +51,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore }: St
   return {
     types: openMemoryTypes(store, shardCount),
     objects: openMemoryObjects(store),
+    references: openReferences(store),
     fences: openFences(store),
     usage: openUsage(store, shardCount),
     changes: openTypeChanges(store),

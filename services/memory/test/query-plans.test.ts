@@ -61,6 +61,23 @@ it('every statement on a SQLite table goes by an index that has its order, and e
   }
   const change = UpdateMemoryTypeRequest.fromPartial({ pathId, description: 'd', updateMask: ['description'] });
   await updateMemoryType(deps, change, contextOf(token));
+  const relations = [{ name: 'item', targetType: 'item', path: '/item', cardinality: 'one' }];
+  const pointing = CreateMemoryTypeRequest.fromPartial({ type: 'pointing', jsonSchema: '{}', relations });
+  await createMemoryType(deps, pointing, contextOf(token));
+  const objectOf = async (type: string, key: string, content: string): Promise<string> => {
+    const create = CreateMemoryObjectRequest.fromPartial({ type, key, content });
+    return (await createMemoryObject(deps, create, contextOf(token))).memoryObject!.id;
+  };
+  const target = await objectOf('item', 'target', '{}');
+  const source = await objectOf('pointing', 'source', '{"item":"target"}');
+  await expect(deleteMemoryObject(deps, { id: target, ifMatch: undefined }, contextOf(token))).rejects.toThrow();
+  await deleteMemoryObject(deps, { id: source, ifMatch: undefined }, contextOf(token));
+  await deleteMemoryObject(deps, { id: target, ifMatch: undefined }, contextOf(token));
+  await deleteMemoryType(
+    deps,
+    { id: (await deps.types.byName(organizationId, 'pointing', {}))!._id, cascade: true, ifMatch: undefined },
+    contextOf(token),
+  );
   const dryRun = UpdateMemoryTypeRequest.fromPartial({ pathId, jsonSchema: '{}', updateMask: ['jsonSchema'] });
   await updateMemoryType(deps, { ...dryRun, dryRun: true }, contextOf(token));
   await typeChangesJob(deps).run(new AbortController().signal);

@@ -68,14 +68,17 @@ const cascade = (id: string, using = deps) => deleteMemoryType(using, { id, casc
 function held(using = deps) {
   const reached = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
-  const ofType: Deps['objects']['ofType'] = async (...args) => {
-    const page = await using.objects.ofType(...args);
-    reached.resolve();
-    await released.promise;
-    return page;
-  };
+  const { ofType, anyOfType } = using.objects;
+  const hold =
+    <A extends unknown[], R>(read: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      const page = await read(...args);
+      reached.resolve();
+      await released.promise;
+      return page;
+    };
   return {
-    using: { ...using, objects: { ...using.objects, ofType } },
+    using: { ...using, objects: { ...using.objects, ofType: hold(ofType), anyOfType: hold(anyOfType) } },
     reached: reached.promise,
     release: () => released.resolve(),
   };

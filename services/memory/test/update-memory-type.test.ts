@@ -103,15 +103,10 @@ describe('400', () => {
     ['visibility', { visibility: 'public' }],
     ['jsonSchema', { jsonSchema: '[]' }],
     ['jsonSchema', { jsonSchema: 'null' }],
-    ['relations', { relations: 'null' }],
   ])('names %s: %j', async (member, body) => {
     const before = await token.type();
     expect(await reasonAndPathOf(token.putType(before.id, body))).toEqual(['INVALID_REQUEST', `/${member}`]);
     expect(await token.getType(before.id)).toEqual(before);
-  });
-  it.each([['/relations', { relations: '[1]' }]])('answers that %s is not supported', async (path, body) => {
-    const { id } = await token.type();
-    expect(await reasonAndPathOf(token.putType(id, body))).toEqual(['NOT_SUPPORTED', path]);
   });
   it('rejects an invalid schema', async () => {
     const { id } = await token.type();

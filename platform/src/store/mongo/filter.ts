@@ -39,6 +39,7 @@ export function mongoFind(filter: Readonly<Record<string, unknown>>, options: Fi
       typeof filter._id === 'string'
         ? undefined
         : order.map(([field, direction]): [string, 1 | -1] => [field, direction === 'asc' ? 1 : -1]),
+    ...(options.omit && { projection: Object.fromEntries(options.omit.map((field) => [field, 0])) }),
     skip: options.skip ?? 0,
     limit: options.limit ?? 0,
   };

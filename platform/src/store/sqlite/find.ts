@@ -29,7 +29,7 @@ export function makeReads(rows: Rows) {
 
   function queryOf(layout: Layout, filter: Filter, options: FindOptions<never>): Query {
     const order = completeSort(options).join(';');
-    const page = `${options.limit !== undefined},${options.after !== undefined}`;
+    const page = `${options.limit !== undefined},${options.after !== undefined},${options.omit?.join() ?? ''}`;
     const shape = `${layout.name} ${shapeOf(filter)} ${order} ${page}`;
     let query = queries.get(shape);
     if (query === undefined) queries.set(shape, (query = makeQuery(layout, filter, options)));
@@ -85,7 +85,7 @@ export function makeReads(rows: Rows) {
 }
 
 function makeQuery(layout: Layout, filter: Filter, options: FindOptions<never>): Query {
-  const reader = makeRowReader(layout, knownFields(layout, filter));
+  const reader = makeRowReader(layout, knownFields(layout, filter), options.omit);
   const { text, values } = findSql(layout, filter, options);
   const where = whereSql(layout, filter);
   return {

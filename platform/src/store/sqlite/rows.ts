@@ -40,8 +40,8 @@ export const hasLargeText = (row: Row): boolean => row.some(isLargeText);
 export const knownFields = (layout: Layout, filter: Readonly<Record<string, unknown>>): string[] =>
   Object.keys(filter).filter((field) => layout.has(field) && typeof filter[field] === 'string');
 
-export function makeRowReader(layout: Layout, known: readonly string[]): RowReader {
-  const read = layout.fields.filter((field) => !known.includes(field));
+export function makeRowReader(layout: Layout, known: readonly string[], omit: readonly string[] = []): RowReader {
+  const read = layout.fields.filter((field) => !known.includes(field) && !omit.includes(field));
   const ids = read.map((field) => layout.isId(field));
   const select = (textSql: (column: string) => string): string =>
     [...read, REST]

@@ -4,6 +4,7 @@ import type { CallContext } from 'platform/rpc/call.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import type { Deps } from '../deps.ts';
 import { memoryTypeMessage, memoryTypeTag } from '../types/message.ts';
+import { relationNames } from '../types/relation-names.ts';
 import { requireType } from '../types/store.ts';
 import { endWithout } from './end-change.ts';
 
@@ -20,6 +21,7 @@ export async function cancelMemoryTypeChange(
     if (change?.state !== 'running') throw new ServiceError('NOT_FOUND', 'Nothing is under way for this memory type');
     const cancelled = await endWithout(deps, change, type, 'cancelled');
     const present = { ...type, state: 'active' as const };
-    return { memoryType: memoryTypeMessage(present, cancelled), etag: memoryTypeTag(present, cancelled) };
+    const names = await relationNames(deps, [type]);
+    return { memoryType: memoryTypeMessage(present, cancelled, names), etag: memoryTypeTag(present, cancelled) };
   });
 }

@@ -5,6 +5,8 @@ import type { Deps } from '../deps.ts';
 import { changeEvents } from '../events.ts';
 import { writeObjects } from '../objects/write-objects.ts';
 import { objectCountOf } from '../types/fences.ts';
+import { planDeletion } from '../references/plan-deletion.ts';
+import { releaseTargets } from '../types/relation-ops.ts';
 import type { MemoryTypeRecord } from '../types/store.ts';
 import { applyUpdate, endOps, endWithout } from './end-change.ts';
 import { checkObjects } from './check-objects.ts';
@@ -14,7 +16,7 @@ const DELETIONS = 50;
 
 type Needs = Pick<
   Deps,
-  | ('types' | 'objects' | 'fences' | 'usage' | 'changes' | 'counterShards' | 'storeNow')
+  | ('types' | 'objects' | 'references' | 'fences' | 'usage' | 'changes' | 'counterShards' | 'storeNow')
   | ('schedule' | 'schemas' | 'clock' | 'config' | 'log')
 >;
 
@@ -32,14 +34,14 @@ export async function carryOut(deps: Needs, change: TypeChangeRecord, signal: Ab
     // From here on no object is written by a request that has not seen the announcement.
     if (action !== 'dryRun') await fences.raise(organizationId, _id, type.epoch, signal);
     if (action === 'delete') return await deleteType(deps, change, type, signal);
-    const checked = change.force ? change : await checkObjects(deps, change, signal);
+    const checked = await checkObjects(deps, change, type, signal);
     if (signal.aborted) return await handOver(deps, checked);
     if (action === 'dryRun') {
       const ended = endOps(deps, checked, 'done');
       await changes.apply(organizationId, ended.ops);
       return ended.change;
     }
-    if (checked.incompatible > 0) return await endWithout(deps, checked, type, 'failed');
+    if (checked.incompatible > 0 && !change.force) return await endWithout(deps, checked, type, 'failed');
     return await applyUpdate(deps, checked, type).catch((error: unknown) => {
       // Meanwhile another type has got the name.
       if (error instanceof DuplicateKeyError) return endWithout(deps, checked, type, 'failed');
@@ -73,7 +75,7 @@ async function deleteType(
   let held = change;
   for (;;) {
     if (signal.aborted) return handOver(deps, held);
-    const page = await objects.ofType(organizationId, _id, { limit: DELETIONS });
+    const page = await objects.anyOfType(organizationId, _id, DELETIONS);
     const time = isoTime(clock.now());
     if (page.length === 0) {
       const typeFences = await fences.find(organizationId, { typeId: _id });
@@ -84,6 +86,7 @@ async function deleteType(
       await types.remove(type, typeFences, [
         usage.removeType(organizationId, { schemaBytes: Buffer.byteLength(jsonSchema), bytes }),
         removeChangeOp(held),
+        ...releaseTargets(type.relationTargets ?? []),
         ...changeEvents(context, { eventType: 'memory.type.deleted.v1', id: _id, revision, time, names }),
       ]);
       return { ...held, state: 'done', finishedAt: time };
@@ -94,8 +97,11 @@ async function deleteType(
     };
     const written = { name: type.type, epoch: type.epoch };
     try {
-      const deletions = page.map((before) => ({ before, time, type: written }));
-      await writeObjects(deps, context, deletions, { further: [progressOp(held, progress)] });
+      const alone = page.every(({ references, referrers }) => !references && !referrers);
+      const { writes, ops } = alone
+        ? { writes: page.map((before) => ({ before, time, type: written })), ops: [] }
+        : await planDeletion(deps, context.principal, page, { time, wholeTypeId: _id });
+      await writeObjects(deps, context, writes, { further: [...ops, progressOp(held, progress)] });
       held = withProgress(held, progress);
     } catch (error) {
       if (!(error instanceof ExpectationFailedError)) throw error;

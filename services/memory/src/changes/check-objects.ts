@@ -3,8 +3,12 @@ import { parseJson } from 'platform/core/parse-json.ts';
 import { sentenceAbout } from 'platform/core/sentence.ts';
 import type { Deps } from '../deps.ts';
 import { violationsOf } from '../objects/content.ts';
-import type { MemoryObjectRecord } from '../objects/store.ts';
+import { asRead, OBJECTS, type MemoryObjectRecord } from '../objects/store.ts';
+import { liveRelations, planReferences } from '../references/plan-references.ts';
 import type { Definition } from '../types/rules.ts';
+import type { MemoryTypeRecord } from '../types/store.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
+import { update } from 'platform/store/store.ts';
 import { progressOp, withExamples, withProgress, type TypeChangeRecord } from './store.ts';
 
 /** Objects that are in memory at once, of up to 256 KiB each. */
@@ -12,7 +16,7 @@ const PAGE = 32;
 /** After a crash the objects of this time are checked again. */
 const SAVE_MS = 1_000;
 
-type Needs = Pick<Deps, 'objects' | 'changes' | 'storeNow' | 'schedule' | 'schemas' | 'config'>;
+type Needs = Pick<Deps, 'objects' | 'references' | 'changes' | 'storeNow' | 'schedule' | 'schemas' | 'config'>;
 
 /**
  * Checks the objects of the type against its next definition, from the last one that was checked on, in the order of
@@ -21,12 +25,15 @@ type Needs = Pick<Deps, 'objects' | 'changes' | 'storeNow' | 'schedule' | 'schem
  * @throws ExpectationFailedError when the work was cancelled, or another process goes on with it
  */
 export async function checkObjects(
-  { objects, changes, storeNow, schedule, schemas, config }: Needs,
+  deps: Needs,
   change: TypeChangeRecord,
+  type: MemoryTypeRecord,
   signal: AbortSignal,
 ): Promise<TypeChangeRecord> {
+  const { objects, changes, storeNow, schedule, schemas, config } = deps;
   const { _id: typeId, organizationId } = change;
   const next = JSON.parse(change.next) as Definition;
+  const hasRelations = next.relations !== '[]';
   let held = change;
   let savedAt = performance.now();
   const check = (object: MemoryObjectRecord): IncompatibleObject | undefined => {
@@ -43,7 +50,9 @@ export async function checkObjects(
     const page = await objects.ofType(organizationId, typeId, { limit: PAGE, after: held.cursor });
     const found: IncompatibleObject[] = [];
     for (const object of page) {
-      const wrong = await schedule(organizationId, () => check(object));
+      const wrong =
+        (await schedule(organizationId, () => check(object))) ??
+        (hasRelations ? await makeReferences(deps, change, type, object, signal) : undefined);
       if (wrong) found.push(wrong);
     }
     const progress = {
@@ -62,4 +71,37 @@ export async function checkObjects(
     held = withProgress(held, saved);
     savedAt = performance.now();
   }
+}
+
+/**
+ * Writes the references that an object has by what its type is to be; a dry run only looks for their targets.
+ * @returns the object when a target is missing
+ */
+async function makeReferences(
+  deps: Needs,
+  { organizationId, action, next }: TypeChangeRecord,
+  type: MemoryTypeRecord,
+  { _id }: MemoryObjectRecord,
+  signal: AbortSignal,
+): Promise<IncompatibleObject | undefined> {
+  const relations = liveRelations({ ...type, next });
+  return retryOnConflict(signal, async () => {
+    const object = await deps.objects.byId(organizationId, _id);
+    if (!object) return undefined;
+    const plan = await planReferences(deps, object, relations, parseJson(object.content) as Record<string, unknown>);
+    if ('violations' in plan) {
+      const { path, message } = plan.violations[0]!;
+      return { id: _id, key: object.key, path, message: sentenceAbout(path, message) };
+    }
+    if (action === 'update' && plan.ops.length > 0)
+      await deps.objects.apply(organizationId, [
+        update(
+          OBJECTS,
+          { ...asRead(object), references: object.references ?? null },
+          { set: { references: plan.references } },
+        ),
+        ...plan.ops,
+      ]);
+    return undefined;
+  });
 }

@@ -4,6 +4,8 @@ import { update, type Op } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { changeEvents } from '../events.ts';
 import { typeBytes } from '../types/rules.ts';
+import { releaseTargets } from '../types/relation-ops.ts';
+import { otherTargets, relationsOf } from '../types/relations.ts';
 import { asRead, auditedFields, TYPES, type MemoryTypeRecord } from '../types/store.ts';
 import { principalOf, progressOp, withProgress, type NextType, type TypeChangeRecord } from './store.ts';
 
@@ -34,9 +36,11 @@ export async function applyUpdate(
   const { types, fences } = deps;
   const { _id, organizationId } = before;
   const ended = endOps(deps, change, 'done');
+  const next = JSON.parse(change.next) as NextType;
   const after: MemoryTypeRecord = {
     ...before,
-    ...(JSON.parse(change.next) as NextType),
+    ...next,
+    relationTargets: otherTargets(_id, relationsOf(next)),
     version: before.version + 1,
     revision: before.revision + 1,
     state: 'active',
@@ -55,9 +59,15 @@ export async function applyUpdate(
     },
   );
   const typeFences = await fences.find(organizationId, { typeId: _id });
-  await types.change(before, after, typeFences, [...ended.ops, ...events]);
+  await types.change(before, after, typeFences, [...ended.ops, ...releasedBy(before, after), ...events]);
   return ended.change;
 }
+
+/** Their relations no longer point to these types. */
+const releasedBy = (
+  before: Pick<MemoryTypeRecord, 'relationTargets'>,
+  after: Pick<MemoryTypeRecord, 'relationTargets'>,
+): Op[] => releaseTargets((before.relationTargets ?? []).filter((id) => !after.relationTargets!.includes(id)));
 
 /**
  * Ends the work and leaves the type as it was before; objects that a deletion has deleted stay deleted.
@@ -73,9 +83,13 @@ export async function endWithout(
   const { organizationId } = type;
   const ended = endOps(deps, change, state);
   const bytes = typeBytes(type);
+  const relationTargets = otherTargets(type._id, relationsOf(type));
   const ops: Op[] = [...ended.ops];
   if (change.action !== 'dryRun')
-    ops.push(update(TYPES, asRead(type), { set: { state: 'active', next: null, bytes } }));
+    ops.push(
+      update(TYPES, asRead(type), { set: { state: 'active', next: null, bytes, relationTargets } }),
+      ...releasedBy(type, { relationTargets }),
+    );
   if (change.action === 'update') {
     const { jsonSchema } = JSON.parse(change.next) as NextType;
     const schemaBytes = Buffer.byteLength(type.jsonSchema) - Buffer.byteLength(jsonSchema);

@@ -63,13 +63,20 @@ export async function startChange(
   const prior = await changes.byType(organizationId, _id);
   const announced = update(TYPES, asRead(before), {
     set: {
-      ...(action === 'delete' ? { state: 'deleting' } : { state: 'changing', next, bytes: after!.bytes! }),
+      ...(action === 'delete'
+        ? { state: 'deleting' }
+        : { state: 'changing', next, bytes: after!.bytes!, relationTargets: bothTargets(before, after!) }),
       epoch: before.epoch + 1,
     },
   });
   await changes.apply(organizationId, [startOp(prior, record), ...(action === 'dryRun' ? [] : [announced]), ...ops]);
   return { ...record, steps: prior ? prior.steps + 1 : 1 };
 }
+
+/** While a type changes, its relations as they are and as they are to be point to types. */
+const bothTargets = (...both: MemoryTypeRecord[]): string[] => [
+  ...new Set(both.flatMap(({ relationTargets = [] }) => relationTargets)),
+];
 
 /**
  * Carries the work out. Resolves to its record when it has ended, or after MEMORY_CHANGE_WAIT_MS, or when this process

@@ -13,11 +13,22 @@ import { checkContent, derivedKey } from './content.ts';
 import { memoryObjectMessage, memoryObjectTag } from './message.ts';
 import { objectBytes, requireKey } from './rules.ts';
 import type { MemoryObjectRecord } from './store.ts';
+import { liveRelations, requireReferences } from '../references/plan-references.ts';
 import { writeObjects } from './write-objects.ts';
 
 type Needs = Pick<
   Deps,
-  'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule' | 'schemas'
+  | 'types'
+  | 'objects'
+  | 'references'
+  | 'fences'
+  | 'usage'
+  | 'counterShards'
+  | 'clock'
+  | 'config'
+  | 'mutex'
+  | 'schedule'
+  | 'schemas'
 >;
 
 export async function createMemoryObject(
@@ -51,8 +62,12 @@ export async function createMemoryObject(
       const after: MemoryObjectRecord = before
         ? { ...before, ...stored, revision: before.revision + 1, updatedAt: isoTime(clock.now()) }
         : { _id: id, organizationId, typeId, key, ...stored, revision: 1, createdAt, updatedAt: createdAt };
-      const writes = [{ before, after, time: after.updatedAt, type: { name: type, epoch } }];
-      await writeObjects(deps, context, writes, { check });
+      // A missing target is named only in a content that is valid otherwise.
+      const hasReferences = liveRelations(memoryType).length > 0;
+      if (hasReferences) await check();
+      const references = await requireReferences(deps, memoryType, after, content.value);
+      const writes = [{ before, after, time: after.updatedAt, type: { name: type, epoch }, references }];
+      await writeObjects(deps, context, writes, hasReferences ? {} : { check });
       return {
         memoryObject: memoryObjectMessage(after, type),
         outcome: before ? 'REPLACED' : 'CREATED',

@@ -6,10 +6,13 @@ import type { Deps } from '../deps.ts';
 import { requireMatch } from '../request-members.ts';
 import { memoryObjectTag } from './message.ts';
 import { requireObject } from './store.ts';
-import { writeObjects } from './write-objects.ts';
+import { planDeletion } from '../references/plan-deletion.ts';
+import { writeObjects, type ObjectWrite } from './write-objects.ts';
+
+type Needs = Parameters<typeof planDeletion>[0] & Pick<Deps, 'fences' | 'usage' | 'counterShards' | 'clock' | 'mutex'>;
 
 export async function deleteMemoryObject(
-  deps: Pick<Deps, 'objects' | 'fences' | 'usage' | 'counterShards' | 'clock' | 'mutex'>,
+  deps: Needs,
   request: DeleteMemoryObjectRequest,
   context: CallContext,
 ): Promise<DeleteMemoryObjectResponse> {
@@ -19,7 +22,13 @@ export async function deleteMemoryObject(
     requireMatch(request, memoryObjectTag(before, fence.type));
     const type = { name: fence.type, epoch: fence.epoch };
     const expectName = request.ifMatch !== undefined;
-    await writeObjects(deps, context, [{ before, time: isoTime(clock.now()), type, expectName }]);
+    const time = isoTime(clock.now());
+    const alone = !before.referrers && !before.references;
+    const { writes, ops } = alone
+      ? { writes: [{ before, time, type }], ops: [] }
+      : await planDeletion(deps, context.principal, [before], { time });
+    const [root, ...others] = writes as [ObjectWrite, ...ObjectWrite[]];
+    await writeObjects(deps, context, [{ ...root, type, expectName }, ...others], { further: ops });
     return before._id;
   };
   const id = await mutex(organizationOfCall(context), request.id.toLowerCase(), () =>

@@ -28,9 +28,15 @@ export interface MemoryObjectRecord extends OrganizationDocument {
   revision: number;
   /** What usage counts of it. Absent while it is not counted: a release before byte counts wrote it. */
   bytes?: number;
+  /** How many objects it refers to; absent: none (references/store.ts). */
+  references?: number;
+  /** How many references to it there are; absent: none. */
+  referrers?: number;
   createdAt: string;
   updatedAt: string;
 }
+/** An object whose content was not read. */
+export type BareObject = Omit<MemoryObjectRecord, 'content'> & { content?: string };
 /** `_id` is a UUIDv7, so objects sorted by `_id` are in the order of their creation. */
 export const OBJECTS = collection<MemoryObjectRecord>('objects', {
   scope: 'organization',
@@ -44,7 +50,7 @@ export const OBJECTS = collection<MemoryObjectRecord>('objects', {
 });
 
 /** What a batch that writes the object expects; with the bytes, because the job `count-bytes` changes nothing else. */
-export const asRead = ({ _id, revision, bytes }: MemoryObjectRecord): Expectation<MemoryObjectRecord> => ({
+export const asRead = ({ _id, revision, bytes }: BareObject): Expectation<MemoryObjectRecord> => ({
   _id,
   revision,
   bytes: bytes ?? null,
@@ -70,9 +76,21 @@ export function openMemoryObjects(store: Store) {
       { limit, after = '' }: { limit: number; after?: string },
     ): Promise<MemoryObjectRecord[]> =>
       store.find(organizationId, OBJECTS, { typeId }, { limit, ...(after !== '' && { after: [after] }) }),
+    /** The first of a type, without their contents. */
+    anyOfType: (organizationId: string, typeId: string, limit: number): Promise<BareObject[]> =>
+      store.find(organizationId, OBJECTS, { typeId }, { limit, omit: ['content'] }),
+    /** An object without its content. */
+    async bareById(organizationId: string, id: string): Promise<BareObject | undefined> {
+      return (await store.find(organizationId, OBJECTS, { _id: id }, { limit: 1, omit: ['content'] }))[0];
+    },
     count: (organizationId: string, filter: ObjectFilter): Promise<number> =>
       store.count(organizationId, OBJECTS, filter),
 
+    /** The ids of the objects of a type that have these keys, by key. */
+    async idsByKey(organizationId: string, typeId: string, keys: readonly string[]): Promise<Map<string, string>> {
+      const found = await store.find(organizationId, OBJECTS, { typeId, key: { in: keys } }, { omit: ['content'] });
+      return new Map(found.map(({ _id, key }) => [key, _id]));
+    },
     byKey: (organizationId: string, typeId: string, key: string): Promise<MemoryObjectRecord | undefined> =>
       store.findOne(organizationId, OBJECTS, { typeId, key }),
     /** One batch; `objects/write-objects.ts` makes it. */

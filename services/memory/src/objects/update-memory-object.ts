@@ -10,11 +10,22 @@ import { checkContent, derivedKey } from './content.ts';
 import { memoryObjectMessage, memoryObjectTag } from './message.ts';
 import { objectBytes, requireSameIdentity } from './rules.ts';
 import { requireObject, type MemoryObjectRecord } from './store.ts';
+import { liveRelations, requireReferences } from '../references/plan-references.ts';
 import { writeObjects } from './write-objects.ts';
 
 type Needs = Pick<
   Deps,
-  'types' | 'objects' | 'fences' | 'usage' | 'counterShards' | 'clock' | 'config' | 'mutex' | 'schedule' | 'schemas'
+  | 'types'
+  | 'objects'
+  | 'references'
+  | 'fences'
+  | 'usage'
+  | 'counterShards'
+  | 'clock'
+  | 'config'
+  | 'mutex'
+  | 'schedule'
+  | 'schemas'
 >;
 
 export async function updateMemoryObject(
@@ -50,9 +61,12 @@ export async function updateMemoryObject(
     // Under an ETag the name is the one that it was compared with.
     const type = { name: request.ifMatch === undefined ? memoryType.type : fence.type, epoch };
     const expectName = request.ifMatch !== undefined;
-    await writeObjects(deps, context, [{ before, after, time: after.updatedAt, type, expectName }], {
-      check: () => schedule(organizationId, () => checkContent(schemas, memoryType, content.value, key)),
-    });
+    const check = () => schedule(organizationId, () => checkContent(schemas, memoryType, content.value, key));
+    const hasReferences = liveRelations(memoryType).length > 0;
+    if (hasReferences) await check();
+    const references = await requireReferences(deps, memoryType, before, content.value);
+    const writes = [{ before, after, time: after.updatedAt, type, references, expectName }];
+    await writeObjects(deps, context, writes, hasReferences ? {} : { check });
     return answer(after, memoryType.type);
   };
   return mutex(organizationId, request.pathId.toLowerCase(), () => retryOnConflict(context.signal, attempt));

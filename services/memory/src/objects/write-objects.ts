@@ -2,23 +2,26 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { insert, remove, update, type Op } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { changeEvents } from '../events.ts';
+import type { ReferencePlan } from '../references/plan-references.ts';
 import { objectBytes } from './rules.ts';
-import { asRead, OBJECTS, type MemoryObjectRecord } from './store.ts';
+import { asRead, OBJECTS, type BareObject, type MemoryObjectRecord } from './store.ts';
 
 /** One object before and after: created without `before`, deleted without `after`. */
 export interface ObjectWrite {
-  before?: MemoryObjectRecord | undefined;
+  before?: BareObject | undefined;
   after?: MemoryObjectRecord | undefined;
   /** ISO-8601 UTC. */
   time: string;
   /** The type in the state in which the write was checked. */
   type: { readonly name: string; readonly epoch: number };
+  /** What becomes of its references, if it has or gets any. */
+  references?: ReferencePlan | undefined;
   /** The request has an ETag, which contains the name of the type: another name fails the batch. */
   expectName?: boolean;
 }
 
 /**
- * Writes objects of one organization in one batch, with all that belongs to them: the fences of their types, usage,
+ * Writes objects of one organization in one batch, with all that belongs to them: references, fences of types, usage,
  * change events and audit entries.
  * @param given.further ops of the batch
  * @param given.check what costs more than to find that the tier has no room; runs after that
@@ -34,7 +37,7 @@ export async function writeObjects(
   const organizationId = organizationOfCall(context);
   const count = await usage.changeObjects(organizationId, context.principal, growthOf(writes));
   await check?.();
-  const ops = [...writes.map(objectOp), ...writes.flatMap((write) => eventsOf(context, write))];
+  const ops = [...writes.flatMap(objectOps), ...writes.flatMap((write) => eventsOf(context, write))];
   const fenceOps = (shard: number): Op[] =>
     [...Map.groupBy(writes, typeIdOf)].map(([typeId, ofType]) => {
       const [{ type }] = ofType as [ObjectWrite];
@@ -47,7 +50,7 @@ export async function writeObjects(
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
-const recordOf = ({ before, after }: ObjectWrite): MemoryObjectRecord => (after ?? before)!;
+const recordOf = ({ before, after }: ObjectWrite): BareObject => (after ?? before)!;
 const typeIdOf = (write: ObjectWrite): string => recordOf(write).typeId;
 const countChange = ({ before, after }: ObjectWrite): number => (after ? 1 : 0) - (before ? 1 : 0);
 
@@ -55,16 +58,21 @@ const countChange = ({ before, after }: ObjectWrite): number => (after ? 1 : 0) 
 const growthOf = (writes: readonly ObjectWrite[]): { objects: number; bytes: number; grown: boolean } => ({
   objects: sum(writes.map(countChange)),
   bytes: sum(writes.map(({ before, after }) => (after?.bytes ?? 0) - (before?.bytes ?? 0))),
-  grown: sum(writes.map(({ before, after }) => (after?.bytes ?? 0) - (before ? objectBytes(before) : 0))) > 0,
+  grown: sum(writes.map(({ before, after }) => (after?.bytes ?? 0) - sizeOf(before))) > 0,
 });
 
-function objectOp({ before, after }: ObjectWrite): Op {
-  if (!before) return insert(OBJECTS, after!);
-  if (!after) return remove(OBJECTS, asRead(before));
+/** Of an object that is counted, its stored bytes; else what they would be. */
+const sizeOf = (object?: BareObject): number =>
+  object === undefined ? 0 : (object.bytes ?? objectBytes({ content: object.content ?? '', key: object.key }));
+
+function objectOps({ before, after, references }: ObjectWrite): Op[] {
+  const counted = references && { references: references.references };
+  if (!before) return [insert(OBJECTS, { ...after!, ...counted }), ...(references?.ops ?? [])];
+  if (!after) return [remove(OBJECTS, { ...asRead(before), referrers: before.referrers ?? null })];
   const { content, schemaVersion, revision, bytes, updatedAt } = after;
-  return update(OBJECTS, asRead(before), {
-    set: { content, schemaVersion, revision, ...(bytes !== undefined && { bytes }), updatedAt },
-  });
+  const set = { content, schemaVersion, revision, ...(bytes !== undefined && { bytes }), updatedAt, ...counted };
+  const expected = { ...asRead(before), ...(references && { references: before.references ?? null }) };
+  return [update(OBJECTS, expected, { set }), ...(references?.ops ?? [])];
 }
 
 function eventsOf(context: CallContext, write: ObjectWrite): Op[] {

@@ -9,25 +9,21 @@ import type { Deps } from '../deps.ts';
 import { readJsonObject } from '../request-members.ts';
 import { checkAuthoredSchema } from './authored-schema.ts';
 import { definitionTexts } from './definition.ts';
+import { relationNames } from './relation-names.ts';
+import { expectTargets } from './relation-ops.ts';
+import { checkRelations, checkSetNull, otherTargets, storedRelations } from './relations.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
-import {
-  audienceOf,
-  checkFields,
-  foldTypeName,
-  rejectUnsupportedMembers,
-  typeBytes,
-  type Visibility,
-} from './rules.ts';
+import { audienceOf, checkFields, foldTypeName, typeBytes, type Visibility } from './rules.ts';
 import { requireFreeName, type MemoryTypeRecord } from './store.ts';
 
 export async function createMemoryType(
-  deps: Pick<Deps, 'types' | 'usage' | 'config' | 'schedule' | 'schemas' | 'mutex'>,
+  deps: Pick<Deps, 'types' | 'fences' | 'usage' | 'config' | 'schedule' | 'schemas' | 'mutex'>,
   request: CreateMemoryTypeRequest,
   context: CallContext,
 ): Promise<CreateMemoryTypeResponse> {
-  const { types, usage, config, schedule, schemas, mutex } = deps;
+  const { types, fences, usage, config, schedule, schemas, mutex } = deps;
   const organizationId = organizationOfCall(context);
-  rejectUnsupportedMembers(request);
+  checkRelations(request.relations);
   checkFields(request);
   const { type, displayName, description = '', groupNames } = request;
   const visibility = (request.visibility ?? 'organization') as Visibility;
@@ -36,26 +32,15 @@ export async function createMemoryType(
     readJsonObject('jsonSchema', request.jsonSchema, config.MEMORY_SCHEMA_MAX_BYTES),
   );
 
-  const definition = { jsonSchema, ...definitionTexts(request), relations: '[]' };
-
+  const texts = {
+    ...{ type, displayName: displayName ?? type, description, groupNames, jsonSchema },
+    ...definitionTexts(request),
+  };
   const id = newId();
   const createdAt = isoTime(timeOfId(id));
-  const texts = { type, displayName: displayName ?? type, description, groupNames, ...definition };
-  const bytes = typeBytes(texts);
-  const record: MemoryTypeRecord = {
-    _id: id,
-    organizationId,
-    ...texts,
-    typeLower: foldTypeName(type),
-    visibility,
+  const named = {
+    ...{ _id: id, organizationId, typeLower: foldTypeName(type) },
     audience: audienceOf({ visibility, groupNames }),
-    version: 1,
-    state: 'active',
-    epoch: 1,
-    revision: 1,
-    bytes,
-    createdAt,
-    updatedAt: createdAt,
   };
   const events = changeEvents(context, {
     eventType: 'memory.type.created.v1',
@@ -64,8 +49,27 @@ export async function createMemoryType(
     time: createdAt,
     names: { type, version: 1 },
   });
-  const attempt = async (): Promise<void> => {
+  const attempt = async (): Promise<MemoryTypeRecord> => {
     await requireFreeName(types, context.principal, organizationId, type);
+    const { stored, targets } = await storedRelations(types, context.principal, named, request.relations, {
+      relations: [],
+    });
+    const relations = JSON.stringify(stored);
+    const bytes = typeBytes({ ...texts, relations });
+    const record: MemoryTypeRecord = {
+      ...named,
+      ...texts,
+      visibility,
+      version: 1,
+      relations,
+      relationTargets: otherTargets(id, stored),
+      state: 'active',
+      epoch: 1,
+      revision: 1,
+      bytes,
+      createdAt,
+      updatedAt: createdAt,
+    };
     const counted = await usage.addType(
       organizationId,
       context.principal,
@@ -73,12 +77,14 @@ export async function createMemoryType(
       config.MEMORY_SCHEMAS_MAX_BYTES,
     );
     await schedule(organizationId, () => checkAuthoredSchema(schemas, organizationId, jsonSchema));
-    await types.create(record, [...counted, ...events]);
+    await schedule(organizationId, () => checkSetNull(schemas, record));
+    await types.create(record, [...counted, ...expectTargets(targets, []), ...events]);
+    return record;
   };
   // All types of an organization are counted in one record, so concurrent creations would only abort each other.
-  await mutex(organizationId, 'types', () => retryOnConflict(context.signal, attempt));
+  const record = await mutex(organizationId, 'types', () => retryOnConflict(context.signal, attempt));
   return {
-    memoryType: memoryTypeMessage(record),
+    memoryType: memoryTypeMessage(record, undefined, await relationNames({ fences }, [record])),
     outcome: 'CREATED',
     location: `/api/memory/types/${id}`,
     etag: memoryTypeTag(record),

@@ -10,6 +10,8 @@ import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { requireMatch } from '../request-members.ts';
 import { objectCountOf } from './fences.ts';
+import { relationNames } from './relation-names.ts';
+import { releaseTargets } from './relation-ops.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import { requireActive } from './rules.ts';
 import { requireType, type MemoryTypeRecord } from './store.ts';
@@ -32,7 +34,7 @@ export async function deleteMemoryType(
   if (ended.state !== 'running') throw new ServiceError('CONFLICT', 'The deletion was cancelled');
   return {
     deleted: undefined,
-    memoryType: memoryTypeMessage({ ...type, state: 'deleting' }, ended),
+    memoryType: memoryTypeMessage({ ...type, state: 'deleting' }, ended, await relationNames(deps, [type])),
     outcome: 'ACCEPTED',
   };
 }
@@ -50,6 +52,8 @@ async function attempt(
   requireActive(before);
   const typeFences = await fences.find(organizationId, { typeId: _id });
   const count = objectCountOf(typeFences);
+  if (before.dependents)
+    throw new ServiceError('TYPE_IN_USE', 'Relations of other memory types point to the memory type');
   if (count > 0 && !request.cascade) throw new ServiceError('TYPE_IN_USE', undefined, { facts: { count } });
   if (count > 0)
     return { type: before, change: await startChange(deps, context, { action: 'delete', before, of: count }) };
@@ -64,6 +68,7 @@ async function attempt(
   await types.remove(before, typeFences, [
     usage.removeType(organizationId, { schemaBytes: Buffer.byteLength(jsonSchema), bytes }),
     forgetChangeOp(_id),
+    ...releaseTargets(before.relationTargets ?? []),
     ...events,
   ]);
   return { type: before };

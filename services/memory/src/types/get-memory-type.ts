@@ -2,13 +2,17 @@ import type { GetMemoryTypeRequest, GetMemoryTypeResponse } from 'proto/memory/v
 import type { CallContext } from 'platform/rpc/call.ts';
 import { requireWithChange } from '../changes/type-with-change.ts';
 import type { Deps } from '../deps.ts';
+import { relationNames } from './relation-names.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 
 export async function getMemoryType(
-  deps: Pick<Deps, 'types' | 'changes'>,
+  deps: Pick<Deps, 'types' | 'changes' | 'fences'>,
   { id }: GetMemoryTypeRequest,
   context: CallContext,
 ): Promise<GetMemoryTypeResponse> {
   const { type, change } = await requireWithChange(deps, context, id);
-  return { memoryType: memoryTypeMessage(type, change), etag: memoryTypeTag(type, change) };
+  return {
+    memoryType: memoryTypeMessage(type, change, await relationNames(deps, [type])),
+    etag: memoryTypeTag(type, change),
+  };
 }

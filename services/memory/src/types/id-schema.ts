@@ -23,15 +23,19 @@ export function checkIdSchema({ properties, separator = ':' }: IdSchema): Requir
   return { properties, separator };
 }
 
-/** @throws ServiceError INVALID_REQUEST unless each is a JSON pointer into the content, and none is given twice */
-export function requirePointers(pointers: readonly string[], path: string): void {
+/**
+ * @param member that holds each pointer, where `path` is a list of objects
+ * @throws ServiceError INVALID_REQUEST unless each is a JSON pointer into the content, and none is given twice
+ */
+export function requirePointers(pointers: readonly string[], path: string, member = ''): void {
   pointers.forEach((pointer, index) => {
     if (!POINTER.test(pointer) || pointer.length > MAX_POINTER)
       throw invalid(
-        `${path}/${index}`,
+        `${path}/${index}${member}`,
         `a path must be a JSON pointer such as "/name", of at most ${MAX_POINTER} characters`,
       );
-    if (pointers.indexOf(pointer) !== index) throw invalid(`${path}/${index}`, 'a path must not be given twice');
+    if (pointers.indexOf(pointer) !== index)
+      throw invalid(`${path}/${index}${member}`, 'a path must not be given twice');
   });
 }
 

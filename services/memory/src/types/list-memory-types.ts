@@ -3,12 +3,13 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { agree, findWithChange } from '../changes/type-with-change.ts';
 import type { Deps } from '../deps.ts';
 import { pageOf } from '../request-members.ts';
+import { relationNames } from './relation-names.ts';
 import { memoryTypeMessage } from './message.ts';
 import { visibleTo } from './rules.ts';
 
 /** All types of the organization; one page of them when the request has page or pageSize. */
 export async function listMemoryTypes(
-  { types, changes, config }: Pick<Deps, 'types' | 'changes' | 'config'>,
+  { types, changes, fences, config }: Pick<Deps, 'types' | 'changes' | 'fences' | 'config'>,
   request: ListMemoryTypesRequest,
   context: CallContext,
 ): Promise<ListMemoryTypesResponse> {
@@ -18,16 +19,21 @@ export async function listMemoryTypes(
     ...(all ? {} : pageOf(request, config)),
     maxBytes: context.maxReplyBytes,
   });
-  const found = await changes.ofTypes(
+  const lastChanges = await changes.ofTypes(
     organizationId,
     records.map(({ _id }) => _id),
   );
-  const changeOf = new Map(found.map((change) => [change._id, change]));
+  const changeOf = new Map(lastChanges.map((change) => [change._id, change]));
   const items = await Promise.all(
     records.map(async (type) => {
       const found = { type, change: changeOf.get(type._id) };
       return agree(found) ? found : findWithChange({ types, changes }, context, type._id);
     }),
   );
-  return { items: items.flatMap((item) => (item ? [memoryTypeMessage(item.type, item.change)] : [])) };
+  const found = items.filter((item) => item !== undefined);
+  const names = await relationNames(
+    { fences },
+    found.map(({ type }) => type),
+  );
+  return { items: found.map(({ type, change }) => memoryTypeMessage(type, change, names)) };
 }

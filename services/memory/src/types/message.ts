@@ -1,14 +1,22 @@
 import type { EmbeddingSchema, IdSchema, MemoryType } from 'proto/memory/v1/memory.ts';
 import { memoryTypeChangeMessage } from '../changes/message.ts';
 import type { TypeChangeRecord } from '../changes/store.ts';
+import { relationsOf } from './relations.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
 /** The ETag of a type: every write changes it, and every step of what is under way for it. */
 export const memoryTypeTag = ({ revision }: MemoryTypeRecord, change?: TypeChangeRecord): string =>
   change ? `"${revision}-${change.changeId}-${change.steps}"` : `"${revision}"`;
 
-/** @param change the last work for which the objects of the type were read */
-export function memoryTypeMessage(record: MemoryTypeRecord, change?: TypeChangeRecord): MemoryType {
+/**
+ * @param change the last work for which the objects of the type were read
+ * @param names of the types that its relations point to, by id (`relationNames`)
+ */
+export function memoryTypeMessage(
+  record: MemoryTypeRecord,
+  change: TypeChangeRecord | undefined,
+  names: ReadonlyMap<string, string>,
+): MemoryType {
   const {
     _id,
     type,
@@ -20,7 +28,6 @@ export function memoryTypeMessage(record: MemoryTypeRecord, change?: TypeChangeR
     idSchema,
     embeddingSchema,
     groupNames,
-    relations,
     state,
     createdAt,
     updatedAt,
@@ -36,7 +43,9 @@ export function memoryTypeMessage(record: MemoryTypeRecord, change?: TypeChangeR
     idSchema: idSchema === null ? undefined : (JSON.parse(idSchema) as IdSchema),
     embeddingSchema: embeddingSchema === null ? undefined : (JSON.parse(embeddingSchema) as EmbeddingSchema),
     groupNames,
-    relations,
+    relations: relationsOf(record).map(({ name, targetTypeId, path, cardinality, required, onDelete }) => ({
+      ...{ name, targetType: names.get(targetTypeId) ?? type, path, cardinality, required, onDelete },
+    })),
     state,
     createdAt,
     updatedAt,

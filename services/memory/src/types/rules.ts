@@ -15,6 +15,10 @@ const groupIn = (name: string): string => `group:${name}`;
 export const audienceOf = ({ visibility, groupNames }: { visibility: Visibility; groupNames: string[] }): string[] =>
   visibility === 'organization' ? [EVERYBODY] : visibility === 'group' ? groupNames.map(groupIn) : [];
 
+/** Whether everybody of the second audience is of the first. */
+export const covers = (audience: readonly string[], other: readonly string[]): boolean =>
+  audience.includes(EVERYBODY) || other.every((one) => audience.includes(one));
+
 /** A store filter. It is part of every read of types and fences, so that what a principal may not see is not found. */
 export type VisibilityFilter = { readonly audience?: { readonly containsAny: readonly string[] } };
 export const visibleTo = (principal: Principal): VisibilityFilter =>
@@ -53,12 +57,19 @@ export const typeBytes = ({
   idSchema,
   embeddingSchema,
   groupNames,
-}: Omit<MemoryTypeFields, 'visibility' | 'relations'>): number =>
+  relations,
+}: Omit<MemoryTypeFields, 'visibility'>): number =>
   TYPE_BYTES +
-  [type, displayName, description, jsonSchema, idSchema ?? '', embeddingSchema ?? '', ...groupNames].reduce(
-    (sum, text) => sum + Buffer.byteLength(text),
-    0,
-  );
+  [
+    type,
+    displayName,
+    description,
+    jsonSchema,
+    idSchema ?? '',
+    embeddingSchema ?? '',
+    ...groupNames,
+    relations.slice(2),
+  ].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
 /**
  * Checks the fields that are present, except jsonSchema.
@@ -90,24 +101,6 @@ function checkGroupNames(names: readonly string[]): void {
     if (names.indexOf(name) !== index) throw invalid(`/groupNames/${index}`, 'a group name must not be given twice');
   });
 }
-
-/** Members of the REST contract that have no effect yet; JSON members are text. */
-export interface UnsupportedMembers {
-  relations?: string | undefined;
-}
-
-/**
- * Accepts only null or an empty array for them: any other value would be ignored without the client noticing.
- * @throws ServiceError NOT_SUPPORTED naming the member; INVALID_REQUEST when `relations` is not an array
- */
-export function rejectUnsupportedMembers(members: UnsupportedMembers): void {
-  const { relations } = members;
-  if (relations === undefined || /^\s*\[\s*\]\s*$/.test(relations)) return;
-  if (!relations.trimStart().startsWith('[')) throw invalid('/relations', 'relations must be an array');
-  throw notSupported('relations', 'relations are not supported yet: leave them out or send []');
-}
-
-const notSupported = (member: string, message: string) => invalid(`/${member}`, message, 'NOT_SUPPORTED');
 
 /** What happens with a type: its objects are checked for a change, or deleted with it. */
 export type TypeState = 'active' | 'changing' | 'deleting';

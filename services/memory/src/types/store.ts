@@ -36,6 +36,10 @@ export interface MemoryTypeRecord extends OrganizationDocument, Definition {
   groupNames: string[];
   /** Made of visibility and groupNames (`audienceOf`), for filters. */
   audience: string[];
+  /** Ids of other types that its relations point to, sorted. Absent in what a release before relations wrote. */
+  relationTargets?: string[];
+  /** How many other types have relations that point to this one. */
+  dependents?: number;
   state: TypeState;
   /** While the type changes: JSON text of the fields that it is to have (NextType). */
   next?: string | null;
@@ -52,7 +56,12 @@ export interface MemoryTypeRecord extends OrganizationDocument, Definition {
 export const TYPES = collection<MemoryTypeRecord>('types', {
   scope: 'organization',
   columns: { _id: 'id', bytes: 'number', jsonSchema: 'long' },
-  indexes: [{ fields: ['typeLower'], unique: true }, { fields: ['_id'] }, { fields: ['audience'], elements: true }],
+  indexes: [
+    { fields: ['typeLower'], unique: true },
+    { fields: ['_id'] },
+    { fields: ['audience'], elements: true },
+    { fields: ['relationTargets'], elements: true },
+  ],
   version: 2,
   upgrades: { 1: ({ visibility }: MemoryTypeRecord) => ({ audience: audienceOf({ visibility, groupNames: [] }) }) },
   platformIndexes: [{ fields: ['bytes'], only: 'null' }],
@@ -60,12 +69,20 @@ export const TYPES = collection<MemoryTypeRecord>('types', {
 
 /**
  * What a batch that writes the type expects: with the epoch, because the announcement of a change raises nothing else,
- * and with the bytes, because the job `count-bytes` changes nothing else.
+ * with the dependents, because relations of another type change nothing else, and with the bytes, because the job
+ * `count-bytes` changes nothing else.
  */
-export const asRead = ({ _id, revision, epoch, bytes }: MemoryTypeRecord): Expectation<MemoryTypeRecord> => ({
+export const asRead = ({
   _id,
   revision,
   epoch,
+  dependents,
+  bytes,
+}: MemoryTypeRecord): Expectation<MemoryTypeRecord> => ({
+  _id,
+  revision,
+  epoch,
+  dependents: dependents ?? null,
   bytes: bytes ?? null,
 });
 
@@ -87,6 +104,10 @@ export function openMemoryTypes(store: Store, shardCount: number) {
       visible: VisibilityFilter,
       page: Pick<FindOptions<MemoryTypeRecord>, 'skip' | 'limit' | 'maxBytes'>,
     ): Promise<MemoryTypeRecord[]> => store.find(organizationId, TYPES, visible, { ...page, sort: [['_id', 'desc']] }),
+
+    /** The other types whose relations point to this one. */
+    dependentsOf: (organizationId: string, id: string): Promise<MemoryTypeRecord[]> =>
+      store.find(organizationId, TYPES, { relationTargets: { containsAny: [id] } }),
 
     /** @throws DuplicateKeyError when the name is taken */
     create: (record: MemoryTypeRecord, ops: readonly Op[]): Promise<void> =>

@@ -16,11 +16,13 @@ import { checkAuthoredSchema } from './authored-schema.ts';
 import { changedMembers, definitionTexts } from './definition.ts';
 import { objectCountOf } from './fences.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
+import { relationNames } from './relation-names.ts';
+import { expectTargets, releaseTargets, requireSeenByDependents, targetsSeenBy } from './relation-ops.ts';
+import { checkRelations, checkSetNull, otherTargets, relationsOf, storedRelations } from './relations.ts';
 import {
   audienceOf,
   checkFields,
   foldTypeName,
-  rejectUnsupportedMembers,
   requireActive,
   typeBytes,
   type MemoryTypeFields,
@@ -37,7 +39,7 @@ export async function updateMemoryType(
 ): Promise<UpdateMemoryTypeResponse> {
   if (request.force && !isAdmin(context.principal)) throw new ServiceError('ADMIN_REQUIRED');
   const fields = fieldsOf(request);
-  rejectUnsupportedMembers(request);
+  checkRelations(request.relations);
   checkFields(fields);
   const organizationId = organizationOfCall(context);
   if (fields.jsonSchema !== undefined)
@@ -47,13 +49,16 @@ export async function updateMemoryType(
   const { type, lastChange, started, version } = await deps.mutex(organizationId, request.pathId.toLowerCase(), () =>
     retryOnConflict(context.signal, () => attempt(deps, request, fields, context)),
   );
-  if (!started) return answer(type, lastChange);
+  if (!started) return answer(deps, type, lastChange);
   const change = await carryOutForAWhile(deps, context, started);
   if (change.state !== 'running') requireDone(change);
   if (change.action === 'dryRun' && change.state === 'done')
     return { ...NOTHING, report: dryRunReport(change, version) };
   const present = await requireWithChange(deps, context, type._id);
-  return { ...answer(present.type, present.change), outcome: change.state === 'running' ? 'ACCEPTED' : 'DONE' };
+  return {
+    ...(await answer(deps, present.type, present.change)),
+    outcome: change.state === 'running' ? 'ACCEPTED' : 'DONE',
+  };
 }
 
 const NOTHING: UpdateMemoryTypeResponse = {
@@ -62,9 +67,13 @@ const NOTHING: UpdateMemoryTypeResponse = {
   outcome: 'DONE',
   report: undefined,
 };
-const answer = (type: MemoryTypeRecord, change: TypeChangeRecord | undefined): UpdateMemoryTypeResponse => ({
+const answer = async (
+  deps: Needs,
+  type: MemoryTypeRecord,
+  change: TypeChangeRecord | undefined,
+): Promise<UpdateMemoryTypeResponse> => ({
   ...NOTHING,
-  memoryType: memoryTypeMessage(type, change),
+  memoryType: memoryTypeMessage(type, change, await relationNames(deps, [type])),
   etag: memoryTypeTag(type, change),
 });
 
@@ -105,9 +114,20 @@ async function attempt(
   requireMatch(request, memoryTypeTag(before, lastChange));
   if (id !== undefined && id.toLowerCase() !== _id) throw invalid('/id', 'id must be that of the memory type');
   requireActive(before);
-  if (Object.keys(fields).length === 0 && !dryRun) return { type: before, lastChange, version: before.version };
+  const setsRelations = request.updateMask!.includes('relations');
+  if (Object.keys(fields).length === 0 && !setsRelations && !dryRun)
+    return { type: before, lastChange, version: before.version };
 
-  const after = await schedule(organizationId, () => withFields(before, fields, isoTime(clock.now())));
+  const audience = audienceOf({ ...before, ...(fields as Partial<MemoryTypeRecord>) });
+  const isSeenByOthers = audience.join() !== before.audience.join();
+  if (isSeenByOthers) await requireSeenByDependents(types, before, audience);
+  const named = { _id, organizationId, audience, typeLower: foldTypeName(fields.type ?? before.type) };
+  const present = { relations: relationsOf(before), typeLower: before.typeLower };
+  const { stored, targets } = setsRelations
+    ? await storedRelations(types, context.principal, named, request.relations, present)
+    : { stored: present.relations, targets: isSeenByOthers ? await targetsSeenBy(types, before, audience) : [] };
+  const given = { ...fields, ...(setsRelations && { relations: JSON.stringify(stored) }) };
+  const after = await schedule(organizationId, () => withFields(before, given, isoTime(clock.now())));
   const { type, typeLower, version, epoch, revision, updatedAt } = after;
   if (typeLower !== before.typeLower) await requireFreeName(types, context.principal, organizationId, type);
   const typeFences = await fences.find(organizationId, { typeId: _id });
@@ -121,6 +141,8 @@ async function attempt(
   const resized = await usage.resizeType(organizationId, context.principal, growth, config.MEMORY_SCHEMAS_MAX_BYTES);
   if (after.jsonSchema !== before.jsonSchema && version !== before.version)
     await schedule(organizationId, () => checkAuthoredSchema(schemas, organizationId, after.jsonSchema));
+  await schedule(organizationId, () => checkSetNull(schemas, after));
+  const counted = [...resized, ...expectTargets(targets, before.relationTargets ?? [])];
   if (dryRun)
     return {
       type: before,
@@ -128,7 +150,7 @@ async function attempt(
       version,
     };
   if (epoch !== before.epoch && of > 0) {
-    const work = { action: 'update', before, after, force, of, ops: resized } as const;
+    const work = { action: 'update', before, after, force, of, ops: counted } as const;
     return { type: before, started: await startChange(deps, context, work), version };
   }
   const events = changeEvents(context, {
@@ -139,7 +161,8 @@ async function attempt(
     names: { type, version },
     changes: changesOf(auditedFields(before), auditedFields(after)),
   });
-  await types.change(before, after, typeFences, [...resized, ...events]);
+  const released = releaseTargets((before.relationTargets ?? []).filter((id) => !after.relationTargets!.includes(id)));
+  await types.change(before, after, typeFences, [...counted, ...released, ...events]);
   return { type: after, lastChange, version };
 }
 
@@ -169,6 +192,7 @@ function withFields(
     ...after,
     typeLower: foldTypeName(after.type),
     audience: audienceOf(after),
+    relationTargets: otherTargets(after._id, relationsOf(after)),
     version: before.version + (changed.length > 0 ? 1 : 0),
     epoch: before.epoch + (changed.some((name) => name !== 'embeddingSchema') ? 1 : 0),
     bytes: typeBytes(after),

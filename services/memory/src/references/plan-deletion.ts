@@ -1,0 +1,147 @@
+import { ServiceError } from 'platform/core/errors.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
+import { isAdmin, type Principal } from 'platform/core/principal.ts';
+import { ExpectationFailedError, type Op } from 'platform/store/store.ts';
+import type { Deps } from '../deps.ts';
+import { violationsOf } from '../objects/content.ts';
+import { objectBytes } from '../objects/rules.ts';
+import { OBJECTS, type BareObject } from '../objects/store.ts';
+import type { ObjectWrite } from '../objects/write-objects.ts';
+import type { StoredRelation } from '../types/relations.ts';
+import { visibleTo } from '../types/rules.ts';
+import type { MemoryTypeRecord } from '../types/store.ts';
+import { countOps, liveRelations } from './plan-references.ts';
+import { removeReference, type ReferenceRecord } from './store.ts';
+import { withoutKey } from './without-key.ts';
+
+/** That one deletion deletes or changes: they are one batch. */
+const MAX_OBJECTS = 1_000;
+/** Of the objects that it changes. */
+const MAX_BYTES = 8_388_608;
+const EXAMPLES = 10;
+
+type Needs = Pick<Deps, 'types' | 'objects' | 'references' | 'schedule' | 'schemas'>;
+
+/** An object that must be told of the deletion of a target. */
+interface Change {
+  source: BareObject;
+  type: MemoryTypeRecord;
+  /** What it loses. */
+  nulled: { relation: StoredRelation; key: string; reference: ReferenceRecord }[];
+}
+
+/**
+ * What the deletion of objects does to those that refer to them, as their relations say: all writes of its batch.
+ * @param type of the objects; its own references do not hinder the deletion when it is deleted as a whole
+ * @throws ServiceError OBJECT_IN_USE with the objects that forbid it, of those that the principal may see;
+ * ExpectationFailedError when references were made meanwhile
+ */
+export async function planDeletion(
+  { types, objects, references, schedule, schemas }: Needs,
+  principal: Principal,
+  roots: readonly BareObject[],
+  { time, wholeTypeId }: { time: string; wholeTypeId?: string },
+): Promise<{ writes: ObjectWrite[]; ops: Op[] }> {
+  const [{ organizationId }] = roots as [BareObject];
+  const removed = new Map(roots.map((root) => [root._id, root]));
+  const changes = new Map<string, Change>();
+  const forbidding = new Map<string, { object: BareObject; type: MemoryTypeRecord }>();
+  const dropped = new Map<string, ReferenceRecord>();
+  const typesById = new Map<string, Promise<MemoryTypeRecord | undefined>>();
+  const typeOf = (id: string): Promise<MemoryTypeRecord | undefined> => {
+    if (!typesById.has(id)) typesById.set(id, types.byId(organizationId, id, {}));
+    return typesById.get(id)!;
+  };
+
+  for (const target of removed.values()) {
+    if (removed.size + changes.size > MAX_OBJECTS)
+      throw new ServiceError('OBJECT_IN_USE', `The deletion would delete or change more than ${MAX_OBJECTS} objects`);
+    if (!target.referrers) continue;
+    const toTarget = await references.toTarget(organizationId, target._id, MAX_OBJECTS + 1);
+    if (toTarget.length <= MAX_OBJECTS && toTarget.length !== target.referrers)
+      throw new ExpectationFailedError(0, OBJECTS.name);
+    for (const reference of toTarget) {
+      const { sourceId, sourceTypeId, relationId } = reference;
+      dropped.set(reference._id, reference);
+      if (removed.has(sourceId) || sourceTypeId === wholeTypeId) continue;
+      const type = await typeOf(sourceTypeId);
+      const relation = type && liveRelations(type).find(({ id }) => id === relationId);
+      if (!relation) continue;
+      const source = await objects.bareById(organizationId, sourceId);
+      if (!source) throw new ExpectationFailedError(0, OBJECTS.name);
+      if (relation.onDelete === 'cascade') removed.set(sourceId, source);
+      else if (relation.onDelete === 'restrict') forbidding.set(sourceId, { object: source, type });
+      else {
+        const change = changes.get(sourceId) ?? { source, type, nulled: [] };
+        changes.set(sourceId, change);
+        change.nulled.push({ relation, key: target.key, reference });
+      }
+    }
+  }
+
+  const writes: ObjectWrite[] = [];
+  for (const before of removed.values()) {
+    const type = await typeOf(before.typeId);
+    if (!type) throw new ExpectationFailedError(0, OBJECTS.name);
+    writes.push({ before, time, type: { name: type.type, epoch: type.epoch } });
+    if (before.references)
+      for (const own of await references.ofSource(organizationId, before._id)) dropped.set(own._id, own);
+  }
+  const changed = [...changes.values()].filter(({ source }) => !removed.has(source._id));
+  requireSmall(changed);
+  for (const { source: bare, type, nulled } of changed) {
+    const source = await objects.byId(organizationId, bare._id);
+    if (source?.revision !== bare.revision) throw new ExpectationFailedError(0, OBJECTS.name);
+    const content = withoutKey(parseJson(source.content) as Record<string, unknown>, nulled);
+    const check = { organizationId, jsonSchema: type.jsonSchema, idSchema: null };
+    const { violations } = await schedule(organizationId, () => violationsOf(schemas, check, content));
+    if (violations.length > 0 || nulled.some(({ relation }) => relation.required)) {
+      forbidding.set(source._id, { object: source, type });
+      continue;
+    }
+    const text = JSON.stringify(content);
+    const after = {
+      ...source,
+      content: text,
+      schemaVersion: type.version,
+      revision: source.revision + 1,
+      bytes: objectBytes({ content: text, key: source.key }),
+      updatedAt: time,
+    };
+    const remaining = (source.references ?? 0) - nulled.length;
+    writes.push({
+      before: source,
+      after,
+      time,
+      type: { name: type.type, epoch: type.epoch },
+      references: { references: remaining, ops: [] },
+    });
+  }
+  const blocked = [...forbidding.values()].filter(({ object }) => !removed.has(object._id));
+  if (blocked.length > 0) throw inUse(principal, blocked);
+  const gone = [...dropped.values()];
+  const survivors = gone.filter(({ targetId }) => !removed.has(targetId));
+  return {
+    writes,
+    ops: [...gone.map(removeReference), ...countOps(survivors.map(({ targetId }) => ({ targetId, by: -1 })))],
+  };
+}
+
+/** @throws ServiceError OBJECT_IN_USE when their contents together are too large for one batch */
+function requireSmall(changed: readonly Change[]): void {
+  const bytes = changed.reduce((sum, { source }) => sum + (source.bytes ?? 0), 0);
+  if (bytes > MAX_BYTES)
+    throw new ServiceError('OBJECT_IN_USE', `The deletion would change objects of more than ${MAX_BYTES} bytes`);
+}
+
+/** Names only what the principal may see. */
+function inUse(principal: Principal, blocked: readonly { object: BareObject; type: MemoryTypeRecord }[]): ServiceError {
+  const audience = visibleTo(principal).audience?.containsAny;
+  const seen = blocked.filter(({ type }) => isAdmin(principal) || type.audience.some((one) => audience?.includes(one)));
+  return new ServiceError('OBJECT_IN_USE', undefined, {
+    facts: {
+      ...(seen.length > 0 && { count: seen.length }),
+      examples: seen.slice(0, EXAMPLES).map(({ object: { _id: id, key }, type }) => ({ id, type: type.type, key })),
+    },
+  });
+}
