@@ -64,13 +64,17 @@ function readBytes(
     }
   });
   req.once('end', () => resolve(body.bytes()));
-  req.once('error', () => reject(new ServiceError('CLIENT_GONE')));
+  const rejectGone = (): void => reject(new ServiceError('CLIENT_GONE'));
+  req.once('error', rejectGone);
   // the request was answered before its body ended: its bytes were not valid HTTP, or the gateway stops
-  res.once('close', () => reject(new ServiceError('CLIENT_GONE')));
+  res.once('close', rejectGone);
   if (declaredBytes > maxBytes) rejectTooLarge();
   else {
     if (headers.expect !== undefined) res.writeContinue();
     exchange.startBody?.();
   }
-  return promise.finally(() => clearTimeout(timer));
+  return promise.finally(() => {
+    clearTimeout(timer);
+    res.off('close', rejectGone);
+  });
 }

@@ -1,4 +1,5 @@
-import { closeSync, existsSync, openSync, readdirSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 
 export interface CpuClock {
   /**
@@ -17,46 +18,72 @@ export const openCpuClock: (pid: number) => CpuClock = existsSync('/proc/self/sc
   ? openThreadClocks
   : () => ({ nowMs: () => performance.now(), close: () => undefined });
 
-/** A file is opened once for each thread, because it is read at the start and the end of every run. */
+/**
+ * A file is opened once for each thread, because it is read at the start and the end of every run. The threads are
+ * listed anew only when another number of them runs, or one has ended, because listing costs more than reading them.
+ */
 function openThreadClocks(pid: number): CpuClock {
+  const folder = `/proc/${pid}/task`;
   const files = new Map<string, number>();
   const bytes = Buffer.alloc(128);
 
-  function threadMs(thread: string): number {
+  /** Undefined when the thread has ended since they were listed: another one may get its number. */
+  function threadMs(thread: string, file: number): number | undefined {
     try {
-      let file = files.get(thread);
-      if (file === undefined) files.set(thread, (file = openSync(`/proc/${pid}/task/${thread}/schedstat`, 'r')));
       const length = readSync(file, bytes, 0, bytes.length, 0);
       return Number.parseInt(bytes.toString('latin1', 0, length)) / 1e6;
     } catch {
-      // The thread has ended since they were listed. Another one may get its number.
-      forget(thread);
-      return 0;
+      forget(thread, file);
+      return undefined;
     }
   }
 
-  function forget(thread: string): void {
-    const file = files.get(thread);
-    if (file !== undefined) closeSync(file);
+  function forget(thread: string, file: number): void {
+    closeSync(file);
     files.delete(thread);
   }
 
-  function threads(): string[] {
+  /** A folder has a link from each folder in it, beside its two own ones. */
+  function isListed(): boolean {
     try {
-      return readdirSync(`/proc/${pid}/task`);
+      return statSync(folder).nlink === files.size + 2;
     } catch {
-      return [];
+      return false;
     }
+  }
+
+  function list(): void {
+    let present: string[] = [];
+    try {
+      present = readdirSync(folder);
+    } catch {
+      // The process has ended.
+    }
+    for (const [thread, file] of files) if (!present.includes(thread)) forget(thread, file);
+    for (const thread of present)
+      try {
+        if (!files.has(thread)) files.set(thread, openSync(join(folder, thread, 'schedstat'), 'r'));
+      } catch {
+        // The thread has ended since they were listed.
+      }
   }
 
   return {
     nowMs() {
-      const present = threads();
-      if (files.size > present.length) for (const thread of files.keys()) if (!present.includes(thread)) forget(thread);
-      return present.reduce((sumMs, thread) => sumMs + threadMs(thread), 0);
+      if (!isListed()) list();
+      let sumMs = 0;
+      let isComplete = true;
+      for (const [thread, file] of files) {
+        const ms = threadMs(thread, file);
+        if (ms === undefined) isComplete = false;
+        else sumMs += ms;
+      }
+      if (isComplete) return sumMs;
+      list();
+      return files.entries().reduce((sum, [thread, file]) => sum + (threadMs(thread, file) ?? 0), 0);
     },
     close() {
-      for (const thread of files.keys()) forget(thread);
+      for (const [thread, file] of files) forget(thread, file);
     },
   };
 }

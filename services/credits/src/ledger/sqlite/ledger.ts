@@ -43,8 +43,14 @@ export async function openSqliteLedger(
   const tables = openTables(db);
   const fileId = tables.fileId(newId());
 
-  function post(organizationId: string, change: Change, { actor, requestId }: Author): Account {
-    const account = applyChange(tables.account(organizationId), change);
+  /** @param before the account, which the caller may have read */
+  function post(
+    organizationId: string,
+    change: Change,
+    { actor, requestId }: Author,
+    before = tables.account(organizationId),
+  ): Account {
+    const account = applyChange(before, change);
     const { openDelta, ...fields } = change;
     const { sequence, availableMicros, reservedMicros } = account;
     tables.putAccount(organizationId, account);
@@ -98,7 +104,8 @@ export async function openSqliteLedger(
         if (known)
           return known.grantedDeltaMicros === amountMicros ? { outcome: 'GRANTED', account } : { outcome: 'CONFLICT' };
         if (account.grantedMicros + amountMicros > MAX_GRANTED_MICROS) return { outcome: 'ACCOUNT_FULL' };
-        return { outcome: 'GRANTED', account: post(organizationId, grantChange(id, amountMicros, note), author) };
+        const change = grantChange(id, amountMicros, note);
+        return { outcome: 'GRANTED', account: post(organizationId, change, author, account) };
       });
     },
 
@@ -109,14 +116,15 @@ export async function openSqliteLedger(
         expireDue(organizationId, EXPIRIES_PER_RESERVE);
         const known = currentReservation(organizationId, id);
         if (known === 'ID_OUT_OF_WINDOW') return { outcome: known };
-        const { availableMicros, openReservations } = tables.account(organizationId);
+        const before = tables.account(organizationId);
+        const { availableMicros, openReservations } = before;
         if (known) {
           if (known.amountMicros !== null && known.amountMicros !== amountMicros) return { outcome: 'CONFLICT' };
           return { outcome: known.state === 'OPEN' ? 'RESERVED' : 'ENDED', state: known.state, availableMicros };
         }
         if (maxOpen > 0 && openReservations >= maxOpen) return { outcome: 'TOO_MANY_OPEN', availableMicros };
         if (availableMicros < amountMicros) return { outcome: 'INSUFFICIENT', availableMicros };
-        const account = post(organizationId, reserveChange(id, amountMicros), author);
+        const account = post(organizationId, reserveChange(id, amountMicros), author, before);
         tables.putReservation(organizationId, {
           id,
           state: 'OPEN',
@@ -163,7 +171,7 @@ export async function openSqliteLedger(
           chargedMicros: change.spentDeltaMicros,
           shortfallMicros: change.shortfallMicros,
         } as const;
-        post(organizationId, change, author);
+        post(organizationId, change, author, account);
         tables.putReservation(organizationId, { ...known, ...result });
         return { outcome: 'FOUND', ...result };
       });
