@@ -356,17 +356,21 @@ export function storeSuite(name: string, testStore: TestStore): void {
       });
       it('set and increment fields, an absent one from 0, and leave the others', async () => {
         await add(item('1', { rank: 5, note: 'n' }));
-        await store().apply('A', [
-          update(
-            ITEMS,
-            { _id: '1', rank: 5 },
-            { set: { text: 't', note: null }, increment: { rank: -2, seen: 3 } as never },
-          ),
-        ]);
-        expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual({
-          ...item('1', { rank: 3, text: 't', note: null }),
-          seen: 3,
-        });
+        const set = {
+          text: 't',
+          note: null,
+          tags: ['"\\\u2028'],
+          ratio: 0.1 + 0.2,
+          part: { a: [null, 1e-7] },
+          flag: true,
+        };
+        const changes = { set, increment: { rank: -2, seen: 3 } } as never;
+        await store().apply('A', [update(ITEMS, { _id: '1', rank: 5 }, changes)]);
+        const changed = { ...item('1', { rank: 3 }), ...set, seen: 3 };
+        expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual(changed);
+        const again = { text: null, note: 'm', tags: null, ratio: [], part: '', flag: false };
+        await store().apply('A', [update(ITEMS, { _id: '1' }, { set: again as never })]);
+        expect(await store().findOne('A', ITEMS, { _id: '1' })).toEqual({ ...changed, ...again });
       });
       it.each([
         { set: { _id: '2' } },

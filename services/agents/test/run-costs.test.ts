@@ -146,7 +146,7 @@ describe('the heartbeats of all runs of a process', () => {
     const all = started.map((_, n) => `run-${n}`);
     expect(turns.slice(0, 3)).toEqual([all, all, all]);
     expect(extended.slice(0, RUNS)).toEqual(all);
-    await until(() => timers() === before);
+    await until(() => timers() <= before);
   });
 
   it('end a run that another process has taken over', async () => {

@@ -60,7 +60,7 @@ const runOf =
   () =>
     prepare(text).run(...values).changes > 0;
 
-/** The change as one statement; undefined when a changed value is not in a column of its own. */
+/** The change as one statement; undefined when it increments what is not in a column of numbers. */
 function updateInPlace(
   prepare: Prepare,
   layout: Layout,
@@ -68,20 +68,24 @@ function updateInPlace(
   { set = {}, increment = {} }: Changes<Document>,
 ): Change | undefined {
   const terms: Bound[] = [];
-  const nulls: string[] = [];
-  for (const [field, value] of Object.entries(set)) {
-    if (!layout.has(field) || (value !== null && !fitsCell(value))) return undefined;
-    terms.push({ text: `"${field}" = ?`, values: [cellOf(value, layout.isId(field))] });
-    if (value === null) nulls.push(`'$.${field}', NULL`);
+  const others: Bound[] = [];
+  for (const [field, value] of Object.entries<unknown>(set)) {
+    const fits = fitsCell(value);
+    if (layout.has(field))
+      terms.push({ text: `"${field}" = ?`, values: [fits ? cellOf(value, layout.isId(field)) : null] });
+    // A value in a column hides what the last column has of the same field.
+    if (!fits || !layout.has(field)) others.push({ text: `'$.${field}', json(?)`, values: [JSON.stringify(value)] });
   }
   for (const [field, by] of Object.entries<number>(increment)) {
     if (layout.kindOf(field) !== 'number') return undefined;
     terms.push({ text: `"${field}" = coalesce("${field}", 0) + ?`, values: [cellOf(by, false)] });
   }
+  if (others.length > 0)
+    terms.push({
+      text: `"${REST}" = json_set(coalesce("${REST}", '{}'), ${others.map(({ text }) => text).join(', ')})`,
+      values: others.flatMap(({ values }) => values),
+    });
   if (terms.length === 0) return undefined;
-  // A value in a column hides a null of the same field in the last one, so only a new null changes that.
-  if (nulls.length > 0)
-    terms.push({ text: `"${REST}" = json_set(coalesce("${REST}", '{}'), ${nulls.join(', ')})`, values: [] });
   return runOf(prepare, {
     text: `UPDATE "${layout.name}" SET ${terms.map(({ text }) => text).join(', ')} WHERE ${where.text}`,
     values: [...terms.flatMap(({ values }) => values), ...where.values],
