@@ -74,6 +74,26 @@ describe('GET /api/memory/objects', () => {
       expect(new Set(pages.flatMap(({ body }) => body.items.map(({ id }: { id: string }) => id))).size).toBe(28);
     });
 
+    it('links to the next and the previous page with the same filters', async () => {
+      const linksOf = (link: string | null): Record<string, string> =>
+        Object.fromEntries([...(link ?? '').matchAll(/<([^>]+)>; rel="(\w+)"/g)].map(([, url, rel]) => [rel, url]));
+      const queryOf = (url: string): string => {
+        expect(url).toMatch(/^http:\/\/[^/]+\/api\/memory\/objects\?type=Alpha&pageSize=10&cursor=[\w-]+$/);
+        return new URL(url).search;
+      };
+      const first = await list('?type=Alpha&pageSize=10&page=1');
+      const second = await list(queryOf(linksOf(first.headers.get('link')).next!));
+      const third = await list(queryOf(linksOf(second.headers.get('link')).next!));
+      expect([first, second, third].map(({ body }) => [body.total, body.items.length])).toEqual([
+        [25, 10],
+        [25, 10],
+        [25, 5],
+      ]);
+      expect(Object.keys(linksOf(third.headers.get('link')))).toEqual(['prev']);
+      const back = await list(queryOf(linksOf(third.headers.get('link')).prev!));
+      expect(back.body).toEqual(second.body);
+      expect(first.headers.get('link')).not.toMatch(/rel="prev"/);
+    });
     it('counts created and deleted objects on the next request', async () => {
       const { body } = await tenant.request('POST', '/api/memory/objects', { type: 'Beta', key: 'brief', content: {} });
       const during = [

@@ -79,7 +79,8 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
     remedy: 'Try again when its `state` is active, or cancel it: DELETE /api/memory/types/{id}/change.',
   },
   OBJECT_IN_USE: {
-    cause: 'Objects refer to the object, and their relation has `onDelete: restrict`; `examples` has up to ten of them.',
+    cause:
+      'Objects refer to the object, and their relation has `onDelete: restrict`; `examples` has up to ten of them.',
     remedy: 'Change or delete these objects first.',
   },
   CONFLICT: { cause: 'Another request changed the same thing at the same time.', remedy: 'Read it and try again.' },

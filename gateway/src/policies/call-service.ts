@@ -84,6 +84,7 @@ function headersOf(
 /** The URL of this request with another cursor. */
 function pageUrl(req: GatewayRequest, urls: UrlSettings, cursor: string): string {
   const parameters = new URLSearchParams(parseQuery(req.exchange.query));
+  parameters.delete('page');
   parameters.set('cursor', cursor);
   const [path] = (req.url as string).replace(/^https?:\/\/[^/?#]*/i, '').split('?', 1) as [string];
   return `${baseUrl(req, urls)}${path}?${parameters}`;

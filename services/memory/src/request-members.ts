@@ -66,6 +66,9 @@ export function pageOf(
   const limit = requirePageSize(pageSize, { default: config.MEMORY_PAGE_SIZE, max: config.MEMORY_PAGE_SIZE_MAX });
   const skip = (page - 1) * limit;
   if (skip > config.MEMORY_OFFSET_MAX)
-    throw invalid('/page', `page is too far: the pages before it may hold at most ${config.MEMORY_OFFSET_MAX} items`);
+    throw invalid(
+      '/page',
+      `page is too far: at most ${config.MEMORY_OFFSET_MAX} items may be before it; follow the cursor in the Link header`,
+    );
   return { skip, limit };
 }

@@ -66,9 +66,19 @@ export function openMemoryObjects(store: Store) {
     list: (
       organizationId: string,
       filter: ObjectFilter,
-      page: Pick<FindOptions<MemoryObjectRecord>, 'skip' | 'limit' | 'maxBytes'>,
+      page: Pick<FindOptions<MemoryObjectRecord>, 'skip' | 'limit' | 'maxBytes' | 'after' | 'omit'>,
     ): Promise<MemoryObjectRecord[]> =>
       store.find(organizationId, OBJECTS, filter, { ...page, sort: [['_id', 'desc']] }),
+    /** Those that are newer than the object with this id, the one next to it last; newest first. */
+    async listNewer(
+      organizationId: string,
+      filter: ObjectFilter,
+      id: string,
+      page: Pick<FindOptions<MemoryObjectRecord>, 'limit' | 'maxBytes' | 'omit'>,
+    ): Promise<MemoryObjectRecord[]> {
+      const found = await store.find(organizationId, OBJECTS, filter, { ...page, after: [id], sort: [['_id', 'asc']] });
+      return found.reverse();
+    },
     /** Those of a type in the order of their ids, from the one after `after` on. */
     ofType: (
       organizationId: string,
