@@ -3,11 +3,11 @@ import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { withTimeout } from 'platform/core/with-timeout.ts';
-import { update, type Op } from 'platform/store/store.ts';
+import { ExpectationFailedError, update, type Op } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { asRead, TYPES, type MemoryTypeRecord } from '../types/store.ts';
 import { carryOut } from './carry-out.ts';
-import { nextFields, startOp, type TypeChangeRecord } from './store.ts';
+import { nextFields, startOp, TYPE_CHANGES, type TypeChangeRecord } from './store.ts';
 
 /** Of one organization: each holds the fields of a type, and reads objects. */
 const MAX_RUNNING = 8;
@@ -61,6 +61,8 @@ export async function startChange(
     finishedAt: null,
   };
   const prior = await changes.byType(organizationId, _id);
+  // Another request has announced its work since this one read the type; a dry run must not take its place.
+  if (prior?.state === 'running' && prior.action !== 'dryRun') throw new ExpectationFailedError(0, TYPE_CHANGES.name);
   const announced = update(TYPES, asRead(before), {
     set: {
       ...(action === 'delete'
