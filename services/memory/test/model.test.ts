@@ -228,9 +228,9 @@ async function wrongIn(context: CallContext): Promise<unknown[]> {
     const last = ofSubject.at(-1)!;
     const isGapless = ofSubject.every(({ sequence }, index) => Number(sequence) === index + 1);
     const isDeleted = last.type.endsWith('.deleted.v1');
-    if (!isGapless || (isDeleted ? revisions.has(subject!) : revisions.get(subject!) !== Number(last.sequence)))
+    if (!isGapless || (isDeleted ? revisions.has(subject) : revisions.get(subject) !== Number(last.sequence)))
       wrong.push(['events that are not its changes', subject, ofSubject.map(({ type: name }) => name)]);
-    revisions.delete(subject!);
+    revisions.delete(subject);
   }
   if (revisions.size > 0) wrong.push(['changes without events', [...revisions]]);
   return wrong;
