@@ -53,12 +53,11 @@ describe('while a service does not work', () => {
         expectStatuses(replies, expected);
         if (name === 'credits') expect(replies.get('GET /api/auth/whoami')?.body.credits).toBeNull();
       });
+      // No request needs Kafka, so its column has what each is answered when all works.
+      const normal = documentedStatuses('Kafka', 'killed');
       const again = await requestsOfAllEndpoints(tenant, stack.baseUrl);
       for (const [endpoint, send] of again)
-        expect([endpoint, (await untilAvailable(send)).status]).toEqual([
-          endpoint,
-          endpoint.startsWith('POST /api/memory') ? 201 : 200,
-        ]);
+        expect([endpoint, (await untilAvailable(send)).status]).toEqual([endpoint, normal[endpoint]]);
     },
     LONG_MS,
   );
