@@ -28,6 +28,8 @@ const PLAN = {
     types: ORGANIZATION,
     objects: { organizationId: 1, key: 1, typeId: 1 },
     fences: DOCUMENT,
+    references: DOCUMENT,
+    type_changes: DOCUMENT,
     usage: DOCUMENT,
   },
   credits: {

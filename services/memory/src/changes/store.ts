@@ -44,7 +44,7 @@ export interface TypeChangeRecord extends OrganizationDocument {
   startedAt: string;
   finishedAt: string | null;
 }
-export const TYPE_CHANGES = collection<TypeChangeRecord>('typeChanges', {
+export const TYPE_CHANGES = collection<TypeChangeRecord>('type_changes', {
   scope: 'organization',
   columns: { state: 'text', leaseUntil: 'number', next: 'long', examples: 'long' },
   indexes: [{ fields: ['state'] }],
