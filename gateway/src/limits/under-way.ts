@@ -12,6 +12,8 @@ export function makeUnderWay({ perToken, perOrganization }: { perToken: number; 
   const counts = new Map<string, number>();
   return {
     enter({ kind, subject, organizationId }, res) {
+      // its client left while auth decided: it will not tell a second time that it is closed
+      if (res.closed) return;
       const limits: [string, number, string][] = [
         [`${kind}:${subject}`, perToken, 'token'],
         [`organization:${organizationId}`, perOrganization, 'organization'],

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import type { Denial } from 'proto/auth/v1/auth.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Principal } from 'platform/core/principal.ts';
@@ -16,6 +17,9 @@ const principalOf = (bearer: string): Principal => ({
   limits: bearer.startsWith('e') ? { rate_factor: 10 } : {},
 });
 let hold: Promise<void> | undefined;
+/** Calls of auth, and what its next decisions wait for. */
+let batches = 0;
+let holdDecision: Promise<void> | undefined;
 /** In the middle of a minute that does not pass. */
 const clock = { now: () => 29_000_000 * 60_000 + 30_000 };
 
@@ -29,6 +33,10 @@ async function start(env: Record<string, string>): Promise<GatewayFixture> {
         return principalOf(bearer);
       },
       clock,
+      onBatch() {
+        batches++;
+        return holdDecision;
+      },
       onDenials: (told) => denials.push(...told),
       memory: {
         listMemoryTypes: async () => {
@@ -49,6 +57,7 @@ const countOf = (status: number, all: readonly number[]): number => all.filter((
 
 beforeEach(() => {
   asked.length = 0;
+  batches = 0;
   denials.length = 0;
 });
 
@@ -151,6 +160,22 @@ it('bounds the requests of a token and of an organization that are under way', a
   hold = undefined;
   expect((await Promise.all(first)).map(({ status }) => status)).toEqual([200, 200, 200]);
   expect((await send('a1')).status).toBe(200);
+  await fixture.stop();
+});
+
+it('a request whose client has left before auth decides is not under way for ever', async () => {
+  const fixture = await start({ REQUESTS_AT_ONCE: '1' });
+  const gate = Promise.withResolvers<void>();
+  holdDecision = gate.promise;
+  const socket = connect(fixture.port, '127.0.0.1').on('error', () => undefined);
+  socket.write(`GET ${LIST} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a1\r\n\r\n`);
+  await eventually(() => batches === 1);
+  socket.resetAndDestroy();
+  // by its answer the gateway has also seen that the older connection is closed
+  await fixture.request('/healthz', { token: '' });
+  holdDecision = undefined;
+  gate.resolve();
+  await eventually(async () => (await fixture.request(LIST, { token: 'a1' })).status === 200);
   await fixture.stop();
 });
 

@@ -29,10 +29,12 @@ export function checkSpelling(schema: Json, path: string): void {
   const details: Violation[] = [];
   let unknown = 0;
   const open: [pointer: string, schema: unknown][] = [[path, schema]];
-  while (open.length > 0 && details.length < MAX_DETAILS && unknown < MAX_UNKNOWN) {
+  const isEnough = (): boolean => details.length >= MAX_DETAILS || unknown >= MAX_UNKNOWN;
+  while (open.length > 0 && !isEnough()) {
     const [pointer, each] = open.pop() as [string, unknown];
     if (typeof each !== 'object' || each === null || Array.isArray(each)) continue;
     for (const [keyword, value] of Object.entries(each as Json)) {
+      if (isEnough()) break;
       const at = `${pointer}/${escapePointer(keyword)}`;
       if (KNOWN.includes(keyword)) open.push(...subschemas(keyword, value, at));
       else unknown++;

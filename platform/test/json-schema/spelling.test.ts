@@ -65,6 +65,12 @@ describe('what is not near a known word is an annotation', () => {
     { format: 1, properties: 1, anyOf: 'x' },
   ])('%j', (schema) => expect(complaints(schema)).toEqual([]));
 
+  it('and so is what comes after 500 unknown keywords, also in one object, because each costs time', () => {
+    const unknown = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`unknown-${n}`, n]));
+    expect(complaints({ ...unknown(499), requred: [] })).toHaveLength(1);
+    expect(complaints({ ...unknown(500), requred: [] })).toEqual([]);
+  });
+
   it('and so is what is deep or long, in time linear in the schema', () => {
     let deep: Record<string, unknown> = {};
     for (let level = 0; level < 20_000; level++) deep = { items: deep };
