@@ -14,6 +14,7 @@ import { program as credits } from '../../services/credits/src/service.ts';
 import { program as memory } from '../../services/memory/src/service.ts';
 import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { startLoad } from '../support/load.ts';
+import { retryWhileUnavailable } from '../support/retry-while-unavailable.ts';
 import { LOAD_AGENTS, SHORT_LEASES, LONG_ENGINE_TIMEOUTS, SLOW, SLOW_ARGS } from '../support/load-settings.ts';
 import { executionsOf, ledgerOf, type Execution } from '../support/organization-records.ts';
 import { eventually } from 'platform/service/test-end.ts';
@@ -62,11 +63,18 @@ describe('jobs that run at once on four replicas, two of them without a lease', 
     await mongo.stop();
   });
 
-  /** Runs the job on all replicas at once. @returns items done: by the replicas with a lease, then by each other one */
+  /** A round that fails is tried again, as jobs are: a paused process may hold locks for longer than a timeout. */
+  const round = (run: () => Promise<number>): Promise<number> =>
+    retryWhileUnavailable(run, ['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
+
+  /**
+   * Runs the job on all replicas at once.
+   * @returns items known to be done: by the replicas with a lease, then by each other one
+   */
   const runEverywhere = (service: keyof typeof unleased, job: string): Promise<number[]> =>
     Promise.all([
-      stack.runJob(service, job).then(({ count }) => count),
-      ...unleased[service].map((one) => one.run(job)),
+      round(async () => (await stack.runJob(service, job)).count),
+      ...unleased[service].map((one) => round(() => one.run(job))),
     ]);
   const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
 
@@ -113,7 +121,7 @@ describe('jobs that run at once on four replicas, two of them without a lease', 
       try {
         const [{ platformStore }] = unleased.agents as [JobsWithoutLease];
         await eventually(async () => {
-          reaped += sum(await Promise.all(unleased.agents.map((one) => one.run('reaper'))));
+          reaped += sum(await Promise.all(unleased.agents.map((one) => round(() => one.run('reaper')))));
           return (await platformStore.count(EXECUTIONS, { status: { in: ACTIVE } })) === 0;
         });
       } finally {
@@ -121,8 +129,8 @@ describe('jobs that run at once on four replicas, two of them without a lease', 
       }
       // the resumed processes have lost their leases: their writes fail
       await Promise.all(slow);
-      // when a reaper stalls between taking a run over and ending it, another one ends the run; both count it
-      expect(reaped).toBeGreaterThanOrEqual(SLOW_RUNS);
+      // not counted by `reaped`: a run may be ended by a round whose outcome stays unknown, or be ended by two reapers,
+      // one of which stalls between taking it over and ending it
       expect((await executionsOf(stack, tenant)).filter(({ status }) => status === 'interrupted')).toHaveLength(
         SLOW_RUNS,
       );
@@ -138,8 +146,9 @@ describe('jobs that run at once on four replicas, two of them without a lease', 
       });
       const after = await expiries();
       expect(new Set(after).size).toBe(after.length);
-      expect(expired).toBe(after.length - before.length);
-      expect(expired).toBeGreaterThan(0);
+      expect(after.length).toBeGreaterThan(before.length);
+      // a round whose outcome is unknown counts nothing
+      expect(expired).toBeLessThanOrEqual(after.length - before.length);
 
       process.stdout.write(
         `${reaped} runs reaped, ${expired} reservations expired, ${relayed} events relayed under load\n`,
