@@ -14,10 +14,12 @@ const document = openApiDocument(restMethods(), '');
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
+const OF_THE_STACK = ['usage', 'charge', 'limits', 'credits', 'organization', 'tier', 'maxPerMinute', 'left'];
+
 /** What differs from run to run has its form alone: ids, times, and what is measured or belongs to the stack. */
 const form = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value), (name, member: unknown) => {
-    if (['usage', 'charge', 'limits', 'credits', 'organization', 'tier'].includes(name)) return name;
+    if (OF_THE_STACK.includes(name)) return name;
     if (typeof member !== 'string') return member;
     return TIME.test(member) ? 'time' : member.replaceAll(UUID, 'id');
   });

@@ -13,9 +13,13 @@ beforeAll(async () => {
 });
 const whoami = (token: string, baseUrl = stack.baseUrl) => request(baseUrl, 'GET', '/api/auth/whoami', { token });
 
+const left = (rate: string, limit: string): object => {
+  return { rate, limit, maxPerMinute: expect.any(Number), left: expect.any(Number) };
+};
+
 it('a server token learns who it is, what its organization may use, and its credits', async () => {
   const tenant = await stack.tenant({ tier: 'professional', credits: 12 });
-  const { status, body } = await tenant.request('GET', '/api/auth/whoami');
+  const { status, body, headers } = await tenant.request('GET', '/api/auth/whoami');
   expect([status, body]).toEqual([
     200,
     {
@@ -29,8 +33,20 @@ it('a server token learns who it is, what its organization may use, and its cred
       capabilities: ['memory', 'agents'],
       limits: expect.objectContaining({ memory_types: 200 }),
       credits: 12,
+      rates: [
+        left('requests', 'token'),
+        left('requests', 'organization'),
+        left('runs', 'token'),
+        left('runs', 'organization'),
+      ],
     },
   ]);
+  // the headers say the same of the requests; a little later there may be more room again
+  const [requests] = body.rates;
+  expect(headers.get('ratelimit-policy')).toContain(`"token";q=${requests.maxPerMinute};`);
+  const [, r] = /"token";r=(\d+)/.exec(headers.get('ratelimit') as string) as unknown as [string, string];
+  expect(requests.left).toBeGreaterThanOrEqual(Number(r));
+  expect(requests.left).toBeLessThanOrEqual(requests.maxPerMinute);
   await stack.operator
     .client(CreditsServiceService, 'credits')
     .grant({ id: newId(), amountMicros: 500_000, note: '' }, stack.operator.as(tenant.organizationId));

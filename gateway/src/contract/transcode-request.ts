@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Field, Type } from 'protobufjs';
+import type { RateLeft } from 'proto/auth/v1/auth.ts';
 import { fieldOptions } from './rest-methods.ts';
 import { MAX_DETAILS, ServiceError, type Violation } from 'platform/core/errors.ts';
 import { isObject, membersOf } from '../json/parts.ts';
@@ -14,6 +15,8 @@ export interface RequestParts {
   query: string;
   /** JSON as strictJson returns it; undefined if the route takes no body. */
   body: Buffer | undefined;
+  /** What the rate limits still admit; set by limit-rates. */
+  ratesLeft?: () => readonly RateLeft[];
 }
 /**
  * Makes the request message, a plain object with camelCase names, from path, query, headers and body.
@@ -43,9 +46,11 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
   const required: string[] = [];
   const fromHeaders: { name: string; header: string }[] = [];
   let maskName: string | undefined;
+  let ratesName: string | undefined;
   for (const field of type.fieldsArray) {
     const options = fieldOptions(field);
     if (field.resolvedType?.fullName === FIELD_MASK) maskName = field.name;
+    else if (options.ratesLeft) ratesName = field.name;
     else if (options.header !== '') fromHeaders.push({ name: field.name, header: options.header });
     else if (!params.includes(field.name) && !options.internal) {
       if (takesBody && !options.query) members.set(field.name, checkOf(field, compileField));
@@ -56,7 +61,7 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
   const ignored = new Set(ignoredMembers);
   const meaningless = CONDITIONS.filter((name) => fromHeaders.every(({ header }) => header !== name));
 
-  return (req, { pathValues, query, body }) => {
+  return (req, { pathValues, query, body, ratesLeft }) => {
     const message: Record<string, unknown> = {};
     const violations: Violation[] = [];
     const given: string[] = [];
@@ -102,6 +107,7 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
       message[name] = pathValues[index];
     });
     if (maskName !== undefined) message[maskName] = { paths: given };
+    if (ratesName !== undefined) message[ratesName] = ratesLeft?.();
     return message;
   };
 }

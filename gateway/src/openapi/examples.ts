@@ -78,6 +78,12 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
       capabilities: ['memory', 'agents'],
       limits: { memory_types: 200, memory_objects: 1_000_000 },
       credits: 1_000,
+      rates: [
+        { rate: 'requests', limit: 'token', maxPerMinute: 600, left: 599 },
+        { rate: 'requests', limit: 'organization', maxPerMinute: 3_000, left: 2_999 },
+        { rate: 'runs', limit: 'token', maxPerMinute: 120, left: 120 },
+        { rate: 'runs', limit: 'organization', maxPerMinute: 600, left: 600 },
+      ],
     },
   },
   'GET /api/agent/run': { status: 200, reply: { agents: [{ name: 'invoice-total' }] } },

@@ -1,3 +1,4 @@
+import type { RateLeft } from 'proto/auth/v1/auth.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Principal } from 'platform/core/principal.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
@@ -33,6 +34,7 @@ export function makeLimitRates({ counters, rates, underWay, denials }: LimitRate
           ['organization', limits[1]],
         ]),
       );
+      req.exchange.ratesLeft = () => Object.keys(rates).flatMap((rate) => ratesLeft(principal, rate));
       try {
         if (refused) throw rateLimited(refused, refused.limit === limits[0] ? 'token' : 'organization');
         underWay.enter(principal, res);
@@ -43,6 +45,16 @@ export function makeLimitRates({ counters, rates, underWay, denials }: LimitRate
     }
     next();
   };
+
+  function ratesLeft(principal: Principal, rate: string): RateLeft[] {
+    const [token, organization] = limitsOf(principal, rate, rates);
+    return Object.entries({ token, organization }).map(([limit, each]) => ({
+      rate,
+      limit,
+      maxPerMinute: each.max,
+      left: counters.left(each),
+    }));
+  }
 
   function note(principal: Principal, error: unknown, method: string, requestId: string): void {
     if (error instanceof ServiceError) denials.note(principal, error.reason, method, requestId);

@@ -12,7 +12,8 @@ describe('WhoAmI', () => {
   it('shows who asks and what its organization may use, also while credits does not answer', async () => {
     const organizationId = await fixture.createOrganization('starter');
     const token = principalWith({ kind: 'SERVER_TOKEN', organizationId, subject: 'token-id', name: 'import' });
-    const answer = await fixture.gateway.whoAmI({}, fixture.as(token));
+    const rates = [{ rate: 'requests', limit: 'token', maxPerMinute: 600, left: 599 }];
+    const answer = await fixture.gateway.whoAmI({ rates }, fixture.as(token));
     expect({ ...answer, limits: JSON.parse(answer.limits) as object }).toEqual({
       kind: 'server_token',
       id: 'token-id',
@@ -24,9 +25,10 @@ describe('WhoAmI', () => {
       capabilities: ['memory'],
       limits: expect.objectContaining({ memory_types: 20, server_tokens: 5 }),
       credits: undefined,
+      rates,
     });
     const user = principalWith({ kind: 'USER', organizationId, subject: 'user-id', name: 'a@b.c', groups: ['g'] });
-    expect(await fixture.gateway.whoAmI({}, fixture.as(user))).toMatchObject({
+    expect(await fixture.gateway.whoAmI({ rates: [] }, fixture.as(user))).toMatchObject({
       kind: 'user',
       roles: [],
       groups: ['g'],

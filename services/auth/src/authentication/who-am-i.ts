@@ -10,7 +10,7 @@ const CREDITS_MS = 1_500;
 
 export async function whoAmI(
   { organizations, credits }: Pick<Deps, 'organizations' | 'credits'>,
-  _request: WhoAmIRequest,
+  { rates }: WhoAmIRequest,
   context: CallContext,
 ): Promise<WhoAmIResponse> {
   const { principal, requestId, signal } = context;
@@ -33,6 +33,7 @@ export async function whoAmI(
     capabilities: [...capabilities],
     limits: JSON.stringify(limits),
     credits: balance && (balance.account?.availableMicros ?? 0) / 1e6,
+    rates,
   };
 }
 
