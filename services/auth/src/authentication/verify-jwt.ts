@@ -1,4 +1,4 @@
-import { decodeProtectedHeader, importJWK, jwtVerify, type JWTPayload } from 'jose';
+import { decodeJwt, decodeProtectedHeader, importJWK, jwtVerify, type JWTPayload } from 'jose';
 import { isUuid } from 'platform/core/ids.ts';
 import { ALGORITHM, SKEW_MS } from '../signing-keys/rules.ts';
 import type { SigningKeyRecord } from '../signing-keys/store.ts';
@@ -31,6 +31,16 @@ export function kidOf(bearer: string): string | undefined {
     return isOurs && typeof kid === 'string' && isUuid(kid) ? kid : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** The organization that the claims name before anything is checked: only where to look for a JWT that was checked. */
+export function claimedOrganization(bearer: string): string {
+  try {
+    const { org_id: organizationId } = decodeJwt(bearer);
+    return typeof organizationId === 'string' ? organizationId : '';
+  } catch {
+    return '';
   }
 }
 
