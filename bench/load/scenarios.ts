@@ -6,6 +6,8 @@ export interface Scenario {
   title: string;
   /** Organizations, each with TOKENS_EACH tokens. */
   organizations: number;
+  /** JWTs of a user in place of server tokens. */
+  jwts?: true;
   /** Of a hundred requests. */
   shares: Partial<Record<Kind, number>>;
 }
@@ -26,6 +28,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   create: one('create', 'create'),
   run: one('run', 'run (an expression)'),
   tokens: { ...one('get', 'get, 1,000 tokens of 100 organizations'), name: 'tokens', organizations: 100 },
+  jwts: { ...one('get', 'get, with JWTs'), name: 'jwts', jwts: true },
   mixed: {
     name: 'mixed',
     title: '80 % get, 15 % list, 5 % create',

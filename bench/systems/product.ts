@@ -43,7 +43,8 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
     const pssAtStartMb = pssMb();
     process.stderr.write(`filling ${name}\n`);
     const tenant = await stack.tenant({ credits: 1_000_000, agents: [expressionAgent('echo', '{ "echo": $ }')] });
-    const own = [{ token: tenant.token, objectIds: await fill(stack, tenant, objects) }];
+    const own: Access[] = [{ token: tenant.token, objectIds: await fill(stack, tenant, objects) }];
+    const jwts = await accessesWithJwts(stack, tenant, own[0]!.objectIds);
     const several: Access[] = [];
     for (let n = 0; n < organizations; n++)
       several.push(...(await organizationWithTokens(stack, Math.ceil(objects / organizations))));
@@ -54,7 +55,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
       stack,
       tenant,
       addresses: stack.baseUrls.map(addressOf),
-      accessesOf: (scenario: Scenario) => (scenario.organizations === 1 ? own : several),
+      accessesOf: (scenario: Scenario) => (scenario.jwts ? jwts : scenario.organizations === 1 ? own : several),
       cpu: cpuMeter(stack, servers),
       pssMb,
       pssAtStartMb,
@@ -101,6 +102,13 @@ async function organizationWithTokens(stack: Stack, objects: number): Promise<Ac
   const tokens = [tenant.token];
   for (let n = 1; n < TOKENS_EACH; n++) tokens.push(await createToken(stack, tenant, `token ${n}`));
   return tokens.map((token) => ({ token, objectIds }));
+}
+
+async function accessesWithJwts(stack: Stack, tenant: Tenant, objectIds: readonly string[]): Promise<Access[]> {
+  const auth = stack.operator.client(AuthServiceService, 'auth');
+  const issue = () => auth.issueJwt({ email: tenant.administrator }, stack.operator.as(tenant.organizationId));
+  const issued = await Promise.all(Array.from({ length: TOKENS_EACH }, issue));
+  return issued.map(({ jwt }) => ({ token: jwt, objectIds }));
 }
 
 /** @returns the value of a new server token */

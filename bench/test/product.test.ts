@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => product.stop());
 
 describe('a round on the product', () => {
-  it.each(['get', 'list', 'create', 'run', 'tokens'])(
+  it.each(['get', 'list', 'create', 'run', 'tokens', 'jwts'])(
     '%s: nothing fails, and every change is in the records',
     async (name) => {
       const scenario = SCENARIOS[name]!;
