@@ -7,7 +7,7 @@ import { measureNeighbours } from './commands/neighbours.ts';
 import { measureFixedRate } from './commands/rate.ts';
 import { measureReplicas } from './commands/replicas.ts';
 import { measureRevocation } from './commands/revocation.ts';
-import { measureScale } from './commands/scale.ts';
+import { measureMemory, measureScale } from './commands/scale.ts';
 import { measureSoak } from './commands/soak.ts';
 import { measureStart } from './commands/start.ts';
 import { SCENARIOS } from './load/scenarios.ts';
@@ -29,6 +29,7 @@ ${Object.entries(SCENARIOS)
 
 The product alone:
   scale      few objects beside many [--many-objects N]
+  memory     the same for all that memory does, and a dry run over the many objects
   soak       constant load: memory, logs, outbox and audit trail in each minute [--minutes N]
   replicas   two of every process beside one, on real servers
   revocation how soon a revoked token is refused under load
@@ -44,6 +45,7 @@ the events and the audit trail are not just what was changed.
 
 const OF_PRODUCT: Readonly<Record<string, (settings: Settings) => Promise<Findings>>> = {
   scale: measureScale,
+  memory: measureMemory,
   soak: measureSoak,
   replicas: measureReplicas,
   revocation: measureRevocation,
@@ -62,7 +64,14 @@ async function run(wanted: readonly string[], settings: Settings): Promise<Findi
   if (scenarios.length > 0 || isWanted('alone') || isWanted('rate'))
     await withSystems(settings, scenarios, async (systems, figures) => {
       Object.assign(findings.figures, figures);
-      addFindings(findings, await compare(systems, scenarios, settings));
+      addFindings(
+        findings,
+        await compare(
+          systems,
+          scenarios.map((name) => SCENARIOS[name]!),
+          settings,
+        ),
+      );
       if (isWanted('alone')) addFindings(findings, await measureAlone(systems, settings));
       if (isWanted('rate')) addFindings(findings, await measureFixedRate(systems, settings));
     });

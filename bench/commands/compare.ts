@@ -1,6 +1,6 @@
 import { loadavg } from 'node:os';
 import { median } from '../load/latencies.ts';
-import { SCENARIOS, type Scenario } from '../load/scenarios.ts';
+import type { Scenario } from '../load/scenarios.ts';
 import { medianOf, printRounds, type Findings } from '../measure/report.ts';
 import { closedRound, totalCpu, warmUp, type Round } from '../measure/round.ts';
 import type { Settings } from '../settings.ts';
@@ -9,11 +9,11 @@ import type { System } from '../systems/system.ts';
 /** Measures each scenario in rounds that alternate between the systems. */
 export async function compare(
   systems: readonly System[],
-  scenarios: readonly string[],
+  scenarios: readonly Scenario[],
   settings: Settings,
 ): Promise<Findings> {
   const findings: Findings = { figures: {}, failures: [] };
-  for (const scenario of scenarios.map((name) => SCENARIOS[name] as Scenario)) {
+  for (const scenario of scenarios) {
     for (const system of systems) findings.failures.push(...(await warmUp(system, scenario, settings)));
     const rounds = await interleaved(systems, settings, scenario);
     const { connections, seconds } = settings;

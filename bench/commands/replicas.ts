@@ -1,3 +1,4 @@
+import { SCENARIOS } from '../load/scenarios.ts';
 import { noFindings, type Findings } from '../measure/report.ts';
 import type { Settings } from '../settings.ts';
 import { realEngines } from '../systems/engines.ts';
@@ -18,7 +19,7 @@ export async function measureReplicas(settings: Settings): Promise<Findings> {
   try {
     products.push(await startProduct({ name: 'one replica', objects, env, replicas: 1 }));
     products.push(await startProduct({ name: 'two replicas', objects, env }));
-    return await compare(products, ['get', 'create'], settings);
+    return await compare(products, [SCENARIOS.get!, SCENARIOS.create!], settings);
   } finally {
     for (const product of products) await product.stop();
   }

@@ -60,7 +60,7 @@ async function revokeEach(
   connections: number,
   findings: Findings,
 ): Promise<{ wrong: number; requests: number }> {
-  const [{ objectIds }] = accessesOf(SCENARIOS.get as Scenario) as readonly [Access];
+  const [{ objects }] = accessesOf(SCENARIOS.get as Scenario) as readonly [Access];
   const kept = tokens.at(-1) as Token;
   let [current, isOver, wrong, requests] = [tokens[0] as Token, false, 0, 0];
   let askedEnough = (): void => undefined;
@@ -69,7 +69,7 @@ async function revokeEach(
     const connection = openHttpConnection(addresses[index % addresses.length] as Address);
     while (!isOver) {
       const token = anyOf([current, kept]);
-      const { text } = requestOf('get', { token: token.value, objectIds });
+      const { text } = requestOf('get', { token: token.value, objects });
       const isRevoked = token.revokedAt !== undefined;
       const { status, body } = await connection.send(text);
       requests += 1;

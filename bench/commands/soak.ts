@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { after, runClosedLoop, type LoadResult } from '../load/closed-loop.ts';
+import { after, noRequests, runClosedLoop, type LoadResult } from '../load/closed-loop.ts';
 import { percentile } from '../load/latencies.ts';
 import { nextOf, type Scenario } from '../load/scenarios.ts';
 import { drain } from '../measure/drain.ts';
@@ -32,7 +32,7 @@ export async function measureSoak({ objects, connections, minutes }: Settings): 
   try {
     const records = product.records!;
     const before = await records.counts();
-    const total: LoadResult['succeeded'] = { get: 0, list: 0, create: 0, run: 0 };
+    const total = noRequests();
     process.stdout.write(`\nsoak: ${SOAK.title}, ${connections} connections\n\n`);
     printTable(
       ['minute', 'requests/s', 'p99 ms', 'memory MB (PSS)', 'logs MB (WAL)', 'outbox', 'oldest ms', 'audit behind'],

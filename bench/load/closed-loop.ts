@@ -1,5 +1,5 @@
 import { openHttpConnection, type Address, type Answer } from './connection.ts';
-import { STATUS, type BenchRequest, type Kind } from './requests.ts';
+import { KINDS, STATUS, type BenchRequest, type Kind } from './requests.ts';
 
 /** Where requests go, and which. */
 export interface Target {
@@ -19,8 +19,11 @@ export interface LoadResult {
   seconds: number;
 }
 
+export const noRequests = (): LoadResult['succeeded'] =>
+  Object.fromEntries(KINDS.map((kind) => [kind, 0])) as LoadResult['succeeded'];
+
 export const newResult = (): LoadResult => ({
-  succeeded: { get: 0, list: 0, create: 0, run: 0 },
+  succeeded: noRequests(),
   latenciesMs: [],
   failures: [],
   seconds: 0,

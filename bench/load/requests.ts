@@ -1,14 +1,21 @@
 import { randomUUID } from 'node:crypto';
 
 /** What the requests of the benchmarks do. */
-export const KINDS = ['get', 'list', 'create', 'run'] as const;
+export const KINDS = ['get', 'list', 'create', 'run', 'filtered', 'deep', 'update', 'upsert'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** One server token, and the objects of its organization. */
+export interface BenchObject {
+  id: string;
+  key: string;
+}
+
+/** One bearer, and the objects of its organization. */
 export interface Access {
   /** Empty for a system that asks for no token. */
   token: string;
-  objectIds: readonly string[];
+  objects: readonly BenchObject[];
+  /** The cursor of the page that follows this object in the list of all. */
+  cursorAfter?(object: BenchObject): string;
 }
 
 export interface BenchRequest {
@@ -18,31 +25,56 @@ export interface BenchRequest {
 }
 
 /** Statuses of success. */
-export const STATUS: Readonly<Record<Kind, number>> = { get: 200, list: 200, create: 201, run: 200 };
+export const STATUS: Readonly<Record<Kind, number>> = {
+  ...{ get: 200, list: 200, create: 201, run: 200 },
+  ...{ filtered: 200, deep: 200, update: 200, upsert: 200 },
+};
+const LIST = '/api/memory/objects?type=item';
 const TEXT = 'It is as long as what programs usually store. '.repeat(4);
 
-/** The same request for every system. A get takes one of all objects at random. */
-export function requestOf(kind: Kind, { token, objectIds }: Access): BenchRequest {
-  const key = kind === 'create' || kind === 'run' ? randomUUID() : '';
+/**
+ * The same request for every system; the product alone knows the last four kinds. A request for an object takes one of
+ * all at random.
+ */
+export function requestOf(kind: Kind, { token, objects, cursorAfter }: Access): BenchRequest {
+  const object = kind === 'create' || kind === 'run' ? { id: '', key: randomUUID() } : anyOf(objects);
+  const { id, key } = object;
+  const request = (...rest: [method: string, path: string, body?: object]): BenchRequest => {
+    const [method, path, body] = rest;
+    return { kind, text: httpText(method, path, token, body) };
+  };
   switch (kind) {
     case 'get':
-      return { kind, text: httpText('GET', `/api/memory/objects/${anyOf(objectIds)}`, token) };
+      return request('GET', `/api/memory/objects/${id}`);
     case 'list':
-      return { kind, text: httpText('GET', '/api/memory/objects?type=item', token) };
+      return request('GET', LIST);
+    case 'filtered':
+      return request('GET', `${LIST}&key=${key}`);
+    case 'deep':
+      return request('GET', `${LIST}&cursor=${cursorAfter!(object)}`);
     case 'create':
-      return { kind, text: httpText('POST', '/api/memory/objects', token, objectBody(key)) };
+      return request('POST', '/api/memory/objects', objectBody(key));
+    case 'upsert':
+      return request('POST', '/api/memory/objects?upsert=true', objectBody(key));
+    case 'update':
+      return request('PATCH', `/api/memory/objects/${id}`, { content: contentOf(key) });
     case 'run':
-      return { kind, text: httpText('POST', '/api/agent/run', token, { agentName: 'echo', args: { key } }) };
+      return request('POST', '/api/agent/run', { agentName: 'echo', args: { key } });
   }
 }
 
 export const anyOf = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)] as T;
 
-/** An object whose content has 300 bytes of JSON. */
-const objectBody = (key: string): object => ({
-  type: 'item',
-  key,
-  content: { name: `name of ${key}`, tags: ['a', 'b', 'c'], score: 4.5, active: true, note: null, text: TEXT },
+const objectBody = (key: string): object => ({ type: 'item', key, content: contentOf(key) });
+
+/** 300 bytes of JSON; never the same, because a change that changes nothing leaves no event. */
+const contentOf = (key: string): object => ({
+  name: `name of ${key}`,
+  tags: ['a', 'b', 'c'],
+  score: Math.random(),
+  active: true,
+  note: null,
+  text: TEXT,
 });
 
 export function httpText(method: string, path: string, token: string, body?: object): string {

@@ -37,6 +37,16 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
 };
 
+/** Of the product alone: the baseline has none of these. */
+export const MEMORY_SCENARIOS: Readonly<Record<string, Scenario>> = {
+  ...{ get: SCENARIOS.get!, list: SCENARIOS.list! },
+  filtered: one('filtered', 'list with the filter key'),
+  deep: one('deep', 'list at a random cursor (page of 20)'),
+  create: SCENARIOS.create!,
+  update: one('update', 'update'),
+  upsert: one('upsert', 'upsert (replaces)'),
+};
+
 /** The next request of a scenario. @param accesses as many tokens as the scenario needs */
 export function nextOf({ shares }: Scenario, accesses: readonly Access[]): () => BenchRequest {
   const kinds = Object.entries(shares).flatMap(([kind, share]) => Array<Kind>(share).fill(kind as Kind));

@@ -44,6 +44,14 @@ const GOALS: readonly Goal[] = [
     limit: 1.1,
     unit: 'µs',
   })),
+  ...['get', 'list'].map((scenario): Goal => ({
+    what: `${scenario} among many objects (npm run bench -- memory), CPU per request`,
+    of: [`many objects ${scenario} cpu`],
+    by: `few objects ${scenario} cpu`,
+    bound: 'at most',
+    limit: 1.2,
+    unit: 'µs',
+  })),
   goal('token check: CPU of auth per get', ['product get auth cpu'], 25, 'µs'),
   {
     what: 'busiest process at 64 connections, of one core',

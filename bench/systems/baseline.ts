@@ -15,7 +15,7 @@ export async function startBaseline(objects: number): Promise<System & { url: st
   const [{ url }] = (await once(child, 'message')) as [{ url: string }];
   const pid = child.pid as number;
   const addresses = [addressOf(url)];
-  const accesses = [{ token: '', objectIds: await createObjects(addresses, '', objects) }];
+  const accesses = [{ token: '', objects: await createObjects(addresses, '', objects) }];
   return {
     name: 'baseline',
     url,

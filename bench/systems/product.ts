@@ -1,8 +1,9 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { cursorOf } from '../../services/memory/src/objects/cursor.ts';
 import { startStack, type Stack } from '../../test/support/stack.ts';
 import { expressionAgent, type Tenant } from '../../test/support/tenant.ts';
 import { asAdministrator } from '../../test/support/tenant-resources.ts';
-import type { Access } from '../load/requests.ts';
+import type { Access, BenchObject } from '../load/requests.ts';
 import { TOKENS_EACH, type Scenario } from '../load/scenarios.ts';
 import { untilDrained } from '../measure/drain.ts';
 import { cpuOf, descendantsCpuOf, treePssOf } from '../measure/processes.ts';
@@ -43,8 +44,8 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
     const pssAtStartMb = pssMb();
     process.stderr.write(`filling ${name}\n`);
     const tenant = await stack.tenant({ credits: 1_000_000, agents: [expressionAgent('echo', '{ "echo": $ }')] });
-    const own: Access[] = [{ token: tenant.token, objectIds: await fill(stack, tenant, objects) }];
-    const jwts = await accessesWithJwts(stack, tenant, own[0]!.objectIds);
+    const own = await accessOf(stack, tenant, objects);
+    const jwts = await accessesWithJwts(stack, tenant, own.objects);
     const several: Access[] = [];
     for (let n = 0; n < organizations; n++)
       several.push(...(await organizationWithTokens(stack, Math.ceil(objects / organizations))));
@@ -55,7 +56,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
       stack,
       tenant,
       addresses: stack.baseUrls.map(addressOf),
-      accessesOf: (scenario: Scenario) => (scenario.jwts ? jwts : scenario.organizations === 1 ? own : several),
+      accessesOf: (scenario: Scenario) => (scenario.jwts ? jwts : scenario.organizations === 1 ? [own] : several),
       cpu: cpuMeter(stack, servers),
       pssMb,
       pssAtStartMb,
@@ -87,28 +88,32 @@ function cpuMeter(stack: Stack, servers: Readonly<Record<string, number>>): () =
   });
 }
 
-async function fill(stack: Stack, tenant: Tenant, objects: number): Promise<string[]> {
+async function accessOf(stack: Stack, tenant: Tenant, objects: number): Promise<Access> {
   const { status, text } = await tenant.request('POST', '/api/memory/types', {
     type: 'item',
     jsonSchema: { type: 'object', properties: { name: { type: 'string' } } },
   });
   if (status !== 201) throw new Error(`creating the type answered ${status} ${text}`);
-  return createObjects(stack.baseUrls.map(addressOf), tenant.token, objects);
+  return {
+    token: tenant.token,
+    objects: await createObjects(stack.baseUrls.map(addressOf), tenant.token, objects),
+    cursorAfter: ({ id }) => cursorOf({ type: 'item' }, tenant.organizationId, id, 'older'),
+  };
 }
 
 async function organizationWithTokens(stack: Stack, objects: number): Promise<Access[]> {
   const tenant = await stack.tenant();
-  const objectIds = await fill(stack, tenant, objects);
+  const access = await accessOf(stack, tenant, objects);
   const tokens = [tenant.token];
   for (let n = 1; n < TOKENS_EACH; n++) tokens.push(await createToken(stack, tenant, `token ${n}`));
-  return tokens.map((token) => ({ token, objectIds }));
+  return tokens.map((token) => ({ ...access, token }));
 }
 
-async function accessesWithJwts(stack: Stack, tenant: Tenant, objectIds: readonly string[]): Promise<Access[]> {
+async function accessesWithJwts(stack: Stack, tenant: Tenant, objects: readonly BenchObject[]): Promise<Access[]> {
   const auth = stack.operator.client(AuthServiceService, 'auth');
   const issue = () => auth.issueJwt({ email: tenant.administrator }, stack.operator.as(tenant.organizationId));
   const issued = await Promise.all(Array.from({ length: TOKENS_EACH }, issue));
-  return issued.map(({ jwt }) => ({ token: jwt, objectIds }));
+  return issued.map(({ jwt }) => ({ token: jwt, objects }));
 }
 
 /** @returns the value of a new server token */

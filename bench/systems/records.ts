@@ -26,11 +26,11 @@ export interface Records {
   close(): Promise<void>;
 }
 
+const CHANGE = { 'memory.change.v1': 1, 'audit.v1': 1, 'audit entries': 1 };
 /** What one request of success leaves (docs/events.md): a run is started and finished, reserved and settled. */
 const LEAVES: Readonly<Record<Kind, Partial<RecordCounts>>> = {
-  get: {},
-  list: {},
-  create: { 'memory.change.v1': 1, 'audit.v1': 1, 'audit entries': 1 },
+  ...{ get: {}, list: {}, filtered: {}, deep: {} },
+  ...{ create: CHANGE, update: CHANGE, upsert: CHANGE },
   run: { 'agent.execution.v1': 2, 'credits.ledger.v1': 2, 'audit.v1': 1, 'audit entries': 1 },
 };
 

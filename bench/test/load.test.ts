@@ -9,7 +9,7 @@ import { requestOf } from '../load/requests.ts';
 import { nextOf, SCENARIOS } from '../load/scenarios.ts';
 import { whenSteady } from '../load/warm-up.ts';
 
-const GET = { next: () => requestOf('get', { token: '', objectIds: ['1'] }) };
+const GET = { next: () => requestOf('get', { token: '', objects: [{ id: '1', key: '1' }] }) };
 const servers: Server[] = [];
 afterEach(() => servers.splice(0).forEach((server) => server.close().closeAllConnections()));
 
@@ -111,7 +111,10 @@ describe('figures', () => {
   });
 
   it('a get takes one of all objects, with one of all tokens', () => {
-    const accesses = ['a', 'b'].map((token) => ({ token, objectIds: [`${token}1`, `${token}2`] }));
+    const accesses = ['a', 'b'].map((token) => ({
+      token,
+      objects: ['1', '2'].map((n) => ({ id: token + n, key: n })),
+    }));
     const next = nextOf(SCENARIOS.tokens!, accesses);
     const texts = new Set(
       Array.from({ length: 500 }, () => /objects\/(\w+) .*Bearer (\w)/s.exec(next().text)?.slice(1).join()),

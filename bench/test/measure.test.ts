@@ -1,3 +1,4 @@
+import { noRequests } from '../load/closed-loop.ts';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { temporaryFolder } from 'platform/service/testing.ts';
@@ -59,7 +60,7 @@ describe('a process that counts its work', () => {
 
 describe('the check after requests that changed something', () => {
   const none = Object.fromEntries([...TOPICS, 'audit entries'].map((name) => [name, 0])) as RecordCounts;
-  const two = { get: 5, list: 0, create: 2, run: 0 };
+  const two = { ...noRequests(), get: 5, create: 2 };
   const twoCreated = { ...none, 'memory.change.v1': 2, 'audit.v1': 2, 'audit entries': 2 };
 
   /** Each look finds the next backlog and counts; the last ones stay. */

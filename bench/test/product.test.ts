@@ -1,5 +1,5 @@
 import { afterRequests, runClosedLoop } from '../load/closed-loop.ts';
-import { nextOf, SCENARIOS } from '../load/scenarios.ts';
+import { MEMORY_SCENARIOS, nextOf, SCENARIOS } from '../load/scenarios.ts';
 import { measureRound } from '../measure/round.ts';
 import { storedBytes } from '../systems/file-records.ts';
 import { startProduct, type Product } from '../systems/product.ts';
@@ -11,10 +11,10 @@ beforeAll(async () => {
 afterAll(() => product.stop());
 
 describe('a round on the product', () => {
-  it.each(['get', 'list', 'create', 'run', 'tokens', 'jwts'])(
+  it.each(['get', 'list', 'create', 'run', 'tokens', 'jwts', 'filtered', 'deep', 'update', 'upsert'])(
     '%s: nothing fails, and every change is in the records',
     async (name) => {
-      const scenario = SCENARIOS[name]!;
+      const scenario = { ...SCENARIOS, ...MEMORY_SCENARIOS }[name]!;
       const target = { addresses: product.addresses, next: nextOf(scenario, product.accessesOf(scenario)) };
       const round = await measureRound(product, () => runClosedLoop(target, 4, afterRequests(40)));
       expect(round.failures).toEqual([]);
