@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { restMethods } from '../../gateway/src/contract/rest-methods.ts';
 import { openApiDocument } from '../../gateway/src/openapi/document.ts';
 import { badRequests } from '../support/bad-requests.ts';
-import { unreadableSentences } from '../support/sentence-form.ts';
 import { sharedStack } from '../support/shared-stack.ts';
 import { expressionAgent, type Tenant } from '../support/tenant.ts';
 
@@ -20,11 +19,11 @@ describe(`requests that /openapi.json does not allow (FUZZ_COUNT=${COUNT} FUZZ_S
     await tenant.request('POST', '/api/memory/objects', { typeId: body.id, key: 'k', content: { a: 1 } });
   });
 
-  /** Everything of the organization that a client can see. */
+  /** Everything of the organization that a client can see, but for what each request takes of its rate limits. */
   const state = async (): Promise<unknown> =>
     Promise.all(
       ['/api/memory/types', '/api/memory/objects', '/api/agent/executions', '/api/agent/run', '/api/auth/whoami'].map(
-        async (path) => (await tenant.request('GET', path)).body,
+        async (path) => ({ ...(await tenant.request('GET', path)).body, rates: undefined }),
       ),
     );
 
@@ -36,14 +35,13 @@ describe(`requests that /openapi.json does not allow (FUZZ_COUNT=${COUNT} FUZZ_S
         fc.asyncProperty(
           badRequests(openApiDocument(restMethods(), '')),
           async ({ why, verb, path, body, headers }) => {
-            // request() compares every answer with the document
+            // request() compares every answer with the document, and reads its sentences
             const { status, body: answer } = await tenant.request(verb, path, body, headers);
             expect({ why, status, code: answer?.code }).toEqual({
               why,
               status: REFUSED.includes(status) ? status : 'a refusal',
               code: expect.any(String),
             });
-            expect(unreadableSentences(answer as { error: string })).toEqual([]);
           },
         ),
         { numRuns: COUNT, seed: SEED },

@@ -3,6 +3,7 @@ import formats from 'ajv-formats';
 import { restMethods } from '../../gateway/src/contract/rest-methods.ts';
 import { openApiDocument } from '../../gateway/src/openapi/document.ts';
 import type { Operation, ReplyObject } from '../../gateway/src/openapi/openapi.ts';
+import { unreadableSentences } from './sentence-form.ts';
 import type { Reply } from './request.ts';
 
 /** Statuses that a request may get before its route or its method is known, so no operation lists them. */
@@ -42,7 +43,8 @@ function validatorOf(reply: ReplyObject): ValidateFunction | undefined {
 const anyError = ajv.compile({ $ref: 'document#/components/schemas/Error' });
 
 /**
- * Every answer that a test gets is one that the OpenAPI document has: status, headers, body.
+ * Every answer that a test gets is one that the OpenAPI document has: status, headers, body. The sentences of a refusal
+ * are such that a user can read them.
  * @throws Error saying what the document lacks
  */
 export function expectDocumented(
@@ -60,6 +62,8 @@ export function expectDocumented(
     );
   };
   if (status >= 400 && body !== undefined && !anyError(body)) fail(`the body ${ajv.errorsText(anyError.errors)}`);
+  const unreadable = status >= 400 && body !== undefined ? unreadableSentences(body) : [];
+  if (unreadable.length > 0) throw new Error(`${verb} ${pathname}: nobody can read ${JSON.stringify(unreadable)}`);
   if (!found) return;
   const documented = found.operation.responses[String(status)];
   if (!documented) return OF_NO_OPERATION.includes(status) ? undefined : fail(`the status ${status}`);

@@ -123,7 +123,7 @@ const runJob = (stack: RunningStack, service: ProcessName, name: string): Return
  * Runs the relays until a round finds nothing left: a round that loses its lease stops early, and no round runs while
  * a dead process still holds the lease. Then waits for the audit consumer.
  */
-async function relay(stack: RunningStack): Promise<void> {
+export async function relay(stack: RunningStack): Promise<void> {
   const giveUpAt = Date.now() + GIVE_UP_MS;
   for (const service of RELAYS) {
     for (let left = true; left && Date.now() < giveUpAt;) {
