@@ -56,7 +56,8 @@ export async function requestsOfAllEndpoints(
 
 /**
  * Sends all requests at once and waits for all replies. One that should not be 503 is sent again after a 503, which a
- * stall of the machine has caused.
+ * stall of the machine has caused. One that should be 503 is sent once more after a 504: its caller wrote it to a
+ * connection before it learned that the other end was killed, so the outcome was unknown; the next one knows.
  */
 export async function repliesToAll(
   requests: ReadonlyMap<string, () => Promise<Reply>>,
@@ -66,10 +67,15 @@ export async function repliesToAll(
     await Promise.all(
       [...requests].map(async ([name, send]): Promise<[string, Reply]> => [
         name,
-        await (expected[name] === 503 ? send() : untilAvailable(send)),
+        await (expected[name] === 503 ? onceMoreAfter504(send) : untilAvailable(send)),
       ]),
     ),
   );
+}
+
+async function onceMoreAfter504(send: () => Promise<Reply>): Promise<Reply> {
+  const reply = await send();
+  return reply.status === 504 ? send() : reply;
 }
 
 /** Compares replies with a column of the table, and what comes with each status. */
