@@ -1,6 +1,7 @@
 import { Ajv, _, type CodeKeywordDefinition, type Options, type ErrorObject } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import names from 'ajv/dist/compile/names.js';
+import { correctAjv } from './ajv-corrections.ts';
 import { spend } from './budget.ts';
 import { allDiffer, equalsOneOf, memberCountOf, unitsOfMembers } from './equality.ts';
 import { formats } from './formats.ts';
@@ -117,12 +118,14 @@ export function newAjv(
     addUsedSchema: false,
     inlineRefs: false,
     ownProperties: true,
-    multipleOfPrecision: 8,
     formats,
     loopRequired: LOOP_REQUIRED,
     code: { regExp, optimize: false, process },
     ...options,
   });
+  // Ajv2020 itself always follows what is evaluated, which is only of use to `unevaluatedItems` and its like.
+  ajv.opts.unevaluated = draft === '2020-12' && (options.unevaluated ?? false);
+  correctAjv(ajv);
   // One table for all checks of a schema: the time that ajv needs is quadratic in the number of values it binds.
   const checks: ((data: never) => boolean)[] = [];
   /** What each check allows, for the message of a violation; numbers stand in the code itself. */

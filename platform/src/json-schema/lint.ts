@@ -1,6 +1,7 @@
 import { escapePointer } from '../core/json-pointer.ts';
 import { CHECK_COST, type CheckCost, type Draft } from './compiler.ts';
 import { compileCostOf, MAX_COMPILE_COST } from './compile-cost.ts';
+import { MAPS, MAY_FAIL, PLAIN_KEYWORDS, TARGETS, type Target } from './keywords.ts';
 import type { Patterns } from './patterns.ts';
 
 const MAX_SUBSCHEMAS = 1_000;
@@ -11,81 +12,6 @@ const MAX_BRANCHES = 250;
 const MAX_APPLICATIONS = 5_000;
 
 type Json = Record<string, unknown>;
-/** What a keyword's subschemas are applied to: the value itself, one part of it, each item, each member, or nothing. */
-type Target = 'value' | 'part' | 'items' | 'members' | 'none';
-const TARGETS_IN_BOTH_DRAFTS: Record<string, Target> = {
-  allOf: 'value',
-  anyOf: 'value',
-  oneOf: 'value',
-  not: 'value',
-  if: 'value',
-  then: 'value',
-  else: 'value',
-  dependencies: 'value',
-  properties: 'part',
-  items: 'items',
-  contains: 'items',
-  patternProperties: 'members',
-  additionalProperties: 'members',
-  propertyNames: 'members',
-  $defs: 'none',
-  definitions: 'none',
-};
-const TARGETS: Record<Draft, Record<string, Target>> = {
-  '2020-12': {
-    ...TARGETS_IN_BOTH_DRAFTS,
-    prefixItems: 'part',
-    dependentSchemas: 'value',
-    unevaluatedItems: 'items',
-    unevaluatedProperties: 'members',
-  },
-  'draft-07': { ...TARGETS_IN_BOTH_DRAFTS, additionalItems: 'items' },
-};
-/** Keywords whose subschemas are the members of an object. */
-export const MAPS = new Set([
-  'properties',
-  'patternProperties',
-  'dependencies',
-  'dependentSchemas',
-  '$defs',
-  'definitions',
-]);
-/** A value can conform although a subschema of these keywords fails. */
-const MAY_FAIL = new Set(['anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'contains']);
-/** Keywords without subschemas. */
-const PLAIN_IN_BOTH_DRAFTS = [
-  'type',
-  'const',
-  'enum',
-  'multipleOf',
-  'maximum',
-  'exclusiveMaximum',
-  'minimum',
-  'exclusiveMinimum',
-  'maxLength',
-  'minLength',
-  'pattern',
-  'maxItems',
-  'minItems',
-  'uniqueItems',
-  'maxProperties',
-  'minProperties',
-  'required',
-  'format',
-];
-const PLAIN_KEYWORDS: Record<Draft, Set<string>> = {
-  '2020-12': new Set([...PLAIN_IN_BOTH_DRAFTS, 'minContains', 'maxContains', 'dependentRequired']),
-  'draft-07': new Set(PLAIN_IN_BOTH_DRAFTS),
-};
-
-/** Keywords of one of the drafts that have subschemas. */
-export const APPLICATORS: readonly string[] = Object.values(TARGETS).flatMap((targets) => Object.keys(targets));
-/** Every keyword that has an effect in one of the drafts. */
-export const KEYWORDS: readonly string[] = [
-  ...APPLICATORS,
-  ...Object.values(PLAIN_KEYWORDS).flatMap((keywords) => [...keywords]),
-];
-
 /** A schema is not acceptable. `pointer` is the JSON pointer of the place in it. */
 export class SchemaRejectedError extends Error {
   override readonly name = 'SchemaRejectedError';
@@ -121,6 +47,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   for (const sub of subs.values()) resolve(sub);
   const open = new Set<Subschema>();
   for (const sub of subs.values()) countApplications(sub, open);
+  for (const sub of subs.values()) refuseContains(sub);
   const referenced = [...new Set([...subs.values()].flatMap((sub) => (sub.ref ? [sub.ref] : [])))];
   referenced.forEach((sub, definition) => (sub.definition = definition));
   return {
@@ -169,6 +96,10 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     for (const keyword of ['$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor']) {
       if (Object.hasOwn(schema, keyword))
         throw new SchemaRejectedError(`${pointer}/${keyword}`, `${keyword} is not supported`);
+    }
+    for (const keyword of ['properties', 'dependencies', 'dependentSchemas', 'dependentRequired']) {
+      if (Object.hasOwn((schema[keyword] as Json | undefined) ?? {}, '__proto__'))
+        throw new SchemaRejectedError(`${pointer}/${keyword}`, 'a rule for a member named __proto__ cannot be checked');
     }
     if (Array.isArray(schema['enum']) && schema['enum'].length > MAX_ENUM)
       throw new SchemaRejectedError(`${pointer}/enum`, `an enum has more than ${MAX_ENUM} values`);
@@ -227,6 +158,22 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
       );
     open.delete(sub);
     return (sub.applications = applications);
+  }
+
+  /** ajv does not know which items a `contains` evaluates. */
+  function refuseContains(sub: Subschema): void {
+    if (!sub.children.has('unevaluatedItems')) return;
+    const applied = new Set([sub]);
+    for (const { ref, children } of applied) {
+      if (children.has('contains'))
+        throw new SchemaRejectedError(
+          `${sub.pointer}/unevaluatedItems`,
+          'contains and unevaluatedItems cannot be combined',
+        );
+      if (ref) applied.add(ref);
+      for (const { target, subs: parts } of children.values())
+        if (target === 'value') for (const [, part] of parts) applied.add(part);
+    }
   }
 
   function copy(sub: Subschema, definite: boolean): Json | boolean {

@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js';
 import { spend } from './budget.ts';
+import { re2Of } from './ecmascript-pattern.ts';
 import { bytesOf, isCheapAsOnePass, unitsPerCharacter } from './pattern-cost.ts';
 
 const MAX_LENGTH = 2_000;
@@ -22,8 +23,8 @@ export interface Patterns {
 }
 
 /**
- * Compiles the patterns of one schema, with limits for all of them together. RE2 matches in time linear in the text;
- * it has no look-around and no back-references.
+ * Compiles the patterns of one schema, as ECMA-262 understands them, with limits for all of them together. RE2 matches
+ * in time linear in the text; it has no look-around and no back-references.
  */
 export function patternsOfSchema(): Patterns {
   const patterns = new Map<string, Pattern>();
@@ -43,11 +44,12 @@ export function patternsOfSchema(): Patterns {
       if (classes > MAX_CLASSES) throw new Error(`the patterns have more than ${MAX_CLASSES} unicode classes`);
       // After a group, "^" is not the first instruction, and RE2 does not try whether the pattern is one-pass. What is
       // sound in a group and after one is sound.
-      const grouped = compileRe2(`(${source})`);
+      const translated = re2Of(source);
+      const grouped = compileRe2(`(${translated})`);
       const size = grouped.programSize();
       instructions += size;
       if (size > MAX_PROGRAM || instructions > MAX_PROGRAM_TOTAL) throw new Error('the patterns repeat too much');
-      const compiled = compileRe2(isCheapAsOnePass(grouped.re2Input) ? source : `()${source}`);
+      const compiled = compileRe2(isCheapAsOnePass(grouped.re2Input) ? translated : `()${translated}`);
       // The search for literals before a match is not linear.
       compiled.re2Input.prefilter = null;
       bytes += bytesOf(compiled.re2Input);

@@ -99,8 +99,10 @@ function compile(schema: Record<string, unknown>, path: string): CompiledSchema 
 /** What it returns keeps all that this function holds, so the schema as it was given is not among it. */
 function compileLinted(linted: Record<string, unknown>, draft: Draft, patterns: Patterns): CompiledSchema {
   let codeLength = 0;
+  const text = JSON.stringify(linted);
+  const unevaluated = text.includes('"unevaluated');
   const make = (allErrors: boolean) =>
-    newAjv(draft, { allErrors, meta: false, validateSchema: false }, patterns, (length) => {
+    newAjv(draft, { allErrors, unevaluated, meta: false, validateSchema: false }, patterns, (length) => {
       if (!allErrors) codeLength += length;
     }).compile(linted);
   const conforms = make(false);
@@ -108,7 +110,7 @@ function compileLinted(linted: Record<string, unknown>, draft: Draft, patterns: 
   for (const value of [null, 0, '', [], {}]) withBudget(CHECK_UNITS, () => conforms(value));
   let reportAll: ValidateFunction | undefined;
   return {
-    bytes: heapBytesOf(codeLength, JSON.stringify(linted).length, patterns.bytes),
+    bytes: heapBytesOf(codeLength, text.length, patterns.bytes),
     validate(value, at = '', options = {}) {
       const first = errorsOf(() => conforms, value, CHECK_UNITS);
       if (first === 'too costly')
@@ -173,6 +175,8 @@ function violationOf(
       return here(showAllowed ? `must be ${listed([params['allowed']])}` : 'must be the one allowed value');
     case 'enum':
       return here(showAllowed ? `must be one of ${listed(params['allowed'])}` : 'must be one of the allowed values');
+    case 'multipleOf':
+      return here(`must be a multiple of ${params['limit']}`);
     case 'uniqueItems':
       return here('must not have equal items');
     case 'minLength':

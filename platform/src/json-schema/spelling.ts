@@ -2,7 +2,7 @@ import { editDistance } from '../core/edit-distance.ts';
 import { MAX_DETAILS, ServiceError, type Violation } from '../core/errors.ts';
 import { escapePointer } from '../core/json-pointer.ts';
 import { formats } from './formats.ts';
-import { APPLICATORS, KEYWORDS, MAPS } from './lint.ts';
+import { APPLICATORS, KEYWORDS, MAPS } from './keywords.ts';
 
 type Json = Record<string, unknown>;
 

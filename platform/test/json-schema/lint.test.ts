@@ -46,12 +46,22 @@ describe('a schema is rejected', () => {
     [
       'with look-ahead',
       { items: { pattern: '^(?=a)b' } },
-      '/items/pattern the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)',
+      '/items/pattern "(?=" in the pattern cannot be checked in linear time: only (…), (?:…) and (?<name>…) can',
     ],
     [
       'with a back-reference',
       { patternProperties: { '(a)\\1': {} } },
-      '/patternProperties/(a)\\1 the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)',
+      '/patternProperties/(a)\\1 "\\1" in the pattern is no escape that can be checked',
+    ],
+    [
+      'with a rule for a member that JavaScript treats apart',
+      '{"items":{"properties":{"__proto__":{"type":"string"}}}}',
+      '/items/properties a rule for a member named __proto__ cannot be checked',
+    ],
+    [
+      'with contains and unevaluatedItems for one list',
+      { allOf: [{ contains: { type: 'string' } }], unevaluatedItems: false },
+      '/unevaluatedItems contains and unevaluatedItems cannot be combined',
     ],
     [
       'with an exploding pattern',

@@ -1,0 +1,108 @@
+import { _, Name, type Ajv, type CodeKeywordDefinition, type KeywordCxt } from 'ajv';
+import containsKeyword from 'ajv/dist/vocabularies/applicator/contains.js';
+import { alwaysValidSchema, evaluatedPropsToName } from 'ajv/dist/compile/util.js';
+import ifKeyword from 'ajv/dist/vocabularies/applicator/if.js';
+import unevaluatedItemsKeyword from 'ajv/dist/vocabularies/unevaluated/unevaluatedItems.js';
+
+/** Keywords whose subschemas evaluate members and items only where they are valid. */
+const BRANCHING = ['anyOf', 'oneOf', 'if'];
+const OF_OBJECTS = ['dependentSchemas', 'dependencies'];
+const definitionOfContains = containsKeyword.default;
+const definitionOfIf = ifKeyword.default;
+const definitionOfUnevaluatedItems = unevaluatedItemsKeyword.default;
+
+/**
+ * Replaces keywords whose verdicts in ajv 8 are not those of JSON Schema, as the official test suite or a comparison
+ * with another validator shows:
+ * - `multipleOf`: a quotient beyond the largest number counts as a whole one.
+ * - `contains`: of several lists, an empty one has the verdict of the one before it.
+ * - `if`: what it evaluates counts as evaluated although it fails; without `then` and `else` it is not looked at.
+ * - `anyOf` and its like: what was evaluated before is forgotten when none of its subschemas evaluates anything.
+ * - `unevaluatedItems`: an `items` in a branch, which evaluates all items, counts as if it had evaluated one.
+ */
+export function correctAjv(ajv: Ajv): void {
+  replace(ajv, {
+    keyword: 'multipleOf',
+    type: 'number',
+    schemaType: 'number',
+    error: { message: '', params: ({ schemaCode }) => _`{limit: ${schemaCode}}` },
+    code: (cxt) => cxt.pass(_`${cxt.gen.scopeValue('func', { ref: isMultiple })}(${cxt.data}, ${cxt.schema})`),
+  });
+  replace(ajv, { ...definitionOfContains, code: codeOfContains });
+  if (!ajv.opts.unevaluated) return;
+  replace(ajv, { ...definitionOfIf, code: codeOfIf });
+  for (const keyword of BRANCHING) {
+    const { definition } = ajv.RULES.all[keyword] as { definition: CodeKeywordDefinition };
+    replace(ajv, { ...definition, code: withVariables(definition.code) });
+  }
+  for (const keyword of OF_OBJECTS) {
+    const { definition } = ajv.RULES.all[keyword] as { definition: CodeKeywordDefinition };
+    replace(ajv, { ...definition, before: 'unevaluatedProperties', code: codeOfDependencies(definition.code) });
+  }
+  replace(ajv, { ...definitionOfUnevaluatedItems, code: codeOfUnevaluatedItems });
+}
+
+function replace(ajv: Ajv, definition: CodeKeywordDefinition): void {
+  for (const keyword of [definition.keyword].flat()) ajv.removeKeyword(keyword);
+  ajv.addKeyword(definition);
+}
+
+/** Divisions of decimal fractions are not exact, so a quotient that is nearly whole will do. */
+function isMultiple(data: number, divisor: number): boolean {
+  const quotient = data / divisor;
+  return Number.isFinite(quotient) ? Math.abs(Math.round(quotient) - quotient) <= 1e-8 : data % divisor === 0;
+}
+
+function codeOfContains(cxt: KeywordCxt): void {
+  const { minContains = 1, maxContains } = cxt.parentSchema;
+  const { result } = cxt;
+  // In this case alone the variable of the verdict has no first value.
+  if (maxContains === undefined && minContains === 1)
+    cxt.result = (valid, ...actions) => result.call(cxt, _`${cxt.data}.length > 0 && ${valid}`, ...actions);
+  definitionOfContains.code(cxt);
+}
+
+/** What was evaluated so far becomes variables, to which the code of a branch can add. */
+function withVariables(code: CodeKeywordDefinition['code']): CodeKeywordDefinition['code'] {
+  return (cxt) => {
+    const { it, gen } = cxt;
+    if (it.props !== true && !(it.props instanceof Name)) it.props = evaluatedPropsToName(gen, it.props);
+    if (it.items !== true && !(it.items instanceof Name)) it.items = gen.var('items', it.items ?? 0);
+    code(cxt);
+  };
+}
+
+/** Its code is not executed for a list, of which it therefore cannot say what is evaluated. */
+function codeOfDependencies(code: CodeKeywordDefinition['code']): CodeKeywordDefinition['code'] {
+  return (cxt) => {
+    const { items } = cxt.it;
+    withVariables(code)(cxt);
+    cxt.it.items = items;
+  };
+}
+
+function codeOfIf(cxt: KeywordCxt): void {
+  const { gen, it } = cxt;
+  const saysSomething = (keyword: string): boolean =>
+    it.schema[keyword] !== undefined && !alwaysValidSchema(it, it.schema[keyword]);
+  const merge = cxt.mergeEvaluated.bind(cxt);
+  let isValid: Name;
+  const subschema = cxt.subschema.bind(cxt);
+  cxt.subschema = (applied, valid) => {
+    if (applied.keyword === 'if') isValid = valid;
+    return subschema(applied, valid);
+  };
+  // ajv merges at once, which is right for what is always applied.
+  cxt.mergeEvaluated = (schema, toName) =>
+    toName ? merge(schema, toName) : void cxt.mergeValidEvaluated(schema, isValid);
+  if (saysSomething('then') || saysSomething('else')) return definitionOfIf.code(cxt);
+  const applied = { keyword: 'if', compositeRule: true, createErrors: false, allErrors: false } as const;
+  cxt.mergeEvaluated(cxt.subschema(applied, gen.name('_valid')));
+  cxt.reset();
+}
+
+function codeOfUnevaluatedItems(cxt: KeywordCxt): void {
+  const { items } = cxt.it;
+  if (items instanceof Name) cxt.it.items = cxt.gen.const('from', _`${items} === true ? ${cxt.data}.length : ${items}`);
+  definitionOfUnevaluatedItems.code(cxt);
+}
