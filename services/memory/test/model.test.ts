@@ -15,6 +15,7 @@ import { OUTBOX } from 'platform/events/outbox.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import { update, type OpenStore } from 'platform/store/store.ts';
+import { cancelMemoryTypeChange } from '../src/changes/cancel-memory-type-change.ts';
 import { TYPE_CHANGES } from '../src/changes/store.ts';
 import type { Deps } from '../src/deps.ts';
 import { typeChangesJob } from '../src/jobs/type-changes.ts';
@@ -83,7 +84,7 @@ type Command =
   | { do: 'deleteObject'; type: number; key: number }
   | { do: 'schema'; type: number; schema: number; dryRun: boolean }
   | { do: 'relations'; type: number; target: number; onDelete: number; none: boolean }
-  | { do: 'deleteType' | 'createType'; type: number };
+  | { do: 'deleteType' | 'createType' | 'cancel'; type: number };
 const key = fc.nat(KEYS.length - 1);
 const type = fc.nat(NAMES.length - 1);
 const command: fc.Arbitrary<Command> = fc.oneof(
@@ -106,7 +107,13 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       ...{ type, target: type, onDelete: fc.nat(2), none: fc.boolean() },
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('deleteType' as const, 'createType' as const), type }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constantFrom('deleteType' as const, 'createType' as const, 'cancel' as const),
+      type,
+    }),
+  },
 );
 
 /** Runs one command on a replica. What a client may be told is no fault of the test: every refusal is one. */
@@ -125,6 +132,8 @@ async function run(deps: Deps, context: CallContext, given: Command): Promise<vo
       ));
     case 'deleteType':
       return void (await deleteMemoryType(deps, { id: await typeId(), cascade: true, ifMatch: undefined }, context));
+    case 'cancel':
+      return void (await cancelMemoryTypeChange(deps, { id: await typeId() }, context));
     case 'schema': {
       const body = { pathId: await typeId(), jsonSchema: SCHEMAS[given.schema]!, updateMask: ['jsonSchema'] };
       const request = UpdateMemoryTypeRequest.fromPartial({ ...body, dryRun: given.dryRun });
@@ -269,6 +278,6 @@ it('at rest every object obeys its type and every reference has its target, what
         expect(await wrongIn(context)).toEqual([]);
       },
     ),
-    { numRuns: Number(process.env.PROPERTY_RUNS ?? 40) },
+    { numRuns: Number(process.env.PROPERTY_RUNS ?? 200) },
   );
 });

@@ -5,6 +5,7 @@ import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import type { Deps } from '../deps.ts';
 import { memoryTypeMessage, memoryTypeTag } from '../types/message.ts';
 import { relationNames } from '../types/relation-names.ts';
+import { relationsOf } from '../types/relations.ts';
 import { requireType } from '../types/store.ts';
 import { endWithout } from './end-change.ts';
 
@@ -19,6 +20,13 @@ export async function cancelMemoryTypeChange(
     const { _id, organizationId } = type;
     const change = await changes.byType(organizationId, _id);
     if (change?.state !== 'running') throw new ServiceError('NOT_FOUND', 'Nothing is under way for this memory type');
+    // Their references are gone, and those that are left would point to nothing.
+    const refersToItself = relationsOf(type).some(({ targetTypeId }) => targetTypeId === _id);
+    if (change.action === 'delete' && change.checked > 0 && refersToItself)
+      throw new ServiceError(
+        'CONFLICT',
+        'The deletion has begun, and the objects that are left may refer to deleted ones',
+      );
     const cancelled = await endWithout(deps, change, type, 'cancelled');
     const present = { ...type, state: 'active' as const };
     const names = await relationNames(deps, [type]);

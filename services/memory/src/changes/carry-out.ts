@@ -50,7 +50,11 @@ export async function carryOut(deps: Needs, change: TypeChangeRecord, signal: Ab
   } catch (error) {
     if (!(error instanceof ExpectationFailedError)) throw error;
     const present = await changes.byType(organizationId, _id);
-    if (present?.changeId === change.changeId) return present;
+    if (present?.changeId === change.changeId) {
+      const isOurs = present.state === 'running' && present.owner === change.owner;
+      // Not the record has changed but the type: relations of another type have begun or ended to point to it.
+      return isOurs ? carryOut(deps, present, signal) : present;
+    }
     const isDeleted = action === 'delete' && !(await types.byId(organizationId, _id, {}));
     return { ...change, state: isDeleted ? 'done' : 'cancelled' };
   }
@@ -78,7 +82,7 @@ async function deleteType(
     const page = await objects.anyOfType(organizationId, _id, DELETIONS);
     const time = isoTime(clock.now());
     if (page.length === 0) {
-      const typeFences = await fences.find(organizationId, { typeId: _id });
+      const typeFences = await fences.ofType(organizationId, _id);
       // Meanwhile somebody may have deleted an object; the count was read before.
       if (objectCountOf(typeFences) !== 0) continue;
       const names = { type: type.type, version };

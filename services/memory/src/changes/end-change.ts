@@ -58,7 +58,7 @@ export async function applyUpdate(
       changes: changesOf(auditedFields(before), auditedFields(after)),
     },
   );
-  const typeFences = await fences.find(organizationId, { typeId: _id });
+  const typeFences = await fences.ofType(organizationId, _id);
   await types.change(before, after, typeFences, [...ended.ops, ...releasedBy(before, after), ...events]);
   return ended.change;
 }

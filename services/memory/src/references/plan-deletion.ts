@@ -1,7 +1,7 @@
 import { ServiceError } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { isAdmin, type Principal } from 'platform/core/principal.ts';
-import { ExpectationFailedError, type Op } from 'platform/store/store.ts';
+import { ExpectationFailedError, update, type Op } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { violationsOf } from '../objects/content.ts';
 import { objectBytes } from '../objects/rules.ts';
@@ -47,6 +47,8 @@ export async function planDeletion(
   const changes = new Map<string, Change>();
   const forbidding = new Map<string, { object: BareObject; type: MemoryTypeRecord }>();
   const dropped = new Map<string, ReferenceRecord>();
+  /** By source: how many of its dropped references are of relations that its type no longer has. */
+  const meaningless = new Map<string, number>();
   const typesById = new Map<string, Promise<MemoryTypeRecord | undefined>>();
   const typeOf = (id: string): Promise<MemoryTypeRecord | undefined> => {
     if (!typesById.has(id)) typesById.set(id, types.byId(organizationId, id, {}));
@@ -66,7 +68,10 @@ export async function planDeletion(
       if (removed.has(sourceId) || sourceTypeId === wholeTypeId) continue;
       const type = await typeOf(sourceTypeId);
       const relation = type && liveRelations(type).find(({ id }) => id === relationId);
-      if (!relation) continue;
+      if (!relation) {
+        meaningless.set(sourceId, (meaningless.get(sourceId) ?? 0) + 1);
+        continue;
+      }
       const source = await objects.bareById(organizationId, sourceId);
       if (!source) throw new ExpectationFailedError(0, OBJECTS.name);
       if (relation.onDelete === 'cascade') removed.set(sourceId, source);
@@ -108,7 +113,8 @@ export async function planDeletion(
       bytes: objectBytes({ content: text, key: source.key }),
       updatedAt: time,
     };
-    const remaining = (source.references ?? 0) - nulled.length;
+    const remaining = (source.references ?? 0) - nulled.length - (meaningless.get(source._id) ?? 0);
+    meaningless.delete(source._id);
     writes.push({
       before: source,
       after,
@@ -121,9 +127,14 @@ export async function planDeletion(
   if (blocked.length > 0) throw inUse(principal, blocked);
   const gone = [...dropped.values()];
   const survivors = gone.filter(({ targetId }) => !removed.has(targetId));
+  const recounted = [...meaningless].filter(([sourceId]) => !removed.has(sourceId));
   return {
     writes,
-    ops: [...gone.map(removeReference), ...countOps(survivors.map(({ targetId }) => ({ targetId, by: -1 })))],
+    ops: [
+      ...gone.map(removeReference),
+      ...countOps(survivors.map(({ targetId }) => ({ targetId, by: -1 }))),
+      ...recounted.map(([_id, count]) => update(OBJECTS, { _id }, { increment: { references: -count } })),
+    ],
   };
 }
 
