@@ -31,7 +31,7 @@ const REPLICA_TESTS = [
 const SERVICE_TESTS = [
   'agents/test/!(run-queue)',
   'memory/test/{tenancy,fences,create-memory-object,stored-bytes,type-changes,schema-evolution,relations}',
-  'auth/test/{audit-consumer,token-races}',
+  'auth/test/{audit-consumer,token-races,first-signing-key}',
 ].map((tests) => `<rootDir>/services/${tests}.test.ts`);
 
 const untested = missing.map((name) => ({

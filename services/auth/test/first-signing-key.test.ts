@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeMasterKey, openSealing } from 'platform/core/sealing.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
-import { openSqliteStore } from 'platform/store/sqlite/store.ts';
+import { openTestStore } from '../../../test/support/shared-engines.ts';
 import { addKey } from '../src/signing-keys/add-key.ts';
 import { purposeOf } from '../src/signing-keys/rules.ts';
 import { openSigningKeys, SIGNING_KEYS } from '../src/signing-keys/store.ts';
@@ -12,7 +12,7 @@ const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
 it('replicas that make the first or the next key at once make one, and all of them can sign with it', async () => {
-  const { platformStore, close } = await openSqliteStore(join(folder.path, 'auth.db'), [SIGNING_KEYS]);
+  const { platformStore, close } = await openTestStore(join(folder.path, 'auth.db'), [SIGNING_KEYS]);
   const masterKey = join(folder.path, 'master.key');
   writeFileSync(masterKey, makeMasterKey());
   const clock = testClock();
