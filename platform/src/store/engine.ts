@@ -14,6 +14,7 @@ export interface Engine extends Pick<OpenStore, 'counterShards' | 'exclusive' | 
     inTurn: InTurn,
   ): Promise<unknown[]>;
   count(collection: Collection<never>, filter: Readonly<Record<string, unknown>>): Promise<number>;
+  sum(collection: Collection<never>, filter: Readonly<Record<string, unknown>>, field: string): Promise<number>;
   /** At least one operation. Copies what it needs of `ops` before its first await: the caller may change them then. */
   apply(ops: readonly Op[]): Promise<void>;
   /** Milliseconds since the epoch. */

@@ -47,6 +47,12 @@ export function openStoreOn(engine: Engine, collections: readonly Collection<nev
     return engine.count(collection as Collection<never>, filter);
   }
 
+  async function sum(collection: Collection<never>, filter: Filter, field: string): Promise<number> {
+    checkOpen(collection);
+    if (collection.columns[field] !== 'number') throw new TypeError(`${field} is no number of ${collection.name}`);
+    return engine.sum(collection, filter, field);
+  }
+
   async function apply(ops: readonly Op[]): Promise<void> {
     for (const op of ops) {
       checkOpen(op.collection);
@@ -71,6 +77,8 @@ export function openStoreOn(engine: Engine, collections: readonly Collection<nev
       find(collection, scopedFilter(organizationId, collection, filter), options, turnOf(organizationId)),
     count: async (organizationId, collection, filter) =>
       count(collection, scopedFilter(organizationId, collection, filter)),
+    sum: async (organizationId, collection, filter, field) =>
+      sum(collection, scopedFilter(organizationId, collection, filter), field),
     apply: async (organizationId, ops) => apply(ops.map((op) => scopedOp(organizationId, op))),
   };
   return {

@@ -173,6 +173,13 @@ export interface Store {
     collection: Collection<D>,
     filter: Filter<D>,
   ): Promise<number>;
+  /** The sum of a field that is a column of numbers; of a document without the field, nothing is added. */
+  sum<D extends OrganizationDocument>(
+    organizationId: string,
+    collection: Collection<D>,
+    filter: Filter<D>,
+    field: keyof D & string,
+  ): Promise<number>;
   /**
    * One atomic batch: durable as a whole or not applied at all. Inserted documents must have this organizationId. The
    * batch may also write platform collections, such as the outbox.

@@ -172,14 +172,14 @@ describe('a value checked by its schema', () => {
       { pattern: '^a' },
       { required: ['a'] },
       { uniqueItems: true },
-      { $ref: '#/$defs/x' },
     );
+    const reference = fc.constant({ $ref: '#/$defs/x' });
     const name = fc.constantFrom('a', 'b');
     type Schema = fc.Arbitrary<object | boolean>;
-    const anyOf = (keywords: object[]): Schema =>
+    const anyOf = (first: Schema, keywords: object[]): Schema =>
       fc.oneof(
         { maxDepth: 3 },
-        leaf,
+        first,
         ...keywords.map((members) => fc.record(members as Record<string, fc.Arbitrary<object>>)),
       );
     // The other validator lets unevaluatedProperties in `then` see what `if` evaluates, so there is none in these.
@@ -218,7 +218,10 @@ describe('a value checked by its schema', () => {
         { anyOf: list, prefixItems: list, unevaluatedItems: s },
         { oneOf: list, properties: fc.dictionary(name, s), unevaluatedProperties: s },
       ];
-      return { schema: anyOf([...plain(s), ...conditions, ...unevaluated]), plain: anyOf(plain(p)) };
+      return {
+        schema: anyOf(fc.oneof(leaf, reference), [...plain(s), ...conditions, ...unevaluated]),
+        plain: anyOf(leaf, plain(p)),
+      };
     }).schema;
     const values = fc.letrec((tie) => ({
       value: fc.oneof(

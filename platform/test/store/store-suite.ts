@@ -12,6 +12,7 @@ import {
 } from 'platform/store/store.ts';
 import { concurrencySuite } from './store-suite-concurrency.ts';
 import { largeReadsSuite, NOTES } from './store-suite-large-reads.ts';
+import { sumsSuite } from './store-suite-sums.ts';
 
 export interface Item {
   _id: string;
@@ -32,6 +33,7 @@ export interface Message {
 
 export const ITEMS = collection<Item>('items', {
   scope: 'organization',
+  columns: { rank: 'number' },
   indexes: [
     { fields: ['group', 'key'], unique: true },
     { fields: ['group', 'rank'] },
@@ -196,6 +198,7 @@ export function storeSuite(name: string, testStore: TestStore): void {
         await expect(store().apply('A', [remove(ITEMS, { _id: '1', ...filter } as Expectation<Item>)])).rejects.toThrow(
           TypeError,
         );
+        await expect(store().sum('A', ITEMS, filter, 'rank')).rejects.toThrow(TypeError);
         expect(await store().count('A', ITEMS, {})).toBe(4);
       });
     });
@@ -445,5 +448,6 @@ export function storeSuite(name: string, testStore: TestStore): void {
 
     concurrencySuite(() => opened);
     largeReadsSuite(() => opened);
+    sumsSuite(() => opened);
   });
 }

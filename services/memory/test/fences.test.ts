@@ -124,7 +124,7 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
     const stopped = Promise.withResolvers<void>();
     const underWay = (['fences', 'types'] as const).map((store) => {
       const reached = Promise.withResolvers<void>();
-      const pausing = pausedAfter(store, store === 'fences' ? 'find' : 'byId', () => {
+      const pausing = pausedAfter(store, store === 'fences' ? 'ofType' : 'byId', () => {
         reached.resolve();
         return stopped.promise;
       });
@@ -175,7 +175,7 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
       await errorOf(
         removeType(
           typeId,
-          pausedAfter('fences', 'find', () => create(typeId)),
+          pausedAfter('fences', 'ofType', () => create(typeId)),
         ),
       ),
     ).toMatchObject({ reason: 'TYPE_IN_USE', facts: { count: 1 } });
@@ -214,7 +214,7 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
           UpdateMemoryTypeRequest.fromPartial({ pathId: typeId, type: `t${newId()}`, updateMask: ['type'] }),
           context,
         );
-      const using = pausedAfter('fences', 'ofType', rename);
+      const using = pausedAfter('types', 'header', rename);
       const write =
         kind === 'update'
           ? updateMemoryObject(
@@ -240,7 +240,7 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
         putSchema(
           typeId,
           { required: ['name'] },
-          pausedAfter('fences', 'find', () => create(typeId)),
+          pausedAfter('fences', 'ofType', () => create(typeId)),
         ),
       ),
     ).toMatchObject({ reason: 'SCHEMA_INCOMPATIBLE', facts: { count: 1 } });
@@ -252,7 +252,7 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
       await putSchema(
         typeId,
         { title: 'b' },
-        pausedAfter('fences', 'find', () => putSchema(typeId, { title: 'a' })),
+        pausedAfter('fences', 'ofType', () => putSchema(typeId, { title: 'a' })),
       ),
     ).toMatchObject({ version: 3, jsonSchema: '{"title":"b"}' });
     await expect(create(typeId)).resolves.toBeDefined();

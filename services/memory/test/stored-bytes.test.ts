@@ -258,12 +258,12 @@ describe.each([1, 4])('stored bytes, with %i counter shards', (shardCount) => {
     const id = await calls.create(typeId, 'old');
     await forget(principal.organizationId, id);
     let countedMeanwhile = 0;
-    const ofType: typeof deps.fences.ofType = async (...args) => {
-      const found = await deps.fences.ofType(...args);
+    const header: typeof deps.types.header = async (...args) => {
+      const found = await deps.types.header(...args);
       countedMeanwhile += await count();
       return found;
     };
-    const slow = callsOf(principal, { ...deps, fences: { ...deps.fences, ofType } });
+    const slow = callsOf(principal, { ...deps, types: { ...deps.types, header } });
     await (what === 'patched' ? slow.patch(id, 'new and longer') : slow.deleteObject(id));
     expect(countedMeanwhile).toBe(1);
     await expectCounted(principal.organizationId);

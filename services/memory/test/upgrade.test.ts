@@ -19,12 +19,13 @@ import { USAGE } from '../src/usage/store.ts';
 import { errorOf } from './fixture.ts';
 import { contextOf, openTestDeps } from './test-deps.ts';
 
-/** What this release adds to types and fences. */
-const withAudience = (documents: unknown[], collection: number): unknown[] =>
+/** What this release adds to types, and no longer has in fences. */
+const asUpgraded = (documents: unknown[], collection: number): unknown[] =>
   documents.map((document) => {
     const { visibility } = document as { visibility: string };
-    const audience = visibility === 'organization' ? ['organization'] : [];
-    return collection === 0 || collection === 2 ? { ...(document as object), audience } : document;
+    if (collection === 0)
+      return { ...(document as object), audience: visibility === 'organization' ? ['organization'] : [] };
+    return collection === 2 ? { ...(document as object), visibility: null, typeLower: null, audience: null } : document;
   });
 
 /** What the release wrote that had one JSON text for each document. */
@@ -55,7 +56,7 @@ it('a file of the release before is upgraded at the start: every document is as 
     const read = [TYPES, OBJECTS, FENCES, USAGE, OUTBOX].map((one) =>
       opened.platformStore.find<never>(one as never, {}),
     );
-    if (start === 0) expect(await Promise.all(read)).toStrictEqual([...written.map(withAudience), waiting]);
+    if (start === 0) expect(await Promise.all(read)).toStrictEqual([...written.map(asUpgraded), waiting]);
     const context = contextOf(serverToken(ORGANIZATION, { limits: { memory_objects: 9, memory_bytes: 1_000_000 } }));
     const list = async () => listMemoryObjects(deps, ListMemoryObjectsRequest.fromPartial({ key: 'c-1' }), context);
     const { total, items } = await list();

@@ -106,6 +106,11 @@ function makeEngine(client: MongoClient, db: Db, timeoutMs: number, onAbort: () 
       const where = mongoFilter(filter);
       return read(() => db.collection<Stored>(collection.name).countDocuments(where));
     },
+    async sum(collection, filter, field) {
+      const stages = [{ $match: mongoFilter(filter) }, { $group: { _id: null, sum: { $sum: `$${field}` } } }];
+      const [total] = await read(() => db.collection<Stored>(collection.name).aggregate(stages).toArray());
+      return Number(total?.['sum'] ?? 0);
+    },
     apply: (ops) => tracked(applyOps(options, ops)),
     now: () => read(async () => ((await db.admin().command({ hello: 1 })).localTime as Date).getTime()),
     async close() {

@@ -25,7 +25,7 @@ interface Query {
 /** Makes the statements of each shape once. */
 export function makeReads(rows: Rows) {
   const queries = new Map<string, Query>();
-  const counts = new Map<string, Sql>();
+  const aggregates = new Map<string, Sql>();
 
   function queryOf(layout: Layout, filter: Filter, options: FindOptions<never>): Query {
     const order = completeSort(options).join(';');
@@ -36,16 +36,20 @@ export function makeReads(rows: Rows) {
     return query;
   }
 
+  function aggregate(expression: string, layout: Layout, filter: Filter): number {
+    const shape = `${expression} ${layout.name} ${shapeOf(filter)}`;
+    let sql = aggregates.get(shape);
+    if (sql === undefined) {
+      const { text, values } = fromSql(layout, filter);
+      aggregates.set(shape, (sql = { text: `SELECT ${expression} ${text}`, values }));
+    }
+    return rows(sql.text, bind(sql.values, filter))[0]![0] as number;
+  }
+
   return {
-    count(layout: Layout, filter: Filter): number {
-      const shape = `${layout.name} ${shapeOf(filter)}`;
-      let count = counts.get(shape);
-      if (count === undefined) {
-        const { text, values } = fromSql(layout, filter);
-        counts.set(shape, (count = { text: `SELECT count(*) ${text}`, values }));
-      }
-      return rows(count.text, bind(count.values, filter))[0]![0] as number;
-    },
+    count: (layout: Layout, filter: Filter): number => aggregate('count(*)', layout, filter),
+    sum: (layout: Layout, filter: Filter, field: string): number =>
+      aggregate(`coalesce(sum("${field}"), 0)`, layout, filter),
 
     /**
      * Finds the documents. If some have large texts, measures all, and only then reads the large ones, each in turn.

@@ -73,6 +73,7 @@ function makeEngine({ file, writer, reader, closeFiles }: OpenFile): Engine {
         : reads.find(layoutOf(collection), filter, options, inTurn),
     count: async (collection, filter) =>
       isQueue(collection) ? countInQueue(rows, collection, filter) : reads.count(layoutOf(collection), filter),
+    sum: async (collection, filter, field) => reads.sum(layoutOf(collection), filter, field),
     async apply(ops) {
       const removals = compileQueueRemovals(prepareWrite, ops);
       const work = removals ? [removals] : ops.map((op, index) => compileOp(prepareWrite, op, index));

@@ -18,9 +18,9 @@ export async function deleteMemoryObject(
 ): Promise<DeleteMemoryObjectResponse> {
   const { clock, mutex } = deps;
   const attempt = async (): Promise<string> => {
-    const { object: before, fence } = await requireObject(deps, context, request.id);
-    requireMatch(request, memoryObjectTag(before, fence.type));
-    const type = { name: fence.type, epoch: fence.epoch };
+    const { object: before, type: header } = await requireObject(deps, context, request.id);
+    requireMatch(request, memoryObjectTag(before, header.type));
+    const type = { name: header.type, epoch: header.epoch };
     const expectName = request.ifMatch !== undefined;
     const time = isoTime(clock.now());
     const alone = !before.referrers && !before.references;

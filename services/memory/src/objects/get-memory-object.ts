@@ -5,10 +5,10 @@ import { memoryObjectMessage, memoryObjectTag } from './message.ts';
 import { requireObject } from './store.ts';
 
 export async function getMemoryObject(
-  deps: Pick<Deps, 'objects' | 'fences'>,
+  deps: Pick<Deps, 'objects' | 'types'>,
   { id }: GetMemoryObjectRequest,
   context: CallContext,
 ): Promise<GetMemoryObjectResponse> {
-  const { object, fence } = await requireObject(deps, context, id);
-  return { memoryObject: memoryObjectMessage(object, fence.type), etag: memoryObjectTag(object, fence.type) };
+  const { object, type: header } = await requireObject(deps, context, id);
+  return { memoryObject: memoryObjectMessage(object, header.type), etag: memoryObjectTag(object, header.type) };
 }

@@ -4,25 +4,26 @@ import { invalid } from 'platform/core/errors.ts';
 import { isUuid } from 'platform/core/ids.ts';
 import type { Deps } from '../deps.ts';
 import { pageOf } from '../request-members.ts';
-import { objectCountOf, type FenceRecord, type Fences } from '../types/fences.ts';
 import { foldTypeName, visibleTo } from '../types/rules.ts';
+import type { TypeHeader } from '../types/store.ts';
 import { memoryObjectMessage } from './message.ts';
 import { cursorOf, readCursor } from './cursor.ts';
 import type { ObjectFilter } from './store.ts';
 
 export async function listMemoryObjects(
-  { objects, fences, usage, config }: Pick<Deps, 'objects' | 'fences' | 'usage' | 'config'>,
+  deps: Pick<Deps, 'objects' | 'types' | 'fences' | 'usage' | 'config'>,
   request: ListMemoryObjectsRequest,
   context: CallContext,
 ): Promise<ListMemoryObjectsResponse> {
+  const { objects, types, fences, usage, config } = deps;
   const organizationId = organizationOfCall(context);
   const { typeId, key } = request;
   if (typeId !== undefined && !isUuid(typeId)) throw invalid('/typeId', 'typeId must be a UUID');
   const cursor = request.cursor === undefined ? undefined : readCursor(request, organizationId);
   const page = pageOf(request, config);
 
-  const typeFences = await fencesOfTypes(fences, request, context);
-  const typeIds = typeFences && [...new Set(typeFences.map((fence) => fence.typeId))];
+  const headers = await headersOf(deps, request, context);
+  const typeIds = headers?.map(({ _id }) => _id);
   if (typeIds?.length === 0) return { total: 0, items: [], nextCursor: undefined, prevCursor: undefined };
   const ofTypes = typeIds && { typeId: typeIds.length === 1 ? typeIds[0] : { in: typeIds } };
   const filter: ObjectFilter = { ...ofTypes, ...(key === undefined ? {} : { key }) };
@@ -39,12 +40,12 @@ export async function listMemoryObjects(
   const total =
     key !== undefined
       ? await objects.count(organizationId, filter)
-      : typeFences
-        ? objectCountOf(typeFences)
+      : typeIds
+        ? await fences.countObjects(organizationId, typeIds)
         : await usage.objectCount(organizationId);
-  const fencesOfItems =
-    typeFences ?? (await fences.ofTypes(organizationId, [...new Set(records.map((record) => record.typeId))]));
-  const typeNames = new Map(fencesOfItems.map((fence) => [fence.typeId, fence.type]));
+  const typesOfItems =
+    headers ?? (await types.headers(organizationId, { _id: { in: [...new Set(records.map((one) => one.typeId))] } }));
+  const typeNames = new Map(typesOfItems.map(({ _id, type }) => [_id, type]));
   const [first, last] = [records[0]?._id, records.at(-1)?._id];
   const isFull = records.length === limit;
   const bare = { limit: 1, omit: ['content'] } as const;
@@ -64,7 +65,7 @@ export async function listMemoryObjects(
     nextCursor: hasOlder ? cursorOf(request, organizationId, last, 'older') : undefined,
     prevCursor: hasNewer ? cursorOf(request, organizationId, first, 'newer') : undefined,
     total,
-    // A type that has no fence was deleted after the objects were read, so its objects are gone, too: leave them out.
+    // A type without a header was deleted after the objects were read, so its objects are gone, too: leave them out.
     items: records.flatMap((record) => {
       const type = typeNames.get(record.typeId);
       return type === undefined ? [] : [memoryObjectMessage(record, type)];
@@ -72,22 +73,26 @@ export async function listMemoryObjects(
   };
 }
 
-/** All fences of the types whose objects the list may contain; undefined for every type of the organization. */
-async function fencesOfTypes(
-  fences: Fences,
+/** The types whose objects the list may contain; undefined for every type of the organization. */
+async function headersOf(
+  { types, usage }: Pick<Deps, 'types' | 'usage'>,
   { typeId, type }: ListMemoryObjectsRequest,
   { principal }: CallContext,
-): Promise<FenceRecord[] | undefined> {
+): Promise<TypeHeader[] | undefined> {
   const { organizationId } = principal;
   const visible = visibleTo(principal);
   if (typeId !== undefined || type !== undefined) {
-    return fences.find(organizationId, {
+    return types.headers(organizationId, {
       ...visible,
-      ...(typeId === undefined ? {} : { typeId: typeId.toLowerCase() }),
+      ...(typeId === undefined ? {} : { _id: typeId.toLowerCase() }),
       ...(type === undefined ? {} : { typeLower: foldTypeName(type) }),
     });
   }
   if (visible.audience === undefined) return undefined;
-  const [all, seen] = [await fences.countTypes(organizationId, {}), await fences.countTypes(organizationId, visible)];
-  return seen < all ? fences.find(organizationId, visible) : undefined;
+  // Where nothing is hidden, the objects need no filter. A type that is created between the counts may hide another.
+  const before = await usage.typeCounts(organizationId);
+  const seen = await types.count(organizationId, visible);
+  const after = await usage.typeCounts(organizationId);
+  const isAll = seen === before.types && seen === after.types && before.typesCreated === after.typesCreated;
+  return isAll ? undefined : types.headers(organizationId, visible);
 }

@@ -9,8 +9,8 @@ import {
   type OrganizationDocument,
   type Store,
 } from 'platform/store/store.ts';
-import type { FenceRecord, Fences } from '../types/fences.ts';
 import { visibleTo } from '../types/rules.ts';
+import type { MemoryTypes, TypeHeader } from '../types/store.ts';
 
 export interface MemoryObjectRecord extends OrganizationDocument {
   /** Never changes. */
@@ -110,18 +110,18 @@ export function openMemoryObjects(store: Store) {
 export type MemoryObjects = ReturnType<typeof openMemoryObjects>;
 
 /**
- * The object with this id and a fence of its type, if the principal may see them.
+ * The object with this id and its type, if the principal may see them.
  * @throws ServiceError NOT_FOUND; the same for a malformed id, an unknown one, one of another organization, and one
  * that the principal may not see
  */
 export async function requireObject(
-  { objects, fences }: { objects: MemoryObjects; fences: Fences },
+  { objects, types }: { objects: MemoryObjects; types: MemoryTypes },
   context: CallContext,
   id: string,
-): Promise<{ object: MemoryObjectRecord; fence: FenceRecord }> {
+): Promise<{ object: MemoryObjectRecord; type: TypeHeader }> {
   const organizationId = organizationOfCall(context);
   const object = await objects.byId(organizationId, id.toLowerCase());
-  const fence = object && (await fences.ofType(organizationId, object.typeId, visibleTo(context.principal)));
-  if (!object || !fence) throw new ServiceError('NOT_FOUND', 'Memory object not found');
-  return { object, fence };
+  const type = object && (await types.header(organizationId, object.typeId, visibleTo(context.principal)));
+  if (!object || !type) throw new ServiceError('NOT_FOUND', 'Memory object not found');
+  return { object, type };
 }

@@ -40,11 +40,11 @@ export async function updateMemoryObject(
     : undefined;
 
   const attempt = async (): Promise<UpdateMemoryObjectResponse> => {
-    const { object: before, fence } = await requireObject(deps, context, request.pathId);
-    requireMatch(request, memoryObjectTag(before, fence.type));
+    const { object: before, type: header } = await requireObject(deps, context, request.pathId);
+    requireMatch(request, memoryObjectTag(before, header.type));
     const { _id: id, typeId, key } = before;
-    requireSameIdentity(request, { id, typeId, type: fence.type, key });
-    if (content === undefined) return answer(before, fence.type);
+    requireSameIdentity(request, { id, typeId, type: header.type, key });
+    if (content === undefined) return answer(before, header.type);
 
     const memoryType = await requireType(types, context, typeId);
     const { version, epoch } = memoryType;
@@ -59,7 +59,7 @@ export async function updateMemoryObject(
       updatedAt: isoTime(clock.now()),
     };
     // Under an ETag the name is the one that it was compared with.
-    const type = { name: request.ifMatch === undefined ? memoryType.type : fence.type, epoch };
+    const type = { name: request.ifMatch === undefined ? memoryType.type : header.type, epoch };
     const expectName = request.ifMatch !== undefined;
     const check = () => schedule(organizationId, () => checkContent(schemas, memoryType, content.value, key));
     const hasReferences = liveRelations(memoryType).length > 0;

@@ -17,11 +17,11 @@ import { audienceOf, checkFields, foldTypeName, typeBytes, type Visibility } fro
 import { requireFreeName, type MemoryTypeRecord } from './store.ts';
 
 export async function createMemoryType(
-  deps: Pick<Deps, 'types' | 'fences' | 'usage' | 'config' | 'schedule' | 'schemas' | 'mutex'>,
+  deps: Pick<Deps, 'types' | 'usage' | 'config' | 'schedule' | 'schemas' | 'mutex'>,
   request: CreateMemoryTypeRequest,
   context: CallContext,
 ): Promise<CreateMemoryTypeResponse> {
-  const { types, fences, usage, config, schedule, schemas, mutex } = deps;
+  const { types, usage, config, schedule, schemas, mutex } = deps;
   const organizationId = organizationOfCall(context);
   checkRelations(request.relations);
   checkFields(request);
@@ -84,7 +84,7 @@ export async function createMemoryType(
   // All types of an organization are counted in one record, so concurrent creations would only abort each other.
   const record = await mutex(organizationId, 'types', () => retryOnConflict(context.signal, attempt));
   return {
-    memoryType: memoryTypeMessage(record, undefined, await relationNames({ fences }, [record])),
+    memoryType: memoryTypeMessage(record, undefined, await relationNames({ types }, [record])),
     outcome: 'CREATED',
     location: `/api/memory/types/${id}`,
     etag: memoryTypeTag(record),

@@ -50,7 +50,7 @@ async function attempt(
   const { _id, organizationId, type, version, jsonSchema, revision, bytes = 0 } = before;
   requireMatch(request, memoryTypeTag(before, await changes.byType(organizationId, _id)));
   requireActive(before);
-  const typeFences = await fences.find(organizationId, { typeId: _id });
+  const typeFences = await fences.ofType(organizationId, _id);
   const count = objectCountOf(typeFences);
   if (before.dependents)
     throw new ServiceError('TYPE_IN_USE', 'Relations of other memory types point to the memory type');

@@ -8,7 +8,6 @@ import {
   type Store,
 } from 'platform/store/store.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
-import { audienceOf, type Visibility, type VisibilityFilter } from './rules.ts';
 
 /**
  * Fences keep objects consistent with their type, without locks.
@@ -35,14 +34,11 @@ import { audienceOf, type Visibility, type VisibilityFilter } from './rules.ts';
  * A rename or a change of visibility expects only the epoch, so it does not make writers of objects fail, except those
  * with `If-Match`: the ETag of an object contains the name of its type.
  * The sum of the counts is the exact number of objects, at the same cost for any number.
- * Fences repeat the name and the audience of the type, so that reads of objects need not load the schema.
  */
 export interface FenceRecord extends OrganizationDocument {
   typeId: string;
+  /** The name of the type, for those batches alone whose request has an ETag. */
   type: string;
-  typeLower: string;
-  /** Who sees the type, as the type has it. */
-  audience: string[];
   /** Number of the counter shard. */
   k: number;
   epoch: number;
@@ -57,23 +53,15 @@ export interface FenceRecord extends OrganizationDocument {
 export const FENCES = collection<FenceRecord>('fences', {
   scope: 'organization',
   columns: {
-    ...{ typeId: 'id', type: 'text', typeLower: 'text' },
-    ...{ k: 'number', epoch: 'number', count: 'number', moves: 'number' },
+    ...{ typeId: 'id', type: 'text', k: 'number', epoch: 'number', count: 'number', moves: 'number' },
   },
-  indexes: [
-    { fields: ['typeId'] },
-    { fields: ['typeLower'] },
-    { fields: ['k'] },
-    { fields: ['k', 'audience'], elements: true },
-  ],
-  version: 2,
-  upgrades: {
-    1: ({ visibility }: { visibility: Visibility }) => ({ audience: audienceOf({ visibility, groupNames: [] }) }),
-  },
+  indexes: [{ fields: ['typeId'] }],
+  version: 3,
+  upgrades: { 1: () => ({ visibility: null }), 2: () => ({ typeLower: null, audience: null }) },
 });
 
 /** What the fences repeat of their type. */
-export type FencedType = Pick<FenceRecord, 'organizationId' | 'type' | 'typeLower' | 'audience' | 'epoch'> & {
+export type FencedType = Pick<FenceRecord, 'organizationId' | 'type' | 'epoch'> & {
   _id: string;
 };
 
@@ -84,18 +72,13 @@ export const objectCountOf = (fences: readonly FenceRecord[]): number =>
   fences.reduce((sum, { count }) => sum + count, 0);
 
 /** For the batch that creates the type. */
-export const insertFences = (
-  { _id: typeId, organizationId, type, typeLower, audience, epoch }: FencedType,
-  shardCount: number,
-): Op[] =>
+export const insertFences = ({ _id: typeId, organizationId, type, epoch }: FencedType, shardCount: number): Op[] =>
   Array.from({ length: shardCount }, (_, k) =>
     insert(FENCES, {
       _id: fenceId(typeId, k),
       organizationId,
       typeId,
       type,
-      typeLower,
-      audience,
       k,
       epoch,
       count: 0,
@@ -108,11 +91,11 @@ export const insertFences = (
  * @param fences all fences of the type, as they were read
  * @param after the changed type; a new epoch is allowed only when the counts add up to 0
  */
-export const changeFences = (fences: readonly FenceRecord[], { type, typeLower, audience, epoch }: FencedType): Op[] =>
+export const changeFences = (fences: readonly FenceRecord[], { type, epoch }: FencedType): Op[] =>
   fences.flatMap((fence) => {
-    if (fence.type === type && fence.audience.join() === audience.join() && fence.epoch === epoch) return [];
+    if (fence.type === type && fence.epoch === epoch) return [];
     const expected = fence.epoch === epoch ? { epoch } : { epoch: fence.epoch, count: fence.count };
-    return [update(FENCES, { _id: fence._id, ...expected }, { set: { type, typeLower, audience, epoch } })];
+    return [update(FENCES, { _id: fence._id, ...expected }, { set: { type, epoch } })];
   });
 
 /** For the batch that deletes the type. @param fences all fences of the type, as they were read */
@@ -121,24 +104,13 @@ export const removeFences = (fences: readonly FenceRecord[]): Op[] =>
 
 export function openFences(store: Store) {
   return {
-    /** One fence of the type, for its name, audience and epoch, which are the same in all of them. */
-    ofType: (organizationId: string, typeId: string, visible: VisibilityFilter): Promise<FenceRecord | undefined> =>
-      store.findOne(organizationId, FENCES, { _id: fenceId(typeId, 0), ...visible }),
-    /** One fence of each of these types. */
-    ofTypes: (organizationId: string, typeIds: readonly string[]): Promise<FenceRecord[]> =>
-      store.find(organizationId, FENCES, { _id: { in: typeIds.map((typeId) => fenceId(typeId, 0)) } }),
-    /** How many types there are that match. */
-    countTypes: (organizationId: string, visible: VisibilityFilter): Promise<number> =>
-      store.count(organizationId, FENCES, { k: 0, ...visible }),
-    /** All fences of the types that match. */
-    find: (
-      organizationId: string,
-      filter: VisibilityFilter & { readonly typeId?: string; readonly typeLower?: string },
-    ): Promise<FenceRecord[]> => store.find(organizationId, FENCES, filter),
-    /**
-     * Raises all fences of the type to this epoch, each in a batch of its own, `ofType` first: whoever reads that one
-     * finds no higher epoch in any other.
-     */
+    /** All fences of the type. */
+    ofType: (organizationId: string, typeId: string): Promise<FenceRecord[]> =>
+      store.find(organizationId, FENCES, { typeId }),
+    /** How many objects these types have. */
+    countObjects: (organizationId: string, typeIds: readonly string[]): Promise<number> =>
+      store.sum(organizationId, FENCES, { typeId: { in: typeIds } }, 'count'),
+    /** Raises all fences of the type to the epoch that the type has already, each in a batch of its own. */
     async raise(organizationId: string, typeId: string, epoch: number, signal: AbortSignal): Promise<void> {
       const lower = await store.find(organizationId, FENCES, { typeId, epoch: { lt: epoch } });
       for (const { _id } of lower)

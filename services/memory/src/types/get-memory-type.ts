@@ -6,7 +6,7 @@ import { relationNames } from './relation-names.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 
 export async function getMemoryType(
-  deps: Pick<Deps, 'types' | 'changes' | 'fences'>,
+  deps: Pick<Deps, 'types' | 'changes'>,
   { id }: GetMemoryTypeRequest,
   context: CallContext,
 ): Promise<GetMemoryTypeResponse> {

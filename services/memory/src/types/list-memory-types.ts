@@ -9,7 +9,7 @@ import { visibleTo } from './rules.ts';
 
 /** All types of the organization; one page of them when the request has page or pageSize. */
 export async function listMemoryTypes(
-  { types, changes, fences, config }: Pick<Deps, 'types' | 'changes' | 'fences' | 'config'>,
+  { types, changes, config }: Pick<Deps, 'types' | 'changes' | 'config'>,
   request: ListMemoryTypesRequest,
   context: CallContext,
 ): Promise<ListMemoryTypesResponse> {
@@ -32,7 +32,7 @@ export async function listMemoryTypes(
   );
   const found = items.filter((item) => item !== undefined);
   const names = await relationNames(
-    { fences },
+    { types },
     found.map(({ type }) => type),
   );
   return { items: found.map(({ type, change }) => memoryTypeMessage(type, change, names)) };

@@ -4,11 +4,11 @@ import type { MemoryTypeRecord } from './store.ts';
 
 /** By id, the present names of the types that the relations of these types point to. */
 export async function relationNames(
-  { fences }: Pick<Deps, 'fences'>,
+  { types: store }: Pick<Deps, 'types'>,
   types: readonly MemoryTypeRecord[],
 ): Promise<ReadonlyMap<string, string>> {
   const ids = [...new Set(types.flatMap((type) => relationsOf(type).map(({ targetTypeId }) => targetTypeId)))];
   const [first] = types;
-  const headers = first && ids.length > 0 ? await fences.ofTypes(first.organizationId, ids) : [];
-  return new Map(headers.map(({ typeId, type }) => [typeId, type]));
+  const headers = first && ids.length > 0 ? await store.headers(first.organizationId, { _id: { in: ids } }) : [];
+  return new Map(headers.map(({ _id, type }) => [_id, type]));
 }

@@ -7,6 +7,7 @@ import {
   remove,
   update,
   type Expectation,
+  type Filter,
   type FindOptions,
   type Op,
   type OrganizationDocument,
@@ -52,10 +53,18 @@ export interface MemoryTypeRecord extends OrganizationDocument, Definition {
   createdAt: string;
   updatedAt: string;
 }
+/** What may be long, or is not asked for often. */
+const LONG = ['jsonSchema', 'idSchema', 'embeddingSchema', 'relations', 'next', 'description'] as const;
+/** A type without its long members: what a read of objects needs to know of it. */
+export type TypeHeader = Omit<MemoryTypeRecord, (typeof LONG)[number]>;
+
 /** `_id` is a UUIDv7, so types sorted by `_id` are in the order of their creation. */
 export const TYPES = collection<MemoryTypeRecord>('types', {
   scope: 'organization',
-  columns: { _id: 'id', bytes: 'number', jsonSchema: 'long' },
+  columns: {
+    ...{ _id: 'id', bytes: 'number', description: 'long', next: 'long' },
+    ...{ relations: 'long', idSchema: 'long', embeddingSchema: 'long', jsonSchema: 'long' },
+  },
   indexes: [
     { fields: ['typeLower'], unique: true },
     { fields: ['_id'] },
@@ -98,6 +107,14 @@ export function openMemoryTypes(store: Store, shardCount: number) {
       store.findOne(organizationId, TYPES, { _id: id, ...visible }),
     byName: (organizationId: string, type: string, visible: VisibilityFilter): Promise<MemoryTypeRecord | undefined> =>
       store.findOne(organizationId, TYPES, { typeLower: foldTypeName(type), ...visible }),
+    header: async (organizationId: string, id: string, visible: VisibilityFilter): Promise<TypeHeader | undefined> =>
+      (await store.find(organizationId, TYPES, { _id: id, ...visible }, { limit: 1, omit: LONG }))[0],
+    headers: (
+      organizationId: string,
+      filter: Pick<Filter<MemoryTypeRecord>, '_id' | 'typeLower'> & VisibilityFilter,
+    ): Promise<TypeHeader[]> => store.find(organizationId, TYPES, filter, { omit: LONG }),
+    count: (organizationId: string, visible: VisibilityFilter): Promise<number> =>
+      store.count(organizationId, TYPES, visible),
     /** Newest first. */
     list: (
       organizationId: string,

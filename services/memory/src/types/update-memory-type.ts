@@ -130,7 +130,7 @@ async function attempt(
   const after = await schedule(organizationId, () => withFields(before, given, isoTime(clock.now())));
   const { type, typeLower, version, epoch, revision, updatedAt } = after;
   if (typeLower !== before.typeLower) await requireFreeName(types, context.principal, organizationId, type);
-  const typeFences = await fences.find(organizationId, { typeId: _id });
+  const typeFences = await fences.ofType(organizationId, _id);
   const of = objectCountOf(typeFences);
 
   const growth = {

@@ -11,17 +11,22 @@ import { collection, update, type Op, type Store } from 'platform/store/store.ts
 export interface UsageRecord extends CounterRecord {
   objects: number;
   types: number;
+  /** How many types were ever created. Absent where only a release before it has written. */
+  typesCreated?: number;
   schemaBytes: number;
   /** The `bytes` of all types and objects. Absent in a record that only a release before it has written. */
   bytes?: number;
 }
 export const USAGE = collection<UsageRecord>('usage', {
   scope: 'organization',
-  columns: { k: 'number', objects: 'number', types: 'number', schemaBytes: 'number', bytes: 'number' },
+  columns: {
+    ...{ k: 'number', objects: 'number', types: 'number', typesCreated: 'number' },
+    ...{ schemaBytes: 'number', bytes: 'number' },
+  },
   indexes: [{ fields: ['k'] }],
 });
 
-const ZEROS = { objects: 0, types: 0, schemaBytes: 0, bytes: 0 };
+const ZEROS = { objects: 0, types: 0, typesCreated: 0, schemaBytes: 0, bytes: 0 };
 
 /** The methods that return ops check limits and make ops for the batch of the change itself. */
 export function openUsage(store: Store, shardCount: number) {
@@ -33,9 +38,14 @@ export function openUsage(store: Store, shardCount: number) {
 
   return {
     /** How many objects the organization has. */
-    objectCount: async (organizationId: string): Promise<number> => sumOf(await read(organizationId), 'objects'),
+    objectCount: (organizationId: string): Promise<number> => store.sum(organizationId, USAGE, {}, 'objects'),
     /** The bytes of all its types and objects. */
-    storedBytes: async (organizationId: string): Promise<number> => sumOf(await read(organizationId), 'bytes'),
+    storedBytes: (organizationId: string): Promise<number> => store.sum(organizationId, USAGE, {}, 'bytes'),
+    /** How many types the organization has, and has ever created. */
+    async typeCounts(organizationId: string): Promise<{ types: number; typesCreated: number }> {
+      const { types = 0, typesCreated = 0 } = (await store.findOne(organizationId, USAGE, { k: 0 })) ?? {};
+      return { types, typesCreated };
+    },
 
     /**
      * Counts written objects. The tier's caps are never exceeded, even by concurrent requests; none applies to objects
@@ -87,7 +97,7 @@ export function openUsage(store: Store, shardCount: number) {
         update(
           USAGE,
           { _id: first._id, ...room, ...(cap === undefined ? {} : { types: { lt: cap } }) },
-          { increment: { types: 1, schemaBytes } },
+          { increment: { types: 1, typesCreated: 1, schemaBytes } },
         ),
         ...typeBytesOps(principal, records, bytes),
       ];
