@@ -18,8 +18,9 @@ export function sumsSuite(opened: () => OpenStore): void {
       expect(await Promise.all([sum({ group: 'none' }), sum({ group: { in: [] } })])).toEqual([0, 0]);
     });
 
-    it('are of numbers only', async () => {
+    it('are of numbers and of sound filters only', async () => {
       await expect(store().sum('A', ITEMS, {}, 'text')).rejects.toThrow(TypeError);
+      await expect(store().sum('A', ITEMS, { text: undefined } as never, 'rank')).rejects.toThrow(TypeError);
     });
   });
 }
