@@ -37,6 +37,12 @@ export const config = {
     max: 60_000,
     description: 'How long a request waits for a change or deletion of a memory type, before the answer 202.',
   }),
+  MEMORY_EVENT_CONTENT_MAX_BYTES: integer({
+    default: 0,
+    min: 0,
+    max: 32_768,
+    description: 'Largest content that change events of memory objects carry, in bytes of its JSON text; 0: none does.',
+  }),
   MEMORY_PAGE_SIZE: integer({
     default: 20,
     min: 1,

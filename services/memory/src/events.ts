@@ -6,7 +6,7 @@ import type { Op } from 'platform/store/store.ts';
 
 const SOURCE = '/memory';
 
-/** One change of a memory type or a memory object. `names` goes into the event's data; content never does. */
+/** One change of a memory type or a memory object. `names` goes into the event's data. */
 export type Change = {
   id: string;
   /** Revision of the changed record; a deletion counts as one more revision. It is the event's `sequence`. */
@@ -23,6 +23,8 @@ export type Change = {
   | {
       eventType: 'memory.object.created.v1' | 'memory.object.updated.v1' | 'memory.object.deleted.v1';
       names: { typeId: string; type: string; key: string; schemaVersion: number };
+      /** What the change event, and never the audit entry, says beside that: the content where a setting wants it. */
+      content?: { content?: unknown };
     }
 );
 
@@ -39,6 +41,7 @@ const KINDS: Record<Change['eventType'], { subjects: string; action: string; tar
 /** The outbox inserts for the change event and the audit entry of a change; they belong in the batch of the change. */
 export function changeEvents(context: Pick<CallContext, 'principal' | 'requestId'>, change: Change): Op[] {
   const { eventType, id, revision, time, names } = change;
+  const content = 'content' in change ? change.content : {};
   const { subjects, action, target } = KINDS[eventType];
   const organizationId = organizationOf(context.principal);
   const actor = actorOf(context.principal);
@@ -52,7 +55,7 @@ export function changeEvents(context: Pick<CallContext, 'principal' | 'requestId
       subject: `${subjects}/${id}`,
       sequence: revision,
       time,
-      data: { id, ...names, revision, actor, requestId },
+      data: { id, ...names, revision, actor, requestId, ...content },
     }),
     auditEntryOp({
       source: SOURCE,
@@ -66,6 +69,17 @@ export function changeEvents(context: Pick<CallContext, 'principal' | 'requestId
       time,
     }),
   ];
+}
+
+/** The content for the change event of an object, unless it is larger than the setting allows. */
+export function contentOfEvent(
+  object: { readonly content: string } | undefined,
+  maxBytes: number,
+): { content?: unknown } {
+  if (!object || Buffer.byteLength(object.content) > maxBytes) return {};
+  const content = JSON.parse(object.content) as unknown;
+  // A number may be longer as JavaScript spells it.
+  return Buffer.byteLength(JSON.stringify(content)) > maxBytes ? {} : { content };
 }
 
 /** A record has its type from its creation to its deletion; its first revision is 1. */

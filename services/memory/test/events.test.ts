@@ -13,8 +13,8 @@ beforeAll(async () => {
 afterAll(() => memory.stop());
 
 /** The events of a topic; waits until there are `count`. */
-async function eventsOf(topic: Topic, count: number): Promise<CloudEvent[]> {
-  const bus = await openSqliteBus(join(memory.running.folder, 'events.db'));
+async function eventsOf(topic: Topic, count: number, of = memory): Promise<CloudEvent[]> {
+  const bus = await openSqliteBus(join(of.running.folder, 'events.db'));
   const events: CloudEvent[] = [];
   let resolveComplete = (): void => undefined;
   const complete = new Promise<void>((resolve) => {
@@ -96,4 +96,27 @@ it('publishes an event and an audit entry for every change, an audit entry for d
     ['request.refused', 'denied', 'tier_limit', 2, undefined, actor, undefined],
   ]);
   expect(JSON.stringify([changes, audit])).not.toContain('confidential');
+});
+
+it('publishes contents up to the size that a setting names, in change events only', async () => {
+  const told = await startMemory({ MEMORY_EVENT_CONTENT_MAX_BYTES: '40' });
+  try {
+    const token = told.organization();
+    const { id: typeId } = await token.type({ jsonSchema: '{}' });
+    const { id } = await token.object({ typeId, key: 'k', content: '{"text":"confidential","n":1.0}' });
+    await token.patchObject(id, { content: `{"text":"${'confidential'.repeat(9)}"}` });
+    await token.patchObject(id, { content: '{"numbers":[1e20,1e20,1e20]}' });
+    await token.deleteObject(id);
+    await told.running.runJob('relay');
+    const changes = await eventsOf('memory.change.v1', 5, told);
+    expect(changes.slice(1).map(({ type, data }) => [type, data['content']])).toEqual([
+      ['memory.object.created.v1', { text: 'confidential', n: 1 }],
+      ['memory.object.updated.v1', undefined],
+      ['memory.object.updated.v1', undefined],
+      ['memory.object.deleted.v1', undefined],
+    ]);
+    expect(JSON.stringify(await eventsOf('audit.v1', 5, told))).not.toContain('confidential');
+  } finally {
+    await told.stop();
+  }
 });

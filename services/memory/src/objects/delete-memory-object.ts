@@ -9,7 +9,8 @@ import { requireObject } from './store.ts';
 import { planDeletion } from '../references/plan-deletion.ts';
 import { writeObjects, type ObjectWrite } from './write-objects.ts';
 
-type Needs = Parameters<typeof planDeletion>[0] & Pick<Deps, 'fences' | 'usage' | 'counterShards' | 'clock' | 'mutex'>;
+type Needs = Parameters<typeof planDeletion>[0] &
+  Pick<Deps, 'fences' | 'usage' | 'counterShards' | 'clock' | 'config' | 'mutex'>;
 
 export async function deleteMemoryObject(
   deps: Needs,

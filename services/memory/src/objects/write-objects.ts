@@ -1,7 +1,7 @@
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { insert, remove, update, type Op } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
-import { changeEvents } from '../events.ts';
+import { changeEvents, contentOfEvent } from '../events.ts';
 import type { ReferencePlan } from '../references/plan-references.ts';
 import { objectBytes } from './rules.ts';
 import { asRead, OBJECTS, type BareObject, type MemoryObjectRecord } from './store.ts';
@@ -29,15 +29,16 @@ export interface ObjectWrite {
  * ServiceError TIER_LIMIT
  */
 export async function writeObjects(
-  { objects, fences, usage, counterShards }: Pick<Deps, 'objects' | 'fences' | 'usage' | 'counterShards'>,
+  deps: Pick<Deps, 'objects' | 'fences' | 'usage' | 'counterShards' | 'config'>,
   context: CallContext,
   writes: readonly ObjectWrite[],
   { further = [], check }: { further?: readonly Op[]; check?: () => Promise<void> } = {},
 ): Promise<void> {
+  const { objects, fences, usage, counterShards, config } = deps;
   const organizationId = organizationOfCall(context);
   const count = await usage.changeObjects(organizationId, context.principal, growthOf(writes));
   await check?.();
-  const ops = [...writes.flatMap(objectOps), ...writes.flatMap((write) => eventsOf(context, write))];
+  const ops = [...writes.flatMap(objectOps), ...writes.flatMap((write) => eventsOf(config, context, write))];
   const fenceOps = (shard: number): Op[] =>
     [...Map.groupBy(writes, typeIdOf)].map(([typeId, ofType]) => {
       const [{ type }] = ofType as [ObjectWrite];
@@ -75,7 +76,7 @@ function objectOps({ before, after, references }: ObjectWrite): Op[] {
   return [update(OBJECTS, expected, { set }), ...(references?.ops ?? [])];
 }
 
-function eventsOf(context: CallContext, write: ObjectWrite): Op[] {
+function eventsOf(config: Deps['config'], context: CallContext, write: ObjectWrite): Op[] {
   const { before, after, time, type } = write;
   const { _id: id, typeId, key, schemaVersion } = recordOf(write);
   return changeEvents(context, {
@@ -84,5 +85,6 @@ function eventsOf(context: CallContext, write: ObjectWrite): Op[] {
     revision: after?.revision ?? before!.revision + 1,
     time,
     names: { typeId, type: type.name, key, schemaVersion },
+    content: contentOfEvent(after, config.MEMORY_EVENT_CONTENT_MAX_BYTES),
   });
 }
