@@ -1,4 +1,5 @@
 import { expectDocumented } from './documented-replies.ts';
+import { noteBearer } from './secret-search.ts';
 
 export interface Reply {
   /** Scheme and host of the gateway that answered. */
@@ -21,6 +22,7 @@ export async function request(
     signal,
   }: { token?: string; body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {},
 ): Promise<Reply> {
+  if (token !== undefined) noteBearer(token);
   const response = await fetch(baseUrl + path, {
     method,
     signal,

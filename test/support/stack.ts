@@ -12,6 +12,7 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses, replicaAddresses } from './addresses.ts';
 import { HIGH_RATES } from './high-rates.ts';
 import { childrenOf, commandOf } from './process-tree.ts';
+import { requireNoSecrets } from './secret-search.ts';
 import { NO_ENGINES, sharedEngines } from './shared-engines.ts';
 import { makeTenant, type Tenant, type TenantOptions } from './tenant.ts';
 
@@ -110,8 +111,11 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
     stop: closedInTheEnd(async () => {
       running.operator.close();
       await Promise.all(launchers.map(stopLauncher));
-      if (folder === undefined) await engines.remove();
-      temporary.remove();
+      const outputs = [output(), ...(second ? [second.output()] : [])];
+      await requireNoSecrets(temporary.path, env, outputs).finally(async () => {
+        if (folder === undefined) await engines.remove();
+        temporary.remove();
+      });
     }),
   };
 }
