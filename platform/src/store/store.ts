@@ -25,7 +25,7 @@ export interface Index<D> {
    * documents out of the index.
    */
   only?: 'null' | 'present';
-  /** For `containsAny`, on engines that index the elements of a list; the others read the documents. */
+  /** For `containsAny`: the last field is a list, whose elements are indexed. Only with scope `organization`. */
   elements?: true;
 }
 

@@ -43,7 +43,7 @@ describe('a SQLite file of another release', () => {
     item('1', { note: null, flag: true, rank: -1.5, text: '"\\\u0000\u2028😀' }),
     item('2', { key: newId(), text: 'é'.repeat(100_000) }),
     item('3', { organizationId: newId(), note: newId(), rank: Number.MAX_VALUE, parts: [] }),
-    { ...item('4'), later: { deep: [null, 1] } },
+    { ...item('4', { tags: ['a', 'b'] }), later: { deep: [null, 1] } },
   ];
 
   it('has the same documents after the start, and the declared tables and indexes alone', async () => {
@@ -56,6 +56,7 @@ describe('a SQLite file of another release', () => {
     expect(upgraded).toEqual(schema());
     file = fresh;
     const { store, close } = await openSqliteStore(file, [ITEMS]);
+    expect(await store.count('A', ITEMS, { tags: { containsAny: ['b'] } })).toBe(1);
     await expect(store.apply('A', [insert(ITEMS, item('5', { key: '1' }))])).rejects.toMatchObject({
       fields: ['group', 'key'],
     });

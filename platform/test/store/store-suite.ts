@@ -12,7 +12,7 @@ import {
 } from 'platform/store/store.ts';
 import { concurrencySuite } from './store-suite-concurrency.ts';
 import { largeReadsSuite, NOTES } from './store-suite-large-reads.ts';
-import { sumsSuite } from './store-suite-sums.ts';
+import { sumsAndElementsSuite } from './store-suite-sums-elements.ts';
 
 export interface Item {
   _id: string;
@@ -443,6 +443,6 @@ export function storeSuite(name: string, testStore: TestStore): void {
 
     concurrencySuite(() => opened);
     largeReadsSuite(() => opened);
-    sumsSuite(() => opened);
+    sumsAndElementsSuite(() => opened);
   });
 }

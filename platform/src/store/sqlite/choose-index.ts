@@ -1,6 +1,9 @@
 import type { EngineIndex } from '../indexes.ts';
 import type { Layout } from './layout.ts';
 
+/** What each field counts that the filter fixes. */
+const FIXED = 4;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** SQLite's name of an index: a part of the documents makes it another one. */
@@ -23,7 +26,19 @@ export function indexedBy(layout: Layout, filter: Fields, order: readonly string
     const score = scoreOf(index, filter, order);
     if (score > (best?.score ?? 0)) best = { index, score };
   }
+  // A table of elements finds fewer documents than their organization has.
+  if (goesByElements(layout, filter)) return '';
   return best === undefined ? '' : `INDEXED BY "${indexName(best.index)}"`;
+}
+
+/** True when the filter asks for documents by elements of a list, and an index of no other field finds them. */
+export function goesByElements(layout: Layout, filter: Fields): boolean {
+  const isAsked = layout.elements.some((field) => Object.keys(filter[field] ?? {}).join() === 'containsAny');
+  return (
+    isAsked &&
+    isFixed(filter, 'organizationId') &&
+    layout.indexes.every((index) => scoreOf(index, filter, []) < 2 * FIXED)
+  );
 }
 
 export const isList = (filter: Fields, field: string): boolean =>
@@ -40,7 +55,7 @@ function scoreOf({ columns, unique, only }: EngineIndex, filter: Fields, order: 
   const narrowed = next !== undefined && next in filter && excludesNull(filter[next]) ? 1 : 0;
   if (fixed + narrowed === 0) return 0;
   const inOrder = columns.slice(fixed, fixed + order.length).join() === order.join() ? 1 : 0;
-  return 4 * fixed + 2 * narrowed + inOrder;
+  return FIXED * fixed + 2 * narrowed + inOrder;
 }
 
 const excludesNull = (condition: unknown): boolean =>

@@ -1,7 +1,8 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { checkFilter, completeSort } from '../checks.ts';
 import type { FindOptions, Scalar } from '../store.ts';
-import { indexedBy, isFixed, isList } from './choose-index.ts';
+import { goesByElements, indexedBy, isFixed, isList } from './choose-index.ts';
+import { elementsTable } from './elements.ts';
 import { cellOf, listCell, LISTED_CELL } from './cells.ts';
 import { REST, type Layout } from './layout.ts';
 import { LIMIT_VALUE } from './statements.ts';
@@ -44,20 +45,32 @@ function operand(layout: Layout, field: string, value: unknown): SQLInputValue {
 }
 
 export function whereSql(layout: Layout, filter: Fields): Sql {
-  const byId = isFixed(filter, '_id') || isList(filter, '_id');
+  const byId = isFixed(filter, '_id') || isList(filter, '_id') || goesByElements(layout, filter);
   const terms = Object.entries(filter).flatMap(([field, condition]): Sql[] => {
     // A plus keeps SQLite from reading all documents of the organization to find those with these ids.
     const left = `${byId && field === 'organizationId' ? '+' : ''}${expression(layout, field)}`;
     if (condition === null) return [{ text: `${left} IS NULL`, values: [] }];
     if (typeof condition === 'object')
-      return Object.keys(condition).map((operator) => compare(layout, field, left, operator));
+      return Object.keys(condition).map((operator) =>
+        compare(layout, field, left, operator, isFixed(filter, 'organizationId')),
+      );
     return [{ text: `${left} = ?`, values: [(given) => operand(layout, field, given[field])] }];
   });
   return and(terms);
 }
 
-function compare(layout: Layout, field: string, left: string, operator: string): Sql {
+function compare(layout: Layout, field: string, left: string, operator: string, scoped: boolean): Sql {
   const valueIn = (given: Fields): unknown => (given[field] as Fields)[operator];
+  if (operator === 'containsAny' && scoped && layout.elements.includes(field))
+    return {
+      text:
+        `"_id" IN (SELECT "_id" FROM "${elementsTable(layout, field)}" WHERE "organizationId" = ? ` +
+        'AND element IN (SELECT value FROM json_each(?)))',
+      values: [
+        (given) => operand(layout, 'organizationId', given['organizationId']),
+        (given) => JSON.stringify(valueIn(given)),
+      ],
+    };
   if (operator === 'containsAny')
     return {
       text:

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { EngineIndex } from '../indexes.ts';
 import type { Collection } from '../store.ts';
+import { prepareElements } from './elements.ts';
 import { indexName } from './choose-index.ts';
 import { cellsOf, documentOf, layoutOf, REST, type Layout } from './layout.ts';
 import { isQueue, prepareQueue } from './queue.ts';
@@ -37,6 +38,7 @@ export function prepareTables(db: DatabaseSync, collections: readonly Collection
     for (const { name } of indexes.all(layout.name))
       if (!layout.indexes.some((index) => indexName(index) === name)) db.exec(`DROP INDEX "${name as string}"`);
     for (const index of layout.indexes) db.exec(indexSql(layout.name, index));
+    prepareElements(db, layout, present?.sql !== layout.tableSql);
   }
   db.exec('COMMIT');
 }
