@@ -254,6 +254,9 @@ describe('a value checked by its schema', () => {
   });
 });
 
+const branches = (levels: number): object =>
+  levels === 0 ? { patternProperties: { a: true } } : { anyOf: [branches(levels - 1)] };
+
 describe('the cost of a check is limited', () => {
   it.each<[string, unknown, unknown]>([
     [
@@ -295,6 +298,11 @@ describe('the cost of a check is limited', () => {
         unevaluatedProperties: { type: 'number' },
       },
       object(20_000, (i) => [`q${i}`, i]),
+    ],
+    [
+      'members that nested branches evaluate',
+      { ...branches(14), unevaluatedProperties: false },
+      object(12_000, (i) => [`a${i}`, 1]),
     ],
     ['a pattern of many choices on a long text', { pattern: '^(a+)+$' }, `${'a'.repeat(250_000)}!`],
     [
