@@ -2,6 +2,7 @@ import type jsonata from 'jsonata';
 import type { RE2JS } from 're2js';
 import type { Compiled, KeepExpressions } from './kept-expressions.ts';
 import type { MakePatterns, Patterns } from './patterns.ts';
+import type { FindUnknownName } from './unknown-names.ts';
 
 /** A runner counts steps exactly, and reports them no more often than this. */
 export const REPORT_STEPS = 10_000;
@@ -24,6 +25,8 @@ export interface Language {
    * @param given.work called with the number of values that a built-in function is about to visit; it throws at a limit
    * @param given.RegExp matches what JSONata makes of signatures and of pictures of dates
    */
+  /** The names of the built-in functions. */
+  functionNames: readonly string[];
   bound(given: { work(values: number): void; RegExp: Patterns['LinearRegExp'] }): void;
 }
 
@@ -60,10 +63,11 @@ export interface Evaluator {
  * @param given.loadRe2 evaluates RE2JS in the realm
  */
 export function makeEvaluator({
-  language: { jsonata, isFunction, bound },
+  language: { jsonata, isFunction, functionNames, bound },
   parseJson,
   keepExpressions,
   makePatterns,
+  findUnknownName,
   loadRe2,
   host,
 }: {
@@ -71,6 +75,7 @@ export function makeEvaluator({
   parseJson(text: string): unknown;
   keepExpressions: KeepExpressions;
   makePatterns: MakePatterns;
+  findUnknownName: FindUnknownName;
   loadRe2(): typeof RE2JS;
   host: Host;
 }): Evaluator {
@@ -97,8 +102,7 @@ export function makeEvaluator({
 
   let limits: ExpressionLimits = { wallMs: Infinity, maxSteps: Infinity, outputBytes: Infinity };
   let deadline = Infinity;
-  let steps = 0;
-  let values = 0;
+  let [steps, values] = [0, 0];
   let late = false;
 
   /** Throws RangeError here if the host's functions would, in the middle of what they do. */
@@ -214,10 +218,10 @@ export function makeEvaluator({
     return nodes;
   }
 
-  /** Throws for a regular expression anywhere in the syntax tree that RE2 cannot match, or too much of them. */
-  function checkPatterns(root: unknown): void {
+  /** Throws for a regular expression in the syntax tree that RE2 cannot match, or too much of them. */
+  function checkPatterns(nodes: Iterable<object>): void {
     let characters = 0;
-    for (const node of nodesOf(root)) {
+    for (const node of nodes) {
       if (!(node instanceof RegExp)) continue;
       characters += node.source.length;
       if (characters > patterns.maxCharacters)
@@ -268,8 +272,9 @@ export function makeEvaluator({
     check(source) {
       if (source.length > MAX_SOURCE_CHARACTERS) return `must have at most ${MAX_SOURCE_CHARACTERS} characters`;
       try {
-        checkPatterns(jsonata(source).ast());
-        return undefined;
+        const nodes = nodesOf(jsonata(source).ast());
+        checkPatterns(nodes);
+        return findUnknownName(nodes, new Set(functionNames));
       } catch (error) {
         return error instanceof RangeError ? 'The expression is nested too deeply' : publicMessage(error);
       }

@@ -263,6 +263,9 @@ const MESSAGES_SHOW_KINDS: Change[] = [
   [`must not exceed 1e7.  Attempted to allocate {{value}}."`, `must not exceed 1e7"`],
 ];
 
+const functionNamesOf = (source: string): string[] =>
+  [...source.matchAll(/\b(?:staticFrame|environment|exec_env)\.bind\('(\w+)'/g)].map(([, name]) => name!);
+
 /**
  * The text of a function that takes `parseJson` of platform and returns a `Language` (evaluator.ts): JSONata with the
  * changes that keep one evaluation from another (docs/adr/0016).
@@ -285,6 +288,7 @@ ${source}
 return {
   jsonata: module.exports,
   isFunction: function (value) { return typeof value === 'function' || definitions.has(value); },
+  functionNames: ${JSON.stringify(functionNamesOf(source))},
   bound: function (given) { bounds = given; }
 };
 })`;

@@ -16,6 +16,7 @@ import {
 import { keepExpressions } from './kept-expressions.ts';
 import { languageSource } from './language.ts';
 import { makePatterns } from './patterns.ts';
+import { findUnknownName } from './unknown-names.ts';
 
 /**
  * A JavaScript realm with its own built-in objects and its own JSONata. What is evaluated in it shares no object with
@@ -97,6 +98,7 @@ export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
   const parseJsonScript = new Script(`(${parseJson})`, { filename: 'parse-json' });
   const patternsScript = new Script(`(${makePatterns})`, { filename: 'patterns' });
   const keepExpressionsScript = new Script(`(${keepExpressions})`, { filename: 'kept-expressions' });
+  const findUnknownNameScript = new Script(`(${findUnknownName})`, { filename: 'unknown-names' });
   const evaluatorScript = new Script(`(${makeEvaluator})`, { filename: 'evaluator' });
   const freezeScript = new Script(`(${freezeBuiltIns})()`, { filename: 'freeze' });
   const runScript = new Script('void evaluator.run()', { filename: 'run' });
@@ -125,6 +127,7 @@ export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
       parseJson: parse,
       keepExpressions: compiled<typeof keepExpressions>(keepExpressionsScript),
       makePatterns: compiled<typeof makePatterns>(patternsScript),
+      findUnknownName: compiled<typeof findUnknownName>(findUnknownNameScript),
       loadRe2,
       host,
     });

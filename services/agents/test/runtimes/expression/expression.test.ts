@@ -15,6 +15,9 @@ describe('checkExpression', () => {
       '$match(a, /(\\w+)\\s/i)',
       'a.b.%.c',
       'x'.repeat(65_536),
+      '($f := function($a) { $a + $$.b }; $map(list, $f) ~> $sum)',
+      'orders@$o.products#$i[$o.id = id and $i < 3].{ "at": $i, "n": $reduce([1], λ($sum, $n) { $sum + $n }) }',
+      '$now() & $millis() & $sum(?)($)',
     ])
       expect([source, checkExpression(source)]).toEqual([source, []]);
   });
@@ -29,6 +32,9 @@ describe('checkExpression', () => {
     ['whose ?? is nested', `${'('.repeat(40)}a${' ?? 1)'.repeat(40)}`, 'nested too deeply'],
     ['with a pattern of a million instructions', `$match(a, /(?:${'a?'.repeat(640)}){1000}/)`, 'too large'],
     ['with many patterns', `[${'$contains(a, /[^\\pL\\PL]/i), '.repeat(500)}1]`, 'at most 4000 characters together'],
+    ['with an unknown function', '{ "a": $summ(items) }', '\\$summ is no function of JSONata.*at character 12'],
+    ['with an unknown variable', '($x := 1; $x + $y)', '\\$y is a variable that the expression does not define'],
+    ['with a partly applied unknown function', '($f := $half(?); $f(1))', '\\$half is no function'],
     ['with a long signature', `function($a)<${'s'.repeat(200)}>{1}`, 'at most 200 characters'],
   ])('rejects a source %s, with one sentence', (_what, source, message) => {
     expect(checkExpression(source)).toEqual([{ path: '', message: expect.stringMatching(message) }]);
