@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { readFileSync } from 'node:fs';
 import { AgentsServiceService, type Agent, type AgentVersion } from 'proto/agents/v1/agents.ts';
+import { differencesOf, type Difference } from './agent-differences.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
 import { UsageError, wholeNumber } from './usage-error.ts';
@@ -19,9 +20,19 @@ const VERSIONS: readonly Column<AgentVersion>[] = [
   { title: 'Hash', value: (row) => row.hash.slice(0, 12) },
 ];
 
+const DIFFERENCES: readonly Column<Difference>[] = [
+  { title: 'Member', value: (row) => row.path, narrowed: 'last' },
+  { title: 'Change', value: (row) => row.change },
+  { title: 'Before', value: (row) => row.before },
+  { title: 'After', value: (row) => row.after },
+];
+const VERSION_TO_READ = ['--version <n>', 'default: the published one, or else the newest'] as const;
+
 export function agentCommand(context: Context): Command {
   const agents = () => context.client(AgentsServiceService, 'agents');
-  const command = new Command('agent').description('functional agents: apply definitions, publish and list versions');
+  const command = new Command('agent').description(
+    'functional agents: apply definitions, compare, publish and list versions',
+  );
   command
     .command('apply <files...>')
     .description('store each definition file as a draft version; an unchanged definition creates no new version')
@@ -70,7 +81,42 @@ export function agentCommand(context: Context): Command {
     .action(async (name: string) =>
       context.print((await agents().listAgentVersions({ name }, await context.onOrganization())).versions, VERSIONS),
     );
+  command
+    .command('show <name>')
+    .description('print the definition of a version as its author wrote it')
+    .option(...VERSION_TO_READ, wholeNumber(1, 1e9))
+    .action(async (name: string, given: { version?: number }) => {
+      const { version, definition } = await agents().getAgentVersion(
+        { name, version: given.version },
+        await context.onOrganization(),
+      );
+      context.printText(definition, { name, ...version, definition: JSON.parse(definition) as object });
+    });
+  command
+    .command('diff <file>')
+    .description('compare a definition file with a version of its agent, member by member; nothing is changed')
+    .option(...VERSION_TO_READ, wholeNumber(1, 1e9))
+    .action(async (file: string, given: { version?: number }) => {
+      const after = parseDefinition(file, readDefinition(context.pathOf(file)));
+      const { definition } = await agents().getAgentVersion(
+        { name: after.name, version: given.version },
+        await context.onOrganization(),
+      );
+      context.print(differencesOf(JSON.parse(definition), after), DIFFERENCES);
+    });
   return command;
+}
+
+/** @throws UsageError for a file that is not JSON, or names no agent */
+function parseDefinition(file: string, text: string): { name: string } {
+  let definition: { name?: unknown } | null;
+  try {
+    definition = JSON.parse(text) as typeof definition;
+  } catch (error) {
+    throw new UsageError(`${file} is not JSON: ${(error as Error).message}`);
+  }
+  if (typeof definition?.name !== 'string') throw new UsageError(`${file} has no name of an agent`);
+  return definition as { name: string };
 }
 
 function readDefinition(file: string): string {

@@ -7,7 +7,7 @@ import { keyFolderOf } from 'platform/rpc/keys.ts';
 import { openOperator, operatorName, type Operator } from 'platform/rpc/operator.ts';
 import { commonConfig } from 'platform/service/process.ts';
 import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
-import { linesOf, tableOf, type Column } from './output.ts';
+import { linesOf, tableOf, textOf, type Column } from './output.ts';
 import type { Page } from './page.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -44,6 +44,8 @@ export interface Context {
   printPage<T extends object>(page: Page<T, string | number>, columns: readonly Column<T>[], option: string): void;
   /** Prints `record` as JSON with --json, otherwise `shown`, which has values formatted for people. */
   printRecord(record: object, shown?: object): void;
+  /** Prints `record` as JSON with --json, otherwise the text as it is, but for control characters. */
+  printText(text: string, record: object): void;
   /** Prints a sentence on standard error, so that standard output holds only the result. */
   note(sentence: string): void;
   close(): void;
@@ -119,6 +121,7 @@ export function makeContext(program: Command, env: Env): Context {
       if (next !== undefined) note(`There are more: ${option} ${next}`);
     },
     printRecord: (record, shown = record) => write(options().json ? asJson(record) : linesOf(shown)),
+    printText: (text, record) => write(options().json ? asJson(record) : textOf(text)),
     note,
     close: () => operator?.close(),
   };

@@ -31,6 +31,8 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   'agent retire': '--organization acme agent retire total',
   'agent list': '--organization acme agent list',
   'agent versions': '--organization acme agent versions total',
+  'agent show': '--organization acme agent show total --version 1',
+  'agent diff': '--organization acme agent diff agents/total.json',
   'audit list': '--organization acme audit list --action server_token.create --since 2030-01-31',
   'audit verify': '--organization acme audit verify',
   'audit export': '--organization acme audit export --file acme.ndjson',

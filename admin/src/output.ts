@@ -101,6 +101,8 @@ function cut(text: string, width: number, keepEnd: boolean): string {
 // names come from customers, so no control character may reach the terminal
 const printable = (value: unknown): string =>
   value === undefined ? '-' : inSeconds(String(value)).replace(/\p{C}/gu, '?');
+/** A text of several lines, as it may reach the terminal. */
+export const textOf = (text: string): string => text.replace(/[^\P{C}\n\t]/gu, '?');
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
 const widthOf = (text: string): number => [...text].length + (text.match(WIDE)?.length ?? 0);

@@ -171,6 +171,16 @@ describe('the commands of the admin command line', () => {
     const [agents, versions] = await Promise.all([printed(on('agent list')), json(on('--json agent versions total'))]);
     expect(agents).toMatch(/^total +published +1 +2 +\S+ \S+Z$/m);
     expect(versions.map(({ version }: { version: number }) => version)).toEqual([2, 1]);
+    expect(JSON.parse(await printed(on('agent show total')))).toEqual(expressionAgent('total', '{"n": 1}'));
+    expect(await json(on('--json agent show total --version 2'))).toMatchObject({
+      version: 2,
+      createdAt: expect.any(String),
+    });
+    write(3);
+    expect(await json(on(`--json agent diff ${file}`))).toEqual([
+      { path: '/runtime/source', change: 'changed', before: '"{\\"n\\": 1}"', after: '"{\\"n\\": 3}"' },
+    ]);
+    expect(await printed(on(`agent diff ${file} --version 2`))).toMatch(/^\/runtime\/source +changed +/m);
     expect(await json(on('--json agent retire total'))).toMatchObject({ state: 'retired' });
     expect(await run()).toBe(404);
   });

@@ -29,6 +29,7 @@ const CASES: Record<string, Requests> = {
   'agents.PublishAgent': ({ agent }) => [{ name: agent }, { name: agent, version: 1 }],
   'agents.RetireAgent': ({ agent }) => [{ name: agent }],
   'agents.ListAgentVersions': ({ agent }) => [{ name: agent }],
+  'agents.GetAgentVersion': ({ agent }) => [{ name: agent }, { name: agent, version: 1 }],
   'auth.SetUserRoles': ({ email }) => [{ email, roles: [] }],
   'auth.SetUserGroups': ({ email }) => [{ email, groups: ['g'] }],
   'auth.RemoveUser': ({ email }) => [{ email }],

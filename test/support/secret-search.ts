@@ -16,10 +16,10 @@ export function noteBearer(bearer: string): void {
   if (bearer.match(BEARER)?.[0] === bearer) sent.add(bearer);
 }
 
-/** The files below the folder, but for those in which the keys are meant to be. */
+/** The files below the folder, but for those in folders of keys, which hold nothing else. */
 const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => !/^(replica\/)?keys(\/|$)/.test(file) && statSync(join(folder, file)).isFile())
+    .filter((file) => !/(^|\/)keys(\/|$)/.test(file) && statSync(join(folder, file)).isFile())
     .map((file) => join(folder, file));
 
 /** The master key, and the private keys without the lines around them. */

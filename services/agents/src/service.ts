@@ -3,6 +3,7 @@ import { bind } from 'platform/rpc/call.ts';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { config } from './config.ts';
 import { applyAgent } from './definitions/apply-agent.ts';
+import { getAgentVersion } from './definitions/get-agent-version.ts';
 import { listAgentVersions } from './definitions/list-agent-versions.ts';
 import { listAgents } from './definitions/list-agents.ts';
 import { listRunnableAgents } from './definitions/list-runnable-agents.ts';
@@ -34,6 +35,7 @@ export const program: Program<typeof config, Deps> = {
       retireAgent,
       listAgents,
       listAgentVersions,
+      getAgentVersion,
     }),
   ],
   jobs: (deps) => [reaperJob(deps), settledJob(deps), retentionJob(deps), executionBytesJob(deps)],

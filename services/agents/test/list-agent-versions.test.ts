@@ -9,15 +9,11 @@ describe('ListAgentVersions', () => {
   });
   afterAll(() => agents.service.stop());
 
-  it('lists versions, newest first, as their author wrote them', async () => {
+  it('lists versions, newest first', async () => {
     const { versions } = await agents.operate('listAgentVersions', { name: 'b' });
     expect(versions).toMatchObject([
       { version: 2, createdBy: 'test' },
       { version: 1, hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
-    ]);
-    expect(versions.map(({ definition }) => JSON.parse(definition))).toEqual([
-      definitionOf('b', '2'),
-      definitionOf('b', '1'),
     ]);
   });
 

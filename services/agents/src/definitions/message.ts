@@ -20,7 +20,6 @@ export const agentMessage = ({
 export const agentVersionMessage = ({
   version,
   hash,
-  definition,
   createdBy,
   createdAt,
-}: AgentVersionRecord): AgentVersion => ({ version, hash, definition, createdBy, createdAt });
+}: Omit<AgentVersionRecord, 'definition'>): AgentVersion => ({ version, hash, createdBy, createdAt });

@@ -56,9 +56,18 @@ export function openDefinitions(store: Store) {
     /** Sorted by the names of their agents. */
     versionsByIds: (organizationId: string, ids: readonly string[]) =>
       store.find(organizationId, AGENT_VERSIONS, { _id: { in: ids } }, { sort: [['agent', 'asc']] }),
-    /** Newest first. */
-    listVersions: (organizationId: string, agent: string, limit: number) =>
-      store.find(organizationId, AGENT_VERSIONS, { agent }, { sort: [['version', 'desc']], limit }),
+    /** Newest first, without their definitions. */
+    listVersions: (
+      organizationId: string,
+      agent: string,
+      limit: number,
+    ): Promise<Omit<AgentVersionRecord, 'definition'>[]> =>
+      store.find(
+        organizationId,
+        AGENT_VERSIONS,
+        { agent },
+        { sort: [['version', 'desc']], limit, omit: ['definition'] },
+      ),
 
     /** Writes a new agent with its first version. */
     create: (agent: AgentRecord, version: AgentVersionRecord, audit: Op) =>
