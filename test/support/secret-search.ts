@@ -113,10 +113,10 @@ export async function requireNoSecrets(
   env: Readonly<Record<string, string>>,
   outputs: readonly string[],
 ): Promise<void> {
-  const printed = outputs.map((output): Place => [
-    'the output',
-    Buffer.from(output.replaceAll(/(shown this once:\s+)aks_\w+/g, '$1')),
-  ]);
+  const printed = outputs.map((output): Place => {
+    const shown = /shown this once:\s+(aks_\w+)/.exec(output)?.[1];
+    return ['the output', Buffer.from(shown === undefined ? output : output.replaceAll(shown, ''))];
+  });
   // A test that fails may remove its folder before its stack stops.
   const isThere = existsSync(folder);
   const places = isThere ? await storedPlaces(folder, env) : [];
