@@ -59,7 +59,11 @@ export function agentCommand(context: Context): Command {
   command
     .command('publish <name>')
     .description('publish a version, which makes it the one that runs; to roll back, publish an older version')
-    .option('--version <n>', 'default: the newest', wholeNumber(1, 1e9))
+    .option(
+      '--version <n>',
+      'default: the newest, or of a retired agent the one that was published',
+      wholeNumber(1, 1e9),
+    )
     .action(async (name: string, { version }: { version?: number }) =>
       context.printRecord(
         (await agents().publishAgent({ name, version }, await context.onOrganization())).agent as Agent,

@@ -22,6 +22,19 @@ describe('RetireAgent', () => {
     expect((await agents.run('leaves', {})).success).toBe(true);
   });
 
+  it('remembers the version that was published, which publishing without a version makes live again', async () => {
+    await agents.publish(definitionOf('returns', '1'));
+    await agents.operate('applyAgent', { definition: JSON.stringify(definitionOf('returns', '2')) });
+    for (const repeat of [1, 2]) {
+      await agents.operate('retireAgent', { name: 'returns' });
+      const { agent } = await agents.operate('publishAgent', { name: 'returns' });
+      expect([repeat, agent!.publishedVersion, agent!.latestVersion]).toEqual([repeat, 1, 2]);
+    }
+    await agents.operate('retireAgent', { name: 'returns' });
+    await agents.operate('publishAgent', { name: 'returns', version: 2 });
+    expect(await agents.operate('publishAgent', { name: 'returns' })).toMatchObject({ agent: { publishedVersion: 2 } });
+  });
+
   it('is idempotent', async () => {
     await agents.publish(definitionOf('twice', '1'));
     await agents.operate('retireAgent', { name: 'twice' });

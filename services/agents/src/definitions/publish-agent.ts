@@ -12,7 +12,7 @@ import type { AgentRecord } from './store.ts';
 import { agentMessage } from './message.ts';
 
 /**
- * Publishes a version, by default the newest; idempotent. An older version than the published one is a roll-back.
+ * Publishes a version, by default the newest, or of a retired agent the one that was published; idempotent. An older version than the published one is a roll-back.
  * @throws ServiceError NOT_FOUND, CONFLICT
  */
 export async function publishAgent(
@@ -28,7 +28,7 @@ export async function publishAgent(
     const version = await deps.definitions.versionByNumber(
       organizationId,
       agent.name,
-      request.version ?? agent.latestVersion,
+      request.version ?? agent.retiredVersion ?? agent.latestVersion,
     );
     if (!version) throw new ServiceError('NOT_FOUND', 'Agent version not found');
     if (agent.state === 'published' && agent.publishedVersion === version.version)
@@ -41,6 +41,7 @@ export async function publishAgent(
       state: 'published',
       publishedVersion: version.version,
       publishedVersionId: version._id,
+      retiredVersion: null,
       runnable,
       updatedAt: now,
     };

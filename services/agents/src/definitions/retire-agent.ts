@@ -29,6 +29,7 @@ export async function retireAgent(
       state: 'retired',
       publishedVersion: null,
       publishedVersionId: null,
+      retiredVersion: agent.publishedVersion,
       runnable: false,
       updatedAt: now,
     };

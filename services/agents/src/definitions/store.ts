@@ -12,6 +12,8 @@ export interface AgentRecord extends OrganizationDocument {
   publishedVersion: number | null;
   /** `_id` of the published version. */
   publishedVersionId: string | null;
+  /** Of a retired agent: the version that was published. Absent in what a release before wrote. */
+  retiredVersion?: number | null;
   /** True when the published version is functional and needs no interactive tools. */
   runnable: boolean;
   revision: number;
