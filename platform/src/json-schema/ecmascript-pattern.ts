@@ -27,15 +27,18 @@ const GROUP = /\((?:\?(?::|i:|i\)|<[\p{L}_$][\p{L}\p{N}_$]*>)|(?!\?))/uy;
  */
 export function re2Of(source: string): string {
   let out = '';
-  let inClass = false;
+  /** In a class, what it has of \s and \S: each is long in RE2, and once is enough. */
+  let spaces: Set<string> | undefined;
   for (let at = 0; at < source.length;) {
     const character = source[at]!;
     if (character === '\\') {
       const escape = matchAt(ESCAPE, source, at);
       if (!escape) throw new Error(`${quoted(source, at, 2)} in the pattern is no escape that can be checked`);
-      out += translated(escape, inClass);
-      at += escape[0].length;
-    } else if (character === '(' && !inClass) {
+      const [text] = escape;
+      if (!spaces?.has(text)) out += translated(escape, spaces !== undefined);
+      if (/s/i.test(text[1]!)) spaces?.add(text);
+      at += text.length;
+    } else if (character === '(' && !spaces) {
       const group = matchAt(GROUP, source, at);
       if (!group)
         throw new Error(
@@ -44,15 +47,10 @@ export function re2Of(source: string): string {
       out += group[0];
       at += group[0].length;
     } else {
-      out += inClass
-        ? character === '['
-          ? '\\['
-          : character
-        : character === '.'
-          ? '[^\\n\\r\\x{2028}\\x{2029}]'
-          : character;
-      if (character === '[' && !inClass) inClass = true;
-      else if (character === ']') inClass = false;
+      if (spaces) out += character === '[' ? '\\[' : character;
+      else out += character === '.' ? '[^\\n\\r\\x{2028}\\x{2029}]' : character;
+      if (character === '[') spaces ??= new Set();
+      else if (character === ']') spaces = undefined;
       at++;
     }
   }
@@ -73,7 +71,7 @@ function translated([escape, high, low]: RegExpExecArray, inClass: boolean): str
     case '\\s':
       return inClass ? SPACE : `[${SPACE}]`;
     case '\\S':
-      return inClass ? NO_SPACE : `[${NO_SPACE}]`;
+      return inClass ? NO_SPACE : `[^${SPACE}]`;
     case '\\0':
       return '\\x00';
     case '\\b':

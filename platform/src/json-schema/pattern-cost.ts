@@ -76,3 +76,20 @@ export function bytesOf({ prog, onepass }: Re2): number {
   const tables = new Set(instructions.flatMap(({ runes, next }) => (next === null ? [runes] : [runes, next])));
   return [...tables].reduce((sum, table) => sum + 4 * table.length, 10_240 + 400 * instructions.length);
 }
+
+const CHARACTER = /\\u\{([\da-f]+)\}|\\u([\da-f]{4})|\\x\{([\da-f]+)\}|\\x([\da-f]{2})|\\.|[^]/giu;
+
+/** How many characters the ranges in the text of a pattern name, counting what only looks like a range, too. */
+export function charactersInRanges(pattern: string): number {
+  const characters = [...pattern.matchAll(CHARACTER)];
+  return characters.reduce((sum, [text], at) => {
+    const [first, last] = [characters[at - 1], characters[at + 1]];
+    if (text !== '-' || !first || !last) return sum;
+    return sum + Math.max(0, codePointOf(last) - codePointOf(first) + 1);
+  }, 0);
+}
+
+function codePointOf([text, ...digits]: RegExpExecArray): number {
+  const hexadecimal = digits.find((one) => one !== undefined);
+  return hexadecimal === undefined ? [...text].at(-1)!.codePointAt(0)! : Number.parseInt(hexadecimal, 16);
+}

@@ -1,7 +1,7 @@
 import { RE2JS } from 're2js';
 import { spend } from './budget.ts';
 import { re2Of } from './ecmascript-pattern.ts';
-import { bytesOf, isCheapAsOnePass, unitsPerCharacter } from './pattern-cost.ts';
+import { bytesOf, charactersInRanges, isCheapAsOnePass, unitsPerCharacter } from './pattern-cost.ts';
 
 const MAX_LENGTH = 2_000;
 /** Size of a compiled pattern, in instructions. */
@@ -10,6 +10,12 @@ const MAX_PROGRAM_TOTAL = 10_000;
 const MAX_PATTERNS = 200;
 /** Uses of \p and \P: each adds a table of many ranges. */
 const MAX_CLASSES = 50;
+/** Uses of \s and \S: RE2 takes 25 µs to parse what each becomes. */
+const MAX_SPACES = 1_000;
+/** Characters of all patterns with "(?i)": a class in them costs RE2 up to 0.1 ms. */
+const MAX_IGNORING_CASE = 500;
+/** Characters that the ranges of these name: RE2 looks up the other case of each, 65 ns. */
+const MAX_FOLDED = 10_000;
 
 interface Pattern {
   test(text: string): boolean;
@@ -30,6 +36,9 @@ export function patternsOfSchema(): Patterns {
   const patterns = new Map<string, Pattern>();
   let instructions = 0;
   let classes = 0;
+  let spaces = 0;
+  let ignoringCase = 0;
+  let folded = 0;
   let bytes = 0;
   return {
     get bytes() {
@@ -42,9 +51,19 @@ export function patternsOfSchema(): Patterns {
       if (patterns.size === MAX_PATTERNS) throw new Error(`the schema has more than ${MAX_PATTERNS} patterns`);
       classes += source.split(/\\p/i).length - 1;
       if (classes > MAX_CLASSES) throw new Error(`the patterns have more than ${MAX_CLASSES} unicode classes`);
+      spaces += source.split(/\\s/i).length - 1;
+      if (spaces > MAX_SPACES) throw new Error(`the patterns have more than ${MAX_SPACES} uses of \\s and \\S`);
+      const translated = re2Of(source);
+      if (translated.includes('(?i')) {
+        ignoringCase += source.length;
+        if (ignoringCase > MAX_IGNORING_CASE)
+          throw new Error(`the patterns with (?i) have more than ${MAX_IGNORING_CASE} characters together`);
+        folded += charactersInRanges(translated);
+        if (folded > MAX_FOLDED)
+          throw new Error(`the ranges of the patterns with (?i) name more than ${MAX_FOLDED} characters together`);
+      }
       // After a group, "^" is not the first instruction, and RE2 does not try whether the pattern is one-pass. What is
       // sound in a group and after one is sound.
-      const translated = re2Of(source);
       const grouped = compileRe2(`(${translated})`);
       const size = grouped.programSize();
       instructions += size;

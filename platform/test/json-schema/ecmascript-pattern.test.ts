@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { withBudget } from 'platform/json-schema/budget.ts';
+import { re2Of } from 'platform/json-schema/ecmascript-pattern.ts';
 import { patternsOfSchema } from 'platform/json-schema/patterns.ts';
 
 const TEXTS = ['a', 'b', 'Z', '_', '0', '-', ' ', '\t', '\v', '\r', '\n', '\b', '\0', '.', '[', ']', ':', '^'].concat([
@@ -112,7 +113,28 @@ describe('a pattern', () => {
     expect(() => patternsOfSchema().compile(source)).toThrow(message);
   });
 
+  it('is not much longer for RE2 when a class repeats what is long', () => {
+    expect(re2Of(`[${'\\S\\s'.repeat(499)}]`).length).toBeLessThan(500);
+    expect(
+      patternsOfSchema()
+        .compile(`^[${'\\S'.repeat(900)}]$`)
+        .toString(),
+    ).toHaveLength(1_804);
+  });
+
+  it.each([
+    ['many \\s', ['\\s'.repeat(600), '\\S'.repeat(401)], 'more than 1000 uses of'],
+    ['wide ranges without case', ['(?i)[B-\\u{1e942}]'], 'name more than 10000 characters'],
+    ['wide ranges without case, of \\S', ['(?i:[\\Sa])'], 'name more than 10000 characters'],
+    ['wide ranges without case, together', ['(?i)[\\u0100-\\u1fff]', '(?i)[\\x41-\\u{2000}]'], 'name more than 10000'],
+    ['wide ranges without case, as characters', ['(?i)[!-退]'], 'name more than 10000'],
+    ['long patterns without case', [`(?i)${'\\W'.repeat(249)}`], 'more than 500 characters'],
+  ])('is refused for %s, which RE2 would compile for long', (_what, sources, message) => {
+    const patterns = patternsOfSchema();
+    expect(() => sources.map((source) => patterns.compile(source))).toThrow(message);
+  });
+
   it('ignores case after (?i), as an extension', () => {
-    expect(withBudget(1_000, () => patternsOfSchema().compile('^(?i)abc$').test('aBC'))).toBe(true);
+    expect(withBudget(1_000, () => patternsOfSchema().compile('^(?i)[a-z]bc\\S[à-þ]$').test('aBC.É'))).toBe(true);
   });
 });

@@ -12,7 +12,8 @@ import type { AgentRecord } from './store.ts';
 import { agentMessage } from './message.ts';
 
 /**
- * Publishes a version, by default the newest, or of a retired agent the one that was published; idempotent. An older version than the published one is a roll-back.
+ * Publishes a version, by default the newest, or of a retired agent the one that was published; idempotent. An older
+ * version than the published one is a roll-back.
  * @throws ServiceError NOT_FOUND, CONFLICT
  */
 export async function publishAgent(
