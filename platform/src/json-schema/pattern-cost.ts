@@ -77,19 +77,20 @@ export function bytesOf({ prog, onepass }: Re2): number {
   return [...tables].reduce((sum, table) => sum + 4 * table.length, 10_240 + 400 * instructions.length);
 }
 
-const CHARACTER = /\\u\{([\da-f]+)\}|\\u([\da-f]{4})|\\x\{([\da-f]+)\}|\\x([\da-f]{2})|\\.|[^]/giu;
-
-/** How many characters the ranges in the text of a pattern name, counting what only looks like a range, too. */
+/**
+ * How many characters the ranges in the text of a pattern name, counting what only looks like a range, too. The realms
+ * of agents compile the text of this function, so it refers to nothing outside of itself.
+ */
 export function charactersInRanges(pattern: string): number {
-  const characters = [...pattern.matchAll(CHARACTER)];
+  const character = /\\u\{([\da-f]+)\}|\\u([\da-f]{4})|\\x\{([\da-f]+)\}|\\x([\da-f]{2})|\\.|[^]/giu;
+  const codePointOf = ([text, ...digits]: RegExpExecArray): number => {
+    const hexadecimal = digits.find((one) => one !== undefined);
+    return hexadecimal === undefined ? [...text].at(-1)!.codePointAt(0)! : Number.parseInt(hexadecimal, 16);
+  };
+  const characters = [...pattern.matchAll(character)];
   return characters.reduce((sum, [text], at) => {
     const [first, last] = [characters[at - 1], characters[at + 1]];
     if (text !== '-' || !first || !last) return sum;
     return sum + Math.max(0, codePointOf(last) - codePointOf(first) + 1);
   }, 0);
-}
-
-function codePointOf([text, ...digits]: RegExpExecArray): number {
-  const hexadecimal = digits.find((one) => one !== undefined);
-  return hexadecimal === undefined ? [...text].at(-1)!.codePointAt(0)! : Number.parseInt(hexadecimal, 16);
 }

@@ -10,20 +10,24 @@ export interface Patterns {
   /** Forgets all compiled patterns. */
   forget(): void;
 }
-export type MakePatterns = typeof makePatterns;
+/** Of `makePatterns` with its charactersInRanges. */
+export type MakePatterns = (given: Omit<Parameters<typeof makePatterns>[0], 'charactersInRanges'>) => Patterns;
 
 /**
  * Regular expressions that take time linear in the text. They have no look-around and no back-references. Compiled in a
  * realm, so it refers to nothing outside of itself.
+ * @param given.charactersInRanges that of platform's pattern-cost.ts
  * @param given.onMatch called before each match
  * @param given.fail throws an error with the message, which says to the author of an agent what is wrong
  */
 export function makePatterns({
   loadRe2,
+  charactersInRanges,
   onMatch,
   fail,
 }: {
   loadRe2(): typeof RE2JS;
+  charactersInRanges(pattern: string): number;
   onMatch(): void;
   fail(message: string): never;
 }): Patterns {
@@ -31,8 +35,11 @@ export function makePatterns({
   /** Characters of a text times instructions of a pattern: about a second of RE2 in its slowest case. */
   const MAX_MATCH_SIZE = 2e7;
   const MAX_COMPILED = 100;
+  /** Characters that the ranges of patterns with the flag i name: RE2 looks up the other case of each, 65 ns. */
+  const MAX_FOLDED = 100_000;
 
   let re2: typeof RE2JS | undefined;
+  let folded = 0;
   const compiled = new Map<string, RE2JS>();
 
   function compile({ source, flags }: RegExp): RE2JS {
@@ -42,6 +49,9 @@ export function makePatterns({
     let pattern = compiled.get(key);
     if (!pattern) {
       re2 ??= loadRe2();
+      if (flags.includes('i')) folded += charactersInRanges(source);
+      if (folded > MAX_FOLDED)
+        fail(`The ranges of regular expressions with the flag i name more than ${MAX_FOLDED} characters together`);
       try {
         pattern = re2.compile(
           re2.translateRegExp(source),
@@ -84,5 +94,10 @@ export function makePatterns({
     }
   }
 
-  return { maxCharacters: MAX_PATTERN_CHARACTERS, LinearRegExp, compile, forget: () => compiled.clear() };
+  function forget(): void {
+    compiled.clear();
+    folded = 0;
+  }
+
+  return { maxCharacters: MAX_PATTERN_CHARACTERS, LinearRegExp, compile, forget };
 }

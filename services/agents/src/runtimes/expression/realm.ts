@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { constants, createContext, Script, type Context } from 'node:vm';
 import { parseJson } from 'platform/core/parse-json.ts';
+import { charactersInRanges } from 'platform/json-schema/pattern-cost.ts';
 import type { RE2JS } from 're2js';
 import { changed, type Change } from './source-changes.ts';
 import {
@@ -15,7 +16,7 @@ import {
 } from './evaluator.ts';
 import { keepExpressions } from './kept-expressions.ts';
 import { languageSource } from './language.ts';
-import { makePatterns } from './patterns.ts';
+import { makePatterns, type MakePatterns } from './patterns.ts';
 import { findUnknownName } from './unknown-names.ts';
 
 /**
@@ -96,7 +97,10 @@ return module.exports.RE2JS; })()`;
 export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
   const languageScript = new Script(languageSource(), { filename: 'jsonata' });
   const parseJsonScript = new Script(`(${parseJson})`, { filename: 'parse-json' });
-  const patternsScript = new Script(`(${makePatterns})`, { filename: 'patterns' });
+  const patternsScript = new Script(
+    `((given) => (${makePatterns})({ ...given, charactersInRanges: ${charactersInRanges} }))`,
+    { filename: 'patterns' },
+  );
   const keepExpressionsScript = new Script(`(${keepExpressions})`, { filename: 'kept-expressions' });
   const findUnknownNameScript = new Script(`(${findUnknownName})`, { filename: 'unknown-names' });
   const evaluatorScript = new Script(`(${makeEvaluator})`, { filename: 'evaluator' });
@@ -126,7 +130,7 @@ export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
       language,
       parseJson: parse,
       keepExpressions: compiled<typeof keepExpressions>(keepExpressionsScript),
-      makePatterns: compiled<typeof makePatterns>(patternsScript),
+      makePatterns: compiled<MakePatterns>(patternsScript),
       findUnknownName: compiled<typeof findUnknownName>(findUnknownNameScript),
       loadRe2,
       host,

@@ -7,9 +7,10 @@ import { withoutCoreDumps } from './no-core-dumps.ts';
 /** Heap beside that of an agent: 24 MB for Node and JSONata, and what a runner keeps of compiled expressions. */
 const BASE_MB = 44;
 
-/** The one file of another workspace that runners import, its package, and the link through which Node finds it. */
-const PARSE_JSON = [
+/** The files of another workspace that runners import, its package, and the link through which Node finds it. */
+const OF_PLATFORM = [
   fileURLToPath(import.meta.resolve('platform/core/parse-json.ts')),
+  fileURLToPath(import.meta.resolve('platform/json-schema/pattern-cost.ts')),
   fileURLToPath(new URL('../../package.json', import.meta.resolve('platform/core/parse-json.ts'))),
   createRequire(import.meta.url)
     .resolve.paths('platform')!
@@ -23,7 +24,7 @@ const readableBy = (program: string): string[] => [
   join(import.meta.dirname, '../../../package.json'),
   folderOf('jsonata'),
   folderOf('re2js'),
-  ...PARSE_JSON,
+  ...OF_PLATFORM,
 ];
 
 /**

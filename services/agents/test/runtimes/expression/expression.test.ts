@@ -18,6 +18,7 @@ describe('checkExpression', () => {
       '($f := function($a) { $a + $$.b }; $map(list, $f) ~> $sum)',
       'orders@$o.products#$i[$o.id = id and $i < 3].{ "at": $i, "n": $reduce([1], λ($sum, $n) { $sum + $n }) }',
       '$now() & $millis() & $sum(?)($)',
+      '$match(a, /[a-z]+[\\u4e00-\\u9fff]/i)',
     ])
       expect([source, checkExpression(source)]).toEqual([source, []]);
   });
@@ -31,6 +32,11 @@ describe('checkExpression', () => {
     ['whose ?: is nested', `${'('.repeat(40)}a${' ?: 1)'.repeat(40)}`, 'nested too deeply'],
     ['whose ?? is nested', `${'('.repeat(40)}a${' ?? 1)'.repeat(40)}`, 'nested too deeply'],
     ['with a pattern of a million instructions', `$match(a, /(?:${'a?'.repeat(640)}){1000}/)`, 'too large'],
+    [
+      'with wide ranges regardless of case',
+      `$match(a, /${'[B-\\u{1e942}]'.repeat(2)}/i)`,
+      'more than 100000 characters',
+    ],
     ['with many patterns', `[${'$contains(a, /[^\\pL\\PL]/i), '.repeat(500)}1]`, 'at most 4000 characters together'],
     ['with an unknown function', '{ "a": $summ(items) }', '\\$summ is no function of JSONata.*at character 12'],
     ['with an unknown variable', '($x := 1; $x + $y)', '\\$y is a variable that the expression does not define'],

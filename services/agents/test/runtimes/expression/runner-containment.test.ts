@@ -35,6 +35,7 @@ describe('a runner', () => {
       '--allow-fs-read=node_modules/jsonata/*',
       '--allow-fs-read=node_modules/re2js/*',
       '--allow-fs-read=platform/src/core/parse-json.ts',
+      '--allow-fs-read=platform/src/json-schema/pattern-cost.ts',
       '--allow-fs-read=platform/package.json',
       '--allow-fs-read=node_modules/platform',
       'services/agents/src/runtimes/expression/runner-child.ts',
