@@ -90,6 +90,7 @@ describe('the first start and the second start', () => {
       tokens: [token.slice(0, 8)],
       available: 1_000_000_000,
       agents: [
+        ['csv-rows', 'published'],
         ['echo', 'published'],
         ['invoice-total', 'published'],
         ['word-count', 'published'],

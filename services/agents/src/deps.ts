@@ -14,7 +14,7 @@ import { makeHeartbeats, type Heartbeats } from './executions/heartbeats.ts';
 import { openReleases, type Credits, type Releases } from './executions/reservation.ts';
 import { makeSettledRuns, type SettledRuns } from './executions/settled-runs.ts';
 import { openUsage, USAGE, type Usage } from './usage/store.ts';
-import { startRunnerPool, type RunnerPool } from './runtimes/expression/runner-pool.ts';
+import { openRuntimes, type Runtimes } from './runtimes/runtimes.ts';
 
 export interface Deps {
   definitions: Definitions;
@@ -26,7 +26,7 @@ export interface Deps {
   releases: Releases;
   heartbeats: Heartbeats;
   settledRuns: SettledRuns;
-  runners: RunnerPool;
+  runtimes: Runtimes;
   /** Runs what parses, hashes or checks texts of clients and of runners: organizations take turns. */
   schedule: FairScheduler;
   platformStore: PlatformStore;
@@ -52,16 +52,8 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
   );
   const definitions = openDefinitions(store);
   const schedule = fairScheduler();
-  const runners = startRunnerPool({
-    size: config.RUNNERS,
-    maxSize: config.RUNNERS_MAX,
-    idleMs: config.RUNNER_IDLE_MS,
-    queueLimit: config.RUN_QUEUE_LIMIT,
-    log,
-    schedule,
-    recycleAfter: config.RUNNER_RECYCLE_AFTER,
-  });
-  const usage = openUsage(store, counterShards, () => runners.queued);
+  const runtimes = openRuntimes({ config, log, schedule });
+  const usage = openUsage(store, counterShards, () => runtimes.waiting);
   return {
     definitions,
     loadVersion: makeVersionLoader(definitions, { schedule, cacheBytes: config.VERSION_CACHE_BYTES }),
@@ -72,7 +64,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
     releases: openReleases({ ttlMs: config.RESERVATION_TTL_MS, log }),
     heartbeats: makeHeartbeats(config.RUN_LEASE_MS),
     settledRuns: makeSettledRuns(),
-    runners,
+    runtimes,
     schedule,
     platformStore,
     clock,

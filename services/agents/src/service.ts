@@ -40,7 +40,7 @@ export const program: Program<typeof config, Deps> = {
   ],
   jobs: (deps) => [reaperJob(deps), settledJob(deps), retentionJob(deps), executionBytesJob(deps)],
   // Interrupts the running evaluations: they are not charged, and their replies are sent while the server drains.
-  interrupt: ({ runners }) => runners.stop(),
+  interrupt: ({ runtimes }) => runtimes.stop(),
   async close(deps) {
     deps.releases.stop();
     await markSettled(deps).catch((error: unknown) =>

@@ -69,7 +69,17 @@ describe('ApplyAgent', () => {
     ['an unknown member', { tools: [] }, '/tools'],
     ['an unknown kind', { kind: 'Agent' }, '/kind'],
     ['a bad name', { name: '1st' }, '/name'],
-    ['another runtime', { runtime: { type: 'script', language: 'jsonata', source: '1' } }, '/runtime/type'],
+    ['an unknown runtime', { runtime: { type: 'wasm', language: 'javascript', source: '1' } }, '/runtime/type'],
+    [
+      'a language of another runtime',
+      { runtime: { type: 'script', language: 'jsonata', source: '1' } },
+      '/runtime/language',
+    ],
+    [
+      'a script that does not parse',
+      { runtime: { type: 'script', language: 'javascript', source: 'function run( {}' } },
+      '/runtime/source',
+    ],
     ['an unsound argumentsSchema', { argumentsSchema: { type: 'strange' } }, '/argumentsSchema/type'],
     [
       'an outputSchema that refers to another document',

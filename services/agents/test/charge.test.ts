@@ -1,26 +1,38 @@
 import fc from 'fast-check';
 import { priceOf, type Definition } from '../src/definitions/rules.ts';
 import { chargeOf, INTERRUPTED, type RunEnd } from '../src/executions/rules.ts';
+import { UNITS, type Unit } from '../src/runtimes/rules.ts';
 import { definitionOf, startAgents, type Agents } from './fixture.ts';
 import { HANGING } from './runtimes/expression/hanging.ts';
+
+const recordOf = <T>(valueOf: () => T) => Object.fromEntries(UNITS.map((unit) => [unit, valueOf()])) as Record<Unit, T>;
+const FREE = recordOf(() => 0);
 
 describe('the charge of a run', () => {
   const micros = fc.nat(1_000_000_000_000);
   const prices = fc
-    .record({ baseMicros: micros, moreMicros: micros, stepMicros: micros, cpuMsMicros: micros })
+    .record({
+      baseMicros: micros,
+      moreMicros: micros,
+      unitMicros: fc.record(recordOf(() => micros)),
+    })
     .map(({ moreMicros, ...price }) => ({ ...price, maxMicros: price.baseMicros + moreMicros }));
   const ends = fc.record({
     error: fc.constantFrom<RunEnd['error']>(null, { reason: 'AGENT_FAILED', message: '' }, INTERRUPTED.error),
-    steps: fc.oneof(fc.nat(20), fc.nat(1_000_000_000)),
-    cpuMs: fc.oneof(fc.nat(20), fc.nat(1_000_000)),
+    usage: fc.record(
+      recordOf(() => fc.oneof(fc.nat(20), fc.nat(1_000_000_000))),
+      { requiredKeys: [] },
+    ),
   });
 
   it('is exact for any prices and any use: whole micro-credits, never more than max', () => {
     fc.assert(
       fc.property(prices, ends, (price, end) => {
         const base = end.error ? 0n : BigInt(price.baseMicros);
-        const whole =
-          base + BigInt(end.steps) * BigInt(price.stepMicros) + BigInt(end.cpuMs) * BigInt(price.cpuMsMicros);
+        const whole = UNITS.reduce(
+          (sum, unit) => sum + BigInt(end.usage[unit] ?? 0) * BigInt(price.unitMicros[unit]),
+          base,
+        );
         const most = BigInt(price.maxMicros);
         const expected = end.error?.reason === 'INTERNAL' ? 0n : whole < most ? whole : most;
         expect(BigInt(chargeOf(price, end))).toBe(expected);
@@ -31,14 +43,13 @@ describe('the charge of a run', () => {
 
   it('is free for a unit without a price, and one credit for a success without any', () => {
     const priceFor = (pricing?: Definition['pricing']) => priceOf({ pricing } as Definition);
-    expect(priceFor()).toEqual({ baseMicros: 1_000_000, maxMicros: 1_000_000, stepMicros: 0, cpuMsMicros: 0 });
+    expect(priceFor()).toEqual({ baseMicros: 1_000_000, maxMicros: 1_000_000, unitMicros: FREE });
     expect(priceFor({ max: 2, perUnit: { cpuMs: 0.000_001 } })).toEqual({
       baseMicros: 1_000_000,
       maxMicros: 2_000_000,
-      stepMicros: 0,
-      cpuMsMicros: 1,
+      unitMicros: { ...FREE, cpuMs: 1 },
     });
-    expect(priceFor({ max: 2, perUnit: { steps: 0.5 } })).toMatchObject({ stepMicros: 500_000, cpuMsMicros: 0 });
+    expect(priceFor({ max: 2, perUnit: { steps: 0.5 } })).toMatchObject({ unitMicros: { ...FREE, steps: 500_000 } });
   });
 });
 

@@ -4,7 +4,8 @@ import { serverToken } from 'platform/service/testing.ts';
 import type { Op } from 'platform/store/store.ts';
 import type { Deps } from '../src/deps.ts';
 import { makeHeartbeats } from '../src/executions/heartbeats.ts';
-import type { EvaluationResult } from '../src/runtimes/expression/runner-pool.ts';
+import type { RunResult } from '../src/runtimes/runtime.ts';
+import { runtimesOf } from '../src/runtimes/runtimes.ts';
 import type { ExecutionRecord } from '../src/executions/store.ts';
 import { runAgent } from '../src/executions/run-agent.ts';
 import { executionBytes, payloadBytes } from '../src/executions/rules.ts';
@@ -12,7 +13,7 @@ import { definitionOf, until } from './fixture.ts';
 import { simulateProcesses, type Simulation } from './simulated-processes.ts';
 
 const RUNS = 20;
-const RESULT: EvaluationResult = { outcome: 'succeeded', outputText: '"done"', steps: 1, cpuMs: 1, messages: [] };
+const RESULT: RunResult = { outcome: 'succeeded', outputText: '"done"', usage: { steps: 1, cpuMs: 1 }, messages: [] };
 
 /** The operations of a batch, with how often each occurs. */
 const summary = (batch: readonly Op[]): Record<string, number> => {
@@ -49,16 +50,19 @@ describe('what runs cost', () => {
   /** Evaluations that begin when this many runs wait for them, and end in one turn. */
   function evaluatedTogether(count: number): void {
     const waiting: (() => void)[] = [];
-    deps.runners = {
-      ...deps.runners,
-      queued: 0,
-      evaluate: ({ onStart }) =>
-        new Promise((resolve) => {
-          onStart();
-          waiting.push(() => resolve(RESULT));
-          if (waiting.length === count) for (const end of waiting) end();
-        }),
-    };
+    deps.runtimes = runtimesOf(
+      {
+        stop: deps.runtimes.stop,
+        queued: 0,
+        evaluate: ({ onStart }) =>
+          new Promise((resolve) => {
+            onStart();
+            waiting.push(() => resolve(RESULT));
+            if (waiting.length === count) for (const end of waiting) end();
+          }),
+      },
+      deps.schedule,
+    );
   }
 
   it('one run alone: a batch before and one after its evaluation, two calls, three events', async () => {

@@ -207,7 +207,7 @@ describe('the run protocol', () => {
 describe('a runner that lies', () => {
   let simulation: Simulation;
   beforeEach(async () => {
-    simulation = await simulateProcesses({ program: join(import.meta.dirname, 'runtimes/expression/lying-runner.ts') });
+    simulation = await simulateProcesses({ program: join(import.meta.dirname, 'runtimes/runners/lying-runner.ts') });
   });
   afterEach(() => simulation.close());
 
@@ -222,7 +222,7 @@ describe('a runner that lies', () => {
       });
       await simulation.markSettled();
       expect(await simulation.records()).toMatchObject([
-        { status: 'interrupted', steps: 0, cpuMs: 0, chargeMicros: 0, leaseUntil: null },
+        { status: 'interrupted', usage: {}, chargeMicros: 0, leaseUntil: null },
       ]);
       expect(simulation.account).toMatchObject({ spent: 0, reserved: 0, open: 0 });
       expect(await simulation.keys()).toBe(0);

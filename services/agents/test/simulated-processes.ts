@@ -24,7 +24,8 @@ import { runAgent } from '../src/executions/run-agent.ts';
 import { reaperJob } from '../src/jobs/reaper.ts';
 import { markSettled } from '../src/jobs/settled.ts';
 import { openUsage, USAGE } from '../src/usage/store.ts';
-import { startRunnerPool } from '../src/runtimes/expression/runner-pool.ts';
+import { runtimesOf } from '../src/runtimes/runtimes.ts';
+import { startRunnerPool, type EvaluationRequest } from '../src/runtimes/runners/runner-pool.ts';
 import { creditsDouble } from './credits-double.ts';
 
 /** The calls by which a run has effects outside its process, in their order. */
@@ -128,7 +129,14 @@ export async function simulateProcesses({
         settle: around('settle', credits.client.settle),
         extend: around('extend', credits.client.extend),
       },
-      runners: { ...runners, queued: 0, evaluate: around('evaluate', (evaluation) => runners.evaluate(evaluation)) },
+      runtimes: runtimesOf(
+        {
+          stop: runners.stop,
+          queued: 0,
+          evaluate: around('evaluate', (request: EvaluationRequest) => runners.evaluate(request)),
+        },
+        schedule,
+      ),
     };
   }
   const healthy = process();

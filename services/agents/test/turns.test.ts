@@ -2,7 +2,7 @@ import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import { listRunnableAgents } from '../src/definitions/list-runnable-agents.ts';
 import { definitionOf } from './fixture.ts';
 import { simulateProcesses, type Simulation } from './simulated-processes.ts';
-import { testPool } from './runtimes/expression/pool-fixture.ts';
+import { testPool } from './runtimes/runners/pool-fixture.ts';
 
 /** A scheduler that notes whose turn each piece of work took. */
 function notedTurns() {

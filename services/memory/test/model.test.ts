@@ -245,39 +245,46 @@ async function wrongIn(context: CallContext): Promise<unknown[]> {
   return wrong;
 }
 
-it('at rest every object obeys its type and every reference has its target, whatever clients, replicas and faults did', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.array(command, { minLength: 4, maxLength: 14 }), { minLength: 1, maxLength: 4 }),
-      fc.integer({ min: 1 }),
-      async (clients, seed) => {
-        const context = contextOf(serverToken(newId()));
-        for (const type of NAMES)
-          await createMemoryType(
-            replicas[0]!,
-            CreateMemoryTypeRequest.fromPartial({ type, jsonSchema: '{}' }),
-            context,
+/** On a machine that does much else beside. */
+const LONG_MS = 900_000;
+
+it(
+  'at rest every object obeys its type and every reference has its target, whatever clients, replicas and faults did',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(command, { minLength: 4, maxLength: 14 }), { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 1 }),
+        async (clients, seed) => {
+          const context = contextOf(serverToken(newId()));
+          for (const type of NAMES)
+            await createMemoryType(
+              replicas[0]!,
+              CreateMemoryTypeRequest.fromPartial({ type, jsonSchema: '{}' }),
+              context,
+            );
+          let state = seed;
+          chance = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+          await Promise.all(
+            clients.map(async (commands, client) => {
+              for (const each of commands)
+                await run(replicas[client % 2]!, context, each).catch((error: unknown) => {
+                  if (!(error instanceof ServiceError) || !REFUSALS.has(error.reason)) throw error;
+                });
+            }),
           );
-        let state = seed;
-        chance = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
-        await Promise.all(
-          clients.map(async (commands, client) => {
-            for (const each of commands)
-              await run(replicas[client % 2]!, context, each).catch((error: unknown) => {
-                if (!(error instanceof ServiceError) || !REFUSALS.has(error.reason)) throw error;
-              });
-          }),
-        );
-        chance = () => 1;
-        // What was under way when a batch failed is done by another replica, as if its lease had expired.
-        for (const { _id } of await opened.store.find(context.principal.organizationId, TYPE_CHANGES, {
-          state: 'running',
-        }))
-          await opened.platformStore.apply([update(TYPE_CHANGES, { _id }, { set: { leaseUntil: 0 } })]);
-        await typeChangesJob({ ...replicas[1]!, instanceId: newId() }).run(new AbortController().signal);
-        expect(await wrongIn(context)).toEqual([]);
-      },
-    ),
-    { numRuns: Number(process.env.PROPERTY_RUNS ?? 200) },
-  );
-});
+          chance = () => 1;
+          // What was under way when a batch failed is done by another replica, as if its lease had expired.
+          for (const { _id } of await opened.store.find(context.principal.organizationId, TYPE_CHANGES, {
+            state: 'running',
+          }))
+            await opened.platformStore.apply([update(TYPE_CHANGES, { _id }, { set: { leaseUntil: 0 } })]);
+          await typeChangesJob({ ...replicas[1]!, instanceId: newId() }).run(new AbortController().signal);
+          expect(await wrongIn(context)).toEqual([]);
+        },
+      ),
+      { numRuns: Number(process.env.PROPERTY_RUNS ?? 200) },
+    );
+  },
+  LONG_MS,
+);

@@ -7,7 +7,7 @@ import { changesOf } from 'platform/events/audit-changes.ts';
 import type { Op } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { agentAuditEntry } from '../events.ts';
-import { parseDefinition } from './definition.ts';
+import { checkRuntime, parseDefinition } from './definition.ts';
 import type { AgentRecord, AgentVersionRecord } from './store.ts';
 import { agentMessage } from './message.ts';
 
@@ -16,15 +16,14 @@ import { agentMessage } from './message.ts';
  * @throws ServiceError MALFORMED_JSON, INVALID_REQUEST, INVALID_SCHEMA, CONFLICT
  */
 export async function applyAgent(
-  deps: Pick<Deps, 'definitions' | 'schedule' | 'clock'>,
+  deps: Pick<Deps, 'definitions' | 'runtimes' | 'schedule' | 'clock'>,
   request: ApplyAgentRequest,
   context: CallContext,
 ): Promise<ApplyAgentResponse> {
   const organizationId = organizationOfCall(context);
-  const {
-    definition: { name },
-    hash,
-  } = await deps.schedule(organizationId, () => parseDefinition(request.definition));
+  const { definition, hash } = await deps.schedule(organizationId, () => parseDefinition(request.definition));
+  await checkRuntime(organizationId, definition, deps.runtimes);
+  const { name } = definition;
   const now = isoTime(deps.clock.now());
   const auditEntry = (before: number | null, after: number): Op =>
     agentAuditEntry(context, 'agent.apply', name, now, changesOf({ latestVersion: before }, { latestVersion: after }));

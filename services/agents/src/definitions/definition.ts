@@ -3,7 +3,8 @@ import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { ServiceError, invalid, type Violation } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { compileSchema } from 'platform/json-schema/schema.ts';
-import { checkExpression } from '../runtimes/expression/expression.ts';
+import { UNITS } from '../runtimes/rules.ts';
+import type { Runtimes } from '../runtimes/runtimes.ts';
 import { priceOf, type Definition } from './rules.ts';
 
 const DEFINITION_BYTES = 262_144;
@@ -23,16 +24,7 @@ const definitionSchema = {
     description: { type: 'string', maxLength: 4_000 },
     argumentsSchema: { type: 'object' },
     outputSchema: { type: 'object' },
-    runtime: {
-      type: 'object',
-      required: ['type', 'language', 'source'],
-      additionalProperties: false,
-      properties: {
-        type: { const: 'expression' },
-        language: { const: 'jsonata' },
-        source: { type: 'string', minLength: 1, maxLength: 65_536 },
-      },
-    },
+    runtime: { type: 'object', required: ['type'], properties: { type: { type: 'string' } } },
     interactiveTools: { type: 'array', maxItems: 100, items: { type: 'string', minLength: 1, maxLength: 100 } },
     limits: {
       type: 'object',
@@ -54,7 +46,7 @@ const definitionSchema = {
           type: 'object',
           additionalProperties: false,
           minProperties: 1,
-          properties: { steps: credits, cpuMs: credits },
+          properties: Object.fromEntries(UNITS.map((unit) => [unit, credits])),
         },
       },
       dependentRequired: { perUnit: ['max'] },
@@ -64,7 +56,7 @@ const definitionSchema = {
 const compiledDefinitionSchema = compileSchema(JSON.stringify(definitionSchema));
 
 /**
- * Checks a definition document completely: its own schema, its prices, the schemas it contains, its expression.
+ * Checks a definition document but for its runtime: its own schema, its prices, the schemas it contains.
  * @param text the document as JSON text, at most 256 KiB
  * @returns the definition, and the SHA-256 of the canonical document in hexadecimal
  * @throws ServiceError MALFORMED_JSON, INVALID_REQUEST, INVALID_SCHEMA; the paths in its details point into the
@@ -74,21 +66,37 @@ export function parseDefinition(text: string): { definition: Definition; hash: s
   if (Buffer.byteLength(text) > DEFINITION_BYTES)
     throw invalid('', `A definition has at most ${DEFINITION_BYTES} bytes`);
   const value = valueOf(text);
-  requireNoViolations(compiledDefinitionSchema.validate(value), 'The definition document is not valid');
+  requireNoViolations(compiledDefinitionSchema.validate(value));
   const definition = value as Definition;
   // Throws when a price cannot be stored exactly.
   priceOf(definition);
   for (const member of ['argumentsSchema', 'outputSchema'] as const) {
     if (definition[member]) compileSchema(JSON.stringify(definition[member]), { path: `/${member}` });
   }
-  requireNoViolations(
-    checkExpression(definition.runtime.source).map(({ path, message }) => ({
-      path: `/runtime/source${path}`,
-      message,
-    })),
-    'The expression is not valid',
-  );
   return { definition, hash: createHash('sha256').update(canonicalJson(value)).digest('hex') };
+}
+
+/**
+ * Checks that the runtime of a definition exists, can run it, and measures what it prices.
+ * @throws ServiceError INVALID_REQUEST, as parseDefinition; QUEUE_FULL, UNAVAILABLE
+ */
+export async function checkRuntime(
+  organizationId: string,
+  { runtime, pricing }: Definition,
+  { byType }: Runtimes,
+): Promise<void> {
+  if (!Object.hasOwn(byType, runtime.type))
+    throw invalid('/runtime/type', `must be one of ${Object.keys(byType).join(', ')}`);
+  const { units, check } = byType[runtime.type]!;
+  const unmeasured = Object.keys(pricing?.perUnit ?? {}).filter((unit) => !units.some((known) => known === unit));
+  const faults = await check(organizationId, runtime);
+  requireNoViolations([
+    ...faults.map(({ path, message }) => ({ path: `/runtime${path}`, message })),
+    ...unmeasured.map((unit) => ({
+      path: `/pricing/perUnit/${unit}`,
+      message: `the runtime ${runtime.type} measures ${units.join(', ')}`,
+    })),
+  ]);
 }
 
 function valueOf(text: string): unknown {
@@ -99,6 +107,6 @@ function valueOf(text: string): unknown {
   }
 }
 
-function requireNoViolations(details: Violation[], message: string): void {
-  if (details.length > 0) throw new ServiceError('INVALID_REQUEST', message, { details });
+function requireNoViolations(details: Violation[]): void {
+  if (details.length > 0) throw new ServiceError('INVALID_REQUEST', 'The definition is not valid', { details });
 }

@@ -1,19 +1,10 @@
 import { invalid } from 'platform/core/errors.ts';
+import { UNITS, type RunLimits, type RuntimeDefinition, type Unit } from '../runtimes/rules.ts';
 
 export type AgentState = 'draft' | 'published' | 'retired';
 
-export interface Limits {
-  wallMs: number;
-  maxSteps: number;
-  memoryMb: number;
-  outputBytes: number;
-}
-
-/** Prices of metered units, in credits: of one step, and of one begun millisecond of processor time. */
-export interface UnitPrices {
-  steps: number;
-  cpuMs?: number;
-}
+/** Prices of metered units, each in credits. */
+export type UnitPrices = Partial<Record<Unit, number>>;
 
 /** A checked definition document; optional members are as its author wrote them, without defaults. */
 export interface Definition {
@@ -24,24 +15,23 @@ export interface Definition {
   description?: string;
   argumentsSchema?: Record<string, unknown>;
   outputSchema?: Record<string, unknown>;
-  runtime: { type: 'expression'; language: 'jsonata'; source: string };
+  runtime: RuntimeDefinition;
   interactiveTools?: string[];
-  limits?: Partial<Limits>;
+  limits?: Partial<RunLimits>;
   /** In credits with at most six decimals. `max` defaults to `base`; see `pricingOf`. */
-  pricing?: { base?: number; max?: number; perUnit?: Partial<UnitPrices> };
+  pricing?: { base?: number; max?: number; perUnit?: UnitPrices };
 }
 
-/** The price of a run in whole micro-credits: base price, highest charge, and prices of the metered units. */
+/** The price of a run in whole micro-credits: base price, highest charge, and the price of each metered unit. */
 export interface Price {
   baseMicros: number;
   maxMicros: number;
-  stepMicros: number;
-  cpuMsMicros: number;
+  unitMicros: Readonly<Record<Unit, number>>;
 }
 
-const DEFAULT_LIMITS: Limits = { wallMs: 50_000, maxSteps: 1_000_000, memoryMb: 64, outputBytes: 524_288 };
+const DEFAULT_LIMITS: RunLimits = { wallMs: 50_000, maxSteps: 1_000_000, memoryMb: 64, outputBytes: 524_288 };
 
-export const limitsOf = (definition: Definition): Limits => ({ ...DEFAULT_LIMITS, ...definition.limits });
+export const limitsOf = (definition: Definition): RunLimits => ({ ...DEFAULT_LIMITS, ...definition.limits });
 
 /** Whether an agent can be run through the API: functional, and without tools that need a user at the app. */
 export const isRunnable = (definition: Definition): boolean =>
@@ -63,8 +53,9 @@ export function priceOf(definition: Definition): Price {
   return {
     baseMicros: microsOf(base, '/pricing/base'),
     maxMicros: microsOf(max, '/pricing/max'),
-    stepMicros: microsOf(perUnit.steps, '/pricing/perUnit/steps'),
-    cpuMsMicros: microsOf(perUnit.cpuMs ?? 0, '/pricing/perUnit/cpuMs'),
+    unitMicros: Object.fromEntries(
+      UNITS.map((unit) => [unit, microsOf(perUnit[unit] ?? 0, `/pricing/perUnit/${unit}`)]),
+    ) as Record<Unit, number>,
   };
 }
 

@@ -4,7 +4,8 @@ import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import { compileSchema, type CompiledSchema } from 'platform/json-schema/schema.ts';
 import type { Violation } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
-import { limitsOf, priceOf, type Definition, type Limits, type Price } from './rules.ts';
+import { limitsOf, priceOf, type Definition, type Price } from './rules.ts';
+import type { RunLimits } from '../runtimes/rules.ts';
 import type { AgentVersionRecord, Definitions } from './store.ts';
 
 /** A version ready to run: definition parsed, schemas compiled, defaults applied. */
@@ -12,7 +13,7 @@ export interface LoadedVersion {
   agent: string;
   version: number;
   runtime: Definition['runtime'];
-  limits: Limits;
+  limits: RunLimits;
   price: Price;
   /** Violations of the argument schema; their paths start with /args. */
   checkArgs(args: unknown): Promise<Violation[]>;

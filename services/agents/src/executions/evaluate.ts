@@ -2,7 +2,8 @@ import { isCallerLost } from 'platform/rpc/call.ts';
 import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
-import type { EvaluationRequest, EvaluationResult, Usage } from '../runtimes/expression/runner-pool.ts';
+import type { Usage } from '../runtimes/rules.ts';
+import type { RunRequest, RunResult } from '../runtimes/runtime.ts';
 import { INTERRUPTED, type EndStatus, type RunEnd } from './rules.ts';
 import type { ExecutionPayloadRecord, ExecutionRecord } from './store.ts';
 
@@ -10,20 +11,20 @@ import type { ExecutionPayloadRecord, ExecutionRecord } from './store.ts';
 export type EvaluatedRun = { end: RunEnd } & Pick<ExecutionPayloadRecord, 'output' | 'messages'>;
 
 /**
- * Evaluates an agent in the runner pool and decides how its run ended.
+ * Runs an agent by its runtime and decides how the run ended.
  * @throws ServiceError QUEUE_FULL, UNAVAILABLE: nothing was run
  */
 export async function evaluate(
-  { runners, log }: Pick<Deps, 'runners' | 'log'>,
+  { runtimes, log }: Pick<Deps, 'runtimes' | 'log'>,
   execution: ExecutionRecord,
   version: LoadedVersion,
-  request: Pick<EvaluationRequest, 'argsText' | 'signal' | 'onStart'>,
+  request: Pick<RunRequest, 'argsText' | 'signal' | 'onStart'>,
 ): Promise<EvaluatedRun> {
   const { runtime, limits } = version;
   try {
-    const result = await runners.evaluate({
+    const result = await runtimes.byType[runtime.type]!.run({
       ...request,
-      runtime: { type: runtime.type, source: runtime.source },
+      runtime,
       limits,
       organizationId: execution.organizationId,
     });
@@ -32,42 +33,42 @@ export async function evaluate(
     return await evaluatedRun(lost ? { outcome: 'interrupted' } : result, version);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    log.error({ error, agentExecutionId: execution._id, requestId: execution.requestId }, 'the runner failed');
-    return failedRun('failed', 'INTERNAL', 'The platform failed to run the agent', { steps: 0, cpuMs: 0 });
+    log.error({ error, agentExecutionId: execution._id, requestId: execution.requestId }, 'the runtime failed');
+    return failedRun('failed', 'INTERNAL', 'The platform failed to run the agent', {});
   }
 }
 
-async function evaluatedRun(result: EvaluationResult, version: LoadedVersion): Promise<EvaluatedRun> {
+async function evaluatedRun(result: RunResult, version: LoadedVersion): Promise<EvaluatedRun> {
   switch (result.outcome) {
     case 'succeeded': {
-      const { outputText: output, steps, cpuMs } = result;
+      const { outputText: output, usage } = result;
       const [violation] = await version.checkOutput(output);
       if (violation)
         return failedRun(
           'failed',
           'OUTPUT_INVALID',
           `The agent's output does not match its output schema: ${violation.path} ${violation.message}`,
-          result,
+          usage,
         );
       return {
-        end: { status: 'succeeded', error: null, steps, cpuMs },
+        end: { status: 'succeeded', error: null, usage },
         output,
         messages: JSON.stringify(result.messages),
       };
     }
     case 'failed':
-      return failedRun('failed', 'AGENT_FAILED', result.message, result);
+      return failedRun('failed', 'AGENT_FAILED', result.message, result.usage);
     case 'timed_out':
-      return failedRun('timed_out', 'RUN_TIMEOUT', 'The run took too long', result);
+      return failedRun('timed_out', 'RUN_TIMEOUT', 'The run took too long', result.usage);
     case 'cancelled':
-      return failedRun('cancelled', 'RUN_CANCELLED', 'The run was cancelled', result);
+      return failedRun('cancelled', 'RUN_CANCELLED', 'The run was cancelled', result.usage);
     case 'interrupted':
       return { end: INTERRUPTED, output: null, messages: '[]' };
   }
 }
 
-const failedRun = (status: EndStatus, reason: KnownReason, message: string, { steps, cpuMs }: Usage): EvaluatedRun => ({
-  end: { status, error: { reason, message }, steps, cpuMs },
+const failedRun = (status: EndStatus, reason: KnownReason, message: string, usage: Usage): EvaluatedRun => ({
+  end: { status, error: { reason, message }, usage },
   output: null,
   messages: '[]',
 });

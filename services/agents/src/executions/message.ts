@@ -1,6 +1,6 @@
 import { codeOf } from 'platform/core/errors.ts';
 import type { AgentExecutionSummary } from 'proto/agents/v1/agents.ts';
-import type { ExecutionRecord } from './store.ts';
+import { usageOf, type ExecutionRecord } from './store.ts';
 
 /** An execution without args, output and messages; its charge in credits. */
 export function executionMessage(execution: ExecutionRecord): AgentExecutionSummary {
@@ -13,12 +13,11 @@ export function executionMessage(execution: ExecutionRecord): AgentExecutionSumm
     error,
     actor,
     chargeMicros,
-    steps,
-    cpuMs,
     createdAt,
     startedAt,
     finishedAt,
   } = execution;
+  const usage = usageOf(execution) ?? undefined;
   return {
     id,
     sessionId,
@@ -28,7 +27,7 @@ export function executionMessage(execution: ExecutionRecord): AgentExecutionSumm
     error: error ? JSON.stringify({ code: codeOf(error.reason), message: error.message }) : undefined,
     actor: { kind: actor.kind, id: actor.id, name: actor.name },
     charge: chargeMicros === null ? undefined : chargeMicros / 1e6,
-    usage: steps === null ? undefined : JSON.stringify({ steps, cpuMs }),
+    usage: usage && JSON.stringify(usage),
     createdAt,
     startedAt: startedAt ?? undefined,
     finishedAt: finishedAt ?? undefined,

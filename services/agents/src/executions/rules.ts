@@ -1,5 +1,7 @@
 import { ServiceError, invalid, requireText, type KnownReason } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
+import type { Price } from '../definitions/rules.ts';
+import { UNITS, type Usage } from '../runtimes/rules.ts';
 
 const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'] as const;
 export type Status = (typeof STATUSES)[number];
@@ -13,16 +15,13 @@ export const isActive = ({ status }: { status: Status }): boolean => ACTIVE.incl
 export interface RunEnd {
   status: EndStatus;
   error: { reason: KnownReason; message: string } | null;
-  steps: number;
-  /** Processor time in begun milliseconds. */
-  cpuMs: number;
+  usage: Usage;
 }
 
 export const INTERRUPTED: RunEnd = {
   status: 'interrupted',
   error: { reason: 'INTERNAL', message: 'The run was interrupted by the platform' },
-  steps: 0,
-  cpuMs: 0,
+  usage: {},
 };
 
 /** A run that failed by the platform's fault costs nothing: its reservation is released, not settled. */
@@ -32,12 +31,9 @@ export const isPlatformFault = ({ error }: Pick<RunEnd, 'error'>): boolean => er
  * The charge in whole micro-credits, at most `maxMicros`: base price and metered units after success; only the metered
  * units after the agent's own failure, a time-out or a cancellation; nothing after a fault of the platform.
  */
-export function chargeOf(
-  price: { baseMicros: number; maxMicros: number; stepMicros: number; cpuMsMicros: number },
-  end: Pick<RunEnd, 'error' | 'steps' | 'cpuMs'>,
-): number {
+export function chargeOf(price: Price, end: Pick<RunEnd, 'error' | 'usage'>): number {
   if (isPlatformFault(end)) return 0;
-  const metered = end.steps * price.stepMicros + end.cpuMs * price.cpuMsMicros;
+  const metered = UNITS.reduce((sum, unit) => sum + (end.usage[unit] ?? 0) * price.unitMicros[unit], 0);
   return Math.min(price.maxMicros, end.error ? metered : price.baseMicros + metered);
 }
 

@@ -24,7 +24,7 @@ type Needs = Pick<
   | 'releases'
   | 'heartbeats'
   | 'settledRuns'
-  | 'runners'
+  | 'runtimes'
   | 'schedule'
   | 'clock'
   | 'config'
@@ -126,8 +126,7 @@ function newExecution(
     error: null,
     actor: actorOf(principal),
     chargeMicros: null,
-    steps: null,
-    cpuMs: null,
+    usage: null,
     requestId,
     runKeyId: key === undefined ? null : newId(),
     createdAt: isoTime(clock.now()),

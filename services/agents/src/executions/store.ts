@@ -13,7 +13,8 @@ import {
   type OrganizationDocument,
   type Store,
 } from 'platform/store/store.ts';
-import type { Usage } from '../usage/store.ts';
+import type { Usage } from '../runtimes/rules.ts';
+import type { Usage as StoredUsage } from '../usage/store.ts';
 import { ACTIVE, ENDED, executionBytes, payloadBytes, resultBytes, type Status } from './rules.ts';
 
 /** An execution without its payload, as lists read it. Its `_id` is also the id of its reservation of credits. */
@@ -25,8 +26,9 @@ export interface ExecutionRecord extends OrganizationDocument {
   error: { reason: KnownReason; message: string } | null;
   actor: Actor;
   chargeMicros: number | null;
-  steps: number | null;
-  /** Absent in a record that an earlier release wrote, which did not measure it. */
+  /** Null until the run has ended. A release before usage by unit wrote `steps` and `cpuMs` in its place. */
+  usage?: Usage | null;
+  steps?: number | null;
   cpuMs?: number | null;
   requestId: string;
   /** `_id` of its claim on an idempotency key; null without a key. */
@@ -98,7 +100,7 @@ export type Executions = ReturnType<typeof openExecutions>;
  * counts the stored bytes that it adds or removes in its own batch.
  * @param leaseUntil end of a lease that begins now: store time in milliseconds
  */
-export function openExecutions(store: Store, usage: Usage, leaseUntil: () => Promise<number>) {
+export function openExecutions(store: Store, usage: StoredUsage, leaseUntil: () => Promise<number>) {
   /** False when an expectation failed, because another process wrote first. */
   const applied = (batch: Promise<void>): Promise<boolean> =>
     batch.then(
@@ -230,6 +232,10 @@ export function openExecutions(store: Store, usage: Usage, leaseUntil: () => Pro
   };
 }
 
+/** What an ended run has used; null before. */
+export const usageOf = ({ usage, steps, cpuMs }: ExecutionRecord): Usage | null =>
+  usage ?? (typeof steps === 'number' ? { steps, ...(typeof cpuMs === 'number' && { cpuMs }) } : null);
+
 /** Marks an ended run as settled, which ends its lease. */
 export const settledOp = ({ _id, organizationId }: Pick<ExecutionRecord, '_id' | 'organizationId'>): Op =>
   update(EXECUTIONS, { _id, organizationId, status: { in: ENDED } }, { set: { leaseUntil: null } }, { optional: true });
@@ -245,16 +251,14 @@ const endFields = ({
   status,
   error,
   chargeMicros,
-  steps,
-  cpuMs,
+  usage,
   startedAt,
   finishedAt,
 }: ExecutionRecord): Partial<ExecutionRecord> => ({
   status,
   error,
   chargeMicros,
-  steps,
-  cpuMs,
+  usage,
   startedAt,
   finishedAt,
 });

@@ -19,9 +19,10 @@ export function violationsOf(
   const violations = schemas.compile(organizationId, jsonSchema).validate(content, '/content', { showAllowed: true });
   if (idSchema === null) return { violations };
   const derived = deriveKey(JSON.parse(idSchema) as IdSchema, content);
-  return 'key' in derived
-    ? { violations, derived: derived.key }
-    : { violations: [...violations, ...derived.violations] };
+  if ('key' in derived) return { violations, derived: derived.key };
+  // One mistake is one violation: what the schema requires already is not said again.
+  const others = derived.violations.filter(({ path }) => !violations.some((violation) => violation.path === path));
+  return { violations: [...violations, ...others] };
 }
 
 /**

@@ -1,21 +1,10 @@
 import type jsonata from 'jsonata';
 import type { RE2JS } from 're2js';
+import type { EvaluationLimits, EvaluationResult } from '../runners/evaluation.ts';
+import type { MakeJsonText } from '../runners/json-text.ts';
 import type { Compiled, KeepExpressions } from './kept-expressions.ts';
 import type { MakePatterns, Patterns } from './patterns.ts';
 import type { FindUnknownName } from './unknown-names.ts';
-
-/** A runner counts steps exactly, and reports them no more often than this. */
-export const REPORT_STEPS = 10_000;
-
-export interface ExpressionLimits {
-  wallMs: number;
-  maxSteps: number;
-  outputBytes: number;
-}
-export type ExpressionResult =
-  | { outcome: 'succeeded'; outputText: string; steps: number }
-  | { outcome: 'failed'; message: string; steps: number }
-  | { outcome: 'timed_out'; steps: number };
 
 /** JSONata inside of the realm (language.ts). */
 export interface Language {
@@ -49,17 +38,17 @@ export interface Host {
 export interface Evaluator {
   /** @returns why the source cannot be evaluated */
   check(source: string): string | undefined;
-  prepare(source: string, argsText: string, limits: ExpressionLimits): void;
+  prepare(source: string, argsText: string, limits: EvaluationLimits): void;
   /** Evaluates what was prepared. */
   run(): Promise<void>;
   /** To be called when nothing is left to be done: a branch may go on after the evaluation has failed. */
-  result(): ExpressionResult;
+  result(): EvaluationResult;
 }
 
 /**
  * Evaluates JSONata expressions over JSON text inside of a realm. The realm compiles the text of this function, so it
  * refers to nothing outside of itself.
- * @param given.parseJson that of platform; it, keepExpressions and makePatterns are compiled in the realm
+ * @param given.parseJson that of platform; it and the other functions are compiled in the realm
  * @param given.loadRe2 evaluates RE2JS in the realm
  */
 export function makeEvaluator({
@@ -67,6 +56,7 @@ export function makeEvaluator({
   parseJson,
   keepExpressions,
   makePatterns,
+  makeJsonText,
   findUnknownName,
   loadRe2,
   host,
@@ -75,6 +65,7 @@ export function makeEvaluator({
   parseJson(text: string): unknown;
   keepExpressions: KeepExpressions;
   makePatterns: MakePatterns;
+  makeJsonText: MakeJsonText;
   findUnknownName: FindUnknownName;
   loadRe2(): typeof RE2JS;
   host: Host;
@@ -84,7 +75,6 @@ export function makeEvaluator({
   const MAX_SEQUENCE_LENGTH = 100_000;
   const MAX_PAD_CHARACTERS = 100_000;
   const MAX_BASE64_CHARACTERS = 500_000;
-  const MAX_OUTPUT_LEVELS = 64;
   const MAX_MESSAGE_CHARACTERS = 300;
   const STACK_FOR_REPORT = 200;
   /** Of a syntax tree: seen to be 45 to 95 bytes of heap. */
@@ -100,7 +90,7 @@ export function makeEvaluator({
     }
   }
 
-  let limits: ExpressionLimits = { wallMs: Infinity, maxSteps: Infinity, outputBytes: Infinity };
+  let limits: EvaluationLimits = { wallMs: Infinity, maxSteps: Infinity, outputBytes: Infinity };
   let deadline = Infinity;
   let [steps, values] = [0, 0];
   let late = false;
@@ -151,44 +141,13 @@ export function makeEvaluator({
       return convert(text);
     };
 
-  /**
-   * JSON text of at most `maxBytes`. Writing stops at the limit, because an output that holds one array many times is
-   * small in memory and huge as text.
-   */
-  function jsonText(output: unknown, maxBytes: number): string {
-    const parts: string[] = [];
-    let bytes = 0;
-    write(output, 0);
-    return parts.join('');
-
-    function add(text: string): void {
-      bytes += text.length > maxBytes ? text.length : host.byteLength(text);
-      if (bytes > maxBytes) throw new ExpressionError(`The output is larger than ${maxBytes} bytes`);
-      parts.push(text);
-    }
-
-    function write(value: unknown, level: number): void {
-      if (level > MAX_OUTPUT_LEVELS) throw new ExpressionError(`The output has more than ${MAX_OUTPUT_LEVELS} levels`);
-      if (value === null || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value)))
-        return add(String(value));
-      if (typeof value === 'string') return add(value.length > maxBytes ? value : JSON.stringify(value));
-      if (typeof value !== 'object' || isFunction(value))
-        throw new ExpressionError('The output holds something that is not JSON, such as a function');
-      if (Array.isArray(value)) {
-        for (let i = 0; i < value.length; i++) {
-          add(i === 0 ? '[' : ',');
-          write(value[i] === undefined ? null : value[i], level + 1);
-        }
-        return add(value.length === 0 ? '[]' : ']');
-      }
-      const members = Object.entries(value).filter(([, member]) => member !== undefined);
-      members.forEach(([name, member], i) => {
-        add(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
-        write(member, level + 1);
-      });
-      add(members.length === 0 ? '{}' : '}');
-    }
-  }
+  const jsonText = makeJsonText({
+    byteLength: host.byteLength,
+    isFunction,
+    fail(message) {
+      throw new ExpressionError(message);
+    },
+  });
 
   /**
    * The message that clients may read. JSONata's own errors have a code; `$error` (D3137) and `$assert` (D3141) carry
@@ -255,7 +214,7 @@ export function makeEvaluator({
   const expressionOf = keepExpressions(compile);
 
   let prepared: [source: string, argsText: string];
-  let result: ExpressionResult | undefined;
+  let result: EvaluationResult | undefined;
 
   async function run(): Promise<void> {
     const [source, argsText] = prepared;

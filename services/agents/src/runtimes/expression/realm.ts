@@ -5,15 +5,9 @@ import { parseJson } from 'platform/core/parse-json.ts';
 import { charactersInRanges } from 'platform/json-schema/pattern-cost.ts';
 import type { RE2JS } from 're2js';
 import { changed, type Change } from './source-changes.ts';
-import {
-  makeEvaluator,
-  REPORT_STEPS,
-  type Evaluator,
-  type ExpressionLimits,
-  type ExpressionResult,
-  type Host,
-  type Language,
-} from './evaluator.ts';
+import { REPORT_STEPS, type EvaluationLimits, type EvaluationResult } from '../runners/evaluation.ts';
+import { makeJsonText, type MakeJsonText } from '../runners/json-text.ts';
+import { makeEvaluator, type Evaluator, type Host, type Language } from './evaluator.ts';
 import { keepExpressions } from './kept-expressions.ts';
 import { languageSource } from './language.ts';
 import { makePatterns, type MakePatterns } from './patterns.ts';
@@ -26,7 +20,7 @@ import { findUnknownName } from './unknown-names.ts';
 export interface Realm {
   /** @returns why the source cannot be evaluated */
   check(source: string): string | undefined;
-  evaluate(source: string, argsText: string, limits: ExpressionLimits): ExpressionResult;
+  evaluate(source: string, argsText: string, limits: EvaluationLimits): EvaluationResult;
   /** The global object of the realm, with its JSONata as `language`. */
   readonly context: Context;
 }
@@ -101,6 +95,7 @@ export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
     `((given) => (${makePatterns})({ ...given, charactersInRanges: ${charactersInRanges} }))`,
     { filename: 'patterns' },
   );
+  const jsonTextScript = new Script(`(${makeJsonText})`, { filename: 'json-text' });
   const keepExpressionsScript = new Script(`(${keepExpressions})`, { filename: 'kept-expressions' });
   const findUnknownNameScript = new Script(`(${findUnknownName})`, { filename: 'unknown-names' });
   const evaluatorScript = new Script(`(${makeEvaluator})`, { filename: 'evaluator' });
@@ -131,6 +126,7 @@ export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
       parseJson: parse,
       keepExpressions: compiled<typeof keepExpressions>(keepExpressionsScript),
       makePatterns: compiled<MakePatterns>(patternsScript),
+      makeJsonText: compiled<MakeJsonText>(jsonTextScript),
       findUnknownName: compiled<typeof findUnknownName>(findUnknownNameScript),
       loadRe2,
       host,

@@ -1,9 +1,9 @@
-import type { ExpressionLimits } from '../../../src/runtimes/expression/evaluator.ts';
+import type { EvaluationLimits } from '../../../src/runtimes/runners/evaluation.ts';
 import { prepareRealms } from '../../../src/runtimes/expression/realm.ts';
 
-const LIMITS: ExpressionLimits = { wallMs: 60_000, maxSteps: 5_000, outputBytes: 10_000 };
+const LIMITS: EvaluationLimits = { wallMs: 60_000, maxSteps: 5_000, outputBytes: 10_000 };
 const openRealm = prepareRealms(() => undefined);
-const evaluate = (source: string, args: unknown = {}, limits: Partial<ExpressionLimits> = {}) =>
+const evaluate = (source: string, args: unknown = {}, limits: Partial<EvaluationLimits> = {}) =>
   openRealm().evaluate(source, JSON.stringify(args), { ...LIMITS, ...limits });
 
 /** Small in memory, with 2^60 paths through it. */

@@ -1,11 +1,11 @@
-import type { ExpressionLimits } from '../../../src/runtimes/expression/evaluator.ts';
-import { checkExpression } from '../../../src/runtimes/expression/expression.ts';
+import type { EvaluationLimits } from '../../../src/runtimes/runners/evaluation.ts';
+import { checkExpression } from '../../../src/runtimes/expression/runtime.ts';
 import { prepareRealms } from '../../../src/runtimes/expression/realm.ts';
 
-const LIMITS: ExpressionLimits = { wallMs: 10_000, maxSteps: 1_000_000, outputBytes: 10_000 };
+const LIMITS: EvaluationLimits = { wallMs: 10_000, maxSteps: 1_000_000, outputBytes: 10_000 };
 const reported: number[] = [];
 const openRealm = prepareRealms((steps) => reported.push(steps));
-const evaluate = (source: string, args: unknown = {}, limits: Partial<ExpressionLimits> = {}) =>
+const evaluate = (source: string, args: unknown = {}, limits: Partial<EvaluationLimits> = {}) =>
   openRealm().evaluate(source, JSON.stringify(args), { ...LIMITS, ...limits });
 
 describe('checkExpression', () => {
@@ -20,7 +20,7 @@ describe('checkExpression', () => {
       '$now() & $millis() & $sum(?)($)',
       '$match(a, /[a-z]+[\\u4e00-\\u9fff]/i)',
     ])
-      expect([source, checkExpression(source)]).toEqual([source, []]);
+      expect([source, checkExpression(source)]).toEqual([source, undefined]);
   });
 
   it.each([
@@ -43,7 +43,7 @@ describe('checkExpression', () => {
     ['with a partly applied unknown function', '($f := $half(?); $f(1))', '\\$half is no function'],
     ['with a long signature', `function($a)<${'s'.repeat(200)}>{1}`, 'at most 200 characters'],
   ])('rejects a source %s, with one sentence', (_what, source, message) => {
-    expect(checkExpression(source)).toEqual([{ path: '', message: expect.stringMatching(message) }]);
+    expect(checkExpression(source)).toMatch(new RegExp(message));
   });
 });
 

@@ -1,20 +1,18 @@
 import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import { makeLog } from 'platform/core/log.ts';
-import {
-  startRunnerPool,
-  type EvaluationResult,
-  type RunLimits,
-  type RunnerPool,
-} from '../../../src/runtimes/expression/runner-pool.ts';
+import type { RunLimits } from '../../../src/runtimes/rules.ts';
+import type { RunResult } from '../../../src/runtimes/runtime.ts';
+import { startRunnerPool, type RunnerPool } from '../../../src/runtimes/runners/runner-pool.ts';
 import { cpuTicks, runnersOf, until } from './runner-processes.ts';
 
 export const LIMITS: RunLimits = { wallMs: 60_000, maxSteps: 1_000_000_000_000, memoryMb: 64, outputBytes: 1_000_000 };
 export const ENDLESS = '($f := function($n) { $f($n + 1) }; $f(0))';
 export const cpuMs: unknown = expect.any(Number);
 /** What `1 + 1` gives. */
-export const SUCCEEDED = { outcome: 'succeeded', outputText: '2', steps: 3, cpuMs, messages: [] };
+export const SUCCEEDED = { outcome: 'succeeded', outputText: '2', usage: { steps: 3, cpuMs }, messages: [] };
 
 export interface Run {
+  type?: 'expression' | 'script';
   args?: unknown;
   limits?: Partial<RunLimits>;
   organizationId?: string;
@@ -22,7 +20,7 @@ export interface Run {
   onStart?: () => void;
 }
 export interface TestPool extends RunnerPool {
-  run(source: string, run?: Run): Promise<EvaluationResult>;
+  run(source: string, run?: Run): Promise<RunResult>;
 }
 
 /** A pool of one runner, unless `options` say otherwise. */
@@ -41,9 +39,12 @@ export function testPool(options: Partial<Parameters<typeof startRunnerPool>[0]>
     get queued() {
       return pool.queued;
     },
-    run: (source, { args = {}, limits, organizationId = 'one', signal, onStart = () => undefined } = {}) =>
+    run: (
+      source,
+      { type = 'expression', args = {}, limits, organizationId = 'one', signal, onStart = () => undefined } = {},
+    ) =>
       pool.evaluate({
-        runtime: { type: 'expression', source },
+        runtime: { type, source },
         argsText: JSON.stringify(args),
         limits: { ...LIMITS, ...limits },
         organizationId,

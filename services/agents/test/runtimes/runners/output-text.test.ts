@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { parseJson } from 'platform/core/parse-json.ts';
-import { isOutputText } from '../../../src/runtimes/expression/output-text.ts';
+import { isOutputText } from '../../../src/runtimes/runners/output-text.ts';
 import { leastCpuMsOf } from '../../../../../test/support/cpu-time.ts';
 import { damaged } from '../../../../../test/support/damaged-text.ts';
 

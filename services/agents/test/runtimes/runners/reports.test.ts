@@ -4,7 +4,7 @@ import {
   maxReportBytes,
   readReport,
   type Progress,
-} from '../../../src/runtimes/expression/reports.ts';
+} from '../../../src/runtimes/runners/reports.ts';
 import { finished, LIES, TRUTH, type Send } from './lies.ts';
 
 const LIMITS = { wallMs: 60_000, maxSteps: 1_000_000, outputBytes: 10_000 };

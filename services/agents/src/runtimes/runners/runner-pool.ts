@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
-import type { Message } from 'proto/agents/v1/agents.ts';
-import type { ExpressionLimits } from './evaluator.ts';
+import type { RunRequest, RunResult } from '../runtime.ts';
 import { memoryMbOf } from './process-memory.ts';
 import { runQueue } from './run-queue.ts';
 import { startRunner, type Runner, type RunnerResult } from './runner.ts';
@@ -17,42 +16,17 @@ const MAX_GROWTH_MB = 32;
 /** How often a runner's memory is looked at within the number of runs after which it is replaced. */
 const LOOKS_AT_MEMORY = 20;
 
-export interface RunLimits extends ExpressionLimits {
-  memoryMb: number;
+/** A run, or the check of its source when it has no args. */
+export interface EvaluationRequest extends Omit<RunRequest, 'argsText'> {
+  argsText?: string;
 }
-
-export interface EvaluationRequest {
-  runtime: { type: 'expression'; source: string };
-  argsText: string;
-  limits: RunLimits;
-  organizationId: string;
-  signal: AbortSignal;
-  /** Called when a runner begins: the evaluation no longer waits. */
-  onStart(): void;
-}
-
-/** What an evaluation has used: steps of the expression, and processor time in begun milliseconds. */
-export interface Usage {
-  steps: number;
-  cpuMs: number;
-}
-
-export type EvaluationResult =
-  | ({ outcome: 'succeeded'; outputText: string; messages: Message[] } & Usage)
-  /** The agent's fault; the message may be shown to the caller. */
-  | ({ outcome: 'failed'; code: 'agent_failed'; message: string } & Usage)
-  /** When the evaluation was ended from outside, `steps` is rounded down to ten thousand. */
-  | ({ outcome: 'timed_out' } & Usage)
-  | ({ outcome: 'cancelled' } & Usage)
-  /** The platform's fault: its runner died or reported what cannot be, or the service stopped. */
-  | { outcome: 'interrupted' };
 
 export interface RunnerPool {
   /**
-   * Waits for a runner, in turn with other organizations, then evaluates. The time limit begins with the evaluation.
+   * Waits for a runner, in turn with other organizations, then evaluates; see Runtime.
    * @throws ServiceError QUEUE_FULL, UNAVAILABLE (stopping): nothing was run
    */
-  evaluate(request: EvaluationRequest): Promise<EvaluationResult>;
+  evaluate(request: EvaluationRequest): Promise<RunResult>;
   /** Kills every runner; evaluations that run or wait are interrupted. */
   stop(): Promise<void>;
   /** Evaluations that wait for a runner. */
@@ -217,9 +191,8 @@ export function startRunnerPool({
     signal,
     onStart,
   }: EvaluationRequest): Promise<RunnerResult> {
-    const { memoryMb, ...others } = limits;
-    const runner = takeRunner(sizeOf(memoryMb));
-    const assignment = { organizationId, source: runtime.source, argsText, limits: others };
+    const runner = takeRunner(sizeOf(limits.memoryMb));
+    const assignment = { organizationId, runtime, argsText, limits };
     const result = await runner.run(assignment, signal, onStart);
     putBack(runner);
     return result;
@@ -275,11 +248,11 @@ export function startRunnerPool({
     async evaluate(request) {
       if (stopped)
         throw new ServiceError('UNAVAILABLE', 'The service is stopping', { headers: { 'Retry-After': '1' } });
-      if (request.signal.aborted) return { outcome: 'cancelled', steps: 0, cpuMs: 0 };
+      if (request.signal.aborted) return { outcome: 'cancelled', usage: { steps: 0, cpuMs: 0 } };
       const isAdmitted = queue.admit(request.organizationId, { spare: idle.size > 0 });
       const result = isAdmitted ? runNow(request) : wait(request);
       startSpare();
-      return evaluationResult(await result);
+      return runResult(await result);
     },
     async stop() {
       stopped = true;
@@ -291,8 +264,9 @@ export function startRunnerPool({
   };
 }
 
-function evaluationResult(result: RunnerResult): EvaluationResult {
-  if (result.outcome === 'succeeded') return { ...result, messages: [] };
-  if (result.outcome === 'failed') return { ...result, code: 'agent_failed' };
-  return result.outcome === 'unstarted' ? { outcome: 'interrupted' } : result;
+function runResult(result: RunnerResult): RunResult {
+  if (result.outcome === 'unstarted' || result.outcome === 'interrupted') return { outcome: 'interrupted' };
+  const { steps, cpuMs, ...others } = result;
+  const usage = { steps, cpuMs };
+  return others.outcome === 'succeeded' ? { ...others, messages: [], usage } : { ...others, usage };
 }

@@ -21,9 +21,14 @@ export const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
 /** All files that a runner may read. It may write no file and start nothing but the thread that watches its parent. */
 const readableBy = (program: string): string[] => [
   join(dirname(program), '*'),
+  join(import.meta.dirname, '../expression/*'),
+  join(import.meta.dirname, '../script/*'),
   join(import.meta.dirname, '../../../package.json'),
   folderOf('jsonata'),
   folderOf('re2js'),
+  folderOf('quickjs-emscripten-core'),
+  folderOf('@jitl/quickjs-ffi-types'),
+  folderOf('@jitl/quickjs-wasmfile-release-sync'),
   ...OF_PLATFORM,
 ];
 

@@ -1,4 +1,4 @@
-import { REPORT_STEPS, type ExpressionLimits, type ExpressionResult } from './evaluator.ts';
+import { REPORT_STEPS, type EvaluationLimits, type EvaluationResult } from './evaluation.ts';
 import { isOutputText } from './output-text.ts';
 import type { Report } from './runner-child.ts';
 
@@ -17,7 +17,7 @@ export interface Progress {
   started: boolean;
   /** As last reported. */
   steps: number;
-  limits: ExpressionLimits;
+  limits: EvaluationLimits;
 }
 
 /** The longest report: in JSON, an output at most doubles, because quotes and backslashes are escaped. */
@@ -47,7 +47,7 @@ export function readReport(text: string, progress: Progress): Report {
   throw new InvalidReportError('an unknown kind of report');
 }
 
-function resultOf(result: Record<string, unknown>, progress: Progress): ExpressionResult {
+function resultOf(result: Record<string, unknown>, progress: Progress): EvaluationResult {
   const steps = stepsOf(result, progress.steps, progress);
   if (result.outcome === 'timed_out') return { outcome: 'timed_out', steps };
   if (result.outcome === 'failed') {
@@ -66,7 +66,7 @@ function stepsOf({ steps }: Record<string, unknown>, least: number, { limits }: 
 }
 
 /** The output is spliced into replies as it is, so it must be what JSON.stringify would write. */
-function outputOf({ outputText }: Record<string, unknown>, { outputBytes }: ExpressionLimits): string {
+function outputOf({ outputText }: Record<string, unknown>, { outputBytes }: EvaluationLimits): string {
   if (typeof outputText !== 'string' || Buffer.byteLength(outputText) > outputBytes)
     throw new InvalidReportError('an output that is no text, or too long');
   if (!isOutputText(outputText, MAX_LEVELS + 1))

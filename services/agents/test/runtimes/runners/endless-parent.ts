@@ -1,6 +1,6 @@
 import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import { makeLog } from 'platform/core/log.ts';
-import { startRunnerPool } from '../../../src/runtimes/expression/runner-pool.ts';
+import { startRunnerPool } from '../../../src/runtimes/runners/runner-pool.ts';
 
 // A process whose runner is in an endless evaluation: it prints "running" and waits to be killed.
 const pool = startRunnerPool({

@@ -11,7 +11,7 @@ function awaitFile(name: string): void {
 awaitFile('open');
 
 process.on('disconnect', () => process.exit());
-process.on('message', ({ id, source }: { id: number; source: string }) => {
+process.on('message', ({ id, runtime: { source } }: { id: number; runtime: { source: string } }) => {
   process.send!({ kind: 'started', id });
   if (source === 'when told') awaitFile('told');
   process.send!({ kind: 'finished', id, result: { outcome: 'succeeded', outputText: '2', steps: 3 } });

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from 'platform/service/testing.ts';
-import { HANGING } from './hanging.ts';
+import { HANGING } from '../expression/hanging.ts';
+import type { RunResult } from '../../../src/runtimes/runtime.ts';
 import { computing, cpuMs, ENDLESS, runners, SUCCEEDED, testPool, type TestPool } from './pool-fixture.ts';
 import { cpuTicks, environmentOf, folderOf, isRunning, runnersOf, until } from './runner-processes.ts';
 
@@ -12,6 +13,8 @@ let pool: TestPool;
 const startPool = (options?: Parameters<typeof testPool>[0]) => (pool = testPool(options));
 afterEach(() => pool.stop());
 const evaluate: TestPool['run'] = (...args) => pool.run(...args);
+
+const stepsOf = (result: RunResult): number => ('usage' in result ? (result.usage.steps ?? 0) : 0);
 
 describe('a runner', () => {
   it('starts when a run needs it, and serves the next run', async () => {
@@ -130,9 +133,9 @@ describe('a run that is stopped', () => {
       await until(() => runners().length === 1);
       const before = runners();
       const result = await evaluate(ENDLESS, { limits: { wallMs: 300 } });
-      expect(result).toEqual({ outcome: 'timed_out', steps: expect.any(Number), cpuMs });
+      expect(result).toEqual({ outcome: 'timed_out', usage: { steps: expect.any(Number), cpuMs } });
       await evaluate('1');
-      return { before, after: runners(), steps: (result as { steps: number }).steps };
+      return { before, after: runners(), steps: stepsOf(result) };
     };
     // A runner that does not report in time is killed. A machine that stalls may cause that once, not three times.
     let seen = await attempt();
@@ -145,10 +148,8 @@ describe('a run that is stopped', () => {
     startPool();
     expect(await evaluate(GREEDY, { limits: { memoryMb: 16 } })).toEqual({
       outcome: 'failed',
-      code: 'agent_failed',
-      message: 'The expression takes more than 64 MB of memory',
-      steps: expect.any(Number),
-      cpuMs,
+      message: 'The run takes more than 64 MB of memory',
+      usage: { steps: expect.any(Number), cpuMs },
     });
   });
 
@@ -156,10 +157,8 @@ describe('a run that is stopped', () => {
     startPool();
     expect(await evaluate(ENDLESS, { limits: { maxSteps: 1_000 } })).toEqual({
       outcome: 'failed',
-      code: 'agent_failed',
       message: 'The expression takes more than 1000 steps',
-      steps: 1_000,
-      cpuMs,
+      usage: { steps: 1_000, cpuMs },
     });
     expect(await evaluate('$join([1..1000].("0123456789"))', { limits: { outputBytes: 1_000 } })).toMatchObject({
       outcome: 'failed',
@@ -185,9 +184,9 @@ describe('a run that is stopped', () => {
     const pid = await computing();
     caller.abort();
     const result = await run;
-    expect(result).toEqual({ outcome: 'cancelled', steps: expect.any(Number), cpuMs });
-    expect((result as { steps: number }).steps % 10_000).toBe(0);
-    expect((result as { steps: number }).steps).toBeGreaterThan(0);
+    expect(result).toEqual({ outcome: 'cancelled', usage: { steps: expect.any(Number), cpuMs } });
+    expect(stepsOf(result) % 10_000).toBe(0);
+    expect(stepsOf(result)).toBeGreaterThan(0);
     await until(() => !isRunning(pid));
   });
 
@@ -201,7 +200,10 @@ describe('a run that is stopped', () => {
 
   it('is never started when its caller disconnected before', async () => {
     startPool();
-    expect(await evaluate('1', { signal: AbortSignal.abort() })).toEqual({ outcome: 'cancelled', steps: 0, cpuMs: 0 });
+    expect(await evaluate('1', { signal: AbortSignal.abort() })).toEqual({
+      outcome: 'cancelled',
+      usage: { steps: 0, cpuMs: 0 },
+    });
     expect(runners()).toEqual([]);
   });
 });
@@ -269,7 +271,7 @@ describe('the pool', () => {
     const second = evaluate('1', { signal: waiting.signal });
     const third = evaluate('1 + 1');
     waiting.abort();
-    expect(await second).toEqual({ outcome: 'cancelled', steps: 0, cpuMs: 0 });
+    expect(await second).toEqual({ outcome: 'cancelled', usage: { steps: 0, cpuMs: 0 } });
     expect(pool.queued).toBe(1);
     running.abort();
     expect(await first).toMatchObject({ outcome: 'cancelled' });

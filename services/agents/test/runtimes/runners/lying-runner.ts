@@ -1,10 +1,10 @@
-import type { Assignment } from '../../../src/runtimes/expression/runner-child.ts';
+import type { Assignment } from '../../../src/runtimes/runners/runner-child.ts';
 import { finished, GREEDY, LIES, NEVER_ENDING, NO_REPORTS, type Send } from './lies.ts';
 
 // A runner that lies as the source of its assignment says. It answers any other source with 2, in 3 steps.
 
 process.on('disconnect', () => process.exit());
-process.on('message', ({ id, source }: Assignment) => {
+process.on('message', ({ id, runtime: { source } }: Assignment) => {
   const send: Send = (report) => void process.send!(report);
   if (source === 'neverEnding') NEVER_ENDING(id, send);
   if (source === 'greedy') GREEDY(id, send);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { openCpuClock } from '../../../src/runtimes/expression/cpu-time.ts';
+import { openCpuClock } from '../../../src/runtimes/runners/cpu-time.ts';
 
 /** The files of this process that are open and count a thread's time. */
 const openFiles = (): string[] =>

@@ -32,7 +32,7 @@ describe('a runner that lies', () => {
     expect(await pool.run('truth')).toEqual(SUCCEEDED);
     const endless = runner();
     const limits = { wallMs: 100 };
-    expect(await pool.run('neverEnding', { limits })).toEqual({ outcome: 'timed_out', steps: 0, cpuMs });
+    expect(await pool.run('neverEnding', { limits })).toEqual({ outcome: 'timed_out', usage: { steps: 0, cpuMs } });
     await until(() => !isRunning(endless));
     expect(await pool.run('truth')).toEqual(SUCCEEDED);
   });
@@ -42,10 +42,8 @@ describe('a runner that lies', () => {
     const greedy = runner();
     expect(await pool.run('greedy', { limits: { wallMs: 20_000 } })).toEqual({
       outcome: 'failed',
-      code: 'agent_failed',
-      message: 'The expression takes more than 64 MB of memory',
-      steps: 0,
-      cpuMs,
+      message: 'The run takes more than 64 MB of memory',
+      usage: { steps: 0, cpuMs },
     });
     await until(() => !isRunning(greedy));
     expect(await pool.run('truth')).toEqual(SUCCEEDED);

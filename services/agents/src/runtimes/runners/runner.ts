@@ -4,7 +4,7 @@ import { getPriority, setPriority } from 'node:os';
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import { openCpuClock } from './cpu-time.ts';
-import type { ExpressionResult } from './evaluator.ts';
+import type { EvaluationResult } from './evaluation.ts';
 import { lineSplitter } from './lines.ts';
 import { memoryMbOf } from './process-memory.ts';
 import { InvalidReportError, maxReportBytes, readReport, REPORT_BYTES, type Progress } from './reports.ts';
@@ -24,20 +24,21 @@ const NICENESS = 10;
 /** Beyond `memoryMb`, before the process is killed: twice what a process at the limit of its heap was seen to take. */
 const BASE_OF_ALL_MEMORY_MB = 160;
 
-/** The first evaluation of every process: it shows that the process works, and is charged to nobody. */
-const FIRST: Omit<Assignment, 'id'> = {
+/** The first evaluation of a process in each language: it shows that it works, and is charged to nobody. */
+const FIRST_SOURCES: Record<string, string> = { expression: '1', script: 'const run = () => 1;' };
+const firstOf = (type: string, memoryMb: number): Omit<Assignment, 'id'> => ({
   organizationId: '',
-  source: '1',
+  runtime: { type, source: FIRST_SOURCES[type]! },
   argsText: '{}',
-  limits: { wallMs: START_MS, maxSteps: 1_000, outputBytes: 1_000 },
-};
+  limits: { wallMs: START_MS, maxSteps: 1_000, memoryMb, outputBytes: 1_000 },
+});
 
 /** Signals by which V8 ends a process that is out of memory, or out of stack in a native function. */
 const OUT_OF_MEMORY = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV']);
 
 /** `cpuMs` is the processor time as the parent measured it, in begun milliseconds. */
 export type RunnerResult =
-  | (ExpressionResult & { cpuMs: number })
+  | (EvaluationResult & { cpuMs: number })
   | { outcome: 'cancelled'; steps: number; cpuMs: number }
   | { outcome: 'interrupted' }
   /** The process died before it began the evaluation, so another process may evaluate it. */
@@ -110,7 +111,7 @@ export function startRunner({
   const endOfMemory = ({ steps, cpuMs, end }: Evaluation): void =>
     end({
       outcome: 'failed',
-      message: `The expression takes more than ${memoryMb} MB of memory`,
+      message: `The run takes more than ${memoryMb} MB of memory`,
       steps,
       cpuMs: cpuMs(),
     });
@@ -227,8 +228,16 @@ export function startRunner({
     });
   }
 
-  const ready = evaluate(FIRST, new AbortController().signal).then(({ outcome }) => {
-    if (outcome !== 'succeeded') return kill();
+  const tried = new Set<string>();
+  /** Kills the process when it cannot evaluate this language. */
+  async function tryFirst(type: string): Promise<void> {
+    const { outcome } = await evaluate(firstOf(type, memoryMb), new AbortController().signal);
+    if (outcome === 'succeeded') tried.add(type);
+    else kill();
+  }
+
+  const ready = tryFirst('expression').then(() => {
+    if (!alive) return;
     startedMb = memoryMbOf(pid);
     try {
       setPriority(pid, Math.min(19, getPriority() + NICENESS));
@@ -254,6 +263,8 @@ export function startRunner({
     },
     async run(assignment, signal, onStart) {
       await ready;
+      const { type } = assignment.runtime;
+      if (alive && !tried.has(type)) await tryFirst(type);
       if (!alive) return { outcome: 'unstarted' };
       if (signal.aborted) return { outcome: 'cancelled', steps: 0, cpuMs: 0 };
       onStart?.();

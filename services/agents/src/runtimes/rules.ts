@@ -1,0 +1,22 @@
+/**
+ * What a run uses and what has a price: steps of its program, and processor time of its process in begun milliseconds.
+ */
+export const UNITS = ['steps', 'cpuMs'] as const;
+export type Unit = (typeof UNITS)[number];
+/** How much a run has used of each unit that its runtime measures. */
+export type Usage = Partial<Record<Unit, number>>;
+
+export interface RunLimits {
+  wallMs: number;
+  maxSteps: number;
+  /** In MiB. */
+  memoryMb: number;
+  /** Of the output as JSON text. */
+  outputBytes: number;
+}
+
+/** The member `runtime` of a definition, as the schema of its runtime allows it. */
+export interface RuntimeDefinition {
+  type: string;
+  source: string;
+}

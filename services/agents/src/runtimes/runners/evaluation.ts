@@ -1,0 +1,13 @@
+import type { RunLimits } from '../rules.ts';
+
+/** A runner counts steps exactly, and reports them no more often than this. */
+export const REPORT_STEPS = 10_000;
+
+/** Without `memoryMb`, which whatever the evaluation runs in keeps. */
+export type EvaluationLimits = Omit<RunLimits, 'memoryMb'>;
+
+/** How an evaluation ended, as its runner says. The message may be shown to the caller. */
+export type EvaluationResult =
+  | { outcome: 'succeeded'; outputText: string; steps: number }
+  | { outcome: 'failed'; message: string; steps: number }
+  | { outcome: 'timed_out'; steps: number };

@@ -1,0 +1,43 @@
+import type { Violation } from 'platform/core/errors.ts';
+import { compileSchema } from 'platform/json-schema/schema.ts';
+import type { RuntimeDefinition } from '../rules.ts';
+import type { Runtime } from '../runtime.ts';
+import type { RunnerPool } from './runner-pool.ts';
+
+/** Of a source, in characters. */
+const MAX_CHARACTERS = 65_536;
+
+/**
+ * A runtime whose agents are a text in one language, evaluated by the runner processes.
+ * @param given.type its name, as definitions give it
+ * @param given.check resolves to why a source could never be evaluated, as one sentence
+ */
+export function sourceRuntime(
+  {
+    type,
+    language,
+    check,
+  }: { type: string; language: string; check(organizationId: string, source: string): Promise<string | undefined> },
+  runners: RunnerPool,
+): Runtime {
+  const schema = {
+    type: 'object',
+    required: ['type', 'language', 'source'],
+    additionalProperties: false,
+    properties: {
+      type: { const: type },
+      language: { const: language },
+      source: { type: 'string', minLength: 1, maxLength: MAX_CHARACTERS },
+    },
+  };
+  const compiled = compileSchema(JSON.stringify(schema));
+
+  async function violationsOf(organizationId: string, value: unknown): Promise<Violation[]> {
+    const violations = compiled.validate(value, undefined, { showAllowed: true });
+    if (violations.length > 0) return violations;
+    const message = await check(organizationId, (value as RuntimeDefinition).source);
+    return message === undefined ? [] : [{ path: '/source', message }];
+  }
+
+  return { schema, units: ['steps', 'cpuMs'], check: violationsOf, run: runners.evaluate, stop: runners.stop };
+}

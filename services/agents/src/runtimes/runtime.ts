@@ -1,0 +1,45 @@
+import type { Violation } from 'platform/core/errors.ts';
+import type { Message } from 'proto/agents/v1/agents.ts';
+import type { RunLimits, RuntimeDefinition, Unit, Usage } from './rules.ts';
+
+export interface RunRequest {
+  runtime: RuntimeDefinition;
+  /** JSON text. */
+  argsText: string;
+  limits: RunLimits;
+  organizationId: string;
+  signal: AbortSignal;
+  /** Called when the run no longer waits. */
+  onStart(): void;
+}
+
+export type RunResult =
+  | { outcome: 'succeeded'; outputText: string; messages: Message[]; usage: Usage }
+  /** The agent's fault; the message may be shown to the caller. */
+  | { outcome: 'failed'; message: string; usage: Usage }
+  /** When the run was ended from outside, `steps` is rounded down to ten thousand. */
+  | { outcome: 'timed_out'; usage: Usage }
+  | { outcome: 'cancelled'; usage: Usage }
+  /** The platform's fault: what ran it died or reported what cannot be, or the service stopped. */
+  | { outcome: 'interrupted' };
+
+/** A way to run agents. A definition names it in `/runtime/type`. */
+export interface Runtime {
+  /** JSON Schema of a definition's member `runtime`. */
+  readonly schema: object;
+  /** The units that it measures. */
+  readonly units: readonly Unit[];
+  /**
+   * Checks a definition's member `runtime` before it is stored, also by `schema`.
+   * @returns why an agent with it could never run; their paths begin below the member
+   * @throws ServiceError QUEUE_FULL, UNAVAILABLE
+   */
+  check(organizationId: string, runtime: unknown): Promise<Violation[]>;
+  /**
+   * Waits for its turn with other organizations, then runs. The time limit begins with the run.
+   * @throws ServiceError QUEUE_FULL, UNAVAILABLE (stopping): nothing was run
+   */
+  run(request: RunRequest): Promise<RunResult>;
+  /** Ends all runs, also those that wait; they are interrupted. */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,59 @@
+export interface Prelude {
+  /** Resolves to `=` and the output as JSON text, or to `!` and why the run failed (see messageOf). */
+  start(run: unknown, argsText: string): Promise<string>;
+  /** What callers of the agent may read about a failure; empty when nothing is known, as when memory was too short. */
+  messageOf(error: unknown): string;
+}
+
+/**
+ * Runs inside of the script's own JavaScript engine, before the script, and keeps the built-in functions that it needs:
+ * the script may change them. Its text is compiled there, so it refers to nothing outside of itself.
+ */
+export function prelude(): Prelude {
+  const MAX_CHARACTERS = 300;
+  const { parse, stringify } = JSON;
+  const text = String;
+  const AnyError = Error;
+  const { InternalError } = globalThis as unknown as { InternalError: ErrorConstructor };
+  const ofLanguage = [InternalError, TypeError, RangeError, ReferenceError, SyntaxError, EvalError, URIError];
+
+  const names = ofLanguage.map(({ name }) => name);
+
+  /** The line and column of the script where an error was made. */
+  function placeOf({ stack }: Error): string {
+    const [, line, column] = /script\.js:(\d+):(\d+)/.exec(text(stack)) ?? [];
+    return line === undefined ? '' : ` at line ${line}, column ${column}`;
+  }
+
+  /**
+   * What the author threw is shown: a text, or the message of an `Error`. An error of the language itself shows only
+   * its kind and its place, because its message may contain values; those of a limit (InternalError) contain none.
+   */
+  function messageOf(error: unknown): string {
+    try {
+      if (error === null || error === undefined) return '';
+      if (typeof error === 'string') return error.slice(0, MAX_CHARACTERS);
+      if (!(error instanceof AnyError)) return 'The script threw something that is neither a text nor an error';
+      const message = text(error.message).slice(0, MAX_CHARACTERS);
+      const kind = ofLanguage.findIndex((known) => error instanceof known);
+      if (kind < 0) return message;
+      return `${kind === 0 ? message : names[kind]}${placeOf(error)}`;
+    } catch {
+      return '';
+    }
+  }
+
+  return {
+    messageOf,
+    async start(run, argsText) {
+      try {
+        if (typeof run !== 'function') return '!The script defines no function run(args)';
+        const output: unknown = await run(parse(argsText));
+        const json = stringify(output) as string | undefined;
+        return json === undefined ? '!The script returned no output' : `=${json}`;
+      } catch (error) {
+        return `!${messageOf(error)}`;
+      }
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { unavailable } from 'platform/core/errors.ts';
+import type { RunnerPool } from '../runners/runner-pool.ts';
+import { sourceRuntime } from '../runners/source-runtime.ts';
+import type { Runtime } from '../runtime.ts';
+
+const LIMITS_OF_CHECK = { wallMs: 5_000, maxSteps: 10_000, memoryMb: 64, outputBytes: 100 };
+
+/** JavaScript that defines `run(args)`. It is compiled by a runner, also when it is checked. */
+export const scriptRuntime = (runners: RunnerPool): Runtime =>
+  sourceRuntime(
+    {
+      type: 'script',
+      language: 'javascript',
+      async check(organizationId, source) {
+        const result = await runners.evaluate({
+          runtime: { type: 'script', source },
+          limits: LIMITS_OF_CHECK,
+          organizationId,
+          signal: new AbortController().signal,
+          onStart: () => undefined,
+        });
+        if (result.outcome === 'succeeded') return undefined;
+        if (result.outcome === 'failed') return result.message;
+        if (result.outcome === 'timed_out') return 'The script cannot be compiled within five seconds';
+        throw unavailable('The script could not be checked', new Error(result.outcome));
+      },
+    },
+    runners,
+  );

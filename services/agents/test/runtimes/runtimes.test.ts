@@ -1,0 +1,141 @@
+import { fairScheduler } from 'platform/core/fair-scheduler.ts';
+import type { RunLimits } from '../../src/runtimes/rules.ts';
+import type { Runtime, RunRequest, RunResult } from '../../src/runtimes/runtime.ts';
+import { runtimesOf } from '../../src/runtimes/runtimes.ts';
+import { computing, LIMITS, testPool, type TestPool } from './runners/pool-fixture.ts';
+
+/** An agent for each case of the suite, in each runtime. */
+const AGENTS = {
+  expression: {
+    language: 'jsonata',
+    doubles: '{ "twice": a * 2 }',
+    fails: '$error("not today")',
+    faulty: '$number(secret)',
+    wrong: '{ "a": ',
+    yieldsNothing: '()',
+    endless: '($f := function($n) { $f($n + 1) }; $f(0))',
+    long: '$pad("", 20000, "x")',
+    deep: '($f := function($n) { $n = 0 ? 1 : { "a": $f($n - 1) } }; $f(70))',
+    greedy: '[1..50000].{ "a": [1..500] }',
+  },
+  script: {
+    language: 'javascript',
+    doubles: 'function run({ a }) { return { twice: a * 2 }; }',
+    fails: 'async function run() { throw new Error("not today"); }',
+    faulty: 'function run({ secret }) { return JSON.parse(secret); }',
+    wrong: 'function run() { return (; }',
+    yieldsNothing: 'function run() {}',
+    endless: 'function run() { for (;;); }',
+    long: 'function run() { return "x".repeat(20000); }',
+    deep: 'function run() { let a = 1; for (let i = 0; i < 70; i++) a = [a, 2]; return a; }',
+    greedy: 'function run() { const all = []; for (;;) all.push({ text: String(all.length) }); }',
+  },
+} as const;
+type RuntimeName = keyof typeof AGENTS;
+
+describe.each(Object.keys(AGENTS) as RuntimeName[])('the runtime %s', (type) => {
+  const { language, ...agents } = AGENTS[type];
+  let pool: TestPool;
+  let runtime: Runtime;
+  beforeAll(() => {
+    pool = testPool();
+    runtime = runtimesOf(pool, fairScheduler()).byType[type]!;
+  });
+  afterAll(() => runtime.stop());
+
+  const run = (
+    agent: keyof typeof agents,
+    {
+      args = {},
+      limits,
+      ...given
+    }: Partial<Omit<RunRequest, 'limits'>> & { args?: unknown; limits?: Partial<RunLimits> } = {},
+  ): Promise<RunResult> =>
+    runtime.run({
+      runtime: { type, source: agents[agent] },
+      argsText: JSON.stringify(args),
+      limits: { ...LIMITS, outputBytes: 10_000, ...limits },
+      organizationId: 'one',
+      signal: new AbortController().signal,
+      onStart: () => undefined,
+      ...given,
+    });
+  const usage = { steps: expect.any(Number), cpuMs: expect.any(Number) };
+  const check = (source: unknown, more: object = {}) => runtime.check('one', { type, language, source, ...more });
+
+  it('accepts an agent that it can run, and names what is wrong with another one', async () => {
+    expect(await check(agents.doubles)).toEqual([]);
+    expect(await check(agents.wrong)).toEqual([{ path: '/source', message: expect.stringMatching(/./) }]);
+    expect(await check('')).toEqual([{ path: '/source', message: expect.stringMatching(/1/) }]);
+    expect(await check(agents.doubles, { sauce: 1 })).toEqual([{ path: '/sauce', message: expect.any(String) }]);
+    expect(await runtime.check('one', { type })).toHaveLength(2);
+  });
+
+  it('gives the output of a success, and what it has used', async () => {
+    const result = await run('doubles', { args: { a: 21 } });
+    expect(result).toEqual({ outcome: 'succeeded', outputText: '{"twice":42}', messages: [], usage });
+  });
+
+  it('measures at least one step and one millisecond, and the same steps each time', async () => {
+    const [one, other] = [await run('doubles', { args: { a: 1 } }), await run('doubles', { args: { a: 1 } })];
+    for (const result of [one, other]) if ('usage' in result) expect(result.usage.cpuMs).toBeGreaterThan(0);
+    expect(stepsOf(one)).toBeGreaterThan(0);
+    expect(stepsOf(one)).toBe(stepsOf(other));
+  });
+
+  it('shows what the author said about a failure', async () => {
+    expect(await run('fails')).toEqual({ outcome: 'failed', message: 'not today', usage });
+  });
+
+  it('shows no value of the args in a failure of the language', async () => {
+    const result = await run('faulty', { args: { secret: 'hunter2' } });
+    expect(result).toMatchObject({ outcome: 'failed', message: expect.stringMatching(/(line|character) \d+/) });
+    expect(JSON.stringify(result)).not.toContain('hunter2');
+  });
+
+  it.each([
+    ['yieldsNothing', 'no output'],
+    ['long', 'larger than 10000 bytes'],
+    ['deep', 'more than 64 levels'],
+  ] as const)('fails an agent that %s, by its output', async (agent, message) => {
+    expect(await run(agent)).toEqual({ outcome: 'failed', message: expect.stringContaining(message), usage });
+  });
+
+  it('ends a run at its limit of steps as a failure', async () => {
+    expect(await run('endless', { limits: { maxSteps: 20_000 } })).toEqual({
+      outcome: 'failed',
+      message: expect.stringContaining('more than 20000 steps'),
+      usage: { ...usage, steps: 20_000 },
+    });
+  });
+
+  it('ends a run at its limit of memory as a failure, and the next one succeeds', async () => {
+    expect(await run('greedy', { limits: { memoryMb: 16 } })).toEqual({
+      outcome: 'failed',
+      message: expect.stringMatching(/more than \d+ MB of memory/),
+      usage,
+    });
+    expect(await run('doubles', { args: { a: 1 } })).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  it('ends a run at its limit of time, with what it has used', async () => {
+    const result = await run('endless', { limits: { wallMs: 300 } });
+    expect(result).toEqual({ outcome: 'timed_out', usage });
+    expect(stepsOf(result)).toBeGreaterThan(0);
+  });
+
+  it('ends a run that is cancelled', async () => {
+    const caller = new AbortController();
+    const running = run('endless', { signal: caller.signal, onStart: () => setImmediate(() => caller.abort()) });
+    expect(await running).toEqual({ outcome: 'cancelled', usage });
+  });
+
+  it('interrupts a run whose process dies, free of charge', async () => {
+    await run('doubles', { args: { a: 1 } });
+    const running = run('endless');
+    process.kill(await computing(), 'SIGKILL');
+    expect(await running).toEqual({ outcome: 'interrupted' });
+  });
+});
+
+const stepsOf = (result: RunResult): number => ('usage' in result ? (result.usage.steps ?? 0) : 0);
