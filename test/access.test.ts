@@ -38,8 +38,9 @@ const ACCESS = `
 
 /agents.v1.AgentsService/ListRunnableAgents    SERVER_TOKEN,USER gateway  admin  agents  repeatable
 /agents.v1.AgentsService/RunAgent              SERVER_TOKEN,USER gateway  admin  agents  once
-/agents.v1.AgentsService/ListAgentExecutions   SERVER_TOKEN,USER gateway  admin  agents  repeatable
-/agents.v1.AgentsService/GetAgentExecution     SERVER_TOKEN,USER gateway  admin  agents  repeatable
+/agents.v1.AgentsService/ListAgentExecutions   SERVER_TOKEN,USER,OPERATOR gateway,operator admin agents repeatable
+/agents.v1.AgentsService/GetAgentExecution     SERVER_TOKEN,USER,OPERATOR gateway,operator admin agents repeatable
+/agents.v1.AgentsService/CancelAgentExecution  SERVER_TOKEN,USER,OPERATOR gateway,operator admin agents repeatable
 /agents.v1.AgentsService/ApplyAgent            OPERATOR          operator -      -       repeatable
 /agents.v1.AgentsService/PublishAgent          OPERATOR          operator -      -       repeatable
 /agents.v1.AgentsService/RetireAgent           OPERATOR          operator -      -       repeatable

@@ -9,6 +9,7 @@ import { makeContext, type Context } from './context.ts';
 import { creditsCommand } from './credits.ts';
 import { doctorCommand } from './doctor.ts';
 import { eventsCommand } from './events.ts';
+import { executionCommand } from './execution.ts';
 import { EXAMPLES } from './examples.ts';
 import { jobCommand } from './job.ts';
 import { jwtCommand } from './jwt.ts';
@@ -26,6 +27,7 @@ const COMMANDS = [
   jwtCommand,
   creditsCommand,
   agentCommand,
+  executionCommand,
   auditCommand,
   eventsCommand,
   jobCommand,

@@ -185,6 +185,27 @@ describe('the commands of the admin command line', () => {
     expect(await run()).toBe(404);
   });
 
+  it('execution: list with filters, show and cancel work', async () => {
+    const tenant = await stack.tenant({ credits: 10, agents: [expressionAgent('traced', '{ "got": $ }')] });
+    const own = (words: string) => admin(`--organization ${tenant.name} ${words}`);
+    const run = await tenant.request('POST', '/api/agent/run', { agentName: 'traced', args: { n: 1 } });
+    const id = run.body.agentExecutionId as string;
+    expect(await json(own('--json execution list --agent traced --status succeeded --since 2020-01-01'))).toEqual([
+      expect.objectContaining({ id, agent: 'traced', status: 'succeeded' }),
+    ]);
+    const [list, none, record, lines] = await Promise.all([
+      printed(own('execution list')),
+      printed(own('execution list --until 2020-01-01')),
+      json(own(`--json execution show ${id}`)),
+      printed(own(`execution show ${id}`)),
+    ]);
+    expect(list).toMatch(/^Created +Id +Agent +Status .*\n.* traced 1 +succeeded +1 /);
+    expect(none).toBe('None.\n');
+    expect(record).toMatchObject({ id, args: { n: 1 }, output: { got: { n: 1 } } });
+    expect(lines).toMatch(/^output +\{"got":\{"n":1\}\}$/m);
+    expect(await sentence(own(`execution cancel ${id}`))).toBe('The agent execution has ended');
+  });
+
   it('job: list shows all jobs; run runs the job of one service or of every service', async () => {
     const list: { service: string; name: string }[] = await json(admin('--json job list'));
     expect(list.map(({ service, name }) => `${service}/${name}`)).toEqual(

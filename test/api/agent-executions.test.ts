@@ -1,4 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import { anyId, anyTime, expectError } from '../support/expect-error.ts';
 import type { Reply } from '../support/request.ts';
 import { sharedStack } from '../support/shared-stack.ts';
@@ -63,6 +64,19 @@ describe('GET /api/agent/executions', () => {
       ).toEqual(new Set(['bad failed']));
     });
 
+    it('filters by the time at which they were recorded, page by page, too', async () => {
+      const [, second, , fourth] = (await list()).body.items as { createdAt: string; id: string }[];
+      const between = `since=${fourth!.createdAt}&until=${second!.createdAt}`;
+      const whole = await list(`?${between}`);
+      expect(idsOf(whole)).toEqual(newestFirst().slice(2, 4));
+      expect(nextOf(whole)).toBeUndefined();
+      const page = await list(`?${between}&pageSize=1`);
+      const next = await tenant.request('GET', nextOf(page)!.slice(page.origin.length));
+      expect([...idsOf(page), ...idsOf(next), nextOf(next)]).toEqual([...newestFirst().slice(2, 4), undefined]);
+      expect(idsOf(await list('?until=2020-01-01T00:00:00Z'))).toEqual([]);
+      expect(idsOf(await list('?since=2020-01-01T00:00:00%2B01:00'))).toEqual(newestFirst());
+    });
+
     it('is empty for an unknown agent', async () => {
       expect((await list('?agent=nobody')).body).toEqual({ items: [] });
     });
@@ -93,6 +107,8 @@ describe('GET /api/agent/executions', () => {
       ['a page number', '?page=1', '/page'],
       ['a repeated parameter', '?agent=a&agent=b', '/agent'],
       ['an invalid cursor', '?cursor=abc', '/cursor'],
+      ['a time without a zone', '?since=2030-01-31T12:00:00', '/since'],
+      ['a time that is none', '?until=yesterday', '/until'],
       ...['0', '-1', '101', '1.5', 'x', '', '1e1', '99999999999'].map((size) => [
         `pageSize "${size}"`,
         `?pageSize=${size}`,
@@ -182,5 +198,37 @@ describe('GET /api/agent/executions/{id}', () => {
       for (const reply of replies) expectError(reply, 404, 'not_found');
       expect(new Set(replies.map(({ body }) => body.error)).size).toBe(1);
     });
+  });
+});
+
+describe('DELETE /api/agent/executions/{id}', () => {
+  const LONG = expressionAgent('long', '($f := function($n) { $f($n + 1) }; $f(0))', {
+    limits: { wallMs: 300_000, maxSteps: 1_000_000_000 },
+  });
+  const cancel = (id: string) => tenant.request('DELETE', `/api/agent/executions/${id}`);
+
+  it('202: the run ends as cancelled, at whichever replica it is; again, 409', async () => {
+    const other = await stack.tenant({ credits: 10, agents: [LONG] });
+    const run = other.request('POST', '/api/agent/run', { agentName: 'long', args: {} });
+    const [{ id }] = await eventually(async () => {
+      const { body } = await other.request('GET', '/api/agent/executions?status=running');
+      return body.items.length === 1 && body.items;
+    });
+    const reply = await other.request('DELETE', `/api/agent/executions/${id}`);
+    expect([reply.status, reply.body]).toEqual([
+      202,
+      expect.objectContaining({ id, agent: 'long', status: 'running' }),
+    ]);
+    expect(await run).toMatchObject({
+      status: 500,
+      body: { success: false, code: 'run_cancelled', agentExecutionId: id },
+    });
+    expect((await other.request('GET', `/api/agent/executions/${id}`)).body.status).toBe('cancelled');
+    expectError(await other.request('DELETE', `/api/agent/executions/${id}`), 409, 'conflict');
+  });
+
+  it('409 for what has ended, 404 for what is not there', async () => {
+    expectError(await cancel(runs[0]!.body.agentExecutionId), 409, 'conflict');
+    for (const id of [newId(), 'nothing']) expectError(await cancel(id), 404, 'not_found');
   });
 });

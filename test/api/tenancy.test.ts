@@ -40,6 +40,7 @@ const PROBES: Record<string, (theirs: TenantResources, mine: TenantResources) =>
   ],
   'GET /api/agent/executions/{id}': ({ executionId, objectId, typeId }) =>
     [executionId, objectId, typeId].map((id) => at(`${EXECUTIONS}/${id}`)),
+  'DELETE /api/agent/executions/{id}': ({ executionId }) => [at(`${EXECUTIONS}/${executionId}`)],
   'POST /api/memory/types': ({ type }) => [at(TYPES, { type, jsonSchema: {} })],
   'GET /api/memory/types': () => [],
   'GET /api/memory/types/{id}': ({ typeId, objectId }) => [

@@ -40,6 +40,7 @@ export async function requestsOfAllEndpoints(
     ['POST /api/agent/run', send('POST', '/api/agent/run', run)],
     ['GET /api/agent/executions', send('GET', '/api/agent/executions')],
     ['GET /api/agent/executions/{id}', send('GET', `/api/agent/executions/${executionId}`)],
+    ['DELETE /api/agent/executions/{id}', send('DELETE', `/api/agent/executions/${executionId}`)],
     ['GET /api/memory/types', send('GET', '/api/memory/types')],
     ['POST /api/memory/types', send('POST', '/api/memory/types', newType())],
     ['GET /api/memory/types/{id}', send('GET', `/api/memory/types/${typeId}`)],

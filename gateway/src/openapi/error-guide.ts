@@ -126,7 +126,10 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
     cause: "The agent's output does not match its own outputSchema.",
     remedy: 'Tell the author of the agent.',
   },
-  RUN_CANCELLED: { cause: 'The client left while the run was under way.', remedy: 'Run it again.' },
+  RUN_CANCELLED: {
+    cause: 'The client left while the run was under way, or somebody cancelled it.',
+    remedy: 'Run it again.',
+  },
   UNAVAILABLE: {
     cause: 'A part of the platform does not answer at the moment.',
     remedy: 'Send it again after `Retry-After`. Nothing was done.',

@@ -110,6 +110,15 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
       messages: [],
     },
   },
+  'DELETE /api/agent/executions/{id}': {
+    parameters: { id: EXECUTION_ID },
+    status: 409,
+    reply: {
+      error: 'The agent execution has ended',
+      code: 'conflict',
+      requestId: '019a5b3e-0c00-7000-8000-000000000007',
+    },
+  },
   'POST /api/memory/types': { body: { type: 'customer', jsonSchema: JSON_SCHEMA }, status: 201, reply: TYPE },
   'GET /api/memory/types/{id}': { parameters: { id: TYPE_ID }, status: 200, reply: TYPE },
   'PUT /api/memory/types/{id}': {

@@ -1,4 +1,4 @@
-import { ServiceError } from './errors.ts';
+import { invalid, ServiceError } from './errors.ts';
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
@@ -47,3 +47,15 @@ export async function followTime(storeNow: () => Promise<number>): Promise<numbe
 
 /** ISO-8601 UTC text of fixed width, so that it sorts by time. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
+
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
+
+/**
+ * @returns the time of an ISO 8601 text with a zone, in milliseconds since the epoch
+ * @throws ServiceError INVALID_REQUEST naming the path
+ */
+export function requireTime(path: string, text: string): number {
+  const ms = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms)) throw invalid(path, 'must be an ISO 8601 time with a zone, such as 2030-01-31T12:00:00Z');
+  return ms;
+}

@@ -37,5 +37,12 @@ export function newId(): string {
 /** True for any UUID in canonical lower or upper case. */
 export const isUuid = (text: string): boolean => validate(text);
 
+/** Ids sort before this one exactly if they were made before this time, in milliseconds since 1970. */
+export const firstIdOf = (ms: number): string =>
+  Math.max(0, Math.trunc(ms))
+    .toString(16)
+    .padStart(12, '0')
+    .replace(/^(.{8})(.{4})$/, '$1-$2-7000-8000-000000000000');
+
 /** The time in a UUIDv7 (its first 48 bits), in milliseconds since 1970. */
 export const timeOfId = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);

@@ -29,6 +29,20 @@ export const agentAuditEntry = (
     time,
   });
 
+/** The audit entry of a request to end a run, for the batch that notes it. `time` is ISO-8601 UTC. */
+export const cancellationEntry = (context: CallContext, { _id, agent }: ExecutionRecord, time: string): Op =>
+  auditEntryOp({
+    source: SOURCE,
+    organizationId: organizationOfCall(context),
+    action: 'agent.cancel_run',
+    outcome: 'success',
+    actor: actorOf(context.principal),
+    target: { type: 'agent_execution', id: _id },
+    changes: changesOf({}, { agent }),
+    requestId: context.requestId,
+    time,
+  });
+
 /** What a publication and a retirement change of an agent. */
 export const publicationOf = ({ state, publishedVersion }: Pick<AgentRecord, 'state' | 'publishedVersion'>) => ({
   state,

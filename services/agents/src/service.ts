@@ -10,6 +10,7 @@ import { listRunnableAgents } from './definitions/list-runnable-agents.ts';
 import { publishAgent } from './definitions/publish-agent.ts';
 import { retireAgent } from './definitions/retire-agent.ts';
 import { openDeps, type Deps } from './deps.ts';
+import { cancelAgentExecution } from './executions/cancel-agent-execution.ts';
 import { getAgentExecution } from './executions/get-agent-execution.ts';
 import { listAgentExecutions } from './executions/list-agent-executions.ts';
 import { runAgent } from './executions/run-agent.ts';
@@ -30,6 +31,7 @@ export const program: Program<typeof config, Deps> = {
       runAgent,
       listAgentExecutions,
       getAgentExecution,
+      cancelAgentExecution,
       applyAgent,
       publishAgent,
       retireAgent,

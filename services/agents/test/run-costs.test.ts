@@ -138,7 +138,7 @@ describe('the heartbeats of all runs of a process', () => {
     const extended: string[] = [];
     const deps = {
       credits: { extend: async ({ id }: { id: string }) => ({ state: 'OPEN' as const, id: extended.push(id) }) },
-      executions: { extendLease: note },
+      executions: { extendLease: note, toBeCancelled: async () => [] },
       config: { RESERVATION_TTL_MS: 1_000 },
       log: makeLog('agents', 'silent'),
     };
@@ -157,7 +157,7 @@ describe('the heartbeats of all runs of a process', () => {
     const heartbeats = makeHeartbeats(60);
     const deps = {
       credits: { extend: () => Promise.reject(new Error('credits is down')) },
-      executions: { extendLease: async ({ _id }: ExecutionRecord) => _id !== 'run-1' },
+      executions: { extendLease: async ({ _id }: ExecutionRecord) => _id !== 'run-1', toBeCancelled: async () => [] },
       config: { RESERVATION_TTL_MS: 1_000 },
       log: makeLog('agents', 'silent'),
     };

@@ -6,6 +6,8 @@ import type { ExecutionRecord, Executions } from './store.ts';
 export interface Heartbeat {
   /** Aborts when this process no longer owns the run. */
   lost: AbortSignal;
+  /** Aborts when somebody has asked for the end of the run, at whichever replica. */
+  cancelled: AbortSignal;
   stop(): void;
 }
 
@@ -15,18 +17,31 @@ export interface Heartbeats {
    * @param startedAt ISO-8601 time at which a runner started the run, null while it waits
    */
   start(deps: Needs, execution: ExecutionRecord, startedAt: () => string | null, call: CallOptions): Heartbeat;
+  /** Ends a run of this process at once; does nothing for another run. */
+  cancel(id: string): void;
 }
 
 /** Spelled out instead of `Pick<Deps, …>`, because deps.ts imports this file. */
 interface Needs {
   credits: Pick<Credits, 'extend'>;
-  executions: Pick<Executions, 'extendLease'>;
+  executions: Pick<Executions, 'extendLease' | 'toBeCancelled'>;
   config: { RESERVATION_TTL_MS: number };
   log: Log;
 }
 
 /** A run that lasts this long may be shown as running; a shorter one goes from queued to its end in one write. */
 const TICK_MS = 250;
+/** How often the records of all runs are looked at, for requests to cancel them that other replicas took. */
+const TICKS_BETWEEN_LOOKS = 4;
+
+interface BeatingRun {
+  id: string;
+  organizationId: string;
+  executions: Needs['executions'];
+  dueTick: number;
+  cancel: AbortController;
+  beat(): void;
+}
 
 /**
  * The heartbeats of all runs of this process. A run's first one comes one to two ticks after its evaluation began,
@@ -38,7 +53,7 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
   const intervalMs = leaseMs / 3;
   const tickMs = Math.min(TICK_MS, intervalMs / 2);
   const ticksBetween = Math.floor(intervalMs / tickMs);
-  const beating = new Set<{ dueTick: number; beat(): void }>();
+  const beating = new Map<string, BeatingRun>();
   let ticks = 0;
   let timer: NodeJS.Timeout | undefined;
 
@@ -48,21 +63,43 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
       clearInterval(timer);
       timer = undefined;
     }
-    for (const run of beating) {
+    for (const run of beating.values()) {
       if (run.dueTick > ticks) continue;
       run.dueTick = ticks + ticksBetween;
       run.beat();
     }
+    if (ticks % TICKS_BETWEEN_LOOKS === 0) lookForCancellations();
   }
+
+  /** One read for each organization that has runs. A failed one does no harm: the next look comes soon. */
+  function lookForCancellations(): void {
+    for (const [organizationId, runs] of Map.groupBy(beating.values(), (run) => run.organizationId))
+      runs[0]!.executions
+        .toBeCancelled(
+          organizationId,
+          runs.map(({ id }) => id),
+        )
+        .then(
+          (ids) => ids.forEach(cancel),
+          () => undefined,
+        );
+  }
+
+  const cancel = (id: string): void => beating.get(id)?.cancel.abort();
 
   return {
     start({ credits, executions, config, log }, execution, startedAt, call) {
       const lost = new AbortController();
-      const { _id: id, requestId } = execution;
+      const cancelled = new AbortController();
+      const { _id: id, organizationId, requestId } = execution;
       const warn = (message: string) => (error: unknown) =>
         log.warn({ error, agentExecutionId: id, requestId }, message);
-      const run = {
+      const run: BeatingRun = {
+        id,
+        organizationId,
+        executions,
         dueTick: ticks + 2,
+        cancel: cancelled,
         beat() {
           credits
             .extend({ id, ttlMs: config.RESERVATION_TTL_MS }, call)
@@ -72,9 +109,10 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
           }, warn('the lease was not extended'));
         },
       };
-      beating.add(run);
+      beating.set(id, run);
       timer ??= setInterval(tick, tickMs);
-      return { lost: lost.signal, stop: () => void beating.delete(run) };
+      return { lost: lost.signal, cancelled: cancelled.signal, stop: () => void beating.delete(id) };
     },
+    cancel,
   };
 }

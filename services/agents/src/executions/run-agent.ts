@@ -158,8 +158,8 @@ function claim(
 }
 
 /**
- * Evaluates while a heartbeat keeps lease and reservation. A client that disconnects cancels its run, unless it gave an
- * idempotency key, with which it can fetch the answer later.
+ * Evaluates while a heartbeat keeps lease and reservation. A run is cancelled by CancelAgentExecution, and by a client
+ * that disconnects, unless it gave an idempotency key, with which it can fetch the answer later.
  * @throws ServiceError QUEUE_FULL, UNAVAILABLE: nothing was run, record and reservation are taken back; OUTCOME_UNKNOWN
  */
 async function evaluateUnderHeartbeat(
@@ -172,7 +172,8 @@ async function evaluateUnderHeartbeat(
   const call = { principal: context.principal, requestId: context.requestId };
   let startedAt: string | null = null;
   const heartbeat = deps.heartbeats.start(deps, execution, () => startedAt, call);
-  const signal = run.key === undefined ? AbortSignal.any([heartbeat.lost, context.signal]) : heartbeat.lost;
+  const ends = [heartbeat.lost, heartbeat.cancelled, ...(run.key === undefined ? [context.signal] : [])];
+  const signal = AbortSignal.any(ends);
   const onStart = (): void => {
     startedAt = isoTime(deps.clock.now());
   };

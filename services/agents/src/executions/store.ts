@@ -41,6 +41,8 @@ export interface ExecutionRecord extends OrganizationDocument {
   epoch: number;
   /** Store time in milliseconds after which the reaper takes over; null when the run is ended and settled. */
   leaseUntil: number | null;
+  /** When somebody asked for its end, ISO-8601; absent unless somebody has. */
+  cancelRequestedAt?: string;
   /** What usage counts of it. Absent while it is not counted: a release before byte counts wrote it. */
   bytes?: number;
 }
@@ -190,6 +192,21 @@ export function openExecutions(store: Store, usage: StoredUsage, leaseUntil: () 
           }),
         ]),
       ),
+
+    /** Notes that the run shall end, for its owner. False: it has ended. */
+    requestCancel: ({ _id, organizationId }: ExecutionRecord, cancelRequestedAt: string, events: readonly Op[]) =>
+      applied(
+        store.apply(organizationId, [
+          update(EXECUTIONS, { _id, status: { in: ACTIVE } }, { set: { cancelRequestedAt } }),
+          ...events,
+        ]),
+      ),
+
+    /** Those of these executions that somebody has asked to end. */
+    async toBeCancelled(organizationId: string, ids: readonly string[]): Promise<string[]> {
+      const found = await store.find(organizationId, EXECUTIONS, { _id: { in: ids } });
+      return found.filter(({ cancelRequestedAt }) => cancelRequestedAt !== undefined).map(({ _id }) => _id);
+    },
 
     /** The owner ends its run, with its events. False: it no longer owns the run, and nothing is written. */
     finish(

@@ -1,11 +1,9 @@
 import type { ListAuditEntriesRequest } from 'proto/auth/v1/auth.ts';
-import { isoTime } from 'platform/core/clock.ts';
+import { isoTime, requireTime } from 'platform/core/clock.ts';
 import { invalid } from 'platform/core/errors.ts';
 import type { Filter } from 'platform/store/store.ts';
 import { DENIED, MAY_FAIL, OUTCOMES } from './audit-event.ts';
 import type { AuditEntryRecord } from './store.ts';
-
-const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
 /**
  * The entries that a request asks for.
@@ -26,8 +24,8 @@ export function requireFilter(
   if (resource && (resource.type === '' || resource.id === ''))
     throw invalid('/resource', 'must have a type and an id');
   const at = {
-    ...(since && { gte: requireTime('/since', since) }),
-    ...(until && { lt: requireTime('/until', until) }),
+    ...(since && { gte: isoTime(requireTime('/since', since)) }),
+    ...(until && { lt: isoTime(requireTime('/until', until)) }),
   };
   const isNarrow = resource !== undefined || actorIds !== undefined;
   return {
@@ -44,10 +42,4 @@ function actionFilter(action: string, outcome: string, isNarrow: boolean): Filte
   if (outcome === 'denied') return { action: DENIED, outcome };
   if (outcome === 'failure') return { action: MAY_FAIL, outcome };
   return outcome === '' ? {} : { outcome };
-}
-
-function requireTime(path: string, text: string): string {
-  const ms = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms)) throw invalid(path, 'must be an ISO 8601 time with a zone, such as 2030-01-31T12:00:00Z');
-  return isoTime(ms);
 }
