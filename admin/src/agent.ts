@@ -1,10 +1,11 @@
 import { Command } from 'commander';
-import { readFileSync } from 'node:fs';
 import { AgentsServiceService, type Agent, type AgentVersion } from 'proto/agents/v1/agents.ts';
+import { applyAgents, type ApplyOptions } from './agent-apply.ts';
 import { differencesOf, type Difference } from './agent-differences.ts';
+import { readDefinition } from './definition-file.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
-import { UsageError, wholeNumber } from './usage-error.ts';
+import { collected, wholeNumber } from './usage-error.ts';
 
 const AGENTS: readonly Column<Agent>[] = [
   { title: 'Name', value: (row) => row.name, narrowed: 'last' },
@@ -34,28 +35,17 @@ export function agentCommand(context: Context): Command {
     'functional agents: apply definitions, compare, publish and list versions',
   );
   command
-    .command('apply <files...>')
-    .description('store each definition file as a draft version; an unchanged definition creates no new version')
-    .option('--publish', 'also publish the version')
-    .action(async (files: string[], { publish }: { publish?: boolean }) => {
-      const options = await context.onOrganization();
-      const rows: { name: string; version: number; changed: boolean; state: string }[] = [];
-      for (const file of files) {
-        const { agent, version, changed } = await agents().applyAgent(
-          { definition: readDefinition(context.pathOf(file)) },
-          options,
-        );
-        const { name, state } = agent as Agent;
-        if (publish) await agents().publishAgent({ name, version }, options);
-        rows.push({ name, version, changed, state: publish ? 'published' : state });
-      }
-      context.print(rows, [
-        { title: 'Name', value: (row) => row.name },
-        { title: 'Version', value: (row) => row.version },
-        { title: 'Changed', value: (row) => (row.changed ? 'yes' : 'no') },
-        { title: 'State', value: (row) => row.state },
-      ]);
-    });
+    .command('apply [paths...]')
+    .description(
+      'store each definition file, or each *.json of a folder, as a draft version; an unchanged one creates no version',
+    )
+    .option('-f, --file <path>', 'the same as an argument; repeat it', collected, [])
+    .option('--publish', 'also publish the versions')
+    .option('--dry-run', 'check the files and show what would change; nothing is changed')
+    .option('--prune', 'retire the agents that no file defines')
+    .action((paths: string[], { file, ...options }: { file: string[] } & ApplyOptions) =>
+      applyAgents(context, [...paths, ...file], options),
+    );
   command
     .command('publish <name>')
     .description('publish a version, which makes it the one that runs; to roll back, publish an older version')
@@ -101,32 +91,12 @@ export function agentCommand(context: Context): Command {
     .description('compare a definition file with a version of its agent, member by member; nothing is changed')
     .option(...VERSION_TO_READ, wholeNumber(1, 1e9))
     .action(async (file: string, given: { version?: number }) => {
-      const after = parseDefinition(file, readDefinition(context.pathOf(file)));
+      const { name, value } = readDefinition(context.pathOf(file), file);
       const { definition } = await agents().getAgentVersion(
-        { name: after.name, version: given.version },
+        { name, version: given.version },
         await context.onOrganization(),
       );
-      context.print(differencesOf(JSON.parse(definition), after), DIFFERENCES);
+      context.print(differencesOf(JSON.parse(definition), value), DIFFERENCES);
     });
   return command;
-}
-
-/** @throws UsageError for a file that is not JSON, or names no agent */
-function parseDefinition(file: string, text: string): { name: string } {
-  let definition: { name?: unknown } | null;
-  try {
-    definition = JSON.parse(text) as typeof definition;
-  } catch (error) {
-    throw new UsageError(`${file} is not JSON: ${(error as Error).message}`);
-  }
-  if (typeof definition?.name !== 'string') throw new UsageError(`${file} has no name of an agent`);
-  return definition as { name: string };
-}
-
-function readDefinition(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
-  }
 }

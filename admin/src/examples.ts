@@ -26,7 +26,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   'credits balance': '--organization acme credits balance',
   'credits rebuild': '--organization acme credits rebuild',
   'credits ledger': '--organization acme credits ledger --page-size 10',
-  'agent apply': '--organization acme agent apply agents/total.json --publish',
+  'agent apply': '--organization acme agent apply -f agents --dry-run --prune',
   'agent publish': '--organization acme agent publish total --version 2',
   'agent retire': '--organization acme agent retire total',
   'agent list': '--organization acme agent list',

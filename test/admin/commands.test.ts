@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { eventually } from 'platform/service/test-end.ts';
@@ -153,15 +153,17 @@ describe('the commands of the admin command line', () => {
     };
     write(1);
     expect(await json(on(`--json agent apply ${file}`))).toEqual([
-      { name: 'total', version: 1, changed: true, state: 'draft' },
+      { file, name: 'total', outcome: 'added', version: 1, changed: true, state: 'draft' },
     ]);
     expect(await json(on(`--json agent apply ${file}`))).toEqual([
-      { name: 'total', version: 1, changed: false, state: 'draft' },
+      { file, name: 'total', outcome: 'unchanged', version: 1, changed: false, state: 'draft' },
     ]);
     expect(await run()).toBe(404);
     expect(await json(on('--json agent publish total'))).toMatchObject({ state: 'published', publishedVersion: 1 });
     write(2);
-    expect(await printed(on(`agent apply ${file} --publish`))).toMatch(/^total +2 +yes +published$/m);
+    expect(await printed(on(`agent apply ${file} --publish`))).toMatch(
+      /^total +2 +changed +published +~\/runtime\/source /m,
+    );
     expect(await run()).toBe(2);
     expect(await json(on('--json agent publish total --version 1'))).toMatchObject({
       publishedVersion: 1,
@@ -183,6 +185,64 @@ describe('the commands of the admin command line', () => {
     expect(await printed(on(`agent diff ${file} --version 2`))).toMatch(/^\/runtime\/source +changed +/m);
     expect(await json(on('--json agent retire total'))).toMatchObject({ state: 'retired' });
     expect(await run()).toBe(404);
+  });
+
+  it('agent apply: a folder at once, with what would change, what is at fault where, and what no file defines', async () => {
+    const tenant = await stack.tenant({
+      credits: 10,
+      agents: [expressionAgent('left', '1'), expressionAgent('kept', '1')],
+    });
+    const own = (words: string) => admin(`--organization ${tenant.name} ${words}`);
+    const folder = join(stack.folder, tenant.name);
+    mkdirSync(folder);
+    const write = (name: string, definition: object) =>
+      writeFileSync(join(folder, name), JSON.stringify(definition, null, 2));
+    write('kept.json', expressionAgent('kept', '2', { description: 'Two' }));
+    write('new.json', expressionAgent('new', '3'));
+    const states = async () =>
+      (await json(own('--json agent list'))).map(({ name, state, latestVersion }: Record<string, unknown>) =>
+        [name, state, latestVersion].join(' '),
+      );
+    const before = await states();
+    const dry = await own(`--json agent apply -f ${folder} --dry-run --prune --publish`);
+    expect([dry.code, dry.stderr]).toEqual([0, 'Nothing was changed\n']);
+    expect(JSON.parse(dry.stdout)).toEqual([
+      expect.objectContaining({
+        name: 'kept',
+        outcome: 'changed',
+        version: 2,
+        differences: [
+          expect.objectContaining({ path: '/runtime/source', change: 'changed' }),
+          { path: '/description', change: 'added', after: '"Two"' },
+        ],
+      }),
+      expect.objectContaining({ name: 'new', outcome: 'added', version: 1 }),
+      { name: 'left', outcome: 'retired', version: 1, state: 'published' },
+    ]);
+    expect(await states()).toEqual(before);
+
+    writeFileSync(join(folder, 'broken.json'), '{\n  "name": "broken",\n}\n');
+    write('wrong.json', expressionAgent('wrong', '$unknown()', { limits: { wallMs: 1 } }));
+    const faulty = await own(`agent apply ${folder} --prune --publish`);
+    expect([faulty.code, faulty.stdout.split('\n').map((line) => line.split(/ +/).slice(0, 3).join(' '))]).toEqual([
+      1,
+      ['Name Version Outcome', '- - failed', 'kept 2 changed', 'new 1 added', 'wrong - failed', ''],
+    ]);
+    expect(faulty.stderr).toContain('broken.json:3: is not JSON: property name expected\n');
+    expect(faulty.stderr).toMatch(/wrong\.json:\d+: \/limits\/wallMs: wallMs must be >= 100\n/);
+    expect(faulty.stderr).toContain('No agent was retired, because a file has faults\n');
+    expect(await states()).toEqual(['kept published 2', 'left published 1', 'new published 1']);
+
+    for (const name of ['broken.json', 'wrong.json']) rmSync(join(folder, name));
+    write('twin.json', expressionAgent('new', '4'));
+    expect((await own(`agent apply ${folder}`)).stderr).toMatch(/twin\.json:4: .*new\.json defines new, too\n/);
+    rmSync(join(folder, 'twin.json'));
+    expect(await printed(own(`agent apply ${folder} --prune`))).toMatch(/^left +1 +retired +retired/m);
+    expect(await states()).toEqual(['kept published 2', 'left retired 1', 'new published 1']);
+    expect(await sentence(own('agent apply'), 2)).toBe('Name a definition file, or a folder of them');
+    expect(await sentence(own(`agent apply ${join(folder, 'none.json')}`), 2)).toMatch(
+      /^.*none\.json cannot be read: /,
+    );
   });
 
   it('execution: list with filters, show and cancel work', async () => {

@@ -114,6 +114,21 @@ describe('ApplyAgent', () => {
     });
   });
 
+  it('a dry run finds the same faults, and changes nothing', async () => {
+    const dry = (definition: object) =>
+      agents.operate('applyAgent', { definition: JSON.stringify(definition), dryRun: true });
+    expect(await dry(definitionOf('planned', '1'))).toEqual({ agent: undefined, version: 1, changed: true });
+    await apply(definitionOf('planned', '1'));
+    expect(await dry(definitionOf('planned', '1'))).toMatchObject({ version: 1, changed: false });
+    expect(await dry(definitionOf('planned', '2'))).toMatchObject({
+      version: 2,
+      changed: true,
+      agent: { latestVersion: 1 },
+    });
+    await expect(dry(definitionOf('planned', '1 +'))).rejects.toMatchObject({ reason: 'INVALID_REQUEST' });
+    expect((await agents.operate('listAgentVersions', { name: 'planned' })).versions).toHaveLength(1);
+  });
+
   it('rejects text that is not JSON', async () => {
     await expect(agents.operate('applyAgent', { definition: '{' })).rejects.toMatchObject({ reason: 'MALFORMED_JSON' });
   });

@@ -12,7 +12,8 @@ import type { AgentRecord, AgentVersionRecord } from './store.ts';
 import { agentMessage } from './message.ts';
 
 /**
- * Creates an agent as a draft, or adds a version to it. A document equal to the newest version changes nothing.
+ * Creates an agent as a draft, or adds a version to it. A document equal to the newest version changes nothing, and
+ * neither does a dry run.
  * @throws ServiceError MALFORMED_JSON, INVALID_REQUEST, INVALID_SCHEMA, CONFLICT
  */
 export async function applyAgent(
@@ -40,6 +41,7 @@ export async function applyAgent(
 
   return retryOnConflict(context.signal, async () => {
     const agent = await deps.definitions.byName(organizationId, name);
+    if (!agent && request.dryRun) return { agent: undefined, version: 1, changed: true };
     if (!agent) {
       const created: AgentRecord = {
         _id: newId(),
@@ -60,6 +62,7 @@ export async function applyAgent(
 
     const newest = await deps.definitions.versionByNumber(organizationId, name, agent.latestVersion);
     if (newest?.hash === hash) return { agent: agentMessage(agent), version: newest.version, changed: false };
+    if (request.dryRun) return { agent: agentMessage(agent), version: agent.latestVersion + 1, changed: true };
     const next = newVersion(agent.latestVersion + 1);
     await deps.definitions.addVersion(agent, next, auditEntry(agent.latestVersion, next.version));
     return {
