@@ -38,7 +38,7 @@ describe('a change at one replica takes effect at the other on the next request'
       for (const agents of stack.operator.clients(AgentsServiceService, 'agents')) {
         const as = () => stack.operator.as(tenant.organizationId);
         const output = newId();
-        await agents.applyAgent(
+        const { version } = await agents.applyAgent(
           {
             definition: JSON.stringify(
               expressionAgent(AGENT, JSON.stringify(output), { outputSchema: { const: output } }),
@@ -46,7 +46,7 @@ describe('a change at one replica takes effect at the other on the next request'
           },
           as(),
         );
-        await agents.publishAgent({ name: AGENT, version: undefined }, as());
+        await agents.publishAgent({ name: AGENT, version }, as());
         expect(distinct(await run(), ({ body }) => body.output ?? body)).toEqual([[200, output]]);
         expect(await names()).toEqual([[200, [{ name: AGENT }]]]);
         await agents.retireAgent({ name: AGENT }, as());
