@@ -1,11 +1,11 @@
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import type { Admin } from 'kafkajs';
-import { newId } from 'platform/core/ids.ts';
 import { TOPICS, type CloudEvent, type Topic } from 'platform/events/bus.ts';
 import { unpackEvents, type Block } from 'platform/events/sqlite/blocks.ts';
 import { deadLetterName, groupName, topicName } from 'platform/events/kafka/topics.ts';
-import { plainKafka, withAdmin } from '../../platform/test/events/kafka-fixture.ts';
+import { withAdmin } from '../../platform/test/events/kafka-fixture.ts';
+import { messagesInKafka } from './kafka-messages.ts';
 import type { TenantRef } from './organization-records.ts';
 import type { RunningStack } from './stack.ts';
 
@@ -76,41 +76,15 @@ function eventsInFile({ folder }: RunningStack, { organizationId }: TenantRef): 
 const eventsInKafka = (stack: RunningStack, { organizationId }: TenantRef): Promise<EventRecords> =>
   withAdmin(brokersOf(stack), async (admin) => {
     const prefix = stack.env.KAFKA_TOPIC_PREFIX ?? '';
-    const ends = new Map(
-      await Promise.all(
-        TOPICS.map(async (topic) => [topic, await admin.fetchTopicOffsets(topicName(prefix, topic))] as const),
-      ),
-    );
     const auditCaughtUp = await isCaughtUpInKafka(admin, stack);
     const letters = await Promise.all(TOPICS.map((topic) => admin.fetchTopicOffsets(deadLetterName(prefix, topic))));
-    const found: [Topic, string][] = [];
-    /** End offsets of the partitions that are not read to their end yet. */
-    const unread = new Map(
-      [...ends].flatMap(([topic, partitions]) =>
-        partitions
-          .filter(({ low, high }) => Number(high) > Number(low))
-          .map(({ partition, high }) => [`${prefix}${topic}/${partition}`, Number(high)]),
-      ),
+    const messages = await messagesInKafka(
+      brokersOf(stack),
+      TOPICS.map((topic) => topicName(prefix, topic)),
     );
-    const groupId = `reader-${newId()}`;
-    const consumer = plainKafka(brokersOf(stack)).consumer({ groupId, maxWaitTimeInMs: 100 });
-    const read = Promise.withResolvers<void>();
-    await consumer.connect();
-    await consumer.subscribe({ topics: TOPICS.map((topic) => prefix + topic), fromBeginning: true });
-    await consumer.run({
-      autoCommit: false,
-      async eachMessage({ topic, partition, message }) {
-        const event = String(message.value);
-        if ((JSON.parse(event) as CloudEvent).organizationid === organizationId)
-          found.push([topic.slice(prefix.length) as Topic, event]);
-        if (Number(message.offset) + 1 >= (unread.get(`${topic}/${partition}`) ?? Infinity))
-          unread.delete(`${topic}/${partition}`);
-        if (unread.size === 0) read.resolve();
-      },
-    });
-    if (unread.size > 0) await read.promise;
-    await consumer.disconnect();
-    await admin.deleteGroups([groupId]);
+    const found = messages
+      .map(({ topic, value }): [Topic, string] => [topic.slice(prefix.length) as Topic, value.toString()])
+      .filter(([, event]) => (JSON.parse(event) as CloudEvent).organizationid === organizationId);
     return {
       events: byTopic(found),
       auditCaughtUp,

@@ -4,6 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { unpackEvents, type Block } from 'platform/events/sqlite/blocks.ts';
+import { withAdmin } from '../../platform/test/events/kafka-fixture.ts';
+import { messagesInKafka } from './kafka-messages.ts';
 
 /** A place of a stopped stack in which no secret may be, and what it holds. */
 export type Place = readonly [name: string, bytes: Buffer];
@@ -40,6 +42,7 @@ export async function storedPlaces(folder: string, env: Readonly<Record<string, 
     ...files.map((file): Place => [file, readFileSync(file)]),
     ...eventFiles.map((file): Place => [`the events in ${file}`, Buffer.from(eventsIn(file))]),
     ...(env['MONGODB_URL'] ? await documentsIn(env['MONGODB_URL'], env['MONGODB_DATABASE']!) : []),
+    ...(env['KAFKA_BROKERS'] ? await eventsInKafka(env['KAFKA_BROKERS'], env['KAFKA_TOPIC_PREFIX'] ?? '') : []),
     ...(env['REDIS_URL'] ? [await valuesIn(env['REDIS_URL'], env['REDIS_KEY_PREFIX']!)] : []),
   ];
 }
@@ -64,6 +67,20 @@ async function documentsIn(url: string, prefix: string): Promise<Place[]> {
   } finally {
     await client.close();
   }
+}
+
+/** The messages of the topics and of their dead letters, one place for each topic. */
+async function eventsInKafka(brokers: string, prefix: string): Promise<Place[]> {
+  const addresses = brokers.split(',');
+  const existing = await withAdmin(addresses, (admin) => admin.listTopics());
+  const messages = await messagesInKafka(
+    addresses,
+    existing.filter((topic) => topic.startsWith(prefix)),
+  );
+  return [...Map.groupBy(messages, ({ topic }) => topic)].map(([topic, found]) => [
+    `the topic ${topic}`,
+    Buffer.concat(found.map(({ value }) => value)),
+  ]);
 }
 
 async function valuesIn(url: string, prefix: string): Promise<Place> {

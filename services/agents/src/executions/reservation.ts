@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CallContext, CallOptions, ServiceClient } from 'platform/rpc/call.ts';
+import type { CallOptions, ServiceClient } from 'platform/rpc/call.ts';
 import { ServiceError, unavailable } from 'platform/core/errors.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { CreditsServiceService, ReserveResponse } from 'proto/credits/v1/credits.ts';
@@ -27,10 +27,9 @@ export async function reserve(
   deps: Needs,
   execution: ExecutionRecord,
   maxMicros: number,
-  context: CallContext,
+  call: CallOptions,
 ): Promise<void> {
   const { RESERVATION_TTL_MS, RUNS_AT_ONCE } = deps.config;
-  const call = { principal: context.principal, requestId: context.requestId };
   let response: ReserveResponse;
   try {
     response = await deps.credits.reserve(

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
+import { organizationOfCall, type CallContext, type CallOptions } from 'platform/rpc/call.ts';
 import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
@@ -8,11 +8,10 @@ import { actorOf, type Principal } from 'platform/core/principal.ts';
 import type { RunAgentRequest, RunAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
-import { executionEvents } from '../events.ts';
 import { answer, answerOfInterrupted, answerOfWinner, claimOf, replay } from './answer.ts';
-import { evaluate, type EvaluatedRun } from './evaluate.ts';
-import { reserve, settleOrRelease, withdraw } from './reservation.ts';
-import { chargeOf, checkRunRequest, parseArgs, type RunRequest } from './rules.ts';
+import { performRun } from './perform-run.ts';
+import { reserve } from './reservation.ts';
+import { checkRunRequest, parseArgs, type RunRequest } from './rules.ts';
 import type { ExecutionRecord } from './store.ts';
 
 type Needs = Pick<
@@ -33,9 +32,8 @@ type Needs = Pick<
 >;
 
 /**
- * One run: claim → reserve → evaluate under heartbeat → finish → settle or release → answer. After a crash at any point
- * the reaper completes the run. `finish` is the commit point: only the owner of the lease can write it, and only what
- * it wrote is charged.
+ * One request for a run: claim → reserve → perform → answer. The run itself knows nothing of the request (performRun);
+ * after a crash at any point the reaper completes it.
  */
 export async function runAgent(deps: Needs, request: RunAgentRequest, context: CallContext): Promise<RunAgentResponse> {
   const organizationId = organizationOfCall(context);
@@ -51,17 +49,15 @@ export async function runAgent(deps: Needs, request: RunAgentRequest, context: C
 
   const execution = newExecution(deps, version, run, context);
   if (!(await claim(deps, execution, run, context.principal))) return answerOfWinner(deps, organizationId, run);
-  await reserve(deps, execution, version.price.maxMicros, context);
+  await reserve(deps, execution, version.price.maxMicros, callOf(context));
 
-  const { startedAt, ...evaluated } = await evaluateUnderHeartbeat(deps, execution, version, run, context);
-  const ended = await finish(deps, { ...execution, startedAt }, version, evaluated);
-  if (!ended) return answerOfInterrupted(deps, execution);
-  await settleOrRelease(deps, ended, { principal: context.principal, requestId: context.requestId }).catch(
-    (error: unknown) =>
-      context.log.warn({ error, agentExecutionId: ended._id }, 'a run is not settled yet; the reaper will settle it'),
-  );
-  return answer(ended, evaluated);
+  // A client that disconnects cancels its run, unless it gave an idempotency key, with which it can fetch the answer.
+  const cancel = run.key === undefined ? context.signal : undefined;
+  const performed = await performRun(deps, { execution, version, argsText: run.argsText }, callOf(context), cancel);
+  return performed ? answer(performed.ended, performed) : answerOfInterrupted(deps, execution);
 }
+
+const callOf = ({ principal, requestId }: CallContext): CallOptions => ({ principal, requestId });
 
 /** A request with its args as a value; `hash` is that of agent and args when it has a key. */
 interface Run extends RunRequest {
@@ -155,61 +151,4 @@ function claim(
       ? undefined
       : { _id: runKeyId, organizationId, key: run.key, requestHash: run.hash, executionId: _id, createdAt };
   return executions.create(execution, payload, key, principal);
-}
-
-/**
- * Evaluates while a heartbeat keeps lease and reservation. A run is cancelled by CancelAgentExecution, and by a client
- * that disconnects, unless it gave an idempotency key, with which it can fetch the answer later.
- * @throws ServiceError QUEUE_FULL, UNAVAILABLE: nothing was run, record and reservation are taken back; OUTCOME_UNKNOWN
- */
-async function evaluateUnderHeartbeat(
-  deps: Needs,
-  execution: ExecutionRecord,
-  version: LoadedVersion,
-  run: RunRequest,
-  context: CallContext,
-): Promise<EvaluatedRun & { startedAt: string | null }> {
-  const call = { principal: context.principal, requestId: context.requestId };
-  let startedAt: string | null = null;
-  const heartbeat = deps.heartbeats.start(deps, execution, () => startedAt, call);
-  const ends = [heartbeat.lost, heartbeat.cancelled, ...(run.key === undefined ? [context.signal] : [])];
-  const signal = AbortSignal.any(ends);
-  const onStart = (): void => {
-    startedAt = isoTime(deps.clock.now());
-  };
-  try {
-    const evaluated = await evaluate(deps, execution, version, { argsText: run.argsText, signal, onStart });
-    return { ...evaluated, startedAt };
-  } catch (error) {
-    try {
-      await withdraw(deps, execution);
-    } finally {
-      await deps.releases.start(deps.credits, execution._id, call);
-    }
-    throw error;
-  } finally {
-    heartbeat.stop();
-  }
-}
-
-/**
- * The commit point: writes end, charge and events in one batch. Undefined: the reaper has interrupted the run, and this
- * result is discarded.
- * @throws ServiceError OUTCOME_UNKNOWN
- */
-async function finish(
-  { executions, clock }: Pick<Deps, 'executions' | 'clock'>,
-  execution: ExecutionRecord,
-  { price }: LoadedVersion,
-  evaluated: EvaluatedRun,
-): Promise<ExecutionRecord | undefined> {
-  const finishedAt = isoTime(clock.now());
-  const chargeMicros = chargeOf(price, evaluated.end);
-  const ended: ExecutionRecord = { ...execution, ...evaluated.end, chargeMicros, finishedAt };
-  try {
-    return (await executions.finish(ended, evaluated, executionEvents(ended, finishedAt))) ? ended : undefined;
-  } catch (cause) {
-    const facts = { success: false, sessionId: execution.sessionId, agentExecutionId: execution._id };
-    throw new ServiceError('OUTCOME_UNKNOWN', undefined, { facts, cause });
-  }
 }

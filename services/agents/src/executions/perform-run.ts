@@ -1,0 +1,97 @@
+import type { CallOptions } from 'platform/rpc/call.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import type { LoadedVersion } from '../definitions/version-loader.ts';
+import type { Deps } from '../deps.ts';
+import { executionEvents } from '../events.ts';
+import { evaluate, type EvaluatedRun } from './evaluate.ts';
+import { settleOrRelease, withdraw } from './reservation.ts';
+import { chargeOf } from './rules.ts';
+import type { ExecutionRecord } from './store.ts';
+
+type Needs = Pick<
+  Deps,
+  'executions' | 'credits' | 'releases' | 'heartbeats' | 'settledRuns' | 'runtimes' | 'clock' | 'config' | 'log'
+>;
+
+/** A run whose record this process owns and whose credits are reserved. */
+export interface ReservedRun {
+  execution: ExecutionRecord;
+  version: LoadedVersion;
+  argsText: string;
+}
+
+/**
+ * Performs a run: evaluate under heartbeat → finish → settle or release. `finish` is the commit point: only the owner
+ * of the lease can write it, and only what it wrote is charged.
+ * @param call on whose behalf credits are asked
+ * @param cancel ends the run; CancelAgentExecution does so, too
+ * @returns undefined when the reaper has interrupted the run; this result is discarded
+ * @throws ServiceError QUEUE_FULL, UNAVAILABLE: nothing was run, record and reservation are taken back; OUTCOME_UNKNOWN
+ */
+export async function performRun(
+  deps: Needs,
+  run: ReservedRun,
+  call: CallOptions,
+  cancel?: AbortSignal,
+): Promise<(EvaluatedRun & { ended: ExecutionRecord }) | undefined> {
+  const { startedAt, ...evaluated } = await evaluateUnderHeartbeat(deps, run, call, cancel);
+  const ended = await finish(deps, { ...run.execution, startedAt }, run.version, evaluated);
+  if (!ended) return undefined;
+  await settleOrRelease(deps, ended, call).catch((error: unknown) =>
+    deps.log.warn(
+      { error, agentExecutionId: ended._id, requestId: call.requestId },
+      'a run is not settled yet; the reaper will settle it',
+    ),
+  );
+  return { ...evaluated, ended };
+}
+
+/** Evaluates while a heartbeat keeps lease and reservation. */
+async function evaluateUnderHeartbeat(
+  deps: Needs,
+  { execution, version, argsText }: ReservedRun,
+  call: CallOptions,
+  cancel: AbortSignal | undefined,
+): Promise<EvaluatedRun & { startedAt: string | null }> {
+  let startedAt: string | null = null;
+  const heartbeat = deps.heartbeats.start(deps, execution, () => startedAt, call);
+  const signal = AbortSignal.any([heartbeat.lost, heartbeat.cancelled, ...(cancel ? [cancel] : [])]);
+  const onStart = (): void => {
+    startedAt = isoTime(deps.clock.now());
+  };
+  try {
+    const evaluated = await evaluate(deps, execution, version, { argsText, signal, onStart });
+    return { ...evaluated, startedAt };
+  } catch (error) {
+    try {
+      await withdraw(deps, execution);
+    } finally {
+      await deps.releases.start(deps.credits, execution._id, call);
+    }
+    throw error;
+  } finally {
+    heartbeat.stop();
+  }
+}
+
+/**
+ * Writes end, charge and events in one batch. Undefined: the reaper has interrupted the run.
+ * @throws ServiceError OUTCOME_UNKNOWN
+ */
+async function finish(
+  { executions, clock }: Pick<Deps, 'executions' | 'clock'>,
+  execution: ExecutionRecord,
+  { price }: LoadedVersion,
+  evaluated: EvaluatedRun,
+): Promise<ExecutionRecord | undefined> {
+  const finishedAt = isoTime(clock.now());
+  const chargeMicros = chargeOf(price, evaluated.end);
+  const ended: ExecutionRecord = { ...execution, ...evaluated.end, chargeMicros, finishedAt };
+  try {
+    return (await executions.finish(ended, evaluated, executionEvents(ended, finishedAt))) ? ended : undefined;
+  } catch (cause) {
+    const facts = { success: false, sessionId: execution.sessionId, agentExecutionId: execution._id };
+    throw new ServiceError('OUTCOME_UNKNOWN', undefined, { facts, cause });
+  }
+}
