@@ -47,6 +47,9 @@ const ACCESS = `
 /agents.v1.AgentsService/ListAgents            OPERATOR          operator -      -       repeatable
 /agents.v1.AgentsService/ListAgentVersions     OPERATOR          operator -      -       repeatable
 /agents.v1.AgentsService/GetAgentVersion       OPERATOR          operator -      -       repeatable
+/agents.v1.AgentsService/SetSecret             OPERATOR          operator -      -       repeatable
+/agents.v1.AgentsService/ListSecrets           OPERATOR          operator -      -       repeatable
+/agents.v1.AgentsService/DeleteSecret          OPERATOR          operator -      -       repeatable
 
 /memory.v1.MemoryService/CreateMemoryType      SERVER_TOKEN,USER gateway  -      memory  once
 /memory.v1.MemoryService/ListMemoryTypes       SERVER_TOKEN,USER gateway  -      memory  repeatable

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
 import type { CallOptions, ServiceClient, ServiceDefinition } from 'platform/rpc/call.ts';
@@ -46,6 +47,8 @@ export interface Context {
   printRecord(record: object, shown?: object): void;
   /** Prints `record` as JSON with --json, otherwise the text as it is, but for control characters. */
   printText(text: string, record: object): void;
+  /** All of standard input as text. `prompt` is printed on standard error if a person types it. */
+  readInput(prompt: string): Promise<string>;
   /** Prints a sentence on standard error, so that standard output holds only the result. */
   note(sentence: string): void;
   close(): void;
@@ -122,6 +125,10 @@ export function makeContext(program: Command, env: Env): Context {
     },
     printRecord: (record, shown = record) => write(options().json ? asJson(record) : linesOf(shown)),
     printText: (text, record) => write(options().json ? asJson(record) : textOf(text)),
+    async readInput(prompt) {
+      if (process.stdin.isTTY) note(prompt);
+      return text(process.stdin);
+    },
     note,
     close: () => operator?.close(),
   };

@@ -15,6 +15,7 @@ import { jobCommand } from './job.ts';
 import { jwtCommand } from './jwt.ts';
 import { keysCommand } from './keys.ts';
 import { organizationCommand } from './organization.ts';
+import { secretCommand } from './secret.ts';
 import { tokenCommand } from './token.ts';
 import { userCommand } from './user.ts';
 import { UsageError, type Parser } from './usage-error.ts';
@@ -28,6 +29,7 @@ const COMMANDS = [
   creditsCommand,
   agentCommand,
   executionCommand,
+  secretCommand,
   auditCommand,
   eventsCommand,
   jobCommand,

@@ -22,6 +22,7 @@ const PLAN = {
     executions: DOCUMENT,
     execution_payloads: DOCUMENT,
     run_keys: { organizationId: 1, key: 1 },
+    secrets: ORGANIZATION,
     usage: DOCUMENT,
   },
   memory: {

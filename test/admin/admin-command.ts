@@ -5,13 +5,18 @@ import { runToEnd, type ProcessResult } from '../support/run-process.ts';
 const MAIN = join(REPOSITORY, 'admin/src/main.ts');
 
 /** Runs the real command line as a process. Words are separated by one space; words in an array may contain spaces. */
-export type CommandLine = (words: string | readonly string[], given?: Record<string, string>) => Promise<ProcessResult>;
+export type CommandLine = (
+  words: string | readonly string[],
+  given?: Record<string, string>,
+  input?: string,
+) => Promise<ProcessResult>;
 
 export const commandLine =
   (env: Readonly<Record<string, string>>): CommandLine =>
-  (words, given = {}) =>
+  (words, given = {}, input) =>
     runToEnd(process.execPath, [MAIN, ...(typeof words === 'string' ? words.split(' ').filter(Boolean) : words)], {
       env: { ...env, COLUMNS: undefined, ORGANIZATION: undefined, ...given },
+      input,
     });
 
 /** The standard output of a command that must succeed. */

@@ -14,6 +14,7 @@ const NOUNS = {
   token: ['create', 'list', 'rotate', 'revoke'],
   credits: ['grant', 'balance', 'rebuild', 'ledger'],
   agent: ['apply', 'publish', 'retire', 'list', 'versions'],
+  secret: ['set', 'list', 'delete'],
   audit: ['list', 'verify', 'export'],
   events: ['replay'],
   job: ['list', 'run'],

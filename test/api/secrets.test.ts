@@ -1,3 +1,4 @@
+import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { NO_ENGINES } from '../support/shared-engines.ts';
@@ -41,6 +42,11 @@ it('no log, store or event holds a secret of a run: tokens, JWTs, the master key
   );
   await auth.revokeServerToken({ idOrName: serverTokens[0]!.id }, asAdministrator);
   for (const token of [tenant.token, rotated.value]) await send(token, 'GET', '/api/auth/whoami');
+  const signing = Buffer.alloc(32, 'signing').toString('base64');
+  secrets.push(signing);
+  await stack.operator
+    .client(AgentsServiceService, 'agents')
+    .setSecret({ name: 'signing', value: `whsec_${signing}`, overlapSeconds: 0 }, asOperator);
   await stack.stop();
 
   const kept = keysIn(folder.path);

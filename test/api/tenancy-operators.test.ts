@@ -30,6 +30,7 @@ const CASES: Record<string, Requests> = {
   'agents.RetireAgent': ({ agent }) => [{ name: agent }],
   'agents.ListAgentVersions': ({ agent }) => [{ name: agent }],
   'agents.GetAgentVersion': ({ agent }) => [{ name: agent }, { name: agent, version: 1 }],
+  'agents.DeleteSecret': ({ secretName }) => [{ name: secretName }],
   'auth.SetUserRoles': ({ email }) => [{ email, roles: [] }],
   'auth.SetUserGroups': ({ email }) => [{ email, groups: ['g'] }],
   'auth.RemoveUser': ({ email }) => [{ email }],
@@ -45,6 +46,7 @@ const CASES: Record<string, Requests> = {
 /** RPCs that list what the organization has; their requests name no resource except where a page begins. */
 const LISTS: Record<string, object> = {
   'agents.ListAgents': {},
+  'agents.ListSecrets': {},
   'auth.ListUsers': { pageSize: 100, afterEmail: '' },
   'auth.ListGrants': { pageSize: 100, afterId: '' },
   'auth.ListServerTokens': { pageSize: 100, afterId: '' },
@@ -82,6 +84,7 @@ const ELSEWHERE = [
   // have tests of their own below
   'auth.CreateUser',
   'credits.Grant',
+  'agents.SetSecret',
 ];
 const DEFINITIONS: Record<string, ServiceDefinition> = {
   agents: AgentsServiceService,

@@ -16,13 +16,15 @@ export interface ProcessResult {
 export interface Invocation {
   env?: Record<string, string | undefined>;
   cwd?: string;
+  /** What it reads from standard input; nothing unless given. */
+  input?: string;
 }
 
 /** Runs a command until it exits, without jest's NODE_OPTIONS. */
 export const runToEnd = (
   file: string,
   args: readonly string[],
-  { env = {}, cwd }: Invocation = {},
+  { env = {}, cwd, input = '' }: Invocation = {},
 ): Promise<ProcessResult> =>
   new Promise((resolve) => {
     const child = execFile(
@@ -31,6 +33,7 @@ export const runToEnd = (
       { env: { ...process.env, INIT_CWD: undefined, NODE_OPTIONS: '', ...env }, cwd, maxBuffer: 1 << 26 },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, signal: child.signalCode, stdout, stderr }),
     );
+    child.stdin!.on('error', () => undefined).end(input);
   });
 
 /** A running process, and what it has printed so far on both streams. It is killed in the end. */

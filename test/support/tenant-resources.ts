@@ -16,6 +16,7 @@ export interface TenantResources {
   email: string;
   serverTokenId: string;
   serverTokenName: string;
+  secretName: string;
 }
 
 /** Ids, names and keys of the same form that exist in no organization. */
@@ -30,17 +31,19 @@ export const unusedNames = (): TenantResources => ({
   email: `${newId()}@example.com`,
   serverTokenId: newId(),
   serverTokenName: `token-${newId()}`,
+  secretName: `secret-${newId()}`,
 });
 
 /** Creates one resource of each kind in the organization, under unused names. */
 export async function createResources(stack: RunningStack, tenant: Tenant): Promise<TenantResources> {
   const { operator } = stack;
   const names = unusedNames();
-  const { type, key, agent, idempotencyKey, email, serverTokenName } = names;
+  const { type, key, agent, idempotencyKey, email, serverTokenName, secretName } = names;
   const asOperator = () => operator.as(tenant.organizationId);
   const [agents, auth] = [operator.client(AgentsServiceService, 'agents'), operator.client(AuthServiceService, 'auth')];
   await agents.applyAgent({ definition: JSON.stringify(expressionAgent(agent, '{ "ran": $ }')) }, asOperator());
   await agents.publishAgent({ name: agent, version: undefined }, asOperator());
+  await agents.setSecret({ name: secretName, value: 'hunter2', overlapSeconds: 0 }, asOperator());
   await auth.createUser({ email, name: 'Member', roles: ['admin'], groups: [] }, asOperator());
   const { serverToken } = await auth.createServerToken(
     { name: serverTokenName, expiresAt: undefined },

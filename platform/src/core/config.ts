@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
+import { isNetwork } from './address-ranges.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -66,6 +67,16 @@ export function addresses(spec: Shared<string>): Setting<string> {
     const known = all.length === 1 || all.every((one) => isIPv4(one.slice(0, one.lastIndexOf(':'))));
     if (!known || !all.every(isAddress))
       throw new RangeError('must be host:port, or several IPv4 addresses with ports and commas between them');
+    return value;
+  };
+  return { ...spec, parse };
+}
+
+/** Networks in the form address/prefix, or single addresses, with commas between them; empty: none. */
+export function networks(spec: Shared<string>): Setting<string> {
+  const parse = (value: string): string => {
+    if (value !== '' && !value.split(',').every(isNetwork))
+      throw new RangeError('must be networks such as 10.1.0.0/16 or fd00::/8, with commas between them');
     return value;
   };
   return { ...spec, parse };

@@ -1,11 +1,20 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { path } from './config.ts';
 import { StartError } from './start-error.ts';
 
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
+
+/** The setting of every service that stores secrets. */
+export const masterKeyFile = path({
+  default: '',
+  description:
+    'File of the key that seals stored secrets: 32 bytes in base64; empty: keys/master-key in DATA_DIR. All services and ' +
+    'replicas need the same.',
+});
 
 /** Keeps secrets unreadable in the store: AES-256-GCM under the master key. */
 export interface Sealing {

@@ -1,7 +1,9 @@
 import { DAY_MS } from 'platform/core/clock.ts';
-import { integer, type ConfigOf } from 'platform/core/config.ts';
+import { integer, networks, type ConfigOf } from 'platform/core/config.ts';
+import { masterKeyFile } from 'platform/core/sealing.ts';
 
 export const config = {
+  MASTER_KEY_FILE: masterKeyFile,
   RUNNERS: integer({
     default: 2,
     min: 1,
@@ -40,6 +42,20 @@ export const config = {
     min: 1,
     max: 100_000,
     description: 'Runs that one organization may have at once; further ones are rejected with 429.',
+  }),
+  HTTP_RUNS_AT_ONCE: integer({
+    default: 256,
+    min: 1,
+    max: 10_000,
+    description:
+      'Runs of http agents that may call their endpoints at once; twice as many, if each further one is the only run of ' +
+      'its organization.',
+  }),
+  HTTP_AGENT_NETWORKS: networks({
+    default: '',
+    description:
+      'Networks that http agents may call beside the public internet, also without TLS: 127.0.0.0/8,10.1.0.0/16, say. ' +
+      'Empty: none, so that no agent reaches a private or link-local address.',
   }),
   VERSION_CACHE_BYTES: integer({
     default: 67_108_864,

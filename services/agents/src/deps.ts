@@ -2,6 +2,8 @@ import type { Clock } from 'platform/core/clock.ts';
 import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import { openCounterShards, type CounterShards } from 'platform/jobs/counter-shards.ts';
+import { openSealing } from 'platform/core/sealing.ts';
+import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
 import type { Start } from 'platform/service/program.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
@@ -13,12 +15,14 @@ import { EXECUTIONS, EXECUTION_PAYLOADS, openExecutions, RUN_KEYS, type Executio
 import { makeHeartbeats, type Heartbeats } from './executions/heartbeats.ts';
 import { openReleases, type Credits, type Releases } from './executions/reservation.ts';
 import { makeSettledRuns, type SettledRuns } from './executions/settled-runs.ts';
+import { openSecrets, SECRETS, type Secrets } from './secrets/store.ts';
 import { openUsage, USAGE, type Usage } from './usage/store.ts';
 import { openRuntimes, type Runtimes } from './runtimes/runtimes.ts';
 
 export interface Deps {
   definitions: Definitions;
   loadVersion: LoadVersion;
+  secrets: Secrets;
   executions: Executions;
   usage: Usage;
   counterShards: CounterShards;
@@ -44,7 +48,8 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
     throw new StartError(
       `RUNNERS_MAX (${config.RUNNERS_MAX}) must not be less than RUNNERS (${config.RUNNERS}); set both`,
     );
-  const collections = [AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS, USAGE];
+  const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)));
+  const collections = [AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS, SECRETS, USAGE];
   const { store, platformStore, counterShards: shardCount } = await openStore(collections);
   const counterShards = await openCounterShards(
     { counterShards: shardCount, platformStore },
@@ -52,11 +57,13 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
   );
   const definitions = openDefinitions(store);
   const schedule = fairScheduler();
-  const runtimes = openRuntimes({ config, log, schedule });
+  const secrets = openSecrets(store, sealing);
+  const runtimes = openRuntimes({ config, log, schedule, clock, secrets });
   const usage = openUsage(store, counterShards, () => runtimes.waiting);
   return {
     definitions,
     loadVersion: makeVersionLoader(definitions, { schedule, cacheBytes: config.VERSION_CACHE_BYTES }),
+    secrets,
     executions: openExecutions(store, usage, async () => (await platformStore.now()) + config.RUN_LEASE_MS),
     usage,
     counterShards,

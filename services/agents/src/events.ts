@@ -29,6 +29,24 @@ export const agentAuditEntry = (
     time,
   });
 
+/** The audit entry of a change to a secret, for the batch of the change itself. `time` is ISO-8601 UTC. */
+export const secretAuditEntry = (
+  context: CallContext,
+  action: 'secret.set' | 'secret.delete',
+  name: string,
+  time: string,
+): Op =>
+  auditEntryOp({
+    source: SOURCE,
+    organizationId: organizationOfCall(context),
+    action,
+    outcome: 'success',
+    actor: actorOf(context.principal),
+    target: { type: 'secret', id: name },
+    requestId: context.requestId,
+    time,
+  });
+
 /** The audit entry of a request to end a run, for the batch that notes it. `time` is ISO-8601 UTC. */
 export const cancellationEntry = (context: CallContext, { _id, agent }: ExecutionRecord, time: string): Op =>
   auditEntryOp({

@@ -17,6 +17,9 @@ import { runAgent } from './executions/run-agent.ts';
 import { executionBytesJob } from './jobs/count-bytes.ts';
 import { reaperJob } from './jobs/reaper.ts';
 import { retentionJob } from './jobs/retention.ts';
+import { deleteSecret } from './secrets/delete-secret.ts';
+import { listSecrets } from './secrets/list-secrets.ts';
+import { setSecret } from './secrets/set-secret.ts';
 import { markSettled, settledJob } from './jobs/settled.ts';
 
 export const program: Program<typeof config, Deps> = {
@@ -38,6 +41,9 @@ export const program: Program<typeof config, Deps> = {
       listAgents,
       listAgentVersions,
       getAgentVersion,
+      setSecret,
+      listSecrets,
+      deleteSecret,
     }),
   ],
   jobs: (deps) => [reaperJob(deps), settledJob(deps), retentionJob(deps), executionBytesJob(deps)],

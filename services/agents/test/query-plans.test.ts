@@ -18,13 +18,14 @@ import { executionBytesJob } from '../src/jobs/count-bytes.ts';
 import { reaperJob } from '../src/jobs/reaper.ts';
 import { retentionJob } from '../src/jobs/retention.ts';
 import { settledJob } from '../src/jobs/settled.ts';
+import { openSecrets, SECRETS } from '../src/secrets/store.ts';
 import { openUsage, USAGE } from '../src/usage/store.ts';
 
 const never = new AbortController().signal;
 const log = makeLog('agents', 'silent');
 
 async function openAgentsStore(file: string) {
-  const collections = [AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS, USAGE, LEASES];
+  const collections = [AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS, SECRETS, USAGE, LEASES];
   const opened = await openSqliteStore(file, collections);
   const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log });
   const usage = openUsage(opened.store, counterShards);
@@ -52,6 +53,9 @@ describe('on SQLite', () => {
     await definitions.listRunnable(organizationId);
     await definitions.versionByNumber(organizationId, 'a', 1);
     await definitions.listVersions(organizationId, 'a', 10);
+    const secrets = openSecrets(deps.store, { seal: (_purpose, secret) => secret, open: (_purpose, sealed) => sealed });
+    await secrets.values(organizationId, 'a', '');
+    await secrets.list(organizationId);
     await deps.executions.byId(organizationId, newId());
     await deps.executions.payloadById(organizationId, newId());
     await deps.executions.runKeyByKey(organizationId, 'key');

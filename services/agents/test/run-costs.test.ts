@@ -5,7 +5,7 @@ import type { Op } from 'platform/store/store.ts';
 import type { Deps } from '../src/deps.ts';
 import { makeHeartbeats } from '../src/executions/heartbeats.ts';
 import type { RunResult } from '../src/runtimes/runtime.ts';
-import { runtimesOf } from '../src/runtimes/runtimes.ts';
+import { testRuntimes } from './runtimes/test-runtimes.ts';
 import type { ExecutionRecord } from '../src/executions/store.ts';
 import { runAgent } from '../src/executions/run-agent.ts';
 import { executionBytes, payloadBytes } from '../src/executions/rules.ts';
@@ -50,7 +50,7 @@ describe('what runs cost', () => {
   /** Evaluations that begin when this many runs wait for them, and end in one turn. */
   function evaluatedTogether(count: number): void {
     const waiting: (() => void)[] = [];
-    deps.runtimes = runtimesOf(
+    deps.runtimes = testRuntimes(
       {
         stop: deps.runtimes.stop,
         queued: 0,
@@ -61,7 +61,7 @@ describe('what runs cost', () => {
             if (waiting.length === count) for (const end of waiting) end();
           }),
       },
-      deps.schedule,
+      { schedule: deps.schedule },
     );
   }
 

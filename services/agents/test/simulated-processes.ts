@@ -23,8 +23,9 @@ import { EXECUTION_PAYLOADS, EXECUTIONS, openExecutions, RUN_KEYS } from '../src
 import { runAgent } from '../src/executions/run-agent.ts';
 import { reaperJob } from '../src/jobs/reaper.ts';
 import { markSettled } from '../src/jobs/settled.ts';
+import { openSecrets, SECRETS } from '../src/secrets/store.ts';
 import { openUsage, USAGE } from '../src/usage/store.ts';
-import { runtimesOf } from '../src/runtimes/runtimes.ts';
+import { testRuntimes } from './runtimes/test-runtimes.ts';
 import { startRunnerPool, type EvaluationRequest } from '../src/runtimes/runners/runner-pool.ts';
 import { creditsDouble } from './credits-double.ts';
 
@@ -53,6 +54,7 @@ export async function simulateProcesses({
     EXECUTIONS,
     EXECUTION_PAYLOADS,
     RUN_KEYS,
+    SECRETS,
     USAGE,
     OUTBOX,
   ]);
@@ -82,6 +84,8 @@ export async function simulateProcesses({
   const config = readConfig(declaration, { RUN_LEASE_MS: String(leaseMs), RESERVATION_TTL_MS: String(ttlMs) });
   const platformStore = { ...opened.platformStore, apply: noting(opened.platformStore.apply), now: async () => now() };
   const releases = openReleases({ ttlMs, log });
+  // No run of these tests has a secret.
+  const secrets = openSecrets(store, { seal: (_purpose, secret) => secret, open: (_purpose, sealed) => sealed });
   const token = serverToken(organizationId);
   const context = (signal = new AbortController().signal) => ({
     principal: token,
@@ -129,13 +133,14 @@ export async function simulateProcesses({
         settle: around('settle', credits.client.settle),
         extend: around('extend', credits.client.extend),
       },
-      runtimes: runtimesOf(
+      secrets,
+      runtimes: testRuntimes(
         {
           stop: runners.stop,
           queued: 0,
           evaluate: around('evaluate', (request: EvaluationRequest) => runners.evaluate(request)),
         },
-        schedule,
+        { schedule },
       ),
     };
   }

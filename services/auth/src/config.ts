@@ -1,13 +1,9 @@
 import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
-import { integer, path, text, type ConfigOf } from 'platform/core/config.ts';
+import { integer, text, type ConfigOf } from 'platform/core/config.ts';
+import { masterKeyFile } from 'platform/core/sealing.ts';
 
 export const config = {
-  MASTER_KEY_FILE: path({
-    default: '',
-    description:
-      'File of the key that seals stored secrets: 32 bytes in base64; empty: keys/master-key in DATA_DIR. All replicas ' +
-      'need the same.',
-  }),
+  MASTER_KEY_FILE: masterKeyFile,
   JWT_ISSUER: text({
     default: 'http://127.0.0.1:8080',
     form: ['an http:// or https:// URL', /^https?:\/\/[^?#\s]+$/],

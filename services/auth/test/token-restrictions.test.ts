@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { allMethodOptions } from 'platform/rpc/method-options.ts';
-import { isInRanges, requireAddressRanges } from '../src/server-tokens/address-ranges.ts';
+import { isInRanges, requireAddressRanges } from 'platform/core/address-ranges.ts';
 import { SCOPES } from '../src/server-tokens/scopes.ts';
 import { denialOf, expectError, LIST_TYPES, RUN_AGENT, startAuth, type AuthFixture } from './fixture.ts';
 

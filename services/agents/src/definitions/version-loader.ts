@@ -69,7 +69,7 @@ function prepare(
       return schedule(() => outputSchema.validate(output));
     },
   };
-  const bytes = 2_048 + 2 * definition.runtime.source.length;
+  const bytes = 2_048 + 2 * JSON.stringify(definition.runtime).length;
   return { version, bytes: bytes + (argumentsSchema?.bytes ?? 0) + (outputSchema?.bytes ?? 0) };
 }
 

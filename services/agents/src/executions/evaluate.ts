@@ -18,7 +18,7 @@ export async function evaluate(
   { runtimes, log }: Pick<Deps, 'runtimes' | 'log'>,
   execution: ExecutionRecord,
   version: LoadedVersion,
-  request: Pick<RunRequest, 'argsText' | 'signal' | 'onStart'>,
+  request: Pick<RunRequest, 'argsText' | 'idempotencyKey' | 'signal' | 'onStart'>,
 ): Promise<EvaluatedRun> {
   const { runtime, limits } = version;
   try {
@@ -27,6 +27,9 @@ export async function evaluate(
       runtime,
       limits,
       organizationId: execution.organizationId,
+      agent: execution.agent,
+      agentVersion: execution.agentVersion,
+      agentExecutionId: execution._id,
     });
     // A client that disconnects cancels its run; a lost gateway process is a fault of the platform.
     const lost = result.outcome === 'cancelled' && isCallerLost(request.signal);

@@ -19,6 +19,8 @@ export interface ReservedRun {
   execution: ExecutionRecord;
   version: LoadedVersion;
   argsText: string;
+  /** For what the run does outside of this service; see RunRequest. */
+  idempotencyKey: string;
 }
 
 /**
@@ -50,7 +52,7 @@ export async function performRun(
 /** Evaluates while a heartbeat keeps lease and reservation. */
 async function evaluateUnderHeartbeat(
   deps: Needs,
-  { execution, version, argsText }: ReservedRun,
+  { execution, version, argsText, idempotencyKey }: ReservedRun,
   call: CallOptions,
   cancel: AbortSignal | undefined,
 ): Promise<EvaluatedRun & { startedAt: string | null }> {
@@ -61,7 +63,7 @@ async function evaluateUnderHeartbeat(
     startedAt = isoTime(deps.clock.now());
   };
   try {
-    const evaluated = await evaluate(deps, execution, version, { argsText, signal, onStart });
+    const evaluated = await evaluate(deps, execution, version, { argsText, idempotencyKey, signal, onStart });
     return { ...evaluated, startedAt };
   } catch (error) {
     try {

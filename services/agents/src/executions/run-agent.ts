@@ -53,7 +53,8 @@ export async function runAgent(deps: Needs, request: RunAgentRequest, context: C
 
   // A client that disconnects cancels its run, unless it gave an idempotency key, with which it can fetch the answer.
   const cancel = run.key === undefined ? context.signal : undefined;
-  const performed = await performRun(deps, { execution, version, argsText: run.argsText }, callOf(context), cancel);
+  const reserved = { execution, version, argsText: run.argsText, idempotencyKey: idempotencyKeyOf(execution, run) };
+  const performed = await performRun(deps, reserved, callOf(context), cancel);
   return performed ? answer(performed.ended, performed) : answerOfInterrupted(deps, execution);
 }
 
@@ -80,6 +81,17 @@ async function readArgs(
 /** Two requests with this hash count as the same request. */
 const requestHash = (request: Pick<Run, 'agentName' | 'args'>): string =>
   createHash('sha256').update(canonicalJson(request)).digest('hex');
+
+/**
+ * What a run is known by outside of this service. The run that repeats an interrupted one with its key gets the same,
+ * and no other one of this or another organization does.
+ */
+const idempotencyKeyOf = ({ _id, organizationId }: ExecutionRecord, { key, hash }: Run): string =>
+  key === undefined
+    ? _id
+    : createHash('sha256')
+        .update(JSON.stringify([organizationId, key, hash]))
+        .digest('hex');
 
 /** @returns the id of the published version. @throws ServiceError NOT_FOUND, AGENT_NOT_RUNNABLE */
 async function requireRunnable(

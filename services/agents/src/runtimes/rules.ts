@@ -1,7 +1,8 @@
 /**
- * What a run uses and what has a price: steps of its program, and processor time of its process in begun milliseconds.
+ * What a run uses and what has a price: steps of its program, processor time of its process in begun milliseconds, and
+ * calls of its endpoint, repeated ones among them.
  */
-export const UNITS = ['steps', 'cpuMs'] as const;
+export const UNITS = ['steps', 'cpuMs', 'calls'] as const;
 export type Unit = (typeof UNITS)[number];
 /** How much a run has used of each unit that its runtime measures. */
 export type Usage = Partial<Record<Unit, number>>;
@@ -18,5 +19,4 @@ export interface RunLimits {
 /** The member `runtime` of a definition, as the schema of its runtime allows it. */
 export interface RuntimeDefinition {
   type: string;
-  source: string;
 }

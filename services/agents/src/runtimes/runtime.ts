@@ -8,6 +8,11 @@ export interface RunRequest {
   argsText: string;
   limits: RunLimits;
   organizationId: string;
+  agent: string;
+  agentVersion: number;
+  agentExecutionId: string;
+  /** The same for every run that is to take effect once: a run that repeats an interrupted one has its key. */
+  idempotencyKey: string;
   signal: AbortSignal;
   /** Called when the run no longer waits. */
   onStart(): void;

@@ -1,10 +1,15 @@
+import { isoTime, type Clock } from 'platform/core/clock.ts';
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { Config } from '../config.ts';
+import type { Secrets } from '../secrets/store.ts';
 import { expressionRuntime } from './expression/runtime.ts';
+import { httpRuntime, type HttpNeeds } from './http/runtime.ts';
+import { makePoster } from './http/post.ts';
 import { startRunnerPool, type RunnerPool } from './runners/runner-pool.ts';
 import type { Runtime } from './runtime.ts';
 import { scriptRuntime } from './script/runtime.ts';
+import { makeTurns } from './turns.ts';
 
 /** Every runtime, by the name that definitions give in `/runtime/type`. */
 export interface Runtimes {
@@ -19,11 +24,25 @@ export function openRuntimes({
   config,
   log,
   schedule,
+  clock,
+  secrets,
 }: {
-  config: Pick<Config, 'RUNNERS' | 'RUNNERS_MAX' | 'RUNNER_IDLE_MS' | 'RUN_QUEUE_LIMIT' | 'RUNNER_RECYCLE_AFTER'>;
+  config: Pick<
+    Config,
+    | 'RUNNERS'
+    | 'RUNNERS_MAX'
+    | 'RUNNER_IDLE_MS'
+    | 'RUN_QUEUE_LIMIT'
+    | 'RUNNER_RECYCLE_AFTER'
+    | 'HTTP_RUNS_AT_ONCE'
+    | 'HTTP_AGENT_NETWORKS'
+  >;
   log: Log;
   schedule: FairScheduler;
+  clock: Clock;
+  secrets: Pick<Secrets, 'values'>;
 }): Runtimes {
+  const networks = config.HTTP_AGENT_NETWORKS === '' ? [] : config.HTTP_AGENT_NETWORKS.split(',');
   const runners = startRunnerPool({
     size: config.RUNNERS,
     maxSize: config.RUNNERS_MAX,
@@ -33,16 +52,39 @@ export function openRuntimes({
     log,
     schedule,
   });
-  return runtimesOf(runners, schedule);
+  return runtimesOf({
+    runners,
+    schedule,
+    http: {
+      poster: makePoster(networks),
+      turns: makeTurns({ size: config.HTTP_RUNS_AT_ONCE, limit: config.RUN_QUEUE_LIMIT }),
+      secretValues: (organizationId, name) => secrets.values(organizationId, name, isoTime(clock.now())),
+      schedule,
+      clock,
+      networks,
+    },
+  });
 }
 
-/** @param runners evaluate the runs of the runtimes that need no network */
-export function runtimesOf(runners: RunnerPool, schedule: FairScheduler): Runtimes {
-  const byType = { expression: expressionRuntime(runners, schedule), script: scriptRuntime(runners) };
+/** @param needs.runners evaluate the runs of the runtimes that need no network */
+export function runtimesOf({
+  runners,
+  schedule,
+  http,
+}: {
+  runners: RunnerPool;
+  schedule: FairScheduler;
+  http: HttpNeeds;
+}): Runtimes {
+  const byType = {
+    expression: expressionRuntime(runners, schedule),
+    script: scriptRuntime(runners),
+    http: httpRuntime(http),
+  };
   return {
     byType,
     get waiting() {
-      return runners.queued;
+      return runners.queued + http.turns.waiting;
     },
     stop: async () => void (await Promise.all(Object.values(byType).map((runtime) => runtime.stop()))),
   };

@@ -1,11 +1,14 @@
+import type { ServerResponse } from 'node:http';
 import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { RunLimits } from '../../src/runtimes/rules.ts';
-import type { Runtime, RunRequest, RunResult } from '../../src/runtimes/runtime.ts';
-import { runtimesOf } from '../../src/runtimes/runtimes.ts';
+import type { RunRequest, RunResult } from '../../src/runtimes/runtime.ts';
+import { answerWith, startEndpoint, type Endpoint } from './http/endpoint.ts';
 import { computing, LIMITS, testPool, type TestPool } from './runners/pool-fixture.ts';
+import { requestFor } from './request-for.ts';
+import { SECRET, testRuntimes } from './test-runtimes.ts';
 
-/** An agent for each case of the suite, in each runtime. */
-const AGENTS = {
+/** An agent for each case of the suite, in each runtime that evaluates a source. */
+const SOURCES = {
   expression: {
     language: 'jsonata',
     doubles: '{ "twice": a * 2 }',
@@ -31,49 +34,107 @@ const AGENTS = {
     greedy: 'function run() { const all = []; for (;;) all.push({ text: String(all.length) }); }',
   },
 } as const;
-type RuntimeName = keyof typeof AGENTS;
+const SOURCE_TYPES = Object.keys(SOURCES) as (keyof typeof SOURCES)[];
 
-describe.each(Object.keys(AGENTS) as RuntimeName[])('the runtime %s', (type) => {
-  const { language, ...agents } = AGENTS[type];
-  let pool: TestPool;
-  let runtime: Runtime;
-  beforeAll(() => {
-    pool = testPool();
-    runtime = runtimesOf(pool, fairScheduler()).byType[type]!;
-  });
-  afterAll(() => runtime.stop());
+/** What the endpoint of the http agents answers on each path. */
+const ANSWERS: Record<string, (response: ServerResponse, args: { a: number }) => void> = {
+  doubles: (response, { a }) => answerWith(response, { output: { twice: a * 2 } }),
+  fails: (response) => answerWith(response, { error: 'not today' }),
+  yieldsNothing: (response) => answerWith(response, {}),
+  endless: () => undefined,
+  long: (response) => answerWith(response, { output: 'x'.repeat(20_000) }),
+  deep: (response) => void response.end(`{"output":${'['.repeat(70)}1${']'.repeat(70)}}`),
+};
 
-  const run = (
-    agent: keyof typeof agents,
-    {
-      args = {},
-      limits,
-      ...given
-    }: Partial<Omit<RunRequest, 'limits'>> & { args?: unknown; limits?: Partial<RunLimits> } = {},
-  ): Promise<RunResult> =>
-    runtime.run({
-      runtime: { type, source: agents[agent] },
-      argsText: JSON.stringify(args),
+let pool: TestPool;
+let endpoint: Endpoint;
+let runtimes: ReturnType<typeof testRuntimes>;
+beforeAll(async () => {
+  pool = testPool();
+  runtimes = testRuntimes(pool, { schedule: fairScheduler(), secretValues: () => Promise.resolve([SECRET]) });
+  endpoint = await startEndpoint(({ path, body }, response) =>
+    ANSWERS[path.slice(1)]!(response, JSON.parse(body).args),
+  );
+});
+afterAll(async () => {
+  await runtimes.stop();
+  await endpoint.close();
+});
+
+type Case = keyof (typeof SOURCES)['script'];
+type Given = Partial<Omit<RunRequest, 'limits'>> & { args?: unknown; limits?: Partial<RunLimits> };
+
+const definitionOf = (type: string, agent: Case): { type: string } =>
+  type === 'http'
+    ? { type, ...{ url: `${endpoint.url}/${agent}`, secretRef: 'signing' } }
+    : { type, ...{ language: SOURCES[type as 'script'].language, source: SOURCES[type as 'script'][agent] } };
+const runOf =
+  (type: string) =>
+  (agent: Case, { args = {}, limits, ...given }: Given = {}): Promise<RunResult> =>
+    runtimes.byType[type]!.run({
+      ...requestFor(definitionOf(type, agent), args),
       limits: { ...LIMITS, outputBytes: 10_000, ...limits },
-      organizationId: 'one',
-      signal: new AbortController().signal,
-      onStart: () => undefined,
       ...given,
     });
-  const usage = { steps: expect.any(Number), cpuMs: expect.any(Number) };
-  const check = (source: unknown, more: object = {}) => runtime.check('one', { type, language, source, ...more });
+
+describe.each([...SOURCE_TYPES, 'http'])('the runtime %s', (type) => {
+  const run = runOf(type);
+  const usage =
+    type === 'http' ? { calls: expect.any(Number) } : { steps: expect.any(Number), cpuMs: expect.any(Number) };
+  const check = (more: object) => runtimes.byType[type]!.check('one', { ...definitionOf(type, 'doubles'), ...more });
 
   it('accepts an agent that it can run, and names what is wrong with another one', async () => {
-    expect(await check(agents.doubles)).toEqual([]);
-    expect(await check(agents.wrong)).toEqual([{ path: '/source', message: expect.stringMatching(/./) }]);
-    expect(await check('')).toEqual([{ path: '/source', message: expect.stringMatching(/1/) }]);
-    expect(await check(agents.doubles, { sauce: 1 })).toEqual([{ path: '/sauce', message: expect.any(String) }]);
-    expect(await runtime.check('one', { type })).toHaveLength(2);
+    expect(await check({})).toEqual([]);
+    expect(await check({ sauce: 1 })).toEqual([{ path: '/sauce', message: expect.any(String) }]);
+    expect(await runtimes.byType[type]!.check('one', { type })).toHaveLength(2);
   });
 
   it('gives the output of a success, and what it has used', async () => {
     const result = await run('doubles', { args: { a: 21 } });
     expect(result).toEqual({ outcome: 'succeeded', outputText: '{"twice":42}', messages: [], usage });
+    const used = Object.keys('usage' in result ? result.usage : {});
+    expect(used).toEqual([...runtimes.byType[type]!.units]);
+  });
+
+  it('shows what the author said about a failure', async () => {
+    expect(await run('fails')).toEqual({ outcome: 'failed', message: 'not today', usage });
+  });
+
+  it.each([
+    ['yieldsNothing', type === 'http' ? 'must be {"output": …}' : 'no output'],
+    ['long', type === 'http' ? 'too large' : 'larger than 10000 bytes'],
+    ['deep', 'more than 64 levels'],
+  ] as const)('fails an agent that %s, by its output', async (agent, message) => {
+    expect(await run(agent)).toEqual({ outcome: 'failed', message: expect.stringContaining(message), usage });
+  });
+
+  it('ends a run at its limit of time, with what it has used', async () => {
+    const result = await run('endless', { limits: { wallMs: 300 } });
+    expect(result).toEqual({ outcome: 'timed_out', usage });
+    for (const used of Object.values('usage' in result ? result.usage : {})) expect(used).toBeGreaterThan(0);
+  });
+
+  it('ends a run that is cancelled', async () => {
+    const caller = new AbortController();
+    const running = run('endless', { signal: caller.signal, onStart: () => setImmediate(() => caller.abort()) });
+    expect(await running).toEqual({ outcome: 'cancelled', usage });
+  });
+
+  it('ends a run that was cancelled before it began', async () => {
+    expect(await run('endless', { signal: AbortSignal.abort() })).toMatchObject({ outcome: 'cancelled' });
+  });
+});
+
+describe.each(SOURCE_TYPES)('the runtime %s, whose agents are a source', (type) => {
+  const run = runOf(type);
+  const usage = { steps: expect.any(Number), cpuMs: expect.any(Number) };
+
+  it('names what is wrong with a source', async () => {
+    const { language, doubles, wrong } = SOURCES[type];
+    const check = (source: string) => runtimes.byType[type]!.check('one', { type, language, source });
+    expect(await check(doubles)).toEqual([]);
+    expect(await check(wrong)).toEqual([{ path: '/source', message: expect.stringMatching(/./) }]);
+    expect(await check('')).toEqual([{ path: '/source', message: expect.stringMatching(/1/) }]);
   });
 
   it('measures at least one step and one millisecond, and the same steps each time', async () => {
@@ -83,22 +144,10 @@ describe.each(Object.keys(AGENTS) as RuntimeName[])('the runtime %s', (type) => 
     expect(stepsOf(one)).toBe(stepsOf(other));
   });
 
-  it('shows what the author said about a failure', async () => {
-    expect(await run('fails')).toEqual({ outcome: 'failed', message: 'not today', usage });
-  });
-
   it('shows no value of the args in a failure of the language', async () => {
     const result = await run('faulty', { args: { secret: 'hunter2' } });
     expect(result).toMatchObject({ outcome: 'failed', message: expect.stringMatching(/(line|character) \d+/) });
     expect(JSON.stringify(result)).not.toContain('hunter2');
-  });
-
-  it.each([
-    ['yieldsNothing', 'no output'],
-    ['long', 'larger than 10000 bytes'],
-    ['deep', 'more than 64 levels'],
-  ] as const)('fails an agent that %s, by its output', async (agent, message) => {
-    expect(await run(agent)).toEqual({ outcome: 'failed', message: expect.stringContaining(message), usage });
   });
 
   it('ends a run at its limit of steps as a failure', async () => {
@@ -116,18 +165,6 @@ describe.each(Object.keys(AGENTS) as RuntimeName[])('the runtime %s', (type) => 
       usage,
     });
     expect(await run('doubles', { args: { a: 1 } })).toMatchObject({ outcome: 'succeeded' });
-  });
-
-  it('ends a run at its limit of time, with what it has used', async () => {
-    const result = await run('endless', { limits: { wallMs: 300 } });
-    expect(result).toEqual({ outcome: 'timed_out', usage });
-    expect(stepsOf(result)).toBeGreaterThan(0);
-  });
-
-  it('ends a run that is cancelled', async () => {
-    const caller = new AbortController();
-    const running = run('endless', { signal: caller.signal, onStart: () => setImmediate(() => caller.abort()) });
-    expect(await running).toEqual({ outcome: 'cancelled', usage });
   });
 
   it('interrupts a run whose process dies, free of charge', async () => {

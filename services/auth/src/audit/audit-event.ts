@@ -17,7 +17,13 @@ export const ACTIONS_OF: ReadonlyMap<string, readonly string[]> = new Map([
       ...['server_token.create', 'server_token.rotate', 'server_token.revoke', 'jwt.issue', 'grant.revoke', DENIED],
     ],
   ],
-  ['/agents', ['agent.apply', 'agent.publish', 'agent.retire', 'agent.run', 'agent.cancel_run', DENIED]],
+  [
+    '/agents',
+    [
+      ...['agent.apply', 'agent.publish', 'agent.retire', 'agent.run', 'agent.cancel_run'],
+      ...['secret.set', 'secret.delete', DENIED],
+    ],
+  ],
   [
     '/memory',
     [

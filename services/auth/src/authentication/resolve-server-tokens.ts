@@ -1,5 +1,5 @@
 import { isoTime } from 'platform/core/clock.ts';
-import { isInRanges } from '../server-tokens/address-ranges.ts';
+import { isInRanges } from 'platform/core/address-ranges.ts';
 import { hashToken, isWellFormed } from '../server-tokens/rules.ts';
 import { isExpired, type ServerTokenRecord } from '../server-tokens/store.ts';
 import { tierOf } from '../tiers.ts';

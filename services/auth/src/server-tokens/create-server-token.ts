@@ -14,7 +14,7 @@ import { tierOf } from '../tiers.ts';
 import { expectUnchanged } from '../users/store.ts';
 import { requireSecurityAdmin } from './authority.ts';
 import { serverTokenMessage } from './message.ts';
-import { requireAddressRanges } from './address-ranges.ts';
+import { requireAddressRanges } from 'platform/core/address-ranges.ts';
 import { hashToken, hintOf, makeToken, requireExpiry, requireId } from './rules.ts';
 import { requireScopes } from './scopes.ts';
 import { isExpired, slotOfName, type ServerTokenRecord } from './store.ts';

@@ -1,7 +1,12 @@
-import type { RunLimits } from '../rules.ts';
+import type { RunLimits, RuntimeDefinition } from '../rules.ts';
 
 /** A runner counts steps exactly, and reports them no more often than this. */
 export const REPORT_STEPS = 10_000;
+
+/** The member `runtime` of an agent whose program is a text. */
+export interface SourceDefinition extends RuntimeDefinition {
+  source: string;
+}
 
 /** Without `memoryMb`, which whatever the evaluation runs in keeps. */
 export type EvaluationLimits = Omit<RunLimits, 'memoryMb'>;

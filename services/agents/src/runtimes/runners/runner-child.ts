@@ -1,15 +1,14 @@
 import { Worker } from 'node:worker_threads';
 import { keepRealms, prepareRealms } from '../expression/realm.ts';
-import type { RuntimeDefinition } from '../rules.ts';
 import type { EvaluateScript } from '../script/sandbox.ts';
 import type { RunLimits } from '../rules.ts';
-import type { EvaluationResult } from './evaluation.ts';
+import type { EvaluationResult, SourceDefinition } from './evaluation.ts';
 
 /** A message from the pool to a runner. */
 export interface Assignment {
   id: number;
   organizationId: string;
-  runtime: RuntimeDefinition;
+  runtime: SourceDefinition;
   /** JSON text; absent to check the source only, where the runtime does that in a runner. */
   argsText?: string;
   limits: RunLimits;

@@ -6,6 +6,7 @@ import { ServiceError } from 'platform/core/errors.ts';
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import type { RunRequest, RunResult } from '../runtime.ts';
+import type { SourceDefinition } from './evaluation.ts';
 import { memoryMbOf } from './process-memory.ts';
 import { runQueue } from './run-queue.ts';
 import { startRunner, type Runner, type RunnerResult } from './runner.ts';
@@ -17,7 +18,8 @@ const MAX_GROWTH_MB = 32;
 const LOOKS_AT_MEMORY = 20;
 
 /** A run, or the check of its source when it has no args. */
-export interface EvaluationRequest extends Omit<RunRequest, 'argsText'> {
+export interface EvaluationRequest extends Pick<RunRequest, 'limits' | 'organizationId' | 'signal' | 'onStart'> {
+  runtime: SourceDefinition;
   argsText?: string;
 }
 

@@ -1,7 +1,7 @@
 import type { Violation } from 'platform/core/errors.ts';
 import { compileSchema } from 'platform/json-schema/schema.ts';
-import type { RuntimeDefinition } from '../rules.ts';
 import type { Runtime } from '../runtime.ts';
+import type { SourceDefinition } from './evaluation.ts';
 import type { RunnerPool } from './runner-pool.ts';
 
 /** Of a source, in characters. */
@@ -35,9 +35,15 @@ export function sourceRuntime(
   async function violationsOf(organizationId: string, value: unknown): Promise<Violation[]> {
     const violations = compiled.validate(value, undefined, { showAllowed: true });
     if (violations.length > 0) return violations;
-    const message = await check(organizationId, (value as RuntimeDefinition).source);
+    const message = await check(organizationId, (value as SourceDefinition).source);
     return message === undefined ? [] : [{ path: '/source', message }];
   }
 
-  return { schema, units: ['steps', 'cpuMs'], check: violationsOf, run: runners.evaluate, stop: runners.stop };
+  return {
+    schema,
+    units: ['steps', 'cpuMs'],
+    check: violationsOf,
+    run: (request) => runners.evaluate({ ...request, runtime: request.runtime as SourceDefinition }),
+    stop: runners.stop,
+  };
 }

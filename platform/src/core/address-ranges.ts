@@ -1,5 +1,5 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
-import { invalid } from 'platform/core/errors.ts';
+import { invalid } from './errors.ts';
 
 const MAX_RANGES = 20;
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
@@ -36,6 +36,9 @@ export function isInRanges(address: string, ranges: readonly string[]): boolean 
   }
   return networks.check(plain, family);
 }
+
+/** Whether the text is a network, or a single address. */
+export const isNetwork = (range: string): boolean => networkOf(range) !== undefined;
 
 function networkOf(range: string): { address: string; prefix: number; family: 'ipv4' | 'ipv6' } | undefined {
   const [, address = '', length] = /^([\da-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(range) ?? [];

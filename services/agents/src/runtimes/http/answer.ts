@@ -1,0 +1,52 @@
+import { parseJson } from 'platform/core/parse-json.ts';
+import type { Message } from 'proto/agents/v1/agents.ts';
+import { makeJsonText } from '../runners/json-text.ts';
+import type { Posted } from './post.ts';
+
+/** The answer of an endpoint: what it gives, or what it says to the caller. */
+type Answer =
+  { outcome: 'succeeded'; outputText: string; messages: Message[] } | { outcome: 'failed'; message: string };
+
+class AnswerFault extends Error {}
+
+const ERROR_CHARACTERS = 1_000;
+const jsonText = makeJsonText({
+  byteLength: Buffer.byteLength,
+  isFunction: () => false,
+  fail(message) {
+    throw new AnswerFault(message);
+  },
+});
+
+/**
+ * Reads `{"output": …}` or `{"error": "a text for the caller"}` of an answer with status 200 to 299. Nothing else of
+ * the answer is shown to the caller.
+ */
+export function answerOf({ status, headers, body }: Posted, outputBytes: number): Answer {
+  try {
+    if (status >= 300 && status < 400)
+      throw new AnswerFault(`The agent's endpoint redirects (status ${status}), which is not followed`);
+    if (status < 200 || status > 299) throw new AnswerFault(`The agent's endpoint answered with status ${status}`);
+    if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+      throw new AnswerFault("The answer of the agent's endpoint is compressed");
+    const { output, error, ...others } = membersOf(body);
+    if (typeof error === 'string' && output === undefined)
+      return { outcome: 'failed', message: error.slice(0, ERROR_CHARACTERS) };
+    if (output === undefined || error !== undefined || Object.keys(others).length > 0)
+      throw new AnswerFault('The answer of the agent\'s endpoint must be {"output": …} or {"error": "…"}');
+    return { outcome: 'succeeded', outputText: jsonText(output, outputBytes), messages: [] };
+  } catch (error) {
+    if (error instanceof AnswerFault) return { outcome: 'failed', message: error.message };
+    throw error;
+  }
+}
+
+function membersOf(body: Buffer): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    throw new AnswerFault("The answer of the agent's endpoint is not JSON");
+  }
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}
