@@ -37,7 +37,7 @@ const ACCESS = `
 /auth.v1.AuthService/ExportAuditEntries        OPERATOR          operator -      -       repeatable
 
 /agents.v1.AgentsService/ListRunnableAgents    SERVER_TOKEN,USER gateway  admin  agents  repeatable
-/agents.v1.AgentsService/RunAgent              SERVER_TOKEN,USER gateway  admin  agents  once
+/agents.v1.AgentsService/RunAgent              SERVER_TOKEN,USER,OPERATOR gateway,operator admin agents once
 /agents.v1.AgentsService/ListAgentExecutions   SERVER_TOKEN,USER,OPERATOR gateway,operator admin agents repeatable
 /agents.v1.AgentsService/GetAgentExecution     SERVER_TOKEN,USER,OPERATOR gateway,operator admin agents repeatable
 /agents.v1.AgentsService/CancelAgentExecution  SERVER_TOKEN,USER,OPERATOR gateway,operator admin agents repeatable

@@ -2,6 +2,7 @@ import { codeOf, ServiceError } from 'platform/core/errors.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
 import { AgentsServiceService, type Agent } from 'proto/agents/v1/agents.ts';
 import { differencesOf, type Difference } from './agent-differences.ts';
+import { publishAgent } from './publish-agent.ts';
 import type { Context } from './context.ts';
 import { definitionFilesOf, FileError, readDefinition, type DefinitionFile } from './definition-file.ts';
 import type { Column } from './output.ts';
@@ -92,7 +93,7 @@ export async function applyAgents(context: Context, paths: readonly string[], op
     const earlier = before.get(name);
     const differences = changed && earlier ? await differencesFrom(earlier, value, call) : undefined;
     let agent = applied.agent;
-    if (options.publish && !options.dryRun) ({ agent } = await agents.publishAgent({ name, version }, call));
+    if (options.publish && !options.dryRun) agent = await publishAgent(context, { name, version }, call);
     const outcome = !earlier ? 'added' : changed ? 'changed' : 'unchanged';
     return { name, outcome, version, changed, state: agent?.state, differences };
   }

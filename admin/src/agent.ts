@@ -5,6 +5,7 @@ import { differencesOf, type Difference } from './agent-differences.ts';
 import { readDefinition } from './definition-file.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
+import { publishAgent } from './publish-agent.ts';
 import { collected, wholeNumber } from './usage-error.ts';
 
 const AGENTS: readonly Column<Agent>[] = [
@@ -55,9 +56,7 @@ export function agentCommand(context: Context): Command {
       wholeNumber(1, 1e9),
     )
     .action(async (name: string, { version }: { version?: number }) =>
-      context.printRecord(
-        (await agents().publishAgent({ name, version }, await context.onOrganization())).agent as Agent,
-      ),
+      context.printRecord(await publishAgent(context, { name, version }, await context.onOrganization())),
     );
   command
     .command('retire <name>')
@@ -97,6 +96,20 @@ export function agentCommand(context: Context): Command {
         await context.onOrganization(),
       );
       context.print(differencesOf(JSON.parse(definition), value), DIFFERENCES);
+    });
+  command
+    .command('run <name>')
+    .description('run the published version once, as the operator or with --as as a user, and print its output')
+    .option('--args <json>', 'the args as JSON, or - to read them from standard input', '{}')
+    .option('--idempotency-key <key>', 'a repeat with the same key prints the first answer and runs nothing')
+    .action(async (agentName: string, given: { args: string; idempotencyKey?: string }) => {
+      const args = given.args === '-' ? await context.readInput('Type the args, then press Ctrl-D.') : given.args;
+      const { output, messages, ...run } = await agents().runAgent(
+        { agentName, args, idempotencyKey: given.idempotencyKey },
+        await context.asUserOrOperator(),
+      );
+      context.printText(output, { ...run, output: JSON.parse(output) as unknown, messages });
+      context.note(`Charged ${run.creditsCharged} credits; agent execution ${run.agentExecutionId}`);
     });
   return command;
 }

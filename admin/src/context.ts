@@ -40,6 +40,8 @@ export interface Context {
   onOrganization(): Promise<CallOptions>;
   /** The user of --as as principal, in the organization of --organization. @throws UsageError without one of them */
   asUser(): Promise<CallOptions>;
+  /** The user of --as as principal, or without it the operator, in the organization of --organization. */
+  asUserOrOperator(): Promise<CallOptions>;
   print<T extends object>(rows: readonly T[], columns: readonly Column<T>[]): void;
   /** `option` is the name of the option that takes the cursor of the next page, for example "--after". */
   printPage<T extends object>(page: Page<T, string | number>, columns: readonly Column<T>[], option: string): void;
@@ -82,6 +84,13 @@ export function makeContext(program: Command, env: Env): Context {
     const found = await connected().client(AuthServiceService, 'auth').getOrganization({ idOrName }, connected().as());
     return connected().as((found.organization as Organization).id);
   };
+  const assume = async (email: string): Promise<CallOptions> => {
+    const { principal } = await connected()
+      .client(AuthServiceService, 'auth')
+      .assumeUser({ email }, await organization());
+    if (!principal) throw new Error('auth returned no principal');
+    return connected().asPrincipal(principal);
+  };
   // a pipe has no width
   const width = (): number =>
     (!options().wide && (Number(env.COLUMNS) || process.stdout.columns)) || Number.POSITIVE_INFINITY;
@@ -105,18 +114,20 @@ export function makeContext(program: Command, env: Env): Context {
     asOperator: () => connected().as(),
     async onOrganization() {
       if (options().as)
-        throw new UsageError('--as applies only to the token commands; all other commands act as the operator');
+        throw new UsageError(
+          '--as applies only to agent run and the token commands; all other commands act as the operator',
+        );
       return organization();
     },
     async asUser() {
       const email = options().as;
       if (!email)
         throw new UsageError('Token commands act as a security administrator; the option --as <email> is required');
-      const { principal } = await connected()
-        .client(AuthServiceService, 'auth')
-        .assumeUser({ email }, await organization());
-      if (!principal) throw new Error('auth returned no principal');
-      return connected().asPrincipal(principal);
+      return assume(email);
+    },
+    asUserOrOperator() {
+      const email = options().as;
+      return email ? assume(email) : organization();
     },
     print,
     printPage({ rows, next }, columns, option) {

@@ -33,6 +33,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   'agent versions': '--organization acme agent versions total',
   'agent show': '--organization acme agent show total --version 1',
   'agent diff': '--organization acme agent diff agents/total.json',
+  'agent run': `--organization acme agent run total --args '{"items":[]}'`,
   'execution list': '--organization acme execution list --status failed --since 2030-01-31',
   'execution show': '--organization acme execution show 019a0000-0000-7000-8000-000000000000',
   'execution cancel': '--organization acme execution cancel 019a0000-0000-7000-8000-000000000000',

@@ -74,7 +74,7 @@ export function makeProgram(env: Env, output: OutputConfiguration): { program: C
     )
     .option(
       '--as <email>',
-      'act as this user of the organization, a security administrator (only for the token commands)',
+      'act as this user of the organization (only for agent run, and as a security administrator for the token commands)',
     )
     .option('--operator <name>', 'name of the operator whose certificate to use (default: your user name)')
     .addHelpText('after', HELP)

@@ -13,7 +13,7 @@ const NOUNS = {
   user: ['create', 'list', 'set-roles', 'set-groups', 'remove'],
   token: ['create', 'list', 'rotate', 'revoke'],
   credits: ['grant', 'balance', 'rebuild', 'ledger'],
-  agent: ['apply', 'publish', 'retire', 'list', 'versions'],
+  agent: ['apply', 'publish', 'retire', 'list', 'versions', 'run'],
   secret: ['set', 'list', 'delete'],
   audit: ['list', 'verify', 'export'],
   events: ['replay'],
@@ -75,7 +75,7 @@ describe('the admin command line: usage, errors and output', () => {
       'much is not an amount of credits',
       '0 is not an amount of credits',
       '0 is not a whole number from 1 to 1000',
-      '--as applies only to the token commands; all other commands act as the operator',
+      '--as applies only to agent run and the token commands; all other commands act as the operator',
       '../ada is not a valid operator name; it may have letters, digits and . _ @ -',
       expect.stringMatching(/^\/nowhere\/agent\.json cannot be read: ENOENT/),
     ]);

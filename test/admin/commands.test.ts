@@ -245,39 +245,6 @@ describe('the commands of the admin command line', () => {
     );
   });
 
-  it('execution: list with filters, show and cancel work', async () => {
-    const tenant = await stack.tenant({ credits: 10, agents: [expressionAgent('traced', '{ "got": $ }')] });
-    const own = (words: string) => admin(`--organization ${tenant.name} ${words}`);
-    const run = await tenant.request('POST', '/api/agent/run', { agentName: 'traced', args: { n: 1 } });
-    const id = run.body.agentExecutionId as string;
-    expect(await json(own('--json execution list --agent traced --status succeeded --since 2020-01-01'))).toEqual([
-      expect.objectContaining({ id, agent: 'traced', status: 'succeeded' }),
-    ]);
-    const [list, none, record, lines] = await Promise.all([
-      printed(own('execution list')),
-      printed(own('execution list --until 2020-01-01')),
-      json(own(`--json execution show ${id}`)),
-      printed(own(`execution show ${id}`)),
-    ]);
-    expect(list).toMatch(/^Created +Id +Agent +Status .*\n.* traced 1 +succeeded +1 /);
-    expect(none).toBe('None.\n');
-    expect(record).toMatchObject({ id, args: { n: 1 }, output: { got: { n: 1 } } });
-    expect(lines).toMatch(/^output +\{"got":\{"n":1\}\}$/m);
-    expect(await sentence(own(`execution cancel ${id}`))).toBe('The agent execution has ended');
-  });
-
-  it('secret: set from standard input, list and delete work, and none shows the value', async () => {
-    const set = (words: string, input: string) => admin(`--organization acme secret set ${words}`, {}, input);
-    expect(await json(set('signing --json', 'hunter2\n'))).toMatchObject({ name: 'signing' });
-    expect(await printed(set('signing --overlap 1h', 'hunter3'))).toMatch(/^previousUntil +20/m);
-    expect(await sentence(set('empty', '\n'), 2)).toBe('Standard input gives no secret');
-    const shown = [await printed(on('secret list')), JSON.stringify(await json(on('--json secret list')))];
-    expect(shown[0]).toMatch(/^Name +Created +Updated +Old value until\nsigning /);
-    expect(shown.join()).not.toContain('hunter');
-    expect(await json(on('--json secret delete signing'))).toEqual({ name: 'signing', deleted: true });
-    expect(await sentence(on('secret delete signing'))).toBe('Secret not found');
-  });
-
   it('job: list shows all jobs; run runs the job of one service or of every service', async () => {
     const list: { service: string; name: string }[] = await json(admin('--json job list'));
     expect(list.map(({ service, name }) => `${service}/${name}`)).toEqual(
@@ -361,8 +328,6 @@ describe('the commands of the admin command line', () => {
       `grant.revoke success operator ${OPERATOR} 1`,
       `jwt.issue success operator ${OPERATOR} 1`,
       `organization.create success operator ${OPERATOR} 1`,
-      `secret.delete success operator ${OPERATOR} 1`,
-      ...Array(2).fill(`secret.set success operator ${OPERATOR} 1`),
       ...Array(3).fill(`server_token.create success user ${ADA} via ${OPERATOR} 1`),
       `server_token.revoke success user ${ADA} via ${OPERATOR} 1`,
       ...Array(3).fill(`user.create success operator ${OPERATOR} 1`),

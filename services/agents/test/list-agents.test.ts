@@ -12,8 +12,8 @@ describe('ListAgents', () => {
 
   it('lists agents in every state, sorted by name', async () => {
     expect((await agents.operate('listAgents', {})).agents).toMatchObject([
-      { name: 'a', state: 'draft' },
-      { name: 'b', state: 'published', latestVersion: 2, publishedVersion: 1 },
+      { name: 'a', state: 'draft', runnable: false },
+      { name: 'b', state: 'published', latestVersion: 2, publishedVersion: 1, runnable: true },
     ]);
   });
 });

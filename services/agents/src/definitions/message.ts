@@ -8,6 +8,7 @@ export const agentMessage = ({
   publishedVersion,
   createdAt,
   updatedAt,
+  runnable,
 }: AgentRecord): Agent => ({
   name,
   state,
@@ -15,6 +16,7 @@ export const agentMessage = ({
   publishedVersion: publishedVersion ?? undefined,
   createdAt,
   updatedAt,
+  runnable,
 });
 
 export const agentVersionMessage = ({

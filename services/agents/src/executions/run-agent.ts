@@ -4,7 +4,7 @@ import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
-import { actorOf, type Principal } from 'platform/core/principal.ts';
+import { actorOf, servicePrincipal, type Principal } from 'platform/core/principal.ts';
 import type { RunAgentRequest, RunAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
@@ -58,7 +58,11 @@ export async function runAgent(deps: Needs, request: RunAgentRequest, context: C
   return performed ? answer(performed.ended, performed) : answerOfInterrupted(deps, execution);
 }
 
-const callOf = ({ principal, requestId }: CallContext): CallOptions => ({ principal, requestId });
+/** Only an operator may act as one, so for the trial run of an operator this service asks credits by itself. */
+const callOf = ({ principal, requestId }: CallContext): CallOptions => ({
+  principal: principal.kind === 'OPERATOR' ? servicePrincipal('agents', principal.organizationId) : principal,
+  requestId,
+});
 
 /** A request with its args as a value; `hash` is that of agent and args when it has a key. */
 interface Run extends RunRequest {
