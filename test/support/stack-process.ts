@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
-import { keyFolderOf } from 'platform/rpc/keys.ts';
+import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
 import { tlsSettings } from 'platform/service/process.ts';
 import { settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { freePorts } from './addresses.ts';
@@ -31,6 +31,7 @@ export async function startProcess(
       ...NO_ENGINES,
       ...stack.env,
       ...tlsSettings(keys, name),
+      MASTER_KEY_FILE: masterKeyFileOf(keys),
       [settingOf(name, 'LISTEN')]: `127.0.0.1:${port}`,
       ...given,
     },

@@ -44,7 +44,7 @@ export const config = {
     description: 'Runs that one organization may have at once; further ones are rejected with 429.',
   }),
   HTTP_RUNS_AT_ONCE: integer({
-    default: 256,
+    default: 100,
     min: 1,
     max: 10_000,
     description:

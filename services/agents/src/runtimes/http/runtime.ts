@@ -47,6 +47,8 @@ const compiled = compileSchema(JSON.stringify(schema));
 const DEFAULT_RETRIES = 2;
 const RETRIED = [429, 502, 503, 504];
 const FIRST_PAUSE_MS = 200;
+/** As long as the longest run. */
+const LONGEST_PAUSE_MS = 300_000;
 /** What an answer may have beside its output. */
 const ENVELOPE_BYTES = 4_096;
 
@@ -166,5 +168,5 @@ function faultOf(error: Error & { code?: string }): string {
 /** Longer each time, with a random part, or as long as the endpoint asks for. */
 function pauseMs(attempt: number, posted: Posted | string): number {
   const asked = typeof posted === 'object' ? Number(posted.headers['retry-after'] ?? '') : 0;
-  return asked > 0 ? asked * 1_000 : FIRST_PAUSE_MS * 2 ** attempt * (0.5 + Math.random());
+  return asked > 0 ? Math.min(asked * 1_000, LONGEST_PAUSE_MS) : FIRST_PAUSE_MS * 2 ** attempt * (0.5 + Math.random());
 }
