@@ -52,6 +52,20 @@ describe('RunAgent', () => {
         error,
     );
 
+  it('keeps what an agent with a trace writes, in its answer and its execution, also when it fails', async () => {
+    const source = 'function run({ fail }) { console.log("got", fail); if (fail) throw "no"; return 1; }';
+    const runtime = { type: 'script', language: 'javascript', source };
+    await agents.publish(definitionOf('traced', '', { runtime, trace: true }));
+    await agents.publish(definitionOf('untraced', '', { runtime }));
+    const message = (text: string) => ({ role: 'agent', parts: [{ type: 'text', text }] });
+    expect((await agents.run('traced', { fail: false })).messages).toEqual([message('got false')]);
+    expect((await agents.run('untraced', { fail: false })).messages).toEqual([]);
+    await expect(agents.run('traced', { fail: true })).rejects.toMatchObject({ reason: 'AGENT_FAILED', message: 'no' });
+    const { items } = await agents.call('listAgentExecutions', { agent: 'traced', status: 'failed' });
+    const { agentExecution } = await agents.call('getAgentExecution', { id: items[0]!.id });
+    expect(agentExecution).toMatchObject({ status: 'failed', messages: [message('got true')] });
+  });
+
   it('answers every field of the contract, charges the fixed price and leaves nothing reserved', async () => {
     const before = spent();
     const answer = await agents.run('sum', { items: [1, 2, 3.5] });

@@ -26,6 +26,7 @@ const definitionSchema = {
     outputSchema: { type: 'object' },
     runtime: { type: 'object', required: ['type'], properties: { type: { type: 'string' } } },
     interactiveTools: { type: 'array', maxItems: 100, items: { type: 'string', minLength: 1, maxLength: 100 } },
+    trace: { type: 'boolean' },
     limits: {
       type: 'object',
       additionalProperties: false,

@@ -17,6 +17,8 @@ export interface Definition {
   outputSchema?: Record<string, unknown>;
   runtime: RuntimeDefinition;
   interactiveTools?: string[];
+  /** Whether executions keep what the agent writes while it runs, as messages. */
+  trace?: boolean;
   limits?: Partial<RunLimits>;
   /** In credits with at most six decimals. `max` defaults to `base`; see `pricingOf`. */
   pricing?: { base?: number; max?: number; perUnit?: UnitPrices };

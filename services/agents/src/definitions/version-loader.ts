@@ -14,6 +14,8 @@ export interface LoadedVersion {
   version: number;
   runtime: Definition['runtime'];
   limits: RunLimits;
+  /** Whether its runs keep messages. */
+  trace: boolean;
   price: Price;
   /** Violations of the argument schema; their paths start with /args. */
   checkArgs(args: unknown): Promise<Violation[]>;
@@ -60,6 +62,7 @@ function prepare(
     version: record.version,
     runtime: definition.runtime,
     limits: limitsOf(definition),
+    trace: definition.trace ?? false,
     price: priceOf(definition),
     checkArgs: (value) =>
       schedule(() => (argumentsSchema ? argumentsSchema.validate(value, '/args') : checkNoArgs(value))),

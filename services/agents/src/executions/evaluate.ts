@@ -1,3 +1,4 @@
+import type { Message } from 'proto/agents/v1/agents.ts';
 import { isCallerLost } from 'platform/rpc/call.ts';
 import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import type { LoadedVersion } from '../definitions/version-loader.ts';
@@ -20,12 +21,13 @@ export async function evaluate(
   version: LoadedVersion,
   request: Pick<RunRequest, 'argsText' | 'idempotencyKey' | 'signal' | 'onStart'>,
 ): Promise<EvaluatedRun> {
-  const { runtime, limits } = version;
+  const { runtime, limits, trace } = version;
   try {
     const result = await runtimes.byType[runtime.type]!.run({
       ...request,
       runtime,
       limits,
+      trace,
       organizationId: execution.organizationId,
       agent: execution.agent,
       agentVersion: execution.agentVersion,
@@ -52,6 +54,7 @@ async function evaluatedRun(result: RunResult, version: LoadedVersion): Promise<
           'OUTPUT_INVALID',
           `The agent's output does not match its output schema: ${violation.path} ${violation.message}`,
           usage,
+          result.messages,
         );
       return {
         end: { status: 'succeeded', error: null, usage },
@@ -60,7 +63,7 @@ async function evaluatedRun(result: RunResult, version: LoadedVersion): Promise<
       };
     }
     case 'failed':
-      return failedRun('failed', 'AGENT_FAILED', result.message, result.usage);
+      return failedRun('failed', 'AGENT_FAILED', result.message, result.usage, result.messages);
     case 'timed_out':
       return failedRun('timed_out', 'RUN_TIMEOUT', 'The run took too long', result.usage);
     case 'cancelled':
@@ -70,8 +73,14 @@ async function evaluatedRun(result: RunResult, version: LoadedVersion): Promise<
   }
 }
 
-const failedRun = (status: EndStatus, reason: KnownReason, message: string, usage: Usage): EvaluatedRun => ({
+const failedRun = (
+  status: EndStatus,
+  reason: KnownReason,
+  message: string,
+  usage: Usage,
+  messages: readonly Message[] = [],
+): EvaluatedRun => ({
   end: { status, error: { reason, message }, usage },
   output: null,
-  messages: '[]',
+  messages: JSON.stringify(messages),
 });

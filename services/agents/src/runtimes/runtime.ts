@@ -7,6 +7,8 @@ export interface RunRequest {
   /** JSON text. */
   argsText: string;
   limits: RunLimits;
+  /** Whether the definition asks for messages; without it there are none. */
+  trace: boolean;
   organizationId: string;
   agent: string;
   agentVersion: number;
@@ -21,7 +23,7 @@ export interface RunRequest {
 export type RunResult =
   | { outcome: 'succeeded'; outputText: string; messages: Message[]; usage: Usage }
   /** The agent's fault; the message may be shown to the caller. */
-  | { outcome: 'failed'; message: string; usage: Usage }
+  | { outcome: 'failed'; message: string; messages: Message[]; usage: Usage }
   /** When the run was ended from outside, `steps` is rounded down to ten thousand. */
   | { outcome: 'timed_out'; usage: Usage }
   | { outcome: 'cancelled'; usage: Usage }

@@ -8,6 +8,7 @@ export const requestFor = (runtime: RuntimeDefinition, args: unknown = {}): RunR
   runtime,
   argsText: JSON.stringify(args),
   limits: { ...LIMITS },
+  trace: false,
   organizationId: 'one',
   agent: 'tested',
   agentVersion: 1,

@@ -19,6 +19,7 @@ const SOURCES = {
     endless: '($f := function($n) { $f($n + 1) }; $f(0))',
     long: '$pad("", 20000, "x")',
     deep: '($f := function($n) { $n = 0 ? 1 : { "a": $f($n - 1) } }; $f(70))',
+    traced: 'fail ? $error("no") : 1',
     greedy: '[1..50000].{ "a": [1..500] }',
   },
   script: {
@@ -31,17 +32,21 @@ const SOURCES = {
     endless: 'function run() { for (;;); }',
     long: 'function run() { return "x".repeat(20000); }',
     deep: 'function run() { let a = 1; for (let i = 0; i < 70; i++) a = [a, 2]; return a; }',
+    traced:
+      'function run({ fail }) { console.log("seen", { a: 1 }, 2); console.error("then"); if (fail) throw "no"; return 1; }',
     greedy: 'function run() { const all = []; for (;;) all.push({ text: String(all.length) }); }',
   },
 } as const;
 const SOURCE_TYPES = Object.keys(SOURCES) as (keyof typeof SOURCES)[];
 
 /** What the endpoint of the http agents answers on each path. */
-const ANSWERS: Record<string, (response: ServerResponse, args: { a: number }) => void> = {
+const ANSWERS: Record<string, (response: ServerResponse, args: { a: number; fail?: boolean }) => void> = {
   doubles: (response, { a }) => answerWith(response, { output: { twice: a * 2 } }),
   fails: (response) => answerWith(response, { error: 'not today' }),
   yieldsNothing: (response) => answerWith(response, {}),
   endless: () => undefined,
+  traced: (response, { fail }) =>
+    answerWith(response, { ...(fail ? { error: 'no' } : { output: 1 }), messages: ['seen {"a":1} 2', 'then'] }),
   long: (response) => answerWith(response, { output: 'x'.repeat(20_000) }),
   deep: (response) => void response.end(`{"output":${'['.repeat(70)}1${']'.repeat(70)}}`),
 };
@@ -97,7 +102,7 @@ describe.each([...SOURCE_TYPES, 'http'])('the runtime %s', (type) => {
   });
 
   it('shows what the author said about a failure', async () => {
-    expect(await run('fails')).toEqual({ outcome: 'failed', message: 'not today', usage });
+    expect(await run('fails')).toEqual({ outcome: 'failed', message: 'not today', messages: [], usage });
   });
 
   it.each([
@@ -105,7 +110,20 @@ describe.each([...SOURCE_TYPES, 'http'])('the runtime %s', (type) => {
     ['long', type === 'http' ? 'too large' : 'larger than 10000 bytes'],
     ['deep', 'more than 64 levels'],
   ] as const)('fails an agent that %s, by its output', async (agent, message) => {
-    expect(await run(agent)).toEqual({ outcome: 'failed', message: expect.stringContaining(message), usage });
+    expect(await run(agent)).toEqual({
+      outcome: 'failed',
+      message: expect.stringContaining(message),
+      messages: [],
+      usage,
+    });
+  });
+
+  it('keeps what the agent writes as messages, of a success and of a failure, if its definition asks for them', async () => {
+    const text = (written: string) => ({ role: 'agent', parts: [{ type: 'text', text: written }] });
+    const messages = type === 'expression' ? [] : [text('seen {"a":1} 2'), text('then')];
+    expect(await run('traced', { trace: true })).toMatchObject({ outcome: 'succeeded', messages });
+    expect(await run('traced', { trace: true, args: { fail: true } })).toMatchObject({ outcome: 'failed', messages });
+    expect(await run('traced')).toMatchObject({ outcome: 'succeeded', messages: [] });
   });
 
   it('ends a run at its limit of time, with what it has used', async () => {
@@ -154,6 +172,7 @@ describe.each(SOURCE_TYPES)('the runtime %s, whose agents are a source', (type) 
     expect(await run('endless', { limits: { maxSteps: 20_000 } })).toEqual({
       outcome: 'failed',
       message: expect.stringContaining('more than 20000 steps'),
+      messages: [],
       usage: { ...usage, steps: 20_000 },
     });
   });
@@ -162,6 +181,7 @@ describe.each(SOURCE_TYPES)('the runtime %s, whose agents are a source', (type) 
     expect(await run('greedy', { limits: { memoryMb: 16 } })).toEqual({
       outcome: 'failed',
       message: expect.stringMatching(/more than \d+ MB of memory/),
+      messages: [],
       usage,
     });
     expect(await run('doubles', { args: { a: 1 } })).toMatchObject({ outcome: 'succeeded' });

@@ -1,11 +1,13 @@
 import { parseJson } from 'platform/core/parse-json.ts';
 import type { Message } from 'proto/agents/v1/agents.ts';
+import { messagesOf } from '../messages.ts';
 import { makeJsonText } from '../runners/json-text.ts';
 import type { Posted } from './post.ts';
 
 /** The answer of an endpoint: what it gives, or what it says to the caller. */
 type Answer =
-  { outcome: 'succeeded'; outputText: string; messages: Message[] } | { outcome: 'failed'; message: string };
+  | { outcome: 'succeeded'; outputText: string; messages: Message[] }
+  | { outcome: 'failed'; message: string; messages: Message[] };
 
 class AnswerFault extends Error {}
 
@@ -19,24 +21,30 @@ const jsonText = makeJsonText({
 });
 
 /**
- * Reads `{"output": …}` or `{"error": "a text for the caller"}` of an answer with status 200 to 299. Nothing else of
- * the answer is shown to the caller.
+ * Reads `{"output": …}` or `{"error": "a text for the caller"}` of an answer with status 200 to 299, either with
+ * `"messages": ["…"]` for the trace. Nothing else of the answer is shown to the caller.
  */
-export function answerOf({ status, headers, body }: Posted, outputBytes: number): Answer {
+export function answerOf(
+  { status, headers, body }: Posted,
+  { outputBytes, trace }: { outputBytes: number; trace: boolean },
+): Answer {
   try {
     if (status >= 300 && status < 400)
       throw new AnswerFault(`The agent's endpoint redirects (status ${status}), which is not followed`);
     if (status < 200 || status > 299) throw new AnswerFault(`The agent's endpoint answered with status ${status}`);
     if ((headers['content-encoding'] ?? 'identity') !== 'identity')
       throw new AnswerFault("The answer of the agent's endpoint is compressed");
-    const { output, error, ...others } = membersOf(body);
-    if (typeof error === 'string' && output === undefined)
-      return { outcome: 'failed', message: error.slice(0, ERROR_CHARACTERS) };
-    if (output === undefined || error !== undefined || Object.keys(others).length > 0)
+    const { output, error, messages: texts = [], ...others } = membersOf(body);
+    const isList = Array.isArray(texts) && texts.every((text) => typeof text === 'string');
+    const isError = typeof error === 'string' && output === undefined;
+    const isOutput = output !== undefined && error === undefined;
+    if (!(isList && (isError || isOutput)) || Object.keys(others).length > 0)
       throw new AnswerFault('The answer of the agent\'s endpoint must be {"output": …} or {"error": "…"}');
-    return { outcome: 'succeeded', outputText: jsonText(output, outputBytes), messages: [] };
+    const messages = trace ? messagesOf(texts) : [];
+    if (isError) return { outcome: 'failed', message: error.slice(0, ERROR_CHARACTERS), messages };
+    return { outcome: 'succeeded', outputText: jsonText(output, outputBytes), messages };
   } catch (error) {
-    if (error instanceof AnswerFault) return { outcome: 'failed', message: error.message };
+    if (error instanceof AnswerFault) return { outcome: 'failed', message: error.message, messages: [] };
     throw error;
   }
 }

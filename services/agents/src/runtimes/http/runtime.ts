@@ -49,8 +49,8 @@ const RETRIED = [429, 502, 503, 504];
 const FIRST_PAUSE_MS = 200;
 /** As long as the longest run. */
 const LONGEST_PAUSE_MS = 300_000;
-/** What an answer may have beside its output. */
-const ENVELOPE_BYTES = 4_096;
+/** What an answer may have beside its output, without and with messages. */
+const [ENVELOPE_BYTES, TRACE_BYTES] = [4_096, 65_536];
 
 /** Agents that are endpoints of the customer, called by signed requests (Standard Webhooks 1.0). */
 export function httpRuntime(needs: HttpNeeds): Runtime {
@@ -121,13 +121,14 @@ async function call(needs: HttpNeeds, request: RunRequest, stopping: AbortSignal
   try {
     const secrets = await needs.secretValues(request.organizationId, secretRef);
     const keys = secrets.map(signingKeyOf).filter((key) => key !== undefined);
-    if (keys.length === 0) return { outcome: 'failed', message: 'The secret of the agent is not set', usage };
+    if (keys.length === 0)
+      return { outcome: 'failed', message: 'The secret of the agent is not set', messages: [], usage };
     const body = bodyOf(request);
     for (let attempt = 0; ; attempt++) {
       usage.calls += 1;
       const timestamp = Math.floor(needs.clock.now() / 1_000);
       const headers = signatureHeaders({ id: request.idempotencyKey, timestamp, body }, keys);
-      const maxBytes = request.limits.outputBytes + ENVELOPE_BYTES;
+      const maxBytes = request.limits.outputBytes + (request.trace ? TRACE_BYTES : ENVELOPE_BYTES);
       const posted = await needs.poster.post(new URL(url), { headers, body, maxBytes, signal }).catch(faultOf);
       if (typeof posted !== 'object') signal.throwIfAborted();
       const mayPass = posted === UNREACHABLE || (typeof posted === 'object' && RETRIED.includes(posted.status));
@@ -135,9 +136,9 @@ async function call(needs: HttpNeeds, request: RunRequest, stopping: AbortSignal
         await delay(pauseMs(attempt, posted), undefined, { signal });
         continue;
       }
-      if (typeof posted === 'string') return { outcome: 'failed', message: posted, usage };
+      if (typeof posted === 'string') return { outcome: 'failed', message: posted, messages: [], usage };
       return await needs.schedule(request.organizationId, () => ({
-        ...answerOf(posted, request.limits.outputBytes),
+        ...answerOf(posted, { outputBytes: request.limits.outputBytes, trace: request.trace }),
         usage,
       }));
     }

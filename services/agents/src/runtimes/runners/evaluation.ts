@@ -11,8 +11,11 @@ export interface SourceDefinition extends RuntimeDefinition {
 /** Without `memoryMb`, which whatever the evaluation runs in keeps. */
 export type EvaluationLimits = Omit<RunLimits, 'memoryMb'>;
 
-/** How an evaluation ended, as its runner says. The message may be shown to the caller. */
+/**
+ * How an evaluation ended, as its runner says. The message may be shown to the caller; `trace` has what the program
+ * wrote, if its definition asks for that.
+ */
 export type EvaluationResult =
-  | { outcome: 'succeeded'; outputText: string; steps: number }
-  | { outcome: 'failed'; message: string; steps: number }
+  | { outcome: 'succeeded'; outputText: string; steps: number; trace?: string[] }
+  | { outcome: 'failed'; message: string; steps: number; trace?: string[] }
   | { outcome: 'timed_out'; steps: number };

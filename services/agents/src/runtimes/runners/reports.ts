@@ -1,3 +1,4 @@
+import { MAX_MESSAGES } from '../messages.ts';
 import { REPORT_STEPS, type EvaluationLimits, type EvaluationResult } from './evaluation.ts';
 import { isOutputText } from './output-text.ts';
 import type { Report } from './runner-child.ts';
@@ -5,8 +6,10 @@ import type { Report } from './runner-child.ts';
 /** Of an output; an empty array or object may be one level deeper. */
 const MAX_LEVELS = 64;
 const MAX_MESSAGE_CHARACTERS = 1_000;
-/** The most bytes of a report without its output. */
+/** The most bytes of a report without output and trace. */
 export const REPORT_BYTES = 8_192;
+/** Of a trace as JSON text, each of its characters escaped. */
+export const TRACE_BYTES = 131_072;
 
 /** A runner reported what no sound runner reports. It is not believed any more. */
 export class InvalidReportError extends Error {}
@@ -18,11 +21,13 @@ export interface Progress {
   /** As last reported. */
   steps: number;
   limits: EvaluationLimits;
+  /** Whether a trace was asked for. */
+  trace: boolean;
 }
 
 /** The longest report: in JSON, an output at most doubles, because quotes and backslashes are escaped. */
 export const maxReportBytes = (progress: Progress | undefined): number =>
-  REPORT_BYTES + (progress ? 2 * progress.limits.outputBytes : 0);
+  REPORT_BYTES + (progress ? 2 * progress.limits.outputBytes + (progress.trace ? TRACE_BYTES : 0) : 0);
 
 /**
  * Reads a report and checks it against what is known: a runner evaluates code that nobody has reviewed, so it may say
@@ -53,10 +58,18 @@ function resultOf(result: Record<string, unknown>, progress: Progress): Evaluati
   if (result.outcome === 'failed') {
     if (typeof result.message !== 'string' || result.message.length > MAX_MESSAGE_CHARACTERS)
       throw new InvalidReportError('a message that is no text, or too long');
-    return { outcome: 'failed', message: result.message, steps };
+    return { outcome: 'failed', message: result.message, steps, ...traceOf(result, progress) };
   }
   if (result.outcome !== 'succeeded') throw new InvalidReportError('an unknown outcome');
-  return { outcome: 'succeeded', outputText: outputOf(result, progress.limits), steps };
+  return { outcome: 'succeeded', outputText: outputOf(result, progress.limits), steps, ...traceOf(result, progress) };
+}
+
+function traceOf({ trace }: Record<string, unknown>, progress: Progress): { trace?: string[] } {
+  if (!progress.trace || trace === undefined) return {};
+  const isSound =
+    Array.isArray(trace) && trace.length <= MAX_MESSAGES && trace.every((text) => typeof text === 'string');
+  if (!isSound) throw new InvalidReportError('a trace that is no list of texts, or too long');
+  return { trace: trace };
 }
 
 function stepsOf({ steps }: Record<string, unknown>, least: number, { limits }: Progress): number {

@@ -12,6 +12,7 @@ export interface Assignment {
   /** JSON text; absent to check the source only, where the runtime does that in a runner. */
   argsText?: string;
   limits: RunLimits;
+  trace: boolean;
 }
 
 /** A message from a runner to the pool. */
@@ -27,11 +28,11 @@ const onSteps = (steps: number): void => send({ kind: 'steps', id: running, step
 const realmOf = keepRealms(prepareRealms(onSteps));
 let evaluateScript: EvaluateScript | undefined;
 
-async function evaluate({ organizationId, runtime, argsText, limits }: Assignment): Promise<EvaluationResult> {
+async function evaluate({ organizationId, runtime, argsText, limits, trace }: Assignment): Promise<EvaluationResult> {
   const { type, source } = runtime;
   if (type === 'expression') return realmOf(organizationId).evaluate(source, argsText ?? 'null', limits);
   evaluateScript ??= (await import('../script/sandbox.ts')).openSandbox(onSteps);
-  return evaluateScript(organizationId, { source, argsText }, limits);
+  return evaluateScript(organizationId, { source, argsText, trace }, limits);
 }
 
 new Worker(new URL('./watch-parent.ts', import.meta.url), { workerData: process.argv[2] }).unref();

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
+import { messagesOf } from '../messages.ts';
 import type { RunRequest, RunResult } from '../runtime.ts';
 import type { SourceDefinition } from './evaluation.ts';
 import { memoryMbOf } from './process-memory.ts';
@@ -18,7 +19,10 @@ const MAX_GROWTH_MB = 32;
 const LOOKS_AT_MEMORY = 20;
 
 /** A run, or the check of its source when it has no args. */
-export interface EvaluationRequest extends Pick<RunRequest, 'limits' | 'organizationId' | 'signal' | 'onStart'> {
+export interface EvaluationRequest extends Pick<
+  RunRequest,
+  'limits' | 'organizationId' | 'signal' | 'onStart' | 'trace'
+> {
   runtime: SourceDefinition;
   argsText?: string;
 }
@@ -189,12 +193,13 @@ export function startRunnerPool({
     runtime,
     argsText,
     limits,
+    trace,
     organizationId,
     signal,
     onStart,
   }: EvaluationRequest): Promise<RunnerResult> {
     const runner = takeRunner(sizeOf(limits.memoryMb));
-    const assignment = { organizationId, runtime, argsText, limits };
+    const assignment = { organizationId, runtime, argsText, limits, trace };
     const result = await runner.run(assignment, signal, onStart);
     putBack(runner);
     return result;
@@ -268,7 +273,10 @@ export function startRunnerPool({
 
 function runResult(result: RunnerResult): RunResult {
   if (result.outcome === 'unstarted' || result.outcome === 'interrupted') return { outcome: 'interrupted' };
-  const { steps, cpuMs, ...others } = result;
-  const usage = { steps, cpuMs };
-  return others.outcome === 'succeeded' ? { ...others, messages: [], usage } : { ...others, usage };
+  const usage = { steps: result.steps, cpuMs: result.cpuMs };
+  if (result.outcome === 'timed_out' || result.outcome === 'cancelled') return { outcome: result.outcome, usage };
+  const messages = messagesOf(result.trace ?? []);
+  return result.outcome === 'succeeded'
+    ? { outcome: 'succeeded', outputText: result.outputText, messages, usage }
+    : { outcome: 'failed', message: result.message, messages, usage };
 }

@@ -30,6 +30,7 @@ const firstOf = (type: string, memoryMb: number): Omit<Assignment, 'id'> => ({
   organizationId: '',
   runtime: { type, source: FIRST_SOURCES[type]! },
   argsText: '{}',
+  trace: false,
   limits: { wallMs: START_MS, maxSteps: 1_000, memoryMb, outputBytes: 1_000 },
 });
 
@@ -210,6 +211,7 @@ export function startRunner({
         steps: 0,
         organizationId: assignment.organizationId,
         limits: assignment.limits,
+        trace: assignment.trace,
         timer: undefined,
         cpuMs,
         end(result) {

@@ -1,6 +1,8 @@
 export interface Prelude {
   /** Resolves to `=` and the output as JSON text, or to `!` and why the run failed (see messageOf). */
   start(run: unknown, argsText: string): Promise<string>;
+  /** What the script wrote to the console, as the JSON text of a list of texts; runs nothing of the script. */
+  written(): string;
   /** What callers of the agent may read about a failure; empty when nothing is known, as when memory was too short. */
   messageOf(error: unknown): string;
 }
@@ -11,6 +13,8 @@ export interface Prelude {
  */
 export function prelude(): Prelude {
   const MAX_CHARACTERS = 300;
+  /** Of what is written to the console: lines, characters of a line, and characters of all lines as JSON text. */
+  const [MAX_LINES, MAX_LINE_CHARACTERS, MAX_JSON] = [100, 2_000, 40_000];
   const { parse, stringify } = JSON;
   const text = String;
   const AnyError = Error;
@@ -43,8 +47,29 @@ export function prelude(): Prelude {
     }
   }
 
+  let isFull = false;
+  let lines = 0;
+  let json = '';
+  function write(...values: unknown[]): void {
+    if (isFull) return;
+    let line = '';
+    for (let i = 0; i < values.length && line.length <= MAX_LINE_CHARACTERS; i++) {
+      const value = values[i];
+      line += `${i === 0 ? '' : ' '}${typeof value === 'string' ? value : ((stringify(value) as string | undefined) ?? text(value))}`;
+    }
+    const added = stringify(line.length > MAX_LINE_CHARACTERS ? `${line.slice(0, MAX_LINE_CHARACTERS - 1)}…` : line);
+    isFull = lines === MAX_LINES || json.length + added.length > MAX_JSON;
+    if (isFull) return;
+    json += `${lines === 0 ? '' : ','}${added}`;
+    lines += 1;
+  }
+  Object.defineProperty(globalThis, 'console', {
+    value: Object.freeze({ debug: write, info: write, log: write, warn: write, error: write }),
+  });
+
   return {
     messageOf,
+    written: () => `[${json}]`,
     async start(run, argsText) {
       try {
         if (typeof run !== 'function') return '!The script defines no function run(args)';

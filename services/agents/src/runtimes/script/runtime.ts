@@ -15,6 +15,7 @@ export const scriptRuntime = (runners: RunnerPool): Runtime =>
         const result = await runners.evaluate({
           runtime: { type: 'script', source },
           limits: LIMITS_OF_CHECK,
+          trace: false,
           organizationId,
           signal: new AbortController().signal,
           onStart: () => undefined,

@@ -13,7 +13,7 @@ import {
 import { REPORT_STEPS, type EvaluationResult } from '../runners/evaluation.ts';
 import type { RunLimits } from '../rules.ts';
 import { makeJsonText } from '../runners/json-text.ts';
-import { prelude } from './prelude.ts';
+import { prelude as makePrelude } from './prelude.ts';
 
 /** The package declares the type of its CommonJS form. */
 const VARIANT = variant as unknown as QuickJSSyncVariant;
@@ -55,6 +55,8 @@ export interface Script {
   source: string;
   /** JSON text; absent to compile the source only. */
   argsText?: string;
+  /** Whether what it writes to the console is kept. */
+  trace: boolean;
 }
 
 export type EvaluateScript = (organizationId: string, script: Script, limits: RunLimits) => Promise<EvaluationResult>;
@@ -103,8 +105,10 @@ function evaluate(
   const deadline = Date.now() + limits.wallMs;
   let steps = 0;
   let stopped: 'late' | 'steps' | undefined;
+  let ended = false;
 
   function tick(): boolean {
+    if (ended) return false;
     if (steps + STEPS_PER_TICK > limits.maxSteps) stopped ??= 'steps';
     else {
       steps += STEPS_PER_TICK;
@@ -137,8 +141,9 @@ function evaluate(
       runtime.setMaxStackSize(MAX_STACK_BYTES);
       runtime.setInterruptHandler(tick);
       const context = scope.manage(runtime.newContext());
+      const prelude = scope.manage(context.unwrapResult(context.evalCode(`(${makePrelude})()`, 'runtime.js')));
       try {
-        const output = outputOf(context, scope, script);
+        const output = outputOf(context, scope, prelude, script);
         result = stopped
           ? failed('')
           : { outcome: 'succeeded', outputText: jsonText(JSON.parse(output), limits.outputBytes), steps };
@@ -146,6 +151,8 @@ function evaluate(
         if (!(error instanceof ScriptError)) throw error;
         result = failed(reasonOf(error));
       }
+      ended = true;
+      if (script.trace && result.outcome !== 'timed_out') result.trace = writtenBy(context, scope, prelude);
     });
     return { result: result!, isSound: stopped === undefined };
   } catch {
@@ -161,7 +168,7 @@ function evaluate(
  * @returns JSON text
  * @throws ScriptError
  */
-function outputOf(context: QuickJSContext, scope: Scope, { source, argsText }: Script): string {
+function outputOf(context: QuickJSContext, scope: Scope, prelude: QuickJSHandle, { source, argsText }: Script): string {
   /** @throws ScriptError with the message that callers may read */
   function evaluated(result: ReturnType<QuickJSContext['evalCode']>): QuickJSHandle {
     if (!result.error) return scope.manage(result.value);
@@ -170,9 +177,8 @@ function outputOf(context: QuickJSContext, scope: Scope, { source, argsText }: S
     throw new ScriptError(message.error ? '' : context.getString(scope.manage(message.value)));
   }
 
-  const given = scope.manage(context.unwrapResult(context.evalCode(`(${prelude})()`, 'runtime.js')));
-  const start = scope.manage(context.getProp(given, 'start'));
-  const messageOf = scope.manage(context.getProp(given, 'messageOf'));
+  const start = scope.manage(context.getProp(prelude, 'start'));
+  const messageOf = scope.manage(context.getProp(prelude, 'messageOf'));
   if (argsText === undefined) {
     checkSyntax(context, scope, source);
     return 'null';
@@ -193,6 +199,16 @@ function outputOf(context: QuickJSContext, scope: Scope, { source, argsText }: S
   const text = context.getString(scope.manage(state.value));
   if (!text.startsWith('=')) throw new ScriptError(text.slice(1));
   return text.slice(1);
+}
+
+/** What the script wrote; nothing when memory is too short to say. */
+function writtenBy(context: QuickJSContext, scope: Scope, prelude: QuickJSHandle): string[] {
+  const written = context.callFunction(scope.manage(context.getProp(prelude, 'written')), context.undefined);
+  if (written.error) {
+    scope.manage(written.error);
+    return [];
+  }
+  return JSON.parse(context.getString(scope.manage(written.value))) as string[];
 }
 
 /** @throws ScriptError with the message of the engine, which its author may read */

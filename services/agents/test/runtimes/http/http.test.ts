@@ -64,7 +64,12 @@ describe('a call', () => {
 
   it('fails without its secret, and nothing is sent', async () => {
     secrets = [];
-    expect(await run()).toEqual({ outcome: 'failed', message: expect.stringContaining('secret'), usage: { calls: 0 } });
+    expect(await run()).toEqual({
+      outcome: 'failed',
+      message: expect.stringContaining('secret'),
+      messages: [],
+      usage: { calls: 0 },
+    });
     expect(endpoint.requests).toEqual([]);
   });
 
@@ -101,6 +106,7 @@ describe('an answer', () => {
     expect(await run({}, { limits: { ...LIMITS, outputBytes: 100_000 } })).toEqual({
       outcome: 'failed',
       message: expect.stringContaining(message),
+      messages: [],
       usage: { calls: 1 },
     });
     expect(endpoint.requests).toHaveLength(1);
@@ -136,6 +142,7 @@ describe('a failure that may pass', () => {
     expect(await run({ retries: 1 })).toMatchObject({
       outcome: 'failed',
       message: "The agent's endpoint answered with status 503",
+      messages: [],
       usage: { calls: 2 },
     });
   });
@@ -152,6 +159,7 @@ describe('a failure that may pass', () => {
     expect(await run({ url })).toEqual({
       outcome: 'failed',
       message: "The agent's endpoint could not be reached",
+      messages: [],
       usage: { calls: 3 },
     });
   });
@@ -190,6 +198,7 @@ describe('where an endpoint may be', () => {
     expect(await run({ url, retries: 0 })).toEqual({
       outcome: 'failed',
       message: "The agent's endpoint is at an address that may not be called",
+      messages: [],
       usage: { calls: 1 },
     });
     if (!url.includes('localhost'))
@@ -224,6 +233,7 @@ describe('where an endpoint may be', () => {
     expect(await run({ url: secure.url })).toEqual({
       outcome: 'failed',
       message: "The certificate of the agent's endpoint could not be verified",
+      messages: [],
       usage: { calls: 1 },
     });
     expect(secure.requests).toEqual([]);

@@ -16,6 +16,7 @@ const evaluate = (source: string) =>
     runtime: { type: 'expression', source },
     argsText: '{}',
     limits,
+    trace: false,
     organizationId: 'one',
     signal: new AbortController().signal,
     onStart: () => undefined,

@@ -18,6 +18,7 @@ export interface Run {
   organizationId?: string;
   signal?: AbortSignal;
   onStart?: () => void;
+  trace?: boolean;
 }
 export interface TestPool extends RunnerPool {
   run(source: string, run?: Run): Promise<RunResult>;
@@ -41,12 +42,21 @@ export function testPool(options: Partial<Parameters<typeof startRunnerPool>[0]>
     },
     run: (
       source,
-      { type = 'expression', args = {}, limits, organizationId = 'one', signal, onStart = () => undefined } = {},
+      {
+        type = 'expression',
+        args = {},
+        limits,
+        organizationId = 'one',
+        signal,
+        onStart = () => undefined,
+        trace = false,
+      } = {},
     ) =>
       pool.evaluate({
         runtime: { type, source },
         argsText: JSON.stringify(args),
         limits: { ...LIMITS, ...limits },
+        trace,
         organizationId,
         signal: signal ?? new AbortController().signal,
         onStart,

@@ -10,8 +10,8 @@ import { finished, LIES, TRUTH, type Send } from './lies.ts';
 const LIMITS = { wallMs: 60_000, maxSteps: 1_000_000, outputBytes: 10_000 };
 
 /** Reads what a runner sends, as the parent does. @returns the results */
-function read(speak: (id: number, send: Send) => void): unknown[] {
-  const progress: Progress = { id: 7, started: false, steps: 0, limits: LIMITS };
+function read(speak: (id: number, send: Send) => void, trace = false): unknown[] {
+  const progress: Progress = { id: 7, started: false, steps: 0, limits: LIMITS, trace };
   const results: unknown[] = [];
   speak(7, (sent) => {
     const report = readReport(JSON.stringify(sent), progress);
@@ -36,6 +36,14 @@ describe('reports of a runner', () => {
     expect(read(finished({ cpuMs: -1, code: 'internal' }))).toEqual([TRUTH]);
   });
 
+  it('have a trace only if it was asked for, and then it is a list of texts', () => {
+    const traced = { ...TRUTH, trace: ['a', 'b'] };
+    expect(read(finished(traced))).toEqual([TRUTH]);
+    expect(read(finished(traced), true)).toEqual([traced]);
+    for (const trace of ['a', [1], [['a']], { 0: 'a' }, Array(101).fill('a')])
+      expect(() => read(finished({ trace }), true)).toThrow(InvalidReportError);
+  });
+
   it.each(Object.keys(LIES))('are refused when they cannot be: %s', (lie) => {
     expect(() => read(LIES[lie]!)).toThrow(InvalidReportError);
   });
@@ -49,7 +57,7 @@ describe('reports of a runner', () => {
         expect(read(finished(result))).toEqual([result]);
         const limits = { ...LIMITS, outputBytes: Buffer.byteLength(outputText) };
         const bytes = Buffer.byteLength(JSON.stringify({ kind: 'finished', id: 7, result }));
-        expect(bytes).toBeLessThanOrEqual(maxReportBytes({ id: 7, started: true, steps: 0, limits }));
+        expect(bytes).toBeLessThanOrEqual(maxReportBytes({ id: 7, started: true, steps: 0, limits, trace: false }));
       }),
     );
   });

@@ -149,6 +149,7 @@ describe('a run that is stopped', () => {
     expect(await evaluate(GREEDY, { limits: { memoryMb: 16 } })).toEqual({
       outcome: 'failed',
       message: 'The run takes more than 64 MB of memory',
+      messages: [],
       usage: { steps: expect.any(Number), cpuMs },
     });
   });
@@ -158,6 +159,7 @@ describe('a run that is stopped', () => {
     expect(await evaluate(ENDLESS, { limits: { maxSteps: 1_000 } })).toEqual({
       outcome: 'failed',
       message: 'The expression takes more than 1000 steps',
+      messages: [],
       usage: { steps: 1_000, cpuMs },
     });
     expect(await evaluate('$join([1..1000].("0123456789"))', { limits: { outputBytes: 1_000 } })).toMatchObject({

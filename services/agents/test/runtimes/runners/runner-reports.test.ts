@@ -43,6 +43,7 @@ describe('a runner that lies', () => {
     expect(await pool.run('greedy', { limits: { wallMs: 20_000 } })).toEqual({
       outcome: 'failed',
       message: 'The run takes more than 64 MB of memory',
+      messages: [],
       usage: { steps: 0, cpuMs },
     });
     await until(() => !isRunning(greedy));
