@@ -3,51 +3,105 @@ import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { ServiceError, invalid, type Violation } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { compileSchema } from 'platform/json-schema/schema.ts';
-import { UNITS } from '../runtimes/rules.ts';
+import { UNITS, type Unit } from '../runtimes/rules.ts';
 import type { Runtimes } from '../runtimes/runtimes.ts';
-import { priceOf, type Definition } from './rules.ts';
+import { DEFAULT_LIMITS, priceOf, type Definition } from './rules.ts';
+
+const UNIT_PRICES: Record<Unit, string> = {
+  steps: 'Credits for each step of a program.',
+  cpuMs: 'Credits for each begun millisecond of processor time.',
+  calls: 'Credits for each call of an endpoint.',
+};
 
 const DEFINITION_BYTES = 262_144;
 
-const credits = { type: 'number', minimum: 0, maximum: 1_000_000 };
+const credits = (description: string, more: object = {}) => ({
+  type: 'number',
+  minimum: 0,
+  maximum: 1_000_000,
+  ...more,
+  description,
+});
 
-/** JSON Schema (2020-12) of a definition document. Unknown members are rejected. */
-const definitionSchema = {
+/**
+ * JSON Schema (2020-12) of a definition document, but for `runtime`, whose schema is that of its type. Unknown members
+ * are rejected. docs/agent-definition.md is made from it.
+ */
+export const definitionSchema = {
   type: 'object',
   required: ['apiVersion', 'kind', 'name', 'runtime'],
   additionalProperties: false,
   properties: {
-    apiVersion: { const: 'agents/v1' },
-    kind: { enum: ['FunctionalAgent', 'ConversationalAgent'] },
-    name: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' },
-    displayName: { type: 'string', minLength: 1, maxLength: 100 },
-    description: { type: 'string', maxLength: 4_000 },
-    argumentsSchema: { type: 'object' },
-    outputSchema: { type: 'object' },
-    runtime: { type: 'object', required: ['type'], properties: { type: { type: 'string' } } },
-    interactiveTools: { type: 'array', maxItems: 100, items: { type: 'string', minLength: 1, maxLength: 100 } },
-    trace: { type: 'boolean' },
+    apiVersion: { const: 'agents/v1', description: 'The form of this document.' },
+    kind: {
+      enum: ['FunctionalAgent', 'ConversationalAgent'],
+      description: 'The API runs functional agents; it stores conversational ones.',
+    },
+    name: {
+      type: 'string',
+      pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$',
+      description: 'By which clients run it; unique in the organization.',
+    },
+    displayName: { type: 'string', minLength: 1, maxLength: 100, description: 'Its name for people.' },
+    description: { type: 'string', maxLength: 4_000, description: 'What it does, for those who choose an agent.' },
+    argumentsSchema: {
+      type: 'object',
+      description: 'JSON Schema of its args. Without it, args must be {} or null.',
+    },
+    outputSchema: { type: 'object', description: 'JSON Schema of its output; another output fails the run.' },
+    runtime: {
+      type: 'object',
+      required: ['type'],
+      properties: { type: { type: 'string' } },
+      description: 'How it is run; see Runtimes.',
+    },
+    interactiveTools: {
+      type: 'array',
+      maxItems: 100,
+      items: { type: 'string', minLength: 1, maxLength: 100 },
+      description: 'Tools that need a person at an app. The API does not run an agent that has any.',
+    },
+    trace: {
+      type: 'boolean',
+      default: false,
+      description: 'Whether executions keep what the agent writes, as messages.',
+    },
     limits: {
+      description: 'What a run may take.',
       type: 'object',
       additionalProperties: false,
       properties: {
-        wallMs: { type: 'integer', minimum: 100, maximum: 300_000 },
-        maxSteps: { type: 'integer', minimum: 1, maximum: 1_000_000_000 },
-        memoryMb: { type: 'integer', minimum: 16, maximum: 512 },
-        outputBytes: { type: 'integer', minimum: 2, maximum: 524_288 },
+        wallMs: {
+          ...{ type: 'integer', minimum: 100, maximum: 300_000, default: DEFAULT_LIMITS.wallMs },
+          description: 'Time from the start of a run to its end, in milliseconds; then it is 504 `run_timeout`.',
+        },
+        maxSteps: {
+          ...{ type: 'integer', minimum: 1, maximum: 1_000_000_000, default: DEFAULT_LIMITS.maxSteps },
+          description: 'Steps of a program; then the run has failed.',
+        },
+        memoryMb: {
+          ...{ type: 'integer', minimum: 16, maximum: 512, default: DEFAULT_LIMITS.memoryMb },
+          description: 'Memory of a program, in MiB; then the run has failed.',
+        },
+        outputBytes: {
+          ...{ type: 'integer', minimum: 2, maximum: 524_288, default: DEFAULT_LIMITS.outputBytes },
+          description: 'Of the output as JSON; then the run has failed.',
+        },
       },
     },
     pricing: {
+      description: 'What a run costs. Without it, one credit.',
       type: 'object',
       additionalProperties: false,
       properties: {
-        base: credits,
-        max: credits,
+        base: credits('Credits of a run that succeeds, at most six decimals.', { default: 1 }),
+        max: credits('The most that a run costs, which is reserved before it; `base` if absent.'),
         perUnit: {
+          description: 'Prices of what a run uses, of units that its runtime measures; it needs `max`.',
           type: 'object',
           additionalProperties: false,
           minProperties: 1,
-          properties: Object.fromEntries(UNITS.map((unit) => [unit, credits])),
+          properties: Object.fromEntries(UNITS.map((unit) => [unit, credits(UNIT_PRICES[unit], { default: 0 })])),
         },
       },
       dependentRequired: { perUnit: ['max'] },

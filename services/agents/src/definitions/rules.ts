@@ -31,7 +31,7 @@ export interface Price {
   unitMicros: Readonly<Record<Unit, number>>;
 }
 
-const DEFAULT_LIMITS: RunLimits = { wallMs: 50_000, maxSteps: 1_000_000, memoryMb: 64, outputBytes: 524_288 };
+export const DEFAULT_LIMITS: RunLimits = { wallMs: 50_000, maxSteps: 1_000_000, memoryMb: 64, outputBytes: 524_288 };
 
 export const limitsOf = (definition: Definition): RunLimits => ({ ...DEFAULT_LIMITS, ...definition.limits });
 

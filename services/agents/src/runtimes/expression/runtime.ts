@@ -10,6 +10,8 @@ export const expressionRuntime = (runners: RunnerPool, schedule: FairScheduler):
     {
       type: 'expression',
       language: 'jsonata',
+      description: 'A JSONata expression over the args; its value is the output.',
+      example: '{ "total": $sum(items.(price * qty)) }',
       check: (organizationId, source) => schedule(organizationId, () => checkExpression(source)),
     },
     runners,

@@ -32,19 +32,24 @@ export interface HttpNeeds {
   networks: readonly string[];
 }
 
+const DEFAULT_RETRIES = 2;
 const schema = {
+  description: "The customer's endpoint, called with the args by a signed POST (Standard Webhooks).",
+  examples: [{ type: 'http', url: 'https://agents.example.com/invoices', secretRef: 'invoices-signing', retries: 2 }],
   type: 'object',
   required: ['type', 'url', 'secretRef'],
   additionalProperties: false,
   properties: {
-    type: { const: 'http' },
-    url: { type: 'string', minLength: 1, maxLength: 2_048 },
-    secretRef: { type: 'string', pattern: SECRET_NAME },
-    retries: { type: 'integer', minimum: 0, maximum: 5 },
+    type: { const: 'http', description: 'The name of the runtime.' },
+    url: { type: 'string', minLength: 1, maxLength: 2_048, description: 'The endpoint, by https.' },
+    secretRef: { type: 'string', pattern: SECRET_NAME, description: 'The secret that signs the calls.' },
+    retries: {
+      ...{ type: 'integer', minimum: 0, maximum: 5, default: DEFAULT_RETRIES },
+      description: 'How often a call is repeated after a failure that may pass.',
+    },
   },
 };
 const compiled = compileSchema(JSON.stringify(schema));
-const DEFAULT_RETRIES = 2;
 const RETRIED = [429, 502, 503, 504];
 const FIRST_PAUSE_MS = 200;
 /** As long as the longest run. */

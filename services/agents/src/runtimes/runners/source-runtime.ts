@@ -16,18 +16,28 @@ export function sourceRuntime(
   {
     type,
     language,
+    description,
+    example,
     check,
-  }: { type: string; language: string; check(organizationId: string, source: string): Promise<string | undefined> },
+  }: {
+    type: string;
+    language: string;
+    description: string;
+    example: string;
+    check(organizationId: string, source: string): Promise<string | undefined>;
+  },
   runners: RunnerPool,
 ): Runtime {
   const schema = {
+    description,
+    examples: [{ type, language, source: example }],
     type: 'object',
     required: ['type', 'language', 'source'],
     additionalProperties: false,
     properties: {
-      type: { const: type },
-      language: { const: language },
-      source: { type: 'string', minLength: 1, maxLength: MAX_CHARACTERS },
+      type: { const: type, description: 'The name of the runtime.' },
+      language: { const: language, description: 'Of the source.' },
+      source: { type: 'string', minLength: 1, maxLength: MAX_CHARACTERS, description: 'The program.' },
     },
   };
   const compiled = compileSchema(JSON.stringify(schema));

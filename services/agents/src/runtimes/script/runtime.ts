@@ -11,6 +11,10 @@ export const scriptRuntime = (runners: RunnerPool): Runtime =>
     {
       type: 'script',
       language: 'javascript',
+      description:
+        'JavaScript that defines `run(args)`, which may be async; what it returns is the output, as JSON.stringify writes it.',
+      example:
+        'function run({ items }) { return { total: items.reduce((sum, { price, qty }) => sum + price * qty, 0) }; }',
       async check(organizationId, source) {
         const result = await runners.evaluate({
           runtime: { type: 'script', source },
