@@ -23,10 +23,11 @@ const jsonText = makeJsonText({
 /**
  * Reads `{"output": …}` or `{"error": "a text for the caller"}` of an answer with status 200 to 299, either with
  * `"messages": ["…"]` for the trace. Nothing else of the answer is shown to the caller.
+ * @param given.redact takes secrets out of a text for the caller
  */
 export function answerOf(
   { status, headers, body }: Posted,
-  { outputBytes, trace }: { outputBytes: number; trace: boolean },
+  { outputBytes, trace, redact }: { outputBytes: number; trace: boolean; redact(text: string): string },
 ): Answer {
   try {
     if (status >= 300 && status < 400)
@@ -40,8 +41,8 @@ export function answerOf(
     const isOutput = output !== undefined && error === undefined;
     if (!(isList && (isError || isOutput)) || Object.keys(others).length > 0)
       throw new AnswerFault('The answer of the agent\'s endpoint must be {"output": …} or {"error": "…"}');
-    const messages = trace ? messagesOf(texts) : [];
-    if (isError) return { outcome: 'failed', message: error.slice(0, ERROR_CHARACTERS), messages };
+    const messages = trace ? messagesOf(texts.map(redact)) : [];
+    if (isError) return { outcome: 'failed', message: redact(error).slice(0, ERROR_CHARACTERS), messages };
     return { outcome: 'succeeded', outputText: jsonText(output, outputBytes), messages };
   } catch (error) {
     if (error instanceof AnswerFault) return { outcome: 'failed', message: error.message, messages: [] };

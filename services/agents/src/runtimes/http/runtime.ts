@@ -4,6 +4,7 @@ import type { Clock } from 'platform/core/clock.ts';
 import type { Violation } from 'platform/core/errors.ts';
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import { compileSchema } from 'platform/json-schema/schema.ts';
+import { makeRedact } from '../../secrets/redact.ts';
 import { SECRET_NAME } from '../../secrets/rules.ts';
 import type { RuntimeDefinition } from '../rules.ts';
 import type { RunRequest, RunResult, Runtime } from '../runtime.ts';
@@ -11,7 +12,7 @@ import type { Turns } from '../turns.ts';
 import { isCallable, ForbiddenAddressError } from './addresses.ts';
 import { answerOf } from './answer.ts';
 import { AnswerTooLargeError, type Posted, type Poster } from './post.ts';
-import { signatureHeaders, signingKeyOf } from './signature.ts';
+import { KEY_PREFIX, signatureHeaders, signingKeyOf } from './signature.ts';
 
 interface Endpoint extends RuntimeDefinition {
   url: string;
@@ -129,6 +130,7 @@ async function call(needs: HttpNeeds, request: RunRequest, stopping: AbortSignal
     if (keys.length === 0)
       return { outcome: 'failed', message: 'The secret of the agent is not set', messages: [], usage };
     const body = bodyOf(request);
+    const redact = makeRedact(secrets.flatMap((secret) => [secret, secret.slice(KEY_PREFIX.length)]));
     for (let attempt = 0; ; attempt++) {
       usage.calls += 1;
       const timestamp = Math.floor(needs.clock.now() / 1_000);
@@ -142,10 +144,11 @@ async function call(needs: HttpNeeds, request: RunRequest, stopping: AbortSignal
         continue;
       }
       if (typeof posted === 'string') return { outcome: 'failed', message: posted, messages: [], usage };
-      return await needs.schedule(request.organizationId, () => ({
-        ...answerOf(posted, { outputBytes: request.limits.outputBytes, trace: request.trace }),
-        usage,
-      }));
+      const { outputBytes } = request.limits;
+      const answer = await needs.schedule(request.organizationId, () =>
+        answerOf(posted, { outputBytes, trace: request.trace, redact }),
+      );
+      return { ...answer, usage };
     }
   } catch (error) {
     if (stopping.aborted) return { outcome: 'interrupted' };

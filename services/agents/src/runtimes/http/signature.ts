@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 
-const PREFIX = 'whsec_';
+export const KEY_PREFIX = 'whsec_';
 
 /** The key of a secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. Undefined for another text. */
 export function signingKeyOf(secret: string): Buffer | undefined {
-  if (!secret.startsWith(PREFIX)) return undefined;
-  const text = secret.slice(PREFIX.length);
+  if (!secret.startsWith(KEY_PREFIX)) return undefined;
+  const text = secret.slice(KEY_PREFIX.length);
   const key = Buffer.from(text, 'base64');
   return key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '') && key.length >= 24 && key.length <= 64
     ? key

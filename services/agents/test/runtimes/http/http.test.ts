@@ -118,6 +118,18 @@ describe('an answer', () => {
   });
 });
 
+describe('its secret in an answer', () => {
+  it.each([SECRET, SECRET.slice(6), Buffer.from(SECRET).toString('base64'), encodeURIComponent(SECRET.slice(6))])(
+    'is not in the error or the messages: %s',
+    async (form) => {
+      answer = (_request, response) => answerWith(response, { error: `no ${form}!`, messages: [`a ${form}`] });
+      const result = await run({}, { trace: true });
+      expect(result).toMatchObject({ outcome: 'failed', message: expect.stringContaining('[redacted]') });
+      expect(JSON.stringify(result)).not.toContain(form);
+    },
+  );
+});
+
 describe('a failure that may pass', () => {
   it.each([429, 502, 503, 504])('status %d: the call is repeated with the same id', async (status) => {
     answer = (_request, response) =>
