@@ -52,7 +52,9 @@ export function makeTurns({ size, limit }: { size: number; limit: number }): Tur
         reject,
       };
       signal.addEventListener('abort', leave, { once: true });
-      queue.push(organizationId, run)?.reject(new ServiceError('QUEUE_FULL'));
+      queue
+        .push(organizationId, run)
+        ?.reject(new ServiceError('QUEUE_FULL', undefined, { headers: { 'Retry-After': '1' } }));
       return promise;
     },
   };

@@ -293,7 +293,7 @@ describe('turns', () => {
     const waiting = [turns.take('many', signal), turns.take('many', signal)];
     const few = [turns.take('few', signal), turns.take('few', signal)];
     expect(await few[0]).toEqual(expect.any(Function));
-    await expect(waiting[1]).rejects.toMatchObject({ reason: 'QUEUE_FULL' });
+    await expect(waiting[1]).rejects.toMatchObject({ reason: 'QUEUE_FULL', headers: { 'Retry-After': '1' } });
   });
 
   it('a run that is cancelled leaves its place', async () => {
