@@ -72,8 +72,8 @@ describe('kill -9 of a process of the first replica during runs, under load; the
     void slow.then(() => (ended = true));
     await eventually(async () => ended || (await running(tenant)) === 2);
 
-    if (!ended) await load.pauseDuring(stack.killAndAwait(name));
     const wasKilled = !ended;
+    if (wasKilled) await load.pauseDuring(stack.killAndAwait(name));
     await load.untilAcknowledged(ACKNOWLEDGED);
     const [plain, keyed] = await slow;
     await load.stop();
