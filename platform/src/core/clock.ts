@@ -59,3 +59,15 @@ export function requireTime(path: string, text: string): number {
   if (Number.isNaN(ms)) throw invalid(path, 'must be an ISO 8601 time with a zone, such as 2030-01-31T12:00:00Z');
   return ms;
 }
+
+const MAX_OVERLAP_SECONDS = 30 * 24 * 3_600;
+
+/**
+ * How long an old token or secret is valid beside the new one, in milliseconds.
+ * @throws ServiceError INVALID_REQUEST
+ */
+export function requireOverlap(seconds: number): number {
+  if (!(seconds >= 0 && seconds <= MAX_OVERLAP_SECONDS))
+    throw invalid('/overlapSeconds', `must be from 0 to ${MAX_OVERLAP_SECONDS}`);
+  return seconds * 1_000;
+}

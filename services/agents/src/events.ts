@@ -1,7 +1,7 @@
 import { codeOf } from 'platform/core/errors.ts';
 import { actorOf } from 'platform/core/principal.ts';
 import { changesOf, type AuditChanges } from 'platform/events/audit-changes.ts';
-import { auditEntryOp, eventOp } from 'platform/events/outbox.ts';
+import { auditEntryOp, eventOp, type NewAuditEntry } from 'platform/events/outbox.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Op } from 'platform/store/store.ts';
 import type { AgentRecord } from './definitions/store.ts';
@@ -9,56 +9,45 @@ import type { ExecutionRecord } from './executions/store.ts';
 
 const SOURCE = '/agents';
 
-/** The audit entry of a change to an agent, for the batch of the change itself. `time` is ISO-8601 UTC. */
+/** The audit entry of a request that has changed something, for the batch of the change. `time` is ISO-8601 UTC. */
+const changeEntry = (
+  context: CallContext,
+  { action, target, time, changes }: Pick<NewAuditEntry, 'action' | 'target' | 'time' | 'changes'>,
+): Op =>
+  auditEntryOp({
+    source: SOURCE,
+    organizationId: organizationOfCall(context),
+    action,
+    outcome: 'success',
+    actor: actorOf(context.principal),
+    target,
+    changes,
+    requestId: context.requestId,
+    time,
+  });
+
 export const agentAuditEntry = (
   context: CallContext,
   action: 'agent.apply' | 'agent.publish' | 'agent.retire',
   name: string,
   time: string,
   changes: AuditChanges,
-): Op =>
-  auditEntryOp({
-    source: SOURCE,
-    organizationId: organizationOfCall(context),
-    action,
-    outcome: 'success',
-    actor: actorOf(context.principal),
-    target: { type: 'agent', id: name },
-    changes,
-    requestId: context.requestId,
-    time,
-  });
+): Op => changeEntry(context, { action, target: { type: 'agent', id: name }, time, changes });
 
-/** The audit entry of a change to a secret, for the batch of the change itself. `time` is ISO-8601 UTC. */
 export const secretAuditEntry = (
   context: CallContext,
   action: 'secret.set' | 'secret.delete',
   name: string,
   time: string,
-): Op =>
-  auditEntryOp({
-    source: SOURCE,
-    organizationId: organizationOfCall(context),
-    action,
-    outcome: 'success',
-    actor: actorOf(context.principal),
-    target: { type: 'secret', id: name },
-    requestId: context.requestId,
-    time,
-  });
+): Op => changeEntry(context, { action, target: { type: 'secret', id: name }, time });
 
-/** The audit entry of a request to end a run, for the batch that notes it. `time` is ISO-8601 UTC. */
+/** Of a request to end a run. */
 export const cancellationEntry = (context: CallContext, { _id, agent }: ExecutionRecord, time: string): Op =>
-  auditEntryOp({
-    source: SOURCE,
-    organizationId: organizationOfCall(context),
+  changeEntry(context, {
     action: 'agent.cancel_run',
-    outcome: 'success',
-    actor: actorOf(context.principal),
     target: { type: 'agent_execution', id: _id },
-    changes: changesOf({}, { agent }),
-    requestId: context.requestId,
     time,
+    changes: changesOf({}, { agent }),
   });
 
 /** What a publication and a retirement change of an agent. */

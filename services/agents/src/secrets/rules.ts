@@ -3,22 +3,11 @@ import { invalid } from 'platform/core/errors.ts';
 /** What names of secrets look like, also where definitions refer to them. */
 export const SECRET_NAME = '^[A-Za-z][A-Za-z0-9_.-]{0,63}$';
 const MAX_VALUE_BYTES = 8_192;
-const MAX_OVERLAP_SECONDS = 30 * 24 * 3_600;
 
 /** @throws ServiceError INVALID_REQUEST */
-export function checkSecret({
-  name,
-  value,
-  overlapSeconds,
-}: {
-  name: string;
-  value: string;
-  overlapSeconds: number;
-}): void {
+export function checkSecret({ name, value }: { name: string; value: string }): void {
   if (!new RegExp(SECRET_NAME).test(name))
     throw invalid('/name', 'A name of a secret is a letter and up to 63 letters, digits, dots, dashes or underscores');
   if (value === '' || Buffer.byteLength(value) > MAX_VALUE_BYTES)
     throw invalid('/value', `A secret has 1 to ${MAX_VALUE_BYTES} bytes`);
-  if (!(overlapSeconds >= 0 && overlapSeconds <= MAX_OVERLAP_SECONDS))
-    throw invalid('/overlapSeconds', `must be from 0 to ${MAX_OVERLAP_SECONDS}`);
 }

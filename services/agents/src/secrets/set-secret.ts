@@ -1,4 +1,4 @@
-import { isoTime } from 'platform/core/clock.ts';
+import { isoTime, requireOverlap } from 'platform/core/clock.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import type { SetSecretRequest, SetSecretResponse } from 'proto/agents/v1/agents.ts';
@@ -17,12 +17,13 @@ export async function setSecret(
   context: CallContext,
 ): Promise<SetSecretResponse> {
   checkSecret(request);
-  const { name, value, overlapSeconds } = request;
+  const { name, value } = request;
+  const overlapMs = requireOverlap(request.overlapSeconds);
   const organizationId = organizationOfCall(context);
   return retryOnConflict(context.signal, async () => {
     const existing = await secrets.byName(organizationId, name);
     const now = isoTime(clock.now());
-    const previousUntil = overlapSeconds > 0 ? isoTime(clock.now() + overlapSeconds * 1_000) : undefined;
+    const previousUntil = overlapMs > 0 ? isoTime(clock.now() + overlapMs) : undefined;
     const audit = secretAuditEntry(context, 'secret.set', name, now);
     const secret = await secrets.set(organizationId, { existing, name, value, previousUntil, now }, audit);
     return { secret: secretMessage(secret, now) };

@@ -1,6 +1,6 @@
 import type { RotateServerTokenRequest, RotateServerTokenResponse } from 'proto/auth/v1/auth.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
-import { isoTime } from 'platform/core/clock.ts';
+import { isoTime, requireOverlap } from 'platform/core/clock.ts';
 import { requireText, ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { requireWithinLimit } from 'platform/core/principal.ts';
@@ -13,7 +13,7 @@ import { tierOf } from '../tiers.ts';
 import { expectUnchanged } from '../users/store.ts';
 import { requireSecurityAdmin } from './authority.ts';
 import { serverTokenMessage } from './message.ts';
-import { hashToken, hintOf, makeToken, requireId, requireOverlap } from './rules.ts';
+import { hashToken, hintOf, makeToken, requireId } from './rules.ts';
 import { isExpired, slotOfName, type ServerTokenRecord } from './store.ts';
 
 type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'mutex'>;

@@ -46,12 +46,3 @@ export function requireExpiry(expiresAt: string, nowMs: number): number {
     throw invalid('/expiresAt', 'must be an ISO-8601 time in the future, for example 2030-01-31T12:00:00Z');
   return ms;
 }
-
-const MAX_OVERLAP_SECONDS = 30 * 24 * 3600;
-
-/** Milliseconds. @throws ServiceError INVALID_REQUEST */
-export function requireOverlap(seconds: number): number {
-  if (!(seconds >= 0 && seconds <= MAX_OVERLAP_SECONDS))
-    throw invalid('/overlapSeconds', `must be from 0 to ${MAX_OVERLAP_SECONDS}`);
-  return seconds * 1_000;
-}

@@ -32,6 +32,12 @@ export function isPublic(address: string): boolean {
 export const isCallable = (address: string, protocol: string, networks: readonly string[]): boolean =>
   isInRanges(address, networks) || (protocol === 'https:' && isPublic(address));
 
+/** Whether a URL holds an address, rather than a name, that may not be called. No look-up is made for it. */
+export function hasForbiddenAddress({ hostname, protocol }: URL, networks: readonly string[]): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return isIP(host) !== 0 && !isCallable(host, protocol, networks);
+}
+
 /** Resolves names to those of their addresses that may be dialled, so that a name cannot lead anywhere else. */
 export const lookupOnly =
   (isAllowed: (address: string) => boolean): LookupFunction =>

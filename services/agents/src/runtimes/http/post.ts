@@ -1,7 +1,6 @@
 import { Agent as HttpAgent, request as requestByHttp, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestByHttps } from 'node:https';
-import { isIP } from 'node:net';
-import { ForbiddenAddressError, isCallable, lookupOnly } from './addresses.ts';
+import { ForbiddenAddressError, hasForbiddenAddress, isCallable, lookupOnly } from './addresses.ts';
 
 export interface Posted {
   status: number;
@@ -43,9 +42,7 @@ export function makePoster(networks: readonly string[]): Poster {
   return {
     async post(url, { headers, body, maxBytes, signal }) {
       signal.throwIfAborted();
-      // No look-up is made for an address in the URL itself.
-      const host = url.hostname.replace(/^\[|\]$/g, '');
-      if (isIP(host) && !isCallable(host, url.protocol, networks)) throw new ForbiddenAddressError();
+      if (hasForbiddenAddress(url, networks)) throw new ForbiddenAddressError();
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const options = {
         method: 'POST',

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isIP } from 'node:net';
 import type { Clock } from 'platform/core/clock.ts';
 import type { Violation } from 'platform/core/errors.ts';
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
@@ -9,7 +8,7 @@ import { SECRET_NAME } from '../../secrets/rules.ts';
 import type { RuntimeDefinition } from '../rules.ts';
 import type { RunRequest, RunResult, Runtime } from '../runtime.ts';
 import type { Turns } from '../turns.ts';
-import { isCallable, ForbiddenAddressError } from './addresses.ts';
+import { ForbiddenAddressError, hasForbiddenAddress } from './addresses.ts';
 import { answerOf } from './answer.ts';
 import { AnswerTooLargeError, type Posted, type Poster } from './post.ts';
 import { KEY_PREFIX, signatureHeaders, signingKeyOf } from './signature.ts';
@@ -111,10 +110,7 @@ function faultOfUrl(text: string, networks: readonly string[]): string | undefin
   if (url.username !== '' || url.password !== '') return 'must hold no user name and no password';
   if (url.hash !== '') return 'must have no fragment';
   if (url.protocol === 'http:' && networks.length === 0) return 'must be an https:// URL';
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  return isIP(host) && !isCallable(host, url.protocol, networks)
-    ? 'must not be at an address of a private network'
-    : undefined;
+  return hasForbiddenAddress(url, networks) ? 'must not be at an address of a private network' : undefined;
 }
 
 /** Calls the endpoint, again after a failure that may pass, until the time limit. */

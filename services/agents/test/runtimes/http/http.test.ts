@@ -7,7 +7,6 @@ import { eventually } from 'platform/service/test-end.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import type { HttpNeeds } from '../../../src/runtimes/http/runtime.ts';
 import type { RunRequest, Runtime } from '../../../src/runtimes/runtime.ts';
-import { makeTurns } from '../../../src/runtimes/turns.ts';
 import { LIMITS } from '../runners/pool-fixture.ts';
 import { requestFor } from '../request-for.ts';
 import { NO_RUNNERS, SECRET, testRuntimes } from '../test-runtimes.ts';
@@ -262,48 +261,5 @@ describe('its secret', () => {
     const faults = await check({});
     expect(faults).toEqual([{ path: '/secretRef', message: expect.stringContaining('whsec_') }]);
     expect(JSON.stringify(faults)).not.toContain('hunter2');
-  });
-});
-
-describe('turns', () => {
-  it('an organization with 500 waiting runs does not hold up the first run of another one', async () => {
-    const turns = makeTurns({ size: 4, limit: 1_000 });
-    const signal = new AbortController().signal;
-    const started: string[] = [];
-    const take = (organizationId: string) =>
-      turns.take(organizationId, signal).then((end) => {
-        started.push(organizationId);
-        return end!;
-      });
-    const many = Array.from({ length: 500 }, () => take('many'));
-    const end = await many[0]!;
-    const endOther = await take('few');
-    expect(started.filter((one) => one === 'many')).toHaveLength(4);
-    expect(turns.waiting).toBe(496);
-    endOther();
-    end();
-    await many[4];
-    expect(turns.waiting).toBe(495);
-  });
-
-  it('more runs than may wait are refused, those of the organization with the most of them', async () => {
-    const turns = makeTurns({ size: 1, limit: 2 });
-    const signal = new AbortController().signal;
-    await turns.take('many', signal);
-    const waiting = [turns.take('many', signal), turns.take('many', signal)];
-    const few = [turns.take('few', signal), turns.take('few', signal)];
-    expect(await few[0]).toEqual(expect.any(Function));
-    await expect(waiting[1]).rejects.toMatchObject({ reason: 'QUEUE_FULL', headers: { 'Retry-After': '1' } });
-  });
-
-  it('a run that is cancelled leaves its place', async () => {
-    const turns = makeTurns({ size: 1, limit: 2 });
-    await turns.take('one', new AbortController().signal);
-    const caller = new AbortController();
-    const waiting = turns.take('one', caller.signal);
-    expect(turns.waiting).toBe(1);
-    caller.abort();
-    expect(await waiting).toBeUndefined();
-    expect(turns.waiting).toBe(0);
   });
 });
