@@ -51,10 +51,19 @@ export const config = {
       'Runs of http agents that may call their endpoints at once; twice as many, if each further one is the only run of ' +
       'its organization.',
   }),
-  HTTP_AGENT_NETWORKS: networks({
+  LLM_RUNS_AT_ONCE: integer({
+    default: 100,
+    min: 1,
+    max: 10_000,
+    description:
+      'Runs of llm agents that may ask their models at once; twice as many, if each further one is the only run of its ' +
+      'organization.',
+  }),
+  AGENT_NETWORKS: networks({
     default: '',
     description:
-      'Networks that http agents may call beside the public internet, also without TLS: 127.0.0.0/8,10.1.0.0/16, say. ' +
+      'Networks that http and llm agents may call beside the public internet, also without TLS: 127.0.0.0/8,10.1.0.0/16, ' +
+      'say. ' +
       'Empty: none, so that no agent reaches a private or link-local address.',
   }),
   VERSION_CACHE_BYTES: integer({

@@ -1,5 +1,5 @@
 import { definitionOf, startAgents, until, type Agents } from './fixture.ts';
-import { answerWith, startEndpoint, type Endpoint, type EndpointRequest } from './runtimes/http/endpoint.ts';
+import { answerWith, startEndpoint, type Endpoint, type EndpointRequest } from './runtimes/network/endpoint.ts';
 import { SECRET } from './runtimes/test-runtimes.ts';
 
 const OTHER_SECRET = `whsec_${Buffer.alloc(32, 'o').toString('base64')}`;
@@ -13,7 +13,7 @@ describe('an http agent', () => {
       const value = answer(request);
       if (value !== undefined) answerWith(response, value);
     });
-    agents = await startAgents({ env: { HTTP_AGENT_NETWORKS: '127.0.0.1/32' } });
+    agents = await startAgents({ env: { AGENT_NETWORKS: '127.0.0.1/32' } });
     await agents.operate('setSecret', { name: 'signing', value: SECRET, overlapSeconds: 0 });
     await agents.publish(
       definition('remote', {

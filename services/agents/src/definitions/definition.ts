@@ -11,6 +11,8 @@ const UNIT_PRICES: Record<Unit, string> = {
   steps: 'Credits for each step of a program.',
   cpuMs: 'Credits for each begun millisecond of processor time.',
   calls: 'Credits for each call of an endpoint.',
+  tokensIn: 'Credits for each token that a language model reads.',
+  tokensOut: 'Credits for each token that a language model writes.',
 };
 
 const DEFINITION_BYTES = 262_144;

@@ -17,6 +17,7 @@ export interface LoadedVersion {
   /** Whether its runs keep messages. */
   trace: boolean;
   price: Price;
+  outputSchema: Definition['outputSchema'];
   /** Violations of the argument schema; their paths start with /args. */
   checkArgs(args: unknown): Promise<Violation[]>;
   /** Violations of the output schema by a JSON text. */
@@ -64,6 +65,7 @@ function prepare(
     limits: limitsOf(definition),
     trace: definition.trace ?? false,
     price: priceOf(definition),
+    outputSchema: definition.outputSchema,
     checkArgs: (value) =>
       schedule(() => (argumentsSchema ? argumentsSchema.validate(value, '/args') : checkNoArgs(value))),
     async checkOutput(text) {
@@ -72,7 +74,8 @@ function prepare(
       return schedule(() => outputSchema.validate(output));
     },
   };
-  const bytes = 2_048 + 2 * JSON.stringify(definition.runtime).length;
+  const { runtime, outputSchema: schema = {} } = definition;
+  const bytes = 2_048 + 2 * JSON.stringify({ runtime, schema }).length;
   return { version, bytes: bytes + (argumentsSchema?.bytes ?? 0) + (outputSchema?.bytes ?? 0) };
 }
 

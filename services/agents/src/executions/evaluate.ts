@@ -21,13 +21,11 @@ export async function evaluate(
   version: LoadedVersion,
   request: Pick<RunRequest, 'argsText' | 'idempotencyKey' | 'signal' | 'onStart'>,
 ): Promise<EvaluatedRun> {
-  const { runtime, limits, trace } = version;
+  const { runtime, limits, trace, outputSchema, checkOutput } = version;
   try {
     const result = await runtimes.byType[runtime.type]!.run({
       ...request,
-      runtime,
-      limits,
-      trace,
+      ...{ runtime, limits, trace, outputSchema, checkOutput },
       organizationId: execution.organizationId,
       agent: execution.agent,
       agentVersion: execution.agentVersion,

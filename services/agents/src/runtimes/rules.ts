@@ -1,8 +1,8 @@
 /**
- * What a run uses and what has a price: steps of its program, processor time of its process in begun milliseconds, and
- * calls of its endpoint, repeated ones among them.
+ * What a run uses and what has a price: steps of its program, processor time of its process in begun milliseconds,
+ * calls of its endpoint, repeated ones among them, and tokens that a language model read and wrote.
  */
-export const UNITS = ['steps', 'cpuMs', 'calls'] as const;
+export const UNITS = ['steps', 'cpuMs', 'calls', 'tokensIn', 'tokensOut'] as const;
 export type Unit = (typeof UNITS)[number];
 /** How much a run has used of each unit that its runtime measures. */
 export type Usage = Partial<Record<Unit, number>>;

@@ -7,6 +7,9 @@ export interface RunRequest {
   /** JSON text. */
   argsText: string;
   limits: RunLimits;
+  outputSchema: Record<string, unknown> | undefined;
+  /** Violations of the output schema by a JSON text. The output of every run is checked after it. */
+  checkOutput(outputText: string): Promise<Violation[]>;
   /** Whether the definition asks for messages; without it there are none. */
   trace: boolean;
   organizationId: string;

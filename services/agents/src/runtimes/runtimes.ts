@@ -5,11 +5,12 @@ import type { Config } from '../config.ts';
 import type { Secrets } from '../secrets/store.ts';
 import { expressionRuntime } from './expression/runtime.ts';
 import { httpRuntime, type HttpNeeds } from './http/runtime.ts';
-import { makePoster } from './http/post.ts';
+import { llmRuntime, type LlmNeeds } from './llm/runtime.ts';
+import { makePoster } from './network/post.ts';
 import { startRunnerPool, type RunnerPool } from './runners/runner-pool.ts';
 import type { Runtime } from './runtime.ts';
 import { scriptRuntime } from './script/runtime.ts';
-import { makeTurns } from './turns.ts';
+import { makeTurns } from './network/turns.ts';
 
 /** Every runtime, by the name that definitions give in `/runtime/type`. */
 export interface Runtimes {
@@ -35,14 +36,15 @@ export function openRuntimes({
     | 'RUN_QUEUE_LIMIT'
     | 'RUNNER_RECYCLE_AFTER'
     | 'HTTP_RUNS_AT_ONCE'
-    | 'HTTP_AGENT_NETWORKS'
+    | 'LLM_RUNS_AT_ONCE'
+    | 'AGENT_NETWORKS'
   >;
   log: Log;
   schedule: FairScheduler;
   clock: Clock;
   secrets: Pick<Secrets, 'values'>;
 }): Runtimes {
-  const networks = config.HTTP_AGENT_NETWORKS === '' ? [] : config.HTTP_AGENT_NETWORKS.split(',');
+  const networks = config.AGENT_NETWORKS === '' ? [] : config.AGENT_NETWORKS.split(',');
   const runners = startRunnerPool({
     size: config.RUNNERS,
     maxSize: config.RUNNERS_MAX,
@@ -52,17 +54,16 @@ export function openRuntimes({
     log,
     schedule,
   });
+  const onNetwork = (size: number) => ({
+    poster: makePoster(networks),
+    turns: makeTurns({ size, limit: config.RUN_QUEUE_LIMIT }),
+    secretValues: (organizationId: string, name: string) => secrets.values(organizationId, name, isoTime(clock.now())),
+    ...{ schedule, networks },
+  });
   return runtimesOf({
-    runners,
-    schedule,
-    http: {
-      poster: makePoster(networks),
-      turns: makeTurns({ size: config.HTTP_RUNS_AT_ONCE, limit: config.RUN_QUEUE_LIMIT }),
-      secretValues: (organizationId, name) => secrets.values(organizationId, name, isoTime(clock.now())),
-      schedule,
-      clock,
-      networks,
-    },
+    ...{ runners, schedule },
+    http: { ...onNetwork(config.HTTP_RUNS_AT_ONCE), clock },
+    llm: onNetwork(config.LLM_RUNS_AT_ONCE),
   });
 }
 
@@ -71,20 +72,23 @@ export function runtimesOf({
   runners,
   schedule,
   http,
+  llm,
 }: {
   runners: RunnerPool;
   schedule: FairScheduler;
   http: HttpNeeds;
+  llm: LlmNeeds;
 }): Runtimes {
   const byType = {
     expression: expressionRuntime(runners, schedule),
     script: scriptRuntime(runners),
     http: httpRuntime(http),
+    llm: llmRuntime(llm),
   };
   return {
     byType,
     get waiting() {
-      return runners.queued + http.turns.waiting;
+      return runners.queued + http.turns.waiting + llm.turns.waiting;
     },
     stop: async () => void (await Promise.all(Object.values(byType).map((runtime) => runtime.stop()))),
   };

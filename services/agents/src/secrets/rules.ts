@@ -2,6 +2,10 @@ import { invalid } from 'platform/core/errors.ts';
 
 /** What names of secrets look like, also where definitions refer to them. */
 export const SECRET_NAME = '^[A-Za-z][A-Za-z0-9_.-]{0,63}$';
+
+/** The values of a secret that are valid now, the newest first; none when there is no such secret. */
+export type SecretValues = (organizationId: string, name: string) => Promise<string[]>;
+
 const MAX_VALUE_BYTES = 8_192;
 
 /** @throws ServiceError INVALID_REQUEST */
@@ -11,3 +15,7 @@ export function checkSecret({ name, value }: { name: string; value: string }): v
   if (value === '' || Buffer.byteLength(value) > MAX_VALUE_BYTES)
     throw invalid('/value', `A secret has 1 to ${MAX_VALUE_BYTES} bytes`);
 }
+
+/** Why a definition may not name a secret. */
+export const noSuchSecret = (name: string): string =>
+  `there is no secret ${name}; set it with: admin secret set ${name}`;

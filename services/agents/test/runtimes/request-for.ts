@@ -8,6 +8,8 @@ export const requestFor = (runtime: RuntimeDefinition, args: unknown = {}): RunR
   runtime,
   argsText: JSON.stringify(args),
   limits: { ...LIMITS },
+  outputSchema: undefined,
+  checkOutput: () => Promise.resolve([]),
   trace: false,
   organizationId: 'one',
   agent: 'tested',

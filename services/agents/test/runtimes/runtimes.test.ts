@@ -2,10 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { RunLimits } from '../../src/runtimes/rules.ts';
 import type { RunRequest, RunResult } from '../../src/runtimes/runtime.ts';
-import { answerWith, startEndpoint, type Endpoint } from './http/endpoint.ts';
+import { chatOf, say } from './llm/model-server.ts';
+import { answerWith, startEndpoint, type Endpoint } from './network/endpoint.ts';
 import { computing, LIMITS, testPool, type TestPool } from './runners/pool-fixture.ts';
 import { requestFor } from './request-for.ts';
-import { SECRET, testRuntimes } from './test-runtimes.ts';
+import { NO_RUNNERS, SECRET, testRuntimes } from './test-runtimes.ts';
 
 /** An agent for each case of the suite, in each runtime that evaluates a source. */
 const SOURCES = {
@@ -51,15 +52,55 @@ const ANSWERS: Record<string, (response: ServerResponse, args: { a: number; fail
   deep: (response) => void response.end(`{"output":${'['.repeat(70)}1${']'.repeat(70)}}`),
 };
 
+/** What the model of the llm agents says for each agent; JSON, because they have an output schema. */
+const SAYINGS: Record<string, (response: ServerResponse, args: { a: number; fail?: boolean }) => void> = {
+  doubles: (response, { a }) => say(response, JSON.stringify({ twice: a * 2 })),
+  fails: (response) => answerWith(response, { error: { message: 'not today' } }, 400),
+  yieldsNothing: (response) => say(response, ''),
+  endless: () => undefined,
+  traced: (response, { fail }) => say(response, fail ? 'no' : '1'),
+  long: (response) => say(response, JSON.stringify('x'.repeat(20_000))),
+  deep: (response) => say(response, `${'['.repeat(70)}1${']'.repeat(70)}`),
+};
+
+/** What runs of the agents show to the caller, where a runtime has its own words. */
+const WORDS = {
+  expression: { fails: 'not today', yieldsNothing: 'no output', long: 'larger than 10000 bytes' },
+  script: { fails: 'not today', yieldsNothing: 'no output', long: 'larger than 10000 bytes' },
+  http: { fails: 'not today', yieldsNothing: 'must be {"output": …}', long: 'too large' },
+  llm: {
+    fails: "The model's endpoint answered with status 400",
+    yieldsNothing: 'not JSON',
+    long: 'larger than 10000 bytes',
+  },
+} as const;
+const TYPES = Object.keys(WORDS) as (keyof typeof WORDS)[];
+
+/** What the agent `traced` leaves as messages: when it succeeds, and when it fails. */
+const TRACES: Record<keyof typeof WORDS, [string[], string[]]> = {
+  expression: [[], []],
+  script: [
+    ['seen {"a":1} 2', 'then'],
+    ['seen {"a":1} 2', 'then'],
+  ],
+  http: [
+    ['seen {"a":1} 2', 'then'],
+    ['seen {"a":1} 2', 'then'],
+  ],
+  llm: [['1'], ['no', 'no']],
+};
+
 let pool: TestPool;
 let endpoint: Endpoint;
 let runtimes: ReturnType<typeof testRuntimes>;
 beforeAll(async () => {
   pool = testPool();
   runtimes = testRuntimes(pool, { schedule: fairScheduler(), secretValues: () => Promise.resolve([SECRET]) });
-  endpoint = await startEndpoint(({ path, body }, response) =>
-    ANSWERS[path.slice(1)]!(response, JSON.parse(body).args),
-  );
+  endpoint = await startEndpoint(({ path, body }, response) => {
+    const [agent, ...rest] = path.slice(1).split('/');
+    if (rest.length === 0) return ANSWERS[agent!]!(response, JSON.parse(body).args);
+    SAYINGS[agent!]!(response, JSON.parse(chatOf({ body }).messages[0]!.content));
+  });
 });
 afterAll(async () => {
   await runtimes.stop();
@@ -69,29 +110,34 @@ afterAll(async () => {
 type Case = keyof (typeof SOURCES)['script'];
 type Given = Partial<Omit<RunRequest, 'limits'>> & { args?: unknown; limits?: Partial<RunLimits> };
 
-const definitionOf = (type: string, agent: Case): { type: string } =>
-  type === 'http'
-    ? { type, ...{ url: `${endpoint.url}/${agent}`, secretRef: 'signing' } }
-    : { type, ...{ language: SOURCES[type as 'script'].language, source: SOURCES[type as 'script'][agent] } };
+function definitionOf(type: string, agent: Case): { type: string } {
+  const url = `${endpoint.url}/${agent}`;
+  if (type === 'http') return { type, ...{ url, secretRef: 'signing' } };
+  if (type === 'llm') return { type, ...{ url, model: 'tested', prompt: '{{args}}' } };
+  const { language, [agent]: source } = SOURCES[type as 'script'];
+  return { type, ...{ language, source } };
+}
 const runOf =
   (type: string) =>
   (agent: Case, { args = {}, limits, ...given }: Given = {}): Promise<RunResult> =>
     runtimes.byType[type]!.run({
       ...requestFor(definitionOf(type, agent), args),
       limits: { ...LIMITS, outputBytes: 10_000, ...limits },
+      outputSchema: {},
       ...given,
     });
 
-describe.each([...SOURCE_TYPES, 'http'])('the runtime %s', (type) => {
+describe.each(TYPES)('the runtime %s', (type) => {
   const run = runOf(type);
-  const usage =
-    type === 'http' ? { calls: expect.any(Number) } : { steps: expect.any(Number), cpuMs: expect.any(Number) };
+  const usage = Object.fromEntries(
+    testRuntimes(NO_RUNNERS).byType[type]!.units.map((unit) => [unit, expect.any(Number)]),
+  );
   const check = (more: object) => runtimes.byType[type]!.check('one', { ...definitionOf(type, 'doubles'), ...more });
 
   it('accepts an agent that it can run, and names what is wrong with another one', async () => {
     expect(await check({})).toEqual([]);
     expect(await check({ sauce: 1 })).toEqual([{ path: '/sauce', message: expect.any(String) }]);
-    expect(await runtimes.byType[type]!.check('one', { type })).toHaveLength(2);
+    expect(await runtimes.byType[type]!.check('one', { type })).toHaveLength(type === 'llm' ? 3 : 2);
   });
 
   it('gives the output of a success, and what it has used', async () => {
@@ -101,13 +147,13 @@ describe.each([...SOURCE_TYPES, 'http'])('the runtime %s', (type) => {
     expect(used).toEqual([...runtimes.byType[type]!.units]);
   });
 
-  it('shows what the author said about a failure', async () => {
-    expect(await run('fails')).toEqual({ outcome: 'failed', message: 'not today', messages: [], usage });
+  it('shows what the author said about a failure, or which it was', async () => {
+    expect(await run('fails')).toEqual({ outcome: 'failed', message: WORDS[type].fails, messages: [], usage });
   });
 
   it.each([
-    ['yieldsNothing', type === 'http' ? 'must be {"output": …}' : 'no output'],
-    ['long', type === 'http' ? 'too large' : 'larger than 10000 bytes'],
+    ['yieldsNothing', WORDS[type].yieldsNothing],
+    ['long', WORDS[type].long],
     ['deep', 'more than 64 levels'],
   ] as const)('fails an agent that %s, by its output', async (agent, message) => {
     expect(await run(agent)).toEqual({
@@ -119,17 +165,21 @@ describe.each([...SOURCE_TYPES, 'http'])('the runtime %s', (type) => {
   });
 
   it('keeps what the agent writes as messages, of a success and of a failure, if its definition asks for them', async () => {
-    const text = (written: string) => ({ role: 'agent', parts: [{ type: 'text', text: written }] });
-    const messages = type === 'expression' ? [] : [text('seen {"a":1} 2'), text('then')];
-    expect(await run('traced', { trace: true })).toMatchObject({ outcome: 'succeeded', messages });
-    expect(await run('traced', { trace: true, args: { fail: true } })).toMatchObject({ outcome: 'failed', messages });
+    const [written, writtenThenFailed] = TRACES[type].map((texts) =>
+      texts.map((text) => ({ role: 'agent', parts: [{ type: 'text', text }] })),
+    );
+    expect(await run('traced', { trace: true })).toMatchObject({ outcome: 'succeeded', messages: written });
+    const failed = await run('traced', { trace: true, args: { fail: true } });
+    expect(failed).toMatchObject({ outcome: 'failed', messages: writtenThenFailed });
     expect(await run('traced')).toMatchObject({ outcome: 'succeeded', messages: [] });
   });
 
   it('ends a run at its limit of time, with what it has used', async () => {
     const result = await run('endless', { limits: { wallMs: 300 } });
     expect(result).toEqual({ outcome: 'timed_out', usage });
-    for (const used of Object.values('usage' in result ? result.usage : {})) expect(used).toBeGreaterThan(0);
+    const { tokensOut, ...used } = 'usage' in result ? result.usage : {};
+    expect(tokensOut ?? 0).toBe(0);
+    for (const amount of Object.values(used)) expect(amount).toBeGreaterThan(0);
   });
 
   it('ends a run that is cancelled', async () => {

@@ -1,10 +1,10 @@
 import { systemClock } from 'platform/core/clock.ts';
 import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { HttpNeeds } from '../../src/runtimes/http/runtime.ts';
-import { makePoster } from '../../src/runtimes/http/post.ts';
+import { makePoster } from '../../src/runtimes/network/post.ts';
 import type { RunnerPool } from '../../src/runtimes/runners/runner-pool.ts';
 import { runtimesOf, type Runtimes } from '../../src/runtimes/runtimes.ts';
-import { makeTurns } from '../../src/runtimes/turns.ts';
+import { makeTurns } from '../../src/runtimes/network/turns.ts';
 
 /** The signing secret of http agents in tests. */
 export const SECRET = `whsec_${Buffer.alloc(32, 'k').toString('base64')}`;
@@ -16,13 +16,13 @@ export const NO_RUNNERS: RunnerPool = {
   stop: () => Promise.resolve(),
 };
 
-/** All runtimes. Endpoints of http agents may be on this machine; the organization has no secrets unless given. */
+/** All runtimes. Endpoints of agents may be on this machine; the organization has no secrets unless given. */
 export function testRuntimes(
   runners: RunnerPool,
   { schedule = fairScheduler(), ...given }: Partial<HttpNeeds> & { schedule?: FairScheduler } = {},
 ): Runtimes {
   const networks = given.networks ?? ['127.0.0.1/32'];
-  const http = {
+  const onNetwork = () => ({
     poster: makePoster(networks),
     turns: makeTurns({ size: 4, limit: 100 }),
     secretValues: () => Promise.resolve([]),
@@ -30,6 +30,6 @@ export function testRuntimes(
     clock: systemClock,
     networks,
     ...given,
-  };
-  return runtimesOf({ runners, schedule, http });
+  });
+  return runtimesOf({ runners, schedule, http: onNetwork(), llm: onNetwork() });
 }

@@ -1,7 +1,7 @@
 import type jsonata from 'jsonata';
 import type { RE2JS } from 're2js';
 import type { EvaluationLimits, EvaluationResult } from '../runners/evaluation.ts';
-import type { MakeJsonText } from '../runners/json-text.ts';
+import type { MakeJsonText } from '../json-text.ts';
 import type { Compiled, KeepExpressions } from './kept-expressions.ts';
 import type { MakePatterns, Patterns } from './patterns.ts';
 import type { FindUnknownName } from './unknown-names.ts';

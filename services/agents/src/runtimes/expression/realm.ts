@@ -6,7 +6,7 @@ import { charactersInRanges } from 'platform/json-schema/pattern-cost.ts';
 import type { RE2JS } from 're2js';
 import { changed, type Change } from './source-changes.ts';
 import { REPORT_STEPS, type EvaluationLimits, type EvaluationResult } from '../runners/evaluation.ts';
-import { makeJsonText, type MakeJsonText } from '../runners/json-text.ts';
+import { makeJsonText, type MakeJsonText } from '../json-text.ts';
 import { makeEvaluator, type Evaluator, type Host, type Language } from './evaluator.ts';
 import { keepExpressions } from './kept-expressions.ts';
 import { languageSource } from './language.ts';

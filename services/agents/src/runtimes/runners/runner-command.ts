@@ -23,6 +23,7 @@ const readableBy = (program: string): string[] => [
   join(dirname(program), '*'),
   join(import.meta.dirname, '../expression/*'),
   join(import.meta.dirname, '../script/*'),
+  join(import.meta.dirname, '../json-text.ts'),
   join(import.meta.dirname, '../../../package.json'),
   folderOf('jsonata'),
   folderOf('re2js'),

@@ -9,7 +9,7 @@ import { messagesOf } from '../messages.ts';
 import type { RunRequest, RunResult } from '../runtime.ts';
 import type { SourceDefinition } from './evaluation.ts';
 import { memoryMbOf } from './process-memory.ts';
-import { runQueue } from './run-queue.ts';
+import { runQueue } from '../run-queue.ts';
 import { startRunner, type Runner, type RunnerResult } from './runner.ts';
 import { sizeOf } from './size-classes.ts';
 

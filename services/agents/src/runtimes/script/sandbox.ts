@@ -12,7 +12,7 @@ import {
 } from 'quickjs-emscripten-core';
 import { REPORT_STEPS, type EvaluationResult } from '../runners/evaluation.ts';
 import type { RunLimits } from '../rules.ts';
-import { makeJsonText } from '../runners/json-text.ts';
+import { makeJsonText } from '../json-text.ts';
 import { prelude as makePrelude } from './prelude.ts';
 
 /** The package declares the type of its CommonJS form. */

@@ -10,7 +10,7 @@ import type { RunRequest, Runtime } from '../../../src/runtimes/runtime.ts';
 import { LIMITS } from '../runners/pool-fixture.ts';
 import { requestFor } from '../request-for.ts';
 import { NO_RUNNERS, SECRET, testRuntimes } from '../test-runtimes.ts';
-import { answerWith, startEndpoint, type Endpoint, type EndpointRequest } from './endpoint.ts';
+import { answerWith, startEndpoint, type Endpoint, type EndpointRequest } from '../network/endpoint.ts';
 
 const OTHER_SECRET = `whsec_${Buffer.alloc(32, 'o').toString('base64')}`;
 

@@ -36,6 +36,7 @@ describe('a runner', () => {
       '--allow-fs-read=services/agents/src/runtimes/runners/*',
       '--allow-fs-read=services/agents/src/runtimes/expression/*',
       '--allow-fs-read=services/agents/src/runtimes/script/*',
+      '--allow-fs-read=services/agents/src/runtimes/json-text.ts',
       '--allow-fs-read=services/agents/package.json',
       '--allow-fs-read=node_modules/jsonata/*',
       '--allow-fs-read=node_modules/re2js/*',

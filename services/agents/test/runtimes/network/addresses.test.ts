@@ -1,4 +1,4 @@
-import { isCallable, isPublic, lookupOnly, ForbiddenAddressError } from '../../../src/runtimes/http/addresses.ts';
+import { isCallable, isPublic, lookupOnly, ForbiddenAddressError } from '../../../src/runtimes/network/addresses.ts';
 
 it.each([
   '93.184.215.14',

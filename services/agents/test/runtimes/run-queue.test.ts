@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { runQueue, type RunQueue } from '../../../src/runtimes/runners/run-queue.ts';
+import { runQueue, type RunQueue } from '../../src/runtimes/run-queue.ts';
 
 /** A queue of runs that are named by their organization and a number: "a1". */
 function queueOf(options: { size: number; maxSize: number; limit?: number }) {

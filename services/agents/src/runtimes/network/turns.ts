@@ -1,5 +1,5 @@
 import { ServiceError } from 'platform/core/errors.ts';
-import { runQueue } from './runners/run-queue.ts';
+import { runQueue } from '../run-queue.ts';
 
 /** Bounds how many runs wait on the network at once; organizations take turns (run-queue.ts). */
 export interface Turns {

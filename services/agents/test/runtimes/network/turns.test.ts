@@ -1,4 +1,4 @@
-import { makeTurns } from '../../src/runtimes/turns.ts';
+import { makeTurns } from '../../../src/runtimes/network/turns.ts';
 
 describe('turns', () => {
   it('an organization with 500 waiting runs does not hold up the first run of another one', async () => {

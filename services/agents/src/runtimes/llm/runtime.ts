@@ -1,0 +1,149 @@
+import type { Message } from 'proto/agents/v1/agents.ts';
+import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
+import { makeRedact } from '../../secrets/redact.ts';
+import type { SecretValues } from '../../secrets/rules.ts';
+import { makeJsonText } from '../json-text.ts';
+import { messagesOf } from '../messages.ts';
+import { callEndpoint, DEFAULT_RETRIES } from '../network/call-endpoint.ts';
+import { AgentFault, performOnNetwork } from '../network/network-run.ts';
+import type { Poster } from '../network/post.ts';
+import type { Turns } from '../network/turns.ts';
+import type { RunRequest, Runtime } from '../runtime.ts';
+import { completionText } from './completion.ts';
+import { askModel, type PostToModel } from './model.ts';
+import { API_KEY, schema, violationsOf, type LanguageModel } from './definition.ts';
+import { fillTemplate } from './template.ts';
+import { countTokens } from './tokens.ts';
+
+export interface LlmNeeds {
+  poster: Poster;
+  turns: Turns;
+  secretValues: SecretValues;
+  schedule: FairScheduler;
+  /** Networks that may be called beside the public internet. */
+  networks: readonly string[];
+}
+
+interface LlmUsage {
+  calls: number;
+  tokensIn: number;
+  tokensOut: number;
+}
+
+/** What an answer may have beside its output, which is a JSON text within JSON. */
+const ENVELOPE_BYTES = 1_048_576;
+/** Of those that the model is told. */
+const MAX_VIOLATIONS = 10;
+
+const jsonText = makeJsonText({
+  byteLength: Buffer.byteLength,
+  isFunction: () => false,
+  fail(message) {
+    throw new AgentFault(message);
+  },
+});
+
+/** Agents that are a prompt for a language model, at any endpoint with the chat completions of OpenAI. */
+export function llmRuntime(needs: LlmNeeds): Runtime {
+  const stopping = new AbortController();
+  return {
+    schema,
+    units: ['calls', 'tokensIn', 'tokensOut'],
+    check: (organizationId, runtime) => violationsOf(needs, organizationId, runtime),
+    run(request) {
+      const usage = { calls: 0, tokensIn: 0, tokensOut: 0 };
+      return performOnNetwork(request, { turns: needs.turns, stopping: stopping.signal, usage }, (signal) =>
+        answer(needs, request, usage, signal),
+      );
+    },
+    stop() {
+      stopping.abort();
+      needs.poster.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+/** Asks the model, once more if its answer breaks the output schema. */
+async function answer(
+  needs: LlmNeeds,
+  request: RunRequest,
+  usage: LlmUsage,
+  signal: AbortSignal,
+): Promise<{ outputText: string; messages: Message[] }> {
+  const { organizationId, outputSchema } = request;
+  const { secretRef, system, prompt, retries = DEFAULT_RETRIES, ...model } = request.runtime as LanguageModel;
+  const secrets = secretRef === undefined ? [] : await needs.secretValues(organizationId, secretRef);
+  const [apiKey] = secrets;
+  if (secretRef !== undefined && !API_KEY.test(apiKey ?? ''))
+    throw new AgentFault('The secret of the agent is not set, or is no API key');
+  const filled = await needs.schedule(organizationId, () => {
+    const args = parseJson(request.argsText);
+    return { system: system && fillTemplate(system, args), prompt: fillTemplate(prompt, args) };
+  });
+
+  const redact = makeRedact(secrets);
+  const texts: string[] = [];
+  const messages = (): Message[] => (request.trace ? messagesOf(texts.map(redact)) : []);
+  const post: PostToModel = async (sent) => {
+    const answered = await callEndpoint(needs.poster, {
+      ...{ ...sent, whose: 'model', retries, usage, signal },
+      headers: () => sent.headers,
+      maxBytes: ENVELOPE_BYTES + 2 * request.limits.outputBytes,
+      mayPass: (status) => status === 429 || status >= 500,
+    });
+    if (answered.status < 200 || answered.status > 299)
+      throw new AgentFault(`The model's endpoint answered with status ${answered.status}`);
+    return needs.schedule(organizationId, () => completionText(answered.body));
+  };
+  const ask = async (...repair: { role: 'assistant' | 'user'; content: string }[]): Promise<string> => {
+    const conversation = [{ role: 'user' as const, content: filled.prompt }, ...repair];
+    const given = { ...model, apiKey, system: filled.system, messages: conversation, outputSchema, signal };
+    const { text, fault } = await countTokens(usage, post, (counted) => askModel({ ...given, post: counted }));
+    texts.push(text);
+    if (fault !== undefined) throw new AgentFault(fault);
+    return text;
+  };
+
+  try {
+    const first = await ask();
+    const fault = outputSchema && (await faultOf(first, needs, request));
+    const last = fault
+      ? await ask(
+          { role: 'assistant', content: first },
+          { role: 'user', content: `${fault} Answer again, with JSON only.` },
+        )
+      : first;
+    const outputText = await needs.schedule(organizationId, () =>
+      jsonText(outputSchema ? valueOf(last) : last, request.limits.outputBytes),
+    );
+    return { outputText, messages: messages() };
+  } catch (error) {
+    throw error instanceof AgentFault ? new AgentFault(error.message, messages()) : error;
+  }
+}
+
+/** What is wrong with an answer by the output schema, in words for the model. */
+async function faultOf(
+  text: string,
+  { schedule }: LlmNeeds,
+  { organizationId, checkOutput }: RunRequest,
+): Promise<string | undefined> {
+  try {
+    await schedule(organizationId, () => valueOf(text));
+  } catch {
+    return 'Your answer is not JSON.';
+  }
+  const violations = await checkOutput(text);
+  const told = violations.slice(0, MAX_VIOLATIONS).map(({ path, message }) => `${path || '/'} ${message}`);
+  return told.length === 0 ? undefined : `Your answer does not match the JSON Schema: ${told.join('; ')}.`;
+}
+
+function valueOf(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    throw new AgentFault("The model's answer is not JSON");
+  }
+}

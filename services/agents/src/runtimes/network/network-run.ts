@@ -1,0 +1,49 @@
+import type { Message } from 'proto/agents/v1/agents.ts';
+import type { Usage } from '../rules.ts';
+import type { RunRequest, RunResult } from '../runtime.ts';
+import type { Turns } from './turns.ts';
+
+/** A run fails by a fault of its agent. The message may be shown to the caller, so it holds no text of others. */
+export class AgentFault extends Error {
+  override readonly name = 'AgentFault';
+  readonly messages: Message[];
+  /** @param messages for the trace */
+  constructor(message: string, messages: Message[] = []) {
+    super(message);
+    this.messages = messages;
+  }
+}
+
+/**
+ * Performs a run that waits on the network rather than on a runner: in its turn, and until its limit of time.
+ * @param given.stopping aborts when the service stops
+ * @param given.usage what `perform` has used so far, whichever way the run ends
+ * @param perform throws AgentFault, or anything once its signal is aborted
+ * @throws ServiceError QUEUE_FULL; what `perform` throws else
+ */
+export async function performOnNetwork(
+  request: RunRequest,
+  { turns, stopping, usage }: { turns: Turns; stopping: AbortSignal; usage: Usage },
+  perform: (signal: AbortSignal) => Promise<{ outputText: string; messages: Message[] }>,
+): Promise<RunResult> {
+  const endTurn = await turns.take(request.organizationId, AbortSignal.any([request.signal, stopping]));
+  if (!endTurn) return stopping.aborted ? { outcome: 'interrupted' } : { outcome: 'cancelled', usage };
+  const deadline = AbortSignal.timeout(request.limits.wallMs);
+  request.onStart();
+  try {
+    return {
+      outcome: 'succeeded',
+      ...(await perform(AbortSignal.any([request.signal, deadline, stopping]))),
+      usage,
+    };
+  } catch (error) {
+    if (error instanceof AgentFault)
+      return { outcome: 'failed', message: error.message, messages: error.messages, usage };
+    if (stopping.aborted) return { outcome: 'interrupted' };
+    if (request.signal.aborted) return { outcome: 'cancelled', usage };
+    if (deadline.aborted) return { outcome: 'timed_out', usage };
+    throw error;
+  } finally {
+    endTurn();
+  }
+}
