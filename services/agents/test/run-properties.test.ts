@@ -2,11 +2,20 @@ import fc from 'fast-check';
 import { newId } from 'platform/core/ids.ts';
 import type { AgentExecutionSummary } from 'proto/agents/v1/agents.ts';
 import { definitionOf, startAgents, type Agents } from './fixture.ts';
+import { say } from './runtimes/llm/model-server.ts';
+import { answerWith, startEndpoint, type Endpoint } from './runtimes/network/endpoint.ts';
+import { SECRET } from './runtimes/test-runtimes.ts';
 
 const DRAWS = 40;
 
+/** Of each runtime one that succeeds and one that fails, and those that refuse to run. */
+const AGENTS = [
+  ...['echo', 'fails', 'script', 'scriptFails', 'http', 'httpFails', 'llm', 'llmFails'],
+  ...['capped', 'missing', 'expensive', 'strict'],
+];
+
 interface Request {
-  agent: 'echo' | 'fails' | 'capped' | 'missing' | 'expensive' | 'strict';
+  agent: string;
   n: number;
   key: string | undefined;
 }
@@ -18,7 +27,7 @@ interface Answer extends Request {
 }
 
 const requests = fc.record({
-  agent: fc.constantFrom<Request['agent']>('echo', 'fails', 'capped', 'missing', 'expensive', 'strict'),
+  agent: fc.constantFrom(...AGENTS),
   n: fc.nat(2),
   key: fc.constantFrom(undefined, 'a', 'b'),
 });
@@ -35,30 +44,64 @@ const EXPECTED = [
   'IDEMPOTENCY_KEY_REUSED',
 ];
 
-/** Status and charge, as the prices below say. */
-function expectedEnd(agent: string, usage: string): string | undefined {
-  const { steps, cpuMs } = JSON.parse(usage) as { steps: number; cpuMs: number };
+/** Credits for each unit, where a price is not fixed. */
+const PRICES = { steps: 0.01, cpuMs: 0.001, calls: 0.5, tokensIn: 0.01, tokensOut: 0.1 };
+const METERED = { base: 2, max: 5 };
+
+/** Status and charge, as the prices say. */
+function expectedEnd(agent: string, usage: string): string {
   if (agent === 'echo') return 'succeeded 1';
   if (agent === 'capped') return 'succeeded 2.5';
-  if (agent === 'fails') return `failed ${Math.min(5_000_000, steps * 10_000 + cpuMs * 1_000) / 1e6}`;
-  return undefined;
+  const used = Object.entries(JSON.parse(usage) as Partial<typeof PRICES>);
+  const micros = used.reduce((sum, [unit, n]) => sum + n * Math.round(PRICES[unit as keyof typeof PRICES] * 1e6), 0);
+  const failed = /fails$/i.test(agent);
+  return `${failed ? 'failed' : 'succeeded'} ${Math.min(5e6, micros + (failed ? 0 : 2e6)) / 1e6}`;
 }
+
+const pricingOf = (...units: (keyof typeof PRICES)[]) => ({
+  pricing: { ...METERED, perUnit: Object.fromEntries(units.map((unit) => [unit, PRICES[unit]])) },
+});
 
 describe('random schedules of runs', () => {
   let agents: Agents;
+  let endpoint: Endpoint;
   beforeAll(async () => {
-    agents = await startAgents();
-    await agents.publish(definitionOf('echo', '$'));
-    await agents.publish(
-      definitionOf('fails', '$error("no")', { pricing: { base: 2, max: 5, perUnit: { steps: 0.01, cpuMs: 0.001 } } }),
-    );
-    await agents.publish(
-      definitionOf('capped', '$', { pricing: { base: 2, max: 2.5, perUnit: { steps: 1, cpuMs: 1 } } }),
-    );
-    await agents.publish(definitionOf('expensive', '1', { pricing: { base: 5_000 } }));
-    await agents.publish(definitionOf('strict', '$', { argumentsSchema: { type: 'object', maxProperties: 0 } }));
+    endpoint = await startEndpoint(({ path }, response) => {
+      if (path === '/http') return answerWith(response, { output: 1 });
+      if (path === '/httpFails') return answerWith(response, { error: 'no' });
+      if (path === '/llm/chat/completions') return say(response, 'yes');
+      answerWith(response, { error: { message: 'no' } }, 400);
+    });
+    agents = await startAgents({ env: { AGENT_NETWORKS: '127.0.0.1/32' } });
+    await agents.operate('setSecret', { name: 'signing', value: SECRET, overlapSeconds: 0 });
+    const publish = (name: string, source: string, more?: Record<string, unknown>) =>
+      agents.publish(definitionOf(name, source, more));
+    const script = (source: string) => ({
+      ...pricingOf('steps', 'cpuMs'),
+      runtime: { type: 'script', language: 'javascript', source },
+    });
+    await publish('echo', '$');
+    await publish('fails', '$error("no")', pricingOf('steps', 'cpuMs'));
+    await publish('script', '', script('function run(args) { return args; }'));
+    await publish('scriptFails', '', script('function run() { throw "no"; }'));
+    for (const name of ['http', 'httpFails'])
+      await publish(name, '', {
+        ...pricingOf('calls'),
+        runtime: { type: 'http', url: `${endpoint.url}/${name}`, secretRef: 'signing' },
+      });
+    for (const name of ['llm', 'llmFails'])
+      await publish(name, '', {
+        ...pricingOf('calls', 'tokensIn', 'tokensOut'),
+        runtime: { type: 'llm', url: `${endpoint.url}/${name}`, model: 'tested', prompt: '{{args.n}}' },
+      });
+    await publish('capped', '$', { pricing: { base: 2, max: 2.5, perUnit: { steps: 1, cpuMs: 1 } } });
+    await publish('expensive', '1', { pricing: { base: 5_000 } });
+    await publish('strict', '$', { argumentsSchema: { type: 'object', maxProperties: 0 } });
   });
-  afterAll(() => agents.service.stop());
+  afterAll(async () => {
+    await agents.service.stop();
+    await endpoint.close();
+  });
 
   function send({ agent, n, key }: Request): Promise<Answer> {
     const answer = (reason: string, id: string | undefined, replayed: boolean): Answer => ({
