@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
 import { definitionOf, ENDLESS, until } from './fixture.ts';
+import { say } from './runtimes/llm/model-server.ts';
+import { answerWith, startEndpoint, type Endpoint } from './runtimes/network/endpoint.ts';
 import { simulateProcesses, STEPS, type Simulation } from './simulated-processes.ts';
 
 const PRICE = 3_000_000;
@@ -9,6 +11,21 @@ const TTL_MS = 60_000;
 
 describe('the run protocol', () => {
   let simulation: Simulation;
+  let endpoint: Endpoint;
+  beforeAll(async () => {
+    endpoint = await startEndpoint(({ path }, response) =>
+      path === '/http' ? answerWith(response, { output: 'done' }) : say(response, 'done'),
+    );
+  });
+  afterAll(() => endpoint.close());
+  /** An agent in each runtime, with the output "done". */
+  const runtimeOf = {
+    expression: () => ({ type: 'expression', language: 'jsonata', source: '"done"' }),
+    script: () => ({ type: 'script', language: 'javascript', source: 'function run() { return "done"; }' }),
+    http: () => ({ type: 'http', url: `${endpoint.url}/http`, secretRef: 'signing' }),
+    llm: () => ({ type: 'llm', url: `${endpoint.url}/llm`, model: 'tested', prompt: 'Are you done?' }),
+  };
+  const TYPES = Object.keys(runtimeOf) as (keyof typeof runtimeOf)[];
   beforeEach(async () => {
     simulation = await simulateProcesses({ leaseMs: LEASE_MS, ttlMs: TTL_MS });
     await simulation.publish(definitionOf('fixed', '"done"', { pricing: { base: 3 } }));
@@ -17,13 +34,16 @@ describe('the run protocol', () => {
 
   const points = STEPS.flatMap((step) =>
     (['before', 'after'] as const).flatMap((side) =>
-      (['open', 'expired'] as const).map((reservation) => [side, step, reservation] as const),
+      (['open', 'expired'] as const).flatMap((reservation) =>
+        TYPES.map((type) => [side, step, type, reservation] as const),
+      ),
     ),
   );
 
   it.each(points)(
-    'a process frozen %s %s and reaped, reservation %s: charged once with a retry, and no change when it continues',
-    async (side, step, reservation) => {
+    'a process frozen %s %s of runtime %s and reaped, reservation %s: charged once with a retry, no change afterwards',
+    async (side, step, type, reservation) => {
+      await simulation.publish(definitionOf('fixed', '', { runtime: runtimeOf[type](), pricing: { base: 3 } }));
       const { probe, frozen, thaw } = simulation.freezeAt(step, side);
       const slow = simulation.process(probe);
       const first = simulation.run(slow, 'fixed', 'key').catch((error: unknown) => error);

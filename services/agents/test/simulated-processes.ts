@@ -25,8 +25,10 @@ import { reaperJob } from '../src/jobs/reaper.ts';
 import { markSettled } from '../src/jobs/settled.ts';
 import { openSecrets, SECRETS } from '../src/secrets/store.ts';
 import { openUsage, USAGE } from '../src/usage/store.ts';
-import { testRuntimes } from './runtimes/test-runtimes.ts';
-import { startRunnerPool, type EvaluationRequest } from '../src/runtimes/runners/runner-pool.ts';
+import { SECRET, testRuntimes } from './runtimes/test-runtimes.ts';
+import type { RunRequest } from '../src/runtimes/runtime.ts';
+import type { Runtimes } from '../src/runtimes/runtimes.ts';
+import { startRunnerPool } from '../src/runtimes/runners/runner-pool.ts';
 import { creditsDouble } from './credits-double.ts';
 
 /** The calls by which a run has effects outside its process, in their order. */
@@ -34,6 +36,9 @@ export const STEPS = ['create', 'reserve', 'evaluate', 'finish', 'settle'] as co
 export type Step = (typeof STEPS)[number] | 'extendLease' | 'extend';
 /** Called before and after each step. It may throw (the answer is lost) or never resolve (the process is dead). */
 export type Probe = (step: Step, side: 'before' | 'after') => Promise<void> | void;
+
+/** Calls the probe of a process before and after each call. */
+type Around = <A extends unknown[], R>(step: Step, call: (...args: A) => Promise<R>) => (...args: A) => Promise<R>;
 
 /**
  * Simulates processes of the service within the test's process: they share one real store and one runner pool, and a
@@ -96,10 +101,19 @@ export async function simulateProcesses({
     log,
   });
 
+  const runtimes = testRuntimes(runners, { secretValues: () => Promise.resolve([SECRET]) });
+  const probedRuntimes = (around: Around): Runtimes['byType'] =>
+    Object.fromEntries(
+      Object.entries(runtimes.byType).map(([type, runtime]) => [
+        type,
+        { ...runtime, run: around('evaluate', (request: RunRequest) => runtime.run(request)) },
+      ]),
+    );
+
   function process(probe: Probe = () => undefined, schedule: FairScheduler = fairScheduler()): Deps {
-    const around =
-      <A extends unknown[], R>(step: Step, call: (...args: A) => Promise<R>) =>
-      async (...args: A): Promise<R> => {
+    const around: Around =
+      (step, call) =>
+      async (...args) => {
         await probe(step, 'before');
         const result = await call(...args);
         await probe(step, 'after');
@@ -134,14 +148,7 @@ export async function simulateProcesses({
         extend: around('extend', credits.client.extend),
       },
       secrets,
-      runtimes: testRuntimes(
-        {
-          stop: runners.stop,
-          queued: 0,
-          evaluate: around('evaluate', (request: EvaluationRequest) => runners.evaluate(request)),
-        },
-        { schedule },
-      ),
+      runtimes: { byType: probedRuntimes(around), waiting: 0, stop: () => Promise.resolve() },
     };
   }
   const healthy = process();
@@ -185,7 +192,7 @@ export async function simulateProcesses({
     /** Lets frozen processes continue, and waits for all runs. */
     close: closedInTheEnd(async () => {
       for (const { thaw } of frozen) thaw();
-      await runners.stop();
+      await runtimes.stop();
       await Promise.allSettled(runs);
       releases.stop();
       await opened.close();
