@@ -71,11 +71,11 @@ it.each([
   expect(isOutputText(text, LEVELS)).toBe(isAccepted);
 });
 
-it('a long text takes less time than to parse and to write it', () => {
+it('a long text takes a few times what it takes to parse and to write it, at most', () => {
   for (const element of ['{"a":0},{"b":0}', '{"\\n":0}', '[]']) {
     const text = `[${`${element},`.repeat(500_000 / (element.length + 1))}0]`;
     expect(isOutputText(text, LEVELS)).toBe(true);
     const ratio = leastCpuMsOf(() => isOutputText(text, LEVELS)) / leastCpuMsOf(() => JSON.stringify(parseJson(text)));
-    expect([element, ratio < 2 || ratio]).toEqual([element, true]);
+    expect([element, ratio < 10 || ratio]).toEqual([element, true]);
   }
 });
