@@ -136,7 +136,8 @@ export function startRunner({
   const clock = openCpuClock(pid);
   void exited.then(clock.close);
   const channel = child.stdio[3] as Socket;
-  channel.on('error', (error) => log.warn({ error, pid }, 'a runner could not be reached'));
+  // A process that is killed resets its channel when it has not read all of it.
+  channel.on('error', (error) => log[alive ? 'warn' : 'debug']({ error, pid }, 'a runner could not be reached'));
 
   function onReport(line: string): void {
     if (!now) throw new InvalidReportError('a report without an evaluation');

@@ -1,4 +1,4 @@
-import { unavailable } from 'platform/core/errors.ts';
+import { ServiceError } from 'platform/core/errors.ts';
 import type { RunnerPool } from '../runners/runner-pool.ts';
 import { sourceRuntime } from '../runners/source-runtime.ts';
 import type { Runtime } from '../runtime.ts';
@@ -27,7 +27,8 @@ export const scriptRuntime = (runners: RunnerPool): Runtime =>
         if (result.outcome === 'succeeded') return undefined;
         if (result.outcome === 'failed') return result.message;
         if (result.outcome === 'timed_out') return 'The script cannot be compiled within five seconds';
-        throw unavailable('The script could not be checked', new Error(result.outcome));
+        // The service stops, or the runner died; its death is in the log.
+        throw new ServiceError('UNAVAILABLE', 'The script could not be checked', { headers: { 'Retry-After': '1' } });
       },
     },
     runners,

@@ -1,6 +1,8 @@
+import { jest } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeLog } from 'platform/core/log.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { HANGING } from '../expression/hanging.ts';
 import type { RunResult } from '../../../src/runtimes/runtime.ts';
@@ -287,5 +289,18 @@ describe('the pool', () => {
     expect(await Promise.all(runs)).toEqual([{ outcome: 'interrupted' }, { outcome: 'interrupted' }]);
     expect(runners()).toEqual([]);
     await expect(evaluate('1')).rejects.toMatchObject({ reason: 'UNAVAILABLE' });
+  });
+
+  it('logs nothing when it stops while a runner has not read its assignment', async () => {
+    const log = makeLog('agents', 'silent');
+    const complaints = [jest.spyOn(log, 'warn'), jest.spyOn(log, 'error')];
+    startPool({ log });
+    await evaluate('1');
+    process.kill(runners()[0] as number, 'SIGSTOP');
+    let run: Promise<RunResult> | undefined;
+    await new Promise<void>((onStart) => (run = evaluate('1', { onStart })));
+    await pool.stop();
+    expect(await run).toEqual({ outcome: 'interrupted' });
+    for (const complaint of complaints) expect(complaint.mock.calls).toEqual([]);
   });
 });
