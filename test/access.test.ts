@@ -57,11 +57,11 @@ const ACCESS = `
 /memory.v1.MemoryService/UpdateMemoryType      SERVER_TOKEN,USER gateway  -      memory  once
 /memory.v1.MemoryService/DeleteMemoryType      SERVER_TOKEN,USER gateway  -      memory  once
 /memory.v1.MemoryService/CancelMemoryTypeChange SERVER_TOKEN,USER gateway -     memory  once
-/memory.v1.MemoryService/CreateMemoryObject    SERVER_TOKEN,USER gateway  -      memory  once
-/memory.v1.MemoryService/ListMemoryObjects     SERVER_TOKEN,USER gateway  -      memory  repeatable
-/memory.v1.MemoryService/GetMemoryObject       SERVER_TOKEN,USER gateway  -      memory  repeatable
-/memory.v1.MemoryService/UpdateMemoryObject    SERVER_TOKEN,USER gateway  -      memory  once
-/memory.v1.MemoryService/DeleteMemoryObject    SERVER_TOKEN,USER gateway  -      memory  once
+/memory.v1.MemoryService/CreateMemoryObject SERVER_TOKEN,USER,AGENT_EXECUTION gateway,agents -      memory  once
+/memory.v1.MemoryService/ListMemoryObjects SERVER_TOKEN,USER,AGENT_EXECUTION gateway,agents -      memory  repeatable
+/memory.v1.MemoryService/GetMemoryObject SERVER_TOKEN,USER,AGENT_EXECUTION gateway,agents -      memory  repeatable
+/memory.v1.MemoryService/UpdateMemoryObject SERVER_TOKEN,USER,AGENT_EXECUTION gateway,agents -      memory  once
+/memory.v1.MemoryService/DeleteMemoryObject SERVER_TOKEN,USER,AGENT_EXECUTION gateway,agents -      memory  once
 
 /credits.v1.CreditsService/Grant               OPERATOR                  operator -      -       repeatable
 /credits.v1.CreditsService/GetBalance          SERVER_TOKEN,USER,OPERATOR,SERVICE operator,agents,gateway,auth - - repeatable

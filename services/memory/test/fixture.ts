@@ -22,6 +22,17 @@ export const SCHEMA = { type: 'object', properties: { price: { type: 'number' } 
 export const userOf = (organizationId: string, given: Partial<Principal> = {}): Principal =>
   principalWith({ kind: 'USER', organizationId, subject: newId(), name: 'Ada', tier: 'enterprise', ...given });
 
+/** A run of an agent whose definition lists these memory types. */
+export const executionOf = (organizationId: string, memoryTypes: string[], given: Partial<Principal> = {}): Principal =>
+  principalWith({
+    kind: 'AGENT_EXECUTION',
+    organizationId,
+    subject: newId(),
+    name: 'keeper',
+    memoryTypes,
+    ...given,
+  });
+
 /** The error of a call that must fail with a ServiceError. */
 export async function errorOf(
   work: Promise<unknown>,
@@ -41,40 +52,45 @@ export async function reasonAndPathOf(work: Promise<unknown>): Promise<[reason: 
 }
 
 /**
- * Starts the real service over real gRPC on a store of its own (two replicas on shared engines), and a client that has
- * the identity of the gateway.
+ * Starts the real service over real gRPC on a store of its own (two replicas on shared engines), and clients that have the
+ * identities of the gateway and of agents.
  */
 export async function startMemory(env: Record<string, string> = {}, clock?: Clock) {
   const engines = programEngines();
   const running = await startProgram(program, { ...engines.env, ...env }, clock, engines.replicas);
-  let client = running.client(MemoryServiceService, 'gateway');
+  const openClients = () => ({
+    gateway: running.client(MemoryServiceService, 'gateway'),
+    agents: running.client(MemoryServiceService, 'agents'),
+  });
+  let clients = openClients();
 
   /** The RPCs as one principal calls them. They take ids and members, and return messages. */
   function as(principal: Principal) {
     const options = () => running.as(principal);
+    const client = () => clients[principal.kind === 'AGENT_EXECUTION' ? 'agents' : 'gateway'];
     return {
       principal,
       createType: async (given: Parameters<typeof CreateMemoryTypeRequest.fromPartial>[0] = {}) =>
-        client.createMemoryType(
+        client().createMemoryType(
           CreateMemoryTypeRequest.fromPartial({ type: `t${newId()}`, jsonSchema: JSON.stringify(SCHEMA), ...given }),
           options(),
         ),
       type: async (given: Parameters<typeof CreateMemoryTypeRequest.fromPartial>[0] = {}): Promise<MemoryType> =>
         (await as(principal).createType(given)).memoryType!,
-      getType: async (id: string): Promise<MemoryType> => (await client.getMemoryType({ id }, options())).memoryType!,
+      getType: async (id: string): Promise<MemoryType> => (await client().getMemoryType({ id }, options())).memoryType!,
       listTypes: async (given: { page?: number; pageSize?: number } = {}): Promise<MemoryType[]> =>
-        (await client.listMemoryTypes(given, options())).items,
+        (await client().listMemoryTypes(given, options())).items,
       /** Sends `body` with an update mask that names its members, as the gateway does. */
       putType: async (id: string, body: Partial<UpdateMemoryTypeRequest>): Promise<MemoryType> =>
         (
-          await client.updateMemoryType(
+          await client().updateMemoryType(
             UpdateMemoryTypeRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id }),
             options(),
           )
         ).memoryType!,
       /** The whole answer of a PUT, also of one with dryRun or force. */
       changeType: (id: string, body: Partial<UpdateMemoryTypeRequest>) =>
-        client.updateMemoryType(
+        client().updateMemoryType(
           UpdateMemoryTypeRequest.fromPartial({
             updateMask: Object.keys(body).filter((name) => name !== 'dryRun' && name !== 'force'),
             ...body,
@@ -82,30 +98,30 @@ export async function startMemory(env: Record<string, string> = {}, clock?: Cloc
           }),
           options(),
         ),
-      cancelChange: (id: string) => client.cancelMemoryTypeChange({ id }, options()),
+      cancelChange: (id: string) => client().cancelMemoryTypeChange({ id }, options()),
       deleteType: async (id: string, ifMatch?: string) =>
-        (await client.deleteMemoryType({ id, ifMatch }, options())).deleted!,
-      cascadeType: (id: string) => client.deleteMemoryType({ id, cascade: true }, options()),
+        (await client().deleteMemoryType({ id, ifMatch }, options())).deleted!,
+      cascadeType: (id: string) => client().deleteMemoryType({ id, cascade: true }, options()),
       createObject: (given: Partial<CreateMemoryObjectRequest>) =>
-        client.createMemoryObject(
+        client().createMemoryObject(
           CreateMemoryObjectRequest.fromPartial({ key: newId(), content: '{"price":1}', ...given }),
           options(),
         ),
       object: async (given: Partial<CreateMemoryObjectRequest>): Promise<MemoryObject> =>
         (await as(principal).createObject(given)).memoryObject!,
       getObject: async (id: string): Promise<MemoryObject> =>
-        (await client.getMemoryObject({ id }, options())).memoryObject!,
-      objectTag: async (id: string): Promise<string> => (await client.getMemoryObject({ id }, options())).etag!,
+        (await client().getMemoryObject({ id }, options())).memoryObject!,
+      objectTag: async (id: string): Promise<string> => (await client().getMemoryObject({ id }, options())).etag!,
       listObjects: (given: Partial<ListMemoryObjectsRequest> = {}) =>
-        client.listMemoryObjects(ListMemoryObjectsRequest.fromPartial(given), options()),
+        client().listMemoryObjects(ListMemoryObjectsRequest.fromPartial(given), options()),
       patchObject: async (id: string, body: Partial<UpdateMemoryObjectRequest>): Promise<MemoryObject> =>
         (
-          await client.updateMemoryObject(
+          await client().updateMemoryObject(
             UpdateMemoryObjectRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id }),
             options(),
           )
         ).memoryObject!,
-      deleteObject: (id: string, ifMatch?: string) => client.deleteMemoryObject({ id, ifMatch }, options()),
+      deleteObject: (id: string, ifMatch?: string) => client().deleteMemoryObject({ id, ifMatch }, options()),
     };
   }
   return {
@@ -115,7 +131,7 @@ export async function startMemory(env: Record<string, string> = {}, clock?: Cloc
     organization: (given: Partial<Principal> = {}) => as(serverToken(newId(), given)),
     async restart() {
       await running.restart();
-      client = running.client(MemoryServiceService, 'gateway');
+      clients = openClients();
     },
     stop: () => running.stop(),
   };

@@ -16,7 +16,7 @@ export const identifyCaller: Interceptor = async ({ peer, principal }, next) => 
 };
 
 /**
- * A service may act for users and server tokens, and as a service only as itself. An operator may act as itself, or for
+ * A service may act for users and server tokens, and as a service only as itself; only agents for an agent execution. An operator may act as itself, or for
  * a user whose `via` names this operator. Only an operator may act as an operator. Subject, name and `via` go into the
  * audit trail; auth checks those of a user (authority.ts).
  */
@@ -29,6 +29,8 @@ function mayAssert(caller: string, { kind, subject, name, via }: Principal): boo
       return operatorName === undefined || via === operatorName;
     case 'SERVER_TOKEN':
       return operatorName === undefined && via === '';
+    case 'AGENT_EXECUTION':
+      return caller === 'agents' && via === '';
     case 'SERVICE':
       return subject === caller && name === caller && via === '';
     default:

@@ -33,7 +33,7 @@ export const ACTIONS_OF: ReadonlyMap<string, readonly string[]> = new Map([
   ],
   ['/credits', ['credits.grant']],
 ]);
-const ACTOR_KINDS = ['server_token', 'user', 'operator', 'service'];
+const ACTOR_KINDS = ['server_token', 'user', 'operator', 'service', 'agent_execution'];
 export const OUTCOMES = ['success', 'failure', 'denied'];
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const MAX_COUNT = 2 ** 31 - 1;

@@ -84,5 +84,6 @@ const knownUser = (grant: GrantRecord, membership: MembershipRecord | undefined,
     tier,
     limits: { ...tierOf(tier).limits },
     via: '',
+    memoryTypes: [],
   }),
 });

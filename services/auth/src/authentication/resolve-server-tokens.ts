@@ -29,6 +29,7 @@ const knownToken = (token: ServerTokenRecord, now: string): KnownBearer => ({
     tier,
     limits: { ...tierOf(tier).limits },
     via: '',
+    memoryTypes: [],
   }),
   restrictionOn(scope, address) {
     if (token.addressRanges && !isInRanges(address, token.addressRanges))

@@ -41,6 +41,7 @@ export async function assumeUser(
       tier: organization.tier,
       limits: { ...limits },
       via: context.principal.subject,
+      memoryTypes: [],
     },
   };
 }

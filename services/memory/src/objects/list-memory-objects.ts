@@ -4,7 +4,7 @@ import { invalid } from 'platform/core/errors.ts';
 import { isUuid } from 'platform/core/ids.ts';
 import type { Deps } from '../deps.ts';
 import { pageOf } from '../request-members.ts';
-import { foldTypeName, visibleTo } from '../types/rules.ts';
+import { named, visibleTo } from '../types/rules.ts';
 import type { TypeHeader } from '../types/store.ts';
 import { memoryObjectMessage } from './message.ts';
 import { cursorOf, readCursor } from './cursor.ts';
@@ -83,12 +83,11 @@ async function headersOf(
   const visible = visibleTo(principal);
   if (typeId !== undefined || type !== undefined) {
     return types.headers(organizationId, {
-      ...visible,
+      ...(type === undefined ? visible : named(type, visible)),
       ...(typeId === undefined ? {} : { _id: typeId.toLowerCase() }),
-      ...(type === undefined ? {} : { typeLower: foldTypeName(type) }),
     });
   }
-  if (visible.audience === undefined) return undefined;
+  if (Object.keys(visible).length === 0) return undefined;
   // Where nothing is hidden, the objects need no filter. A type that is created between the counts may hide another.
   const before = await usage.typeCounts(organizationId);
   const seen = await types.count(organizationId, visible);

@@ -1,6 +1,6 @@
 import { ServiceError } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
-import { isAdmin, type Principal } from 'platform/core/principal.ts';
+import type { Principal } from 'platform/core/principal.ts';
 import { ExpectationFailedError, update, type Op } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { violationsOf } from '../objects/content.ts';
@@ -8,7 +8,7 @@ import { objectBytes } from '../objects/rules.ts';
 import { OBJECTS, type BareObject } from '../objects/store.ts';
 import type { ObjectWrite } from '../objects/write-objects.ts';
 import type { StoredRelation } from '../types/relations.ts';
-import { visibleTo } from '../types/rules.ts';
+import { isListed, isVisible, visibleTo } from '../types/rules.ts';
 import type { MemoryTypeRecord } from '../types/store.ts';
 import { countOps, liveRelations } from './plan-references.ts';
 import { removeReference, type ReferenceRecord } from './store.ts';
@@ -31,7 +31,8 @@ interface Change {
 }
 
 /**
- * What the deletion of objects does to those that refer to them, as their relations say: all writes of its batch.
+ * What the deletion of objects does to those that refer to them, as their relations say: all writes of its batch. They
+ * may be of types that a user does not see, but an agent execution deletes and changes only those of the listed types.
  * @param type of the objects; its own references do not hinder the deletion when it is deleted as a whole
  * @throws ServiceError OBJECT_IN_USE with the objects that forbid it, of those that the principal may see;
  * ExpectationFailedError when references were made meanwhile
@@ -50,6 +51,7 @@ export async function planDeletion(
   /** By source: how many of its dropped references are of relations that its type no longer has. */
   const meaningless = new Map<string, number>();
   const typesById = new Map<string, Promise<MemoryTypeRecord | undefined>>();
+  const visible = visibleTo(principal);
   const typeOf = (id: string): Promise<MemoryTypeRecord | undefined> => {
     if (!typesById.has(id)) typesById.set(id, types.byId(organizationId, id, {}));
     return typesById.get(id)!;
@@ -74,8 +76,9 @@ export async function planDeletion(
       }
       const source = await objects.bareById(organizationId, sourceId);
       if (!source) throw new ExpectationFailedError(0, OBJECTS.name);
-      if (relation.onDelete === 'cascade') removed.set(sourceId, source);
-      else if (relation.onDelete === 'restrict') forbidding.set(sourceId, { object: source, type });
+      if (relation.onDelete === 'restrict' || !isListed(visible, type))
+        forbidding.set(sourceId, { object: source, type });
+      else if (relation.onDelete === 'cascade') removed.set(sourceId, source);
       else {
         const change = changes.get(sourceId) ?? { source, type, nulled: [] };
         changes.set(sourceId, change);
@@ -147,8 +150,8 @@ function requireSmall(changed: readonly Change[]): void {
 
 /** Names only what the principal may see. */
 function inUse(principal: Principal, blocked: readonly { object: BareObject; type: MemoryTypeRecord }[]): ServiceError {
-  const audience = visibleTo(principal).audience?.containsAny;
-  const seen = blocked.filter(({ type }) => isAdmin(principal) || type.audience.some((one) => audience?.includes(one)));
+  const visible = visibleTo(principal);
+  const seen = blocked.filter(({ type }) => isVisible(visible, type));
   return new ServiceError('OBJECT_IN_USE', undefined, {
     facts: {
       ...(seen.length > 0 && { count: seen.length }),

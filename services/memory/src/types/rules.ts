@@ -20,9 +20,36 @@ export const covers = (audience: readonly string[], other: readonly string[]): b
   audience.includes(EVERYBODY) || other.every((one) => audience.includes(one));
 
 /** A store filter. It is part of every read of types and fences, so that what a principal may not see is not found. */
-export type VisibilityFilter = { readonly audience?: { readonly containsAny: readonly string[] } };
-export const visibleTo = (principal: Principal): VisibilityFilter =>
-  isAdmin(principal) ? {} : { audience: { containsAny: [EVERYBODY, ...principal.groups.map(groupIn)] } };
+export type VisibilityFilter = {
+  readonly audience?: { readonly containsAny: readonly string[] };
+  readonly typeLower?: { readonly in: readonly string[] };
+};
+/** An agent execution sees the types that the definition of its agent lists, whoever else sees them. */
+export const visibleTo = (principal: Principal): VisibilityFilter => {
+  if (principal.kind === 'AGENT_EXECUTION') return { typeLower: { in: principal.memoryTypes.map(foldTypeName) } };
+  return isAdmin(principal) ? {} : { audience: { containsAny: [EVERYBODY, ...principal.groups.map(groupIn)] } };
+};
+
+/** The filter for types of this name, of those that are visible. */
+export function named(
+  type: string,
+  visible: VisibilityFilter,
+): Omit<VisibilityFilter, 'typeLower'> & { typeLower: string | { in: readonly string[] } } {
+  const typeLower = foldTypeName(type);
+  return { ...visible, typeLower: isListed(visible, { typeLower }) ? typeLower : { in: [] } };
+}
+
+/** False for a type that the definition of an agent does not list. */
+export const isListed = (visible: VisibilityFilter, type: { typeLower: string }): boolean =>
+  !visible.typeLower || visible.typeLower.in.includes(type.typeLower);
+
+/** Whether the filter lets this type through. */
+export const isVisible = (
+  visible: VisibilityFilter,
+  type: { audience: readonly string[]; typeLower: string },
+): boolean =>
+  isListed(visible, type) &&
+  (!visible.audience || type.audience.some((one) => visible.audience!.containsAny.includes(one)));
 
 /** What the objects of a type obey, and what is to be read of them: JSON texts. A real change raises `version`. */
 export interface Definition {

@@ -16,7 +16,7 @@ import {
 import { changeFences, insertFences, removeFences, type FenceRecord } from './fences.ts';
 import {
   audienceOf,
-  foldTypeName,
+  named,
   visibleTo,
   type Definition,
   type TypeState,
@@ -106,12 +106,12 @@ export function openMemoryTypes(store: Store, shardCount: number) {
     byId: (organizationId: string, id: string, visible: VisibilityFilter): Promise<MemoryTypeRecord | undefined> =>
       store.findOne(organizationId, TYPES, { _id: id, ...visible }),
     byName: (organizationId: string, type: string, visible: VisibilityFilter): Promise<MemoryTypeRecord | undefined> =>
-      store.findOne(organizationId, TYPES, { typeLower: foldTypeName(type), ...visible }),
+      store.findOne(organizationId, TYPES, named(type, visible)),
     header: async (organizationId: string, id: string, visible: VisibilityFilter): Promise<TypeHeader | undefined> =>
       (await store.find(organizationId, TYPES, { _id: id, ...visible }, { limit: 1, omit: LONG }))[0],
     headers: (
       organizationId: string,
-      filter: Pick<Filter<MemoryTypeRecord>, '_id' | 'typeLower'> & VisibilityFilter,
+      filter: Pick<Filter<MemoryTypeRecord>, '_id' | 'typeLower' | 'audience'>,
     ): Promise<TypeHeader[]> => store.find(organizationId, TYPES, filter, { omit: LONG }),
     count: (organizationId: string, visible: VisibilityFilter): Promise<number> =>
       store.count(organizationId, TYPES, visible),
