@@ -52,8 +52,8 @@ export async function reasonAndPathOf(work: Promise<unknown>): Promise<[reason: 
 }
 
 /**
- * Starts the real service over real gRPC on a store of its own (two replicas on shared engines), and clients that have the
- * identities of the gateway and of agents.
+ * Starts the real service over real gRPC on a store of its own (two replicas on shared engines), and clients that have
+ * the identities of the gateway and of agents.
  */
 export async function startMemory(env: Record<string, string> = {}, clock?: Clock) {
   const engines = programEngines();

@@ -16,9 +16,9 @@ export const identifyCaller: Interceptor = async ({ peer, principal }, next) => 
 };
 
 /**
- * A service may act for users and server tokens, and as a service only as itself; only agents for an agent execution. An operator may act as itself, or for
- * a user whose `via` names this operator. Only an operator may act as an operator. Subject, name and `via` go into the
- * audit trail; auth checks those of a user (authority.ts).
+ * A service may act for users and server tokens, and as a service only as itself; agents also for agent executions. An
+ * operator may act as itself, or for a user whose `via` names this operator. Only an operator may act as an operator.
+ * Subject, name and `via` go into the audit trail; auth checks those of a user (authority.ts).
  */
 function mayAssert(caller: string, { kind, subject, name, via }: Principal): boolean {
   const operatorName = isOperator(caller) ? caller.slice(callerRole(caller).length + 1) : undefined;
