@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { openJsonReader, type JsonReader } from '../../gateway/src/json/json-reader.ts';
-import { membersOf } from '../../gateway/src/json/parts.ts';
-import { costlyBodies } from '../../gateway/test/json/costly-bodies.ts';
+import { membersOf } from 'platform/json/parts.ts';
+import { costlyBodies } from '../../platform/test/json/costly-bodies.ts';
 
 const ROUNDS = 21;
 /** CPU milliseconds of the thread that handles requests, and of all threads, those of the compiler included. */

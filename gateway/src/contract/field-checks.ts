@@ -1,8 +1,8 @@
 import type { Enum, Field, Type } from 'protobufjs';
 import { fieldOptions } from './rest-methods.ts';
 import { MAX_DETAILS, type Violation } from 'platform/core/errors.ts';
-import { elementsOf, isArray, isObject, membersOf } from '../json/parts.ts';
-import { pointerTo } from '../json/pointer.ts';
+import { elementsOf, isArray, isObject, membersOf } from 'platform/json/parts.ts';
+import { pointerTo } from 'platform/json/pointer.ts';
 
 /**
  * Turns a value into a field value without coercion. If it does not fit, pushes a violation with the value's path.

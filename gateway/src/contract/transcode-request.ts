@@ -3,8 +3,8 @@ import type { Field, Type } from 'protobufjs';
 import type { RateLeft } from 'proto/auth/v1/auth.ts';
 import { fieldOptions } from './rest-methods.ts';
 import { MAX_DETAILS, ServiceError, type Violation } from 'platform/core/errors.ts';
-import { isObject, membersOf } from '../json/parts.ts';
-import { pointerTo } from '../json/pointer.ts';
+import { isObject, membersOf } from 'platform/json/parts.ts';
+import { pointerTo } from 'platform/json/pointer.ts';
 import { compileField, compileParameter, type Check } from './field-checks.ts';
 
 /** The parts of a request, beside its headers, that become the request message. */

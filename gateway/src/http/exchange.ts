@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { newId } from 'platform/core/ids.ts';
 import type { Principal } from 'platform/core/principal.ts';
-import { TOKEN_FORM } from 'platform/core/server-token.ts';
+import { TOKEN_FORM } from 'platform/core/bearer-token.ts';
 import type { Route } from '../contract/routes.ts';
 import type { RequestParts } from '../contract/transcode-request.ts';
 import type { Permit } from './byte-budget.ts';

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { ServiceError } from 'platform/core/errors.ts';
 import { fairQueue } from 'platform/core/fair-queue.ts';
 import type { Answer } from './reader-thread.ts';
-import { strictJson } from './strict-json.ts';
+import { strictJson } from 'platform/json/strict-json.ts';
 
 /** A smaller text takes a millisecond or two. */
 const MIN_BYTES_OF_THREAD = 32_768;

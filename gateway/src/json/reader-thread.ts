@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { ServiceError, type KnownReason, type Violation } from 'platform/core/errors.ts';
-import { strictJson } from './strict-json.ts';
+import { strictJson } from 'platform/json/strict-json.ts';
 
 /** What strictJson returned, or the ServiceError that it threw. */
 export type Answer =

@@ -1,5 +1,5 @@
 import { openJsonReader, type JsonReader } from '../../src/json/json-reader.ts';
-import { costlyBodies } from './costly-bodies.ts';
+import { costlyBodies } from '../../../platform/test/json/costly-bodies.ts';
 
 let json: JsonReader;
 beforeEach(() => void (json = openJsonReader()));

@@ -1,4 +1,4 @@
-import { escapePointer } from 'platform/core/json-pointer.ts';
+import { escapePointer } from '../core/json-pointer.ts';
 
 const MAX_NAME = 100;
 

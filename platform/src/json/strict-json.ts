@@ -1,4 +1,4 @@
-import { invalid, ServiceError } from 'platform/core/errors.ts';
+import { invalid, ServiceError } from '../core/errors.ts';
 import { copyEscape, type StringCopy } from './escape.ts';
 import { endOfNumber, numberViolation } from './number.ts';
 import { pointerTo } from './pointer.ts';
