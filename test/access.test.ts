@@ -50,8 +50,9 @@ const ACCESS = `
 /agents.v1.AgentsService/SetSecret             OPERATOR          operator -      -       repeatable
 /agents.v1.AgentsService/ListSecrets           OPERATOR          operator -      -       repeatable
 /agents.v1.AgentsService/DeleteSecret          OPERATOR          operator -      -       repeatable
+/agents.v1.AgentsService/UseCallbackToken      SERVICE           auth     -      -       once
 
-/memory.v1.MemoryService/CreateMemoryType      SERVER_TOKEN,USER gateway  -      memory  once
+/memory.v1.MemoryService/CreateMemoryType      SERVER_TOKEN,USER gateway,operator - memory once
 /memory.v1.MemoryService/ListMemoryTypes       SERVER_TOKEN,USER gateway  -      memory  repeatable
 /memory.v1.MemoryService/GetMemoryType         SERVER_TOKEN,USER gateway  -      memory  repeatable
 /memory.v1.MemoryService/UpdateMemoryType      SERVER_TOKEN,USER gateway  -      memory  once

@@ -1,4 +1,4 @@
-import { makeToken } from '../../services/auth/src/server-tokens/rules.ts';
+import { makeToken, SERVER_TOKEN } from 'platform/core/bearer-token.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { exchange } from '../support/raw-http.ts';
 import { expectError } from '../support/expect-error.ts';
@@ -47,7 +47,7 @@ beforeAll(async () => {
     'two tokens': `Bearer ${tenant.token} ${tenant.token}`,
     malformed: 'Bearer nonsense',
     'a wrong checksum': bearer(tenant.token.slice(0, -1) + (tenant.token.endsWith('0') ? '1' : '0')),
-    unknown: bearer(makeToken()),
+    unknown: bearer(makeToken(SERVER_TOKEN)),
     'cut short': bearer(tenant.token.slice(0, -1)),
     'in another case': bearer(tenant.token.toUpperCase()),
     revoked: bearer(revoked),

@@ -8,6 +8,8 @@ import type { Start } from 'platform/service/program.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
+import { MemoryServiceService } from 'proto/memory/v1/memory.ts';
+import { CALLBACK_TOKENS, openCallbackTokens, type CallbackTokens } from './callback-tokens/store.ts';
 import type { Config } from './config.ts';
 import { AGENTS, AGENT_VERSIONS, openDefinitions, type Definitions } from './definitions/store.ts';
 import { makeVersionLoader, type LoadVersion } from './definitions/version-loader.ts';
@@ -16,6 +18,7 @@ import { makeHeartbeats, type Heartbeats } from './executions/heartbeats.ts';
 import { openReleases, type Credits, type Releases } from './executions/reservation.ts';
 import { makeSettledRuns, type SettledRuns } from './executions/settled-runs.ts';
 import { openSecrets, SECRETS, type Secrets } from './secrets/store.ts';
+import type { Memory } from './tools/memory-operations.ts';
 import { openUsage, USAGE, type Usage } from './usage/store.ts';
 import { openRuntimes, type Runtimes } from './runtimes/runtimes.ts';
 
@@ -23,6 +26,9 @@ export interface Deps {
   definitions: Definitions;
   loadVersion: LoadVersion;
   secrets: Secrets;
+  callbackTokens: CallbackTokens;
+  /** For the tools of agents. */
+  memory: Memory;
   executions: Executions;
   usage: Usage;
   counterShards: CounterShards;
@@ -49,7 +55,16 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
       `RUNNERS_MAX (${config.RUNNERS_MAX}) must not be less than RUNNERS (${config.RUNNERS}); set both`,
     );
   const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)));
-  const collections = [AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS, SECRETS, USAGE];
+  const collections = [
+    AGENTS,
+    AGENT_VERSIONS,
+    EXECUTIONS,
+    EXECUTION_PAYLOADS,
+    RUN_KEYS,
+    CALLBACK_TOKENS,
+    SECRETS,
+    USAGE,
+  ];
   const { store, platformStore, counterShards: shardCount } = await openStore(collections);
   const counterShards = await openCounterShards(
     { counterShards: shardCount, platformStore },
@@ -64,6 +79,8 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
     definitions,
     loadVersion: makeVersionLoader(definitions, { schedule, cacheBytes: config.VERSION_CACHE_BYTES }),
     secrets,
+    callbackTokens: openCallbackTokens(store, platformStore, clock),
+    memory: connect(MemoryServiceService, 'memory'),
     executions: openExecutions(store, usage, async () => (await platformStore.now()) + config.RUN_LEASE_MS),
     usage,
     counterShards,

@@ -1,6 +1,7 @@
 import type { Program } from 'platform/service/program.ts';
 import { bind } from 'platform/rpc/call.ts';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
+import { useCallbackToken } from './callback-tokens/use-callback-token.ts';
 import { config } from './config.ts';
 import { applyAgent } from './definitions/apply-agent.ts';
 import { getAgentVersion } from './definitions/get-agent-version.ts';
@@ -25,7 +26,7 @@ import { markSettled, settledJob } from './jobs/settled.ts';
 export const program: Program<typeof config, Deps> = {
   name: 'agents',
   config,
-  calls: ['credits'],
+  calls: ['credits', 'memory'],
   publishes: ['agent.execution.v1', 'audit.v1'],
   openDeps,
   services: (deps) => [
@@ -44,6 +45,7 @@ export const program: Program<typeof config, Deps> = {
       setSecret,
       listSecrets,
       deleteSecret,
+      useCallbackToken,
     }),
   ],
   jobs: (deps) => [reaperJob(deps), settledJob(deps), retentionJob(deps), executionBytesJob(deps)],

@@ -10,6 +10,7 @@ import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { insert } from 'platform/store/store.ts';
 import { explain, recordStatements } from '../../../test/support/query-plans.ts';
 import { config as declaration } from '../src/config.ts';
+import { CALLBACK_TOKENS, openCallbackTokens } from '../src/callback-tokens/store.ts';
 import { AGENTS, AGENT_VERSIONS, openDefinitions } from '../src/definitions/store.ts';
 import type { Deps } from '../src/deps.ts';
 import { makeSettledRuns } from '../src/executions/settled-runs.ts';
@@ -25,7 +26,17 @@ const never = new AbortController().signal;
 const log = makeLog('agents', 'silent');
 
 async function openAgentsStore(file: string) {
-  const collections = [AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS, SECRETS, USAGE, LEASES];
+  const collections = [
+    AGENTS,
+    AGENT_VERSIONS,
+    EXECUTIONS,
+    EXECUTION_PAYLOADS,
+    RUN_KEYS,
+    CALLBACK_TOKENS,
+    SECRETS,
+    USAGE,
+    LEASES,
+  ];
   const opened = await openSqliteStore(file, collections);
   const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log });
   const usage = openUsage(opened.store, counterShards);
@@ -56,6 +67,7 @@ describe('on SQLite', () => {
     const secrets = openSecrets(deps.store, { seal: (_purpose, secret) => secret, open: (_purpose, sealed) => sealed });
     await secrets.values(organizationId, 'a', '');
     await secrets.list(organizationId);
+    await openCallbackTokens(deps.store, deps.platformStore, systemClock).byHash('a');
     await deps.executions.byId(organizationId, newId());
     await deps.executions.payloadById(organizationId, newId());
     await deps.executions.runKeyByKey(organizationId, 'key');
@@ -101,7 +113,7 @@ describe('on SQLite', () => {
       },
     };
     expect(await retentionJob({ ...deps, platformStore }).run(never)).toBe(500);
-    expect(found).toEqual([200, 200, 100, 0, 0, 0]);
+    expect(found).toEqual([200, 200, 100, 0, 0, 0, 0]);
     expect(await deps.store.count(organizationId, RUN_KEYS, {})).toBe(1_500);
     await deps.close();
   });

@@ -23,12 +23,14 @@ import { EXECUTION_PAYLOADS, EXECUTIONS, openExecutions, RUN_KEYS } from '../src
 import { runAgent } from '../src/executions/run-agent.ts';
 import { reaperJob } from '../src/jobs/reaper.ts';
 import { markSettled } from '../src/jobs/settled.ts';
+import { CALLBACK_TOKENS, openCallbackTokens } from '../src/callback-tokens/store.ts';
 import { openSecrets, SECRETS } from '../src/secrets/store.ts';
 import { openUsage, USAGE } from '../src/usage/store.ts';
 import { SECRET, testRuntimes } from './runtimes/test-runtimes.ts';
 import type { RunRequest } from '../src/runtimes/runtime.ts';
 import type { Runtimes } from '../src/runtimes/runtimes.ts';
 import { startRunnerPool } from '../src/runtimes/runners/runner-pool.ts';
+import { memoryDouble } from './memory-double.ts';
 import { creditsDouble } from './credits-double.ts';
 
 /** The calls by which a run has effects outside its process, in their order. */
@@ -59,6 +61,7 @@ export async function simulateProcesses({
     EXECUTIONS,
     EXECUTION_PAYLOADS,
     RUN_KEYS,
+    CALLBACK_TOKENS,
     SECRETS,
     USAGE,
     OUTBOX,
@@ -85,6 +88,7 @@ export async function simulateProcesses({
   const time = { offset: 0 };
   const now = () => Date.now() + time.offset;
   const credits = creditsDouble(granted * 1e6, now);
+  const memory = memoryDouble();
   const organizationId = newId();
   const config = readConfig(declaration, { RUN_LEASE_MS: String(leaseMs), RESERVATION_TTL_MS: String(ttlMs) });
   const platformStore = { ...opened.platformStore, apply: noting(opened.platformStore.apply), now: async () => now() };
@@ -148,6 +152,8 @@ export async function simulateProcesses({
         extend: around('extend', credits.client.extend),
       },
       secrets,
+      callbackTokens: openCallbackTokens(store, platformStore, { now }),
+      memory: memory.client,
       runtimes: { byType: probedRuntimes(around), waiting: 0, stop: () => Promise.resolve() },
     };
   }

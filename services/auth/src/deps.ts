@@ -1,3 +1,4 @@
+import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import type { Clock } from 'platform/core/clock.ts';
 import { keyedMutex, type KeyedMutex } from 'platform/core/keyed-mutex.ts';
@@ -15,6 +16,7 @@ import { openOrganizations, ORGANIZATIONS, type Organizations } from './organiza
 import { makeLastUsed, type LastUsed } from './authentication/last-used.ts';
 import type { ResolveBearers } from './authentication/known-bearer.ts';
 import { openJwtLookup } from './authentication/jwt-lookup.ts';
+import { resolveCallbackTokens } from './authentication/resolve-callback-tokens.ts';
 import { resolveJwts } from './authentication/resolve-jwts.ts';
 import { resolveServerTokens } from './authentication/resolve-server-tokens.ts';
 import { openTokenLookup, type TokenLookup } from './authentication/token-lookup.ts';
@@ -88,7 +90,11 @@ export async function openDeps(start: Start<Config>): Promise<Deps> {
     users: openUsers(store, platformStore),
     serverTokens: openServerTokens(store),
     tokenLookup,
-    resolvers: [resolveServerTokens({ tokenLookup }), resolveJwts({ jwtLookup, signingKeys, config })],
+    resolvers: [
+      resolveServerTokens({ tokenLookup }),
+      resolveJwts({ jwtLookup, signingKeys, config }),
+      resolveCallbackTokens({ agents: connect(AgentsServiceService, 'agents') }),
+    ],
     grants: openGrants(store, platformStore),
     signingKeys,
     sealing,

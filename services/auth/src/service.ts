@@ -43,7 +43,7 @@ import { setUserRoles } from './users/set-user-roles.ts';
 export const program: Program<typeof config, Deps> = {
   name: 'auth',
   config,
-  calls: ['credits'],
+  calls: ['credits', 'agents'],
   publishes: ['audit.v1'],
   openDeps,
   services: (deps) => [

@@ -1,6 +1,6 @@
 import { ROUTES } from '../../../test/support/routes.ts';
 import type { KnownReason } from 'platform/core/errors.ts';
-import { makeToken } from '../src/server-tokens/rules.ts';
+import { makeToken, SERVER_TOKEN } from 'platform/core/bearer-token.ts';
 import { denialOf, LIST_TYPES, RUN_AGENT, startAuth, type AuthFixture } from './fixture.ts';
 
 const TIERS = ['starter', 'professional', 'enterprise'];
@@ -49,7 +49,7 @@ describe.each(TIERS)('in an organization of tier %s', (tier) => {
   });
 
   it('an unknown bearer, and each of these once its organization is deactivated, is 401 before all else', async () => {
-    expect(await decideAll(makeToken())).toEqual(all('UNAUTHENTICATED'));
+    expect(await decideAll(makeToken(SERVER_TOKEN))).toEqual(all('UNAUTHENTICATED'));
     await fixture.auth.deactivateOrganization({ id: organizationId }, fixture.asOperator());
     for (const { who, bearer } of bearers)
       expect([who, ...(await decideAll(bearer))]).toEqual([who, ...all('UNAUTHENTICATED')]);

@@ -27,6 +27,7 @@ describe('AssumeUser', () => {
         server_tokens: 5,
       },
       via: 'test',
+      memoryTypes: [],
     });
     const [entry] = await fixture.auditTrail(organizationId, (actions) => actions.includes('user.assume'));
     expect(entry).toMatchObject({

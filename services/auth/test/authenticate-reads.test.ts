@@ -9,7 +9,7 @@ import { authenticate } from '../src/authentication/authenticate.ts';
 import { makeLastUsed } from '../src/authentication/last-used.ts';
 import { resolveServerTokens } from '../src/authentication/resolve-server-tokens.ts';
 import { openTokenLookup } from '../src/authentication/token-lookup.ts';
-import { makeToken } from '../src/server-tokens/rules.ts';
+import { makeToken, SERVER_TOKEN } from 'platform/core/bearer-token.ts';
 import { SERVER_TOKENS } from '../src/server-tokens/store.ts';
 import { LIST_TYPES, testClock } from './fixture.ts';
 
@@ -38,7 +38,7 @@ it('reads nothing for malformed tokens, and reads once for any number of well-fo
   };
   const ask = (bearers: string[]) =>
     authenticate(deps, { attempts: bearers.map((bearer) => ({ bearer, method: LIST_TYPES, requestId: '' })) });
-  const wellFormed = makeToken();
+  const wellFormed = makeToken(SERVER_TOKEN);
   await ask([
     '',
     'nonsense',
@@ -47,7 +47,7 @@ it('reads nothing for malformed tokens, and reads once for any number of well-fo
     ),
   ]);
   expect(reads).toEqual([]);
-  await ask(Array.from({ length: 500 }, makeToken));
+  await ask(Array.from({ length: 500 }, () => makeToken(SERVER_TOKEN)));
   expect(reads).toEqual(['server_tokens']);
   await close();
 });

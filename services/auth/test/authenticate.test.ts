@@ -3,7 +3,7 @@ import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { allMethodOptions } from 'platform/rpc/method-options.ts';
 import { principalWith } from 'platform/service/testing.ts';
-import { makeToken } from '../src/server-tokens/rules.ts';
+import { makeToken, SERVER_TOKEN } from 'platform/core/bearer-token.ts';
 import { LIST_TYPES, RUN_AGENT, denialOf, expectError, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('Authenticate', () => {
@@ -18,8 +18,9 @@ describe('Authenticate', () => {
     const { serverToken, value: bearer } = await fixture.auth.createServerToken({ name: 'CI' }, asAdmin());
     expect(await fixture.authenticate({ bearer })).toEqual([
       {
-        denial: undefined,
+        ...{ denial: undefined, askAlone: undefined },
         principal: {
+          memoryTypes: [],
           kind: 'SERVER_TOKEN',
           organizationId,
           subject: serverToken!.id,
@@ -49,7 +50,7 @@ describe('Authenticate', () => {
       { bearer: 'nonsense' },
       { bearer: first, method: RUN_AGENT },
       { bearer: first },
-      { bearer: makeToken() },
+      { bearer: makeToken(SERVER_TOKEN) },
     );
     expect(decisions.map((decision) => decision.principal?.name ?? denialOf(decision))).toEqual([
       'second',
@@ -77,7 +78,7 @@ describe('Authenticate', () => {
     fixture.clock.advance(1_000);
     const malformed = [...revoked.slice(0, -1), revoked.endsWith('0') ? '1' : '0'].join('');
     const decisions = await fixture.authenticate(
-      ...['', 'nonsense', malformed, makeToken(), ...bearers].map((bearer) => ({ bearer })),
+      ...['', 'nonsense', malformed, makeToken(SERVER_TOKEN), ...bearers].map((bearer) => ({ bearer })),
     );
     expect(decisions).toEqual(Array(7).fill(decisions[0]));
     expect(decisions[0]!.principal).toBeUndefined();

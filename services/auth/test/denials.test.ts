@@ -1,5 +1,5 @@
 import { makeDenials } from 'platform/events/denials.ts';
-import { makeToken } from '../src/server-tokens/rules.ts';
+import { makeToken, SERVER_TOKEN } from 'platform/core/bearer-token.ts';
 import { RUN_AGENT, startAuth, type AuthFixture } from './fixture.ts';
 
 describe('denials in the audit trail', () => {
@@ -62,7 +62,7 @@ describe('denials in the audit trail', () => {
 
   it('do not include unknown tokens', async () => {
     const { organizationId } = await withToken('starter');
-    await fixture.authenticate({ bearer: makeToken() }, { bearer: 'nonsense' });
+    await fixture.authenticate({ bearer: makeToken(SERVER_TOKEN) }, { bearer: 'nonsense' });
     expect((await fixture.running.runJob('denials')).count).toBe(0);
     expect((await fixture.auditTrail(organizationId)).every(({ action }) => action !== 'request.refused')).toBe(true);
   });

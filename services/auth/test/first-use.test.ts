@@ -12,7 +12,7 @@ import { makeLastUsed } from '../src/authentication/last-used.ts';
 import { resolveServerTokens } from '../src/authentication/resolve-server-tokens.ts';
 import { openTokenLookup } from '../src/authentication/token-lookup.ts';
 import { openOrganizations, ORGANIZATIONS } from '../src/organizations/store.ts';
-import { hashToken, makeToken } from '../src/server-tokens/rules.ts';
+import { hashToken, makeToken, SERVER_TOKEN } from 'platform/core/bearer-token.ts';
 import { SERVER_TOKENS } from '../src/server-tokens/store.ts';
 import { LIST_TYPES, testClock } from './fixture.ts';
 
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 /** A live token of a new organization, in the store. */
 async function liveToken(lastUsedAt: string | null): Promise<string> {
-  const [bearer, organizationId, _id, now] = [makeToken(), newId(), newId(), isoTime(clock.now())];
+  const [bearer, organizationId, _id, now] = [makeToken(SERVER_TOKEN), newId(), newId(), isoTime(clock.now())];
   const organization = { _id: organizationId, name: organizationId, nameKey: organizationId, tier: 'enterprise' };
   await opened.platformStore.apply([
     insert(ORGANIZATIONS, { ...organization, state: 'active', createdAt: now, updatedAt: now, tokenEpoch: 0 }),

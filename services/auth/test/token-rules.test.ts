@@ -1,33 +1,34 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { hashToken, hintOf, isWellFormed, makeToken, requireExpiry } from '../src/server-tokens/rules.ts';
+import { hashToken, isWellFormed, makeToken, SERVER_TOKEN } from 'platform/core/bearer-token.ts';
+import { hintOf, requireExpiry } from '../src/server-tokens/rules.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 describe('a server token', () => {
   it('is aks_ and 49 base62 characters, is well formed, and never repeats', () => {
-    const tokens = Array.from({ length: 500 }, makeToken);
+    const tokens = Array.from({ length: 500 }, () => makeToken(SERVER_TOKEN));
     for (const token of tokens) expect(token).toMatch(/^aks_[0-9A-Za-z]{49}$/);
-    expect(tokens.every(isWellFormed)).toBe(true);
+    expect(tokens.every((token) => isWellFormed(SERVER_TOKEN, token))).toBe(true);
     expect(new Set(tokens).size).toBe(500);
   });
 
   it('is found by the regular expression for secret scanners in SECURITY.md', () => {
     const security = readFileSync(new URL('../../../SECURITY.md', import.meta.url), 'utf8');
     const [, expression] = /secret scanners is `([^`]+)`/.exec(security)!;
-    const token = makeToken();
+    const token = makeToken(SERVER_TOKEN);
     expect(new RegExp(expression!).exec(`curl -H "Authorization: Bearer ${token}"`)![0]).toBe(token);
   });
 
   it('is not well formed after any change of a single character', () => {
     fc.assert(
       fc.property(
-        fc.constant(null).map(makeToken),
+        fc.constant(null).map(() => makeToken(SERVER_TOKEN)),
         fc.nat(52),
         fc.constantFrom(...BASE62, '_', '-', ' ', 'é', '\n'),
         (token, place, character) => {
           fc.pre(token[place] !== character);
-          return !isWellFormed(token.slice(0, place) + character + token.slice(place + 1));
+          return !isWellFormed(SERVER_TOKEN, token.slice(0, place) + character + token.slice(place + 1));
         },
       ),
       { numRuns: 5_000 },
@@ -35,7 +36,7 @@ describe('a server token', () => {
   });
 
   it('is not well formed when it is cut or extended, nor is any other text', () => {
-    const token = makeToken();
+    const token = makeToken(SERVER_TOKEN);
     for (const text of [
       '',
       'aks_',
@@ -47,13 +48,13 @@ describe('a server token', () => {
       token.toLowerCase(),
       `aks_${'0'.repeat(49)}`,
     ])
-      expect(isWellFormed(text)).toBe(false);
-    fc.assert(fc.property(fc.string(), (text) => !isWellFormed(text)));
+      expect(isWellFormed(SERVER_TOKEN, text)).toBe(false);
+    fc.assert(fc.property(fc.string(), (text) => !isWellFormed(SERVER_TOKEN, text)));
   });
 
   it('ends with the CRC-32 (IEEE) of all before, in six base62 digits', () => {
     // crc32 of "aks_" and 43 zeros, computed with Python's zlib: 0x5892d2a8
-    expect(isWellFormed(`aks_${'0'.repeat(43)}1cZAxE`)).toBe(true);
+    expect(isWellFormed(SERVER_TOKEN, `aks_${'0'.repeat(43)}1cZAxE`)).toBe(true);
   });
 
   it('is stored as its SHA-256 and listed by its first 8 characters', () => {

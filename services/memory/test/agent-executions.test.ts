@@ -84,12 +84,14 @@ describe('an agent execution', () => {
     expect((await foreign.listObjects()).total).toBe(0);
   });
 
-  it('is believed only of the service agents, and reaches no memory types', async () => {
+  it('is believed only of the gateway and of agents, and reaches no memory types', async () => {
     const principal = executionOf(organizationId, ['Note']);
-    const gateway = memory.running.client(MemoryServiceService, 'gateway');
-    expect(await reasonOf(gateway.getMemoryObject({ id: newId() }, memory.running.as(principal)))).toBe(
-      'UNAUTHENTICATED',
-    );
+    const get = (caller: string) =>
+      memory.running
+        .client(MemoryServiceService, caller)
+        .getMemoryObject({ id: newId() }, memory.running.as(principal));
+    expect(await reasonOf(get('credits'))).toBe('UNAUTHENTICATED');
+    expect(await reasonOf(get('gateway'))).toBe('NOT_FOUND');
     const run = memory.as(principal);
     expect(await reasonOf(run.listTypes())).toBe('FORBIDDEN');
     expect(await reasonOf(run.createType())).toBe('FORBIDDEN');

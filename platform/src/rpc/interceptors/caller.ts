@@ -16,8 +16,9 @@ export const identifyCaller: Interceptor = async ({ peer, principal }, next) => 
 };
 
 /**
- * A service may act for users and server tokens, and as a service only as itself; agents also for agent executions. An
- * operator may act as itself, or for a user whose `via` names this operator. Only an operator may act as an operator.
+ * A service may act for users and server tokens, and as a service only as itself; gateway and agents also for agent
+ * executions. An operator may act as itself, or for a user whose `via` names this operator. Only an operator may act as
+ * an operator.
  * Subject, name and `via` go into the audit trail; auth checks those of a user (authority.ts).
  */
 function mayAssert(caller: string, { kind, subject, name, via }: Principal): boolean {
@@ -30,7 +31,7 @@ function mayAssert(caller: string, { kind, subject, name, via }: Principal): boo
     case 'SERVER_TOKEN':
       return operatorName === undefined && via === '';
     case 'AGENT_EXECUTION':
-      return caller === 'agents' && via === '';
+      return ['gateway', 'agents'].includes(caller) && via === '';
     case 'SERVICE':
       return subject === caller && name === caller && via === '';
     default:

@@ -3,6 +3,7 @@ import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { ServiceError, invalid, type Violation } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { compileSchema } from 'platform/json-schema/schema.ts';
+import { toolsSchema } from '../tools/rules.ts';
 import { UNITS, type Unit } from '../runtimes/rules.ts';
 import type { Runtimes } from '../runtimes/runtimes.ts';
 import { DEFAULT_LIMITS, priceOf, type Definition } from './rules.ts';
@@ -57,6 +58,7 @@ export const definitionSchema = {
       properties: { type: { type: 'string' } },
       description: 'How it is run; see Runtimes.',
     },
+    tools: toolsSchema,
     interactiveTools: {
       type: 'array',
       maxItems: 100,
@@ -88,6 +90,10 @@ export const definitionSchema = {
         outputBytes: {
           ...{ type: 'integer', minimum: 2, maximum: 524_288, default: DEFAULT_LIMITS.outputBytes },
           description: 'Of the output as JSON; then the run has failed.',
+        },
+        maxToolCalls: {
+          ...{ type: 'integer', minimum: 1, maximum: 1_000, default: DEFAULT_LIMITS.maxToolCalls },
+          description: 'Calls of its tools; further ones are refused.',
         },
       },
     },
@@ -139,15 +145,18 @@ export function parseDefinition(text: string): { definition: Definition; hash: s
  */
 export async function checkRuntime(
   organizationId: string,
-  { runtime, pricing }: Definition,
+  { runtime, pricing, tools }: Definition,
   { byType }: Runtimes,
 ): Promise<void> {
   if (!Object.hasOwn(byType, runtime.type))
     throw invalid('/runtime/type', `must be one of ${Object.keys(byType).join(', ')}`);
-  const { units, check } = byType[runtime.type]!;
+  const { units, takesTools, check } = byType[runtime.type]!;
   const unmeasured = Object.keys(pricing?.perUnit ?? {}).filter((unit) => !units.some((known) => known === unit));
   const faults = await check(organizationId, runtime);
   requireNoViolations([
+    ...(tools && !takesTools
+      ? [{ path: '/tools', message: `must be absent: the runtime ${runtime.type} has no tools` }]
+      : []),
     ...faults.map(({ path, message }) => ({ path: `/runtime${path}`, message })),
     ...unmeasured.map((unit) => ({
       path: `/pricing/perUnit/${unit}`,

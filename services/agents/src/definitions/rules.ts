@@ -1,10 +1,13 @@
 import { invalid } from 'platform/core/errors.ts';
+import type { ToolLimits, Tools } from '../tools/rules.ts';
 import { UNITS, type RunLimits, type RuntimeDefinition, type Unit } from '../runtimes/rules.ts';
 
 export type AgentState = 'draft' | 'published' | 'retired';
 
 /** Prices of metered units, each in credits. */
 export type UnitPrices = Partial<Record<Unit, number>>;
+
+export type Limits = RunLimits & ToolLimits;
 
 /** A checked definition document; optional members are as its author wrote them, without defaults. */
 export interface Definition {
@@ -16,10 +19,11 @@ export interface Definition {
   argumentsSchema?: Record<string, unknown>;
   outputSchema?: Record<string, unknown>;
   runtime: RuntimeDefinition;
+  tools?: Tools;
   interactiveTools?: string[];
   /** Whether executions keep what the agent writes while it runs, as messages. */
   trace?: boolean;
-  limits?: Partial<RunLimits>;
+  limits?: Partial<Limits>;
   /** In credits with at most six decimals. `max` defaults to `base`; see `pricingOf`. */
   pricing?: { base?: number; max?: number; perUnit?: UnitPrices };
 }
@@ -31,9 +35,12 @@ export interface Price {
   unitMicros: Readonly<Record<Unit, number>>;
 }
 
-export const DEFAULT_LIMITS: RunLimits = { wallMs: 50_000, maxSteps: 1_000_000, memoryMb: 64, outputBytes: 524_288 };
+export const DEFAULT_LIMITS: Limits = {
+  ...{ wallMs: 50_000, maxSteps: 1_000_000, memoryMb: 64, outputBytes: 524_288 },
+  maxToolCalls: 100,
+};
 
-export const limitsOf = (definition: Definition): RunLimits => ({ ...DEFAULT_LIMITS, ...definition.limits });
+export const limitsOf = (definition: Definition): Limits => ({ ...DEFAULT_LIMITS, ...definition.limits });
 
 /** Whether an agent can be run through the API: functional, and without tools that need a user at the app. */
 export const isRunnable = (definition: Definition): boolean =>

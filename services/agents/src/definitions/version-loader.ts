@@ -4,8 +4,8 @@ import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import { compileSchema, type CompiledSchema } from 'platform/json-schema/schema.ts';
 import type { Violation } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
-import { limitsOf, priceOf, type Definition, type Price } from './rules.ts';
-import type { RunLimits } from '../runtimes/rules.ts';
+import { limitsOf, priceOf, type Definition, type Limits, type Price } from './rules.ts';
+import type { Tools } from '../tools/rules.ts';
 import type { AgentVersionRecord, Definitions } from './store.ts';
 
 /** A version ready to run: definition parsed, schemas compiled, defaults applied. */
@@ -13,7 +13,8 @@ export interface LoadedVersion {
   agent: string;
   version: number;
   runtime: Definition['runtime'];
-  limits: RunLimits;
+  limits: Limits;
+  tools: Tools | undefined;
   /** Whether its runs keep messages. */
   trace: boolean;
   price: Price;
@@ -63,6 +64,7 @@ function prepare(
     version: record.version,
     runtime: definition.runtime,
     limits: limitsOf(definition),
+    tools: definition.tools,
     trace: definition.trace ?? false,
     price: priceOf(definition),
     outputSchema: definition.outputSchema,

@@ -19,7 +19,7 @@ export async function evaluate(
   { runtimes, log }: Pick<Deps, 'runtimes' | 'log'>,
   execution: ExecutionRecord,
   version: LoadedVersion,
-  request: Pick<RunRequest, 'argsText' | 'idempotencyKey' | 'signal' | 'onStart'>,
+  request: Pick<RunRequest, 'argsText' | 'idempotencyKey' | 'tools' | 'signal' | 'onStart'>,
 ): Promise<EvaluatedRun> {
   const { runtime, limits, trace, outputSchema, checkOutput } = version;
   try {

@@ -1,9 +1,11 @@
 import type { CallOptions } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
+import type { Principal } from 'platform/core/principal.ts';
 import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
 import { executionEvents } from '../events.ts';
+import { runTools } from '../tools/run-tools.ts';
 import { evaluate, type EvaluatedRun } from './evaluate.ts';
 import { settleOrRelease, withdraw } from './reservation.ts';
 import { chargeOf } from './rules.ts';
@@ -11,7 +13,18 @@ import type { ExecutionRecord } from './store.ts';
 
 type Needs = Pick<
   Deps,
-  'executions' | 'credits' | 'releases' | 'heartbeats' | 'settledRuns' | 'runtimes' | 'clock' | 'config' | 'log'
+  | 'executions'
+  | 'credits'
+  | 'releases'
+  | 'heartbeats'
+  | 'settledRuns'
+  | 'runtimes'
+  | 'memory'
+  | 'callbackTokens'
+  | 'schedule'
+  | 'clock'
+  | 'config'
+  | 'log'
 >;
 
 /** A run whose record this process owns and whose credits are reserved. */
@@ -21,6 +34,8 @@ export interface ReservedRun {
   argsText: string;
   /** For what the run does outside of this service; see RunRequest. */
   idempotencyKey: string;
+  /** Whoever asked for it. */
+  asked: Principal;
 }
 
 /**
@@ -52,7 +67,7 @@ export async function performRun(
 /** Evaluates while a heartbeat keeps lease and reservation. */
 async function evaluateUnderHeartbeat(
   deps: Needs,
-  { execution, version, argsText, idempotencyKey }: ReservedRun,
+  { execution, version, argsText, idempotencyKey, asked }: ReservedRun,
   call: CallOptions,
   cancel: AbortSignal | undefined,
 ): Promise<EvaluatedRun & { startedAt: string | null }> {
@@ -63,7 +78,8 @@ async function evaluateUnderHeartbeat(
     startedAt = isoTime(deps.clock.now());
   };
   try {
-    const evaluated = await evaluate(deps, execution, version, { argsText, idempotencyKey, signal, onStart });
+    const tools = runTools(deps, { execution, version, asked });
+    const evaluated = await evaluate(deps, execution, version, { argsText, idempotencyKey, tools, signal, onStart });
     return { ...evaluated, startedAt };
   } catch (error) {
     try {

@@ -24,6 +24,8 @@ type Needs = Pick<
   | 'heartbeats'
   | 'settledRuns'
   | 'runtimes'
+  | 'memory'
+  | 'callbackTokens'
   | 'schedule'
   | 'clock'
   | 'config'
@@ -53,7 +55,11 @@ export async function runAgent(deps: Needs, request: RunAgentRequest, context: C
 
   // A client that disconnects cancels its run, unless it gave an idempotency key, with which it can fetch the answer.
   const cancel = run.key === undefined ? context.signal : undefined;
-  const reserved = { execution, version, argsText: run.argsText, idempotencyKey: idempotencyKeyOf(execution, run) };
+  const { argsText } = run;
+  const reserved = {
+    ...{ execution, version, argsText, idempotencyKey: idempotencyKeyOf(execution, run) },
+    asked: context.principal,
+  };
   const performed = await performRun(deps, reserved, callOf(context), cancel);
   return performed ? answer(performed.ended, performed) : answerOfInterrupted(deps, execution);
 }

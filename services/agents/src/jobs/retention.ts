@@ -1,8 +1,9 @@
-import { DAY_MS, isoTime } from 'platform/core/clock.ts';
+import { DAY_MS, HOUR_MS, isoTime } from 'platform/core/clock.ts';
 import type { CountedDocument } from 'platform/jobs/count-bytes.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
-import { remove, type Collection, type Filter } from 'platform/store/store.ts';
+import { remove, type Collection, type Document, type Filter } from 'platform/store/store.ts';
+import { CALLBACK_TOKENS } from '../callback-tokens/store.ts';
 import type { Deps } from '../deps.ts';
 import { EXECUTION_PAYLOADS, EXECUTIONS, RUN_KEYS } from '../executions/store.ts';
 
@@ -15,35 +16,37 @@ const COUNTED_BATCH = 20;
 const OLDEST = [['createdAt', 'asc']] as const;
 
 /**
- * Removes idempotency keys, payloads and executions, each at an age of their own. An execution that is not settled is
- * kept (its `leaseUntil` is not null).
+ * Removes idempotency keys, callback tokens, payloads and executions, each at an age of their own. An execution that is
+ * not settled is kept (its `leaseUntil` is not null).
  */
 export const retentionJob = (deps: Needs): Job => ({
   name: 'retention',
-  description: 'Removes idempotency keys, payloads and executions that are past their retention.',
+  description: 'Removes idempotency keys, callback tokens, payloads and executions that are past their retention.',
   intervalMs: deps.config.RETENTION_INTERVAL_MS,
   async run(signal) {
     const { IDEMPOTENCY_KEY_TTL_MS, PAYLOAD_RETENTION_DAYS, EXECUTION_RETENTION_DAYS } = deps.config;
     const olderThan = (ageMs: number) => ({ createdAt: { lt: isoTime(deps.clock.now() - ageMs) } });
     const expired = { ...olderThan(EXECUTION_RETENTION_DAYS * DAY_MS), leaseUntil: null };
     return (
-      (await removeKeys(deps, olderThan(IDEMPOTENCY_KEY_TTL_MS), signal)) +
+      (await removeKeys(deps, RUN_KEYS, olderThan(IDEMPOTENCY_KEY_TTL_MS), signal)) +
+      (await removeKeys(deps, CALLBACK_TOKENS, olderThan(HOUR_MS), signal)) +
       (await removeCounted(deps, EXECUTION_PAYLOADS, olderThan(PAYLOAD_RETENTION_DAYS * DAY_MS), signal)) +
       (await removeCounted(deps, EXECUTIONS, expired, signal))
     );
   },
 });
 
-async function removeKeys(
+async function removeKeys<D extends Document & { createdAt: string }>(
   { platformStore }: Needs,
-  filter: Filter<{ createdAt: string }>,
+  collection: Collection<D>,
+  filter: Filter<D>,
   signal: AbortSignal,
 ): Promise<number> {
   let count = 0;
   while (!signal.aborted) {
-    const batch = await platformStore.find(RUN_KEYS, filter, { sort: OLDEST, limit: BATCH });
+    const batch = await platformStore.find(collection, filter, { sort: OLDEST, limit: BATCH });
     if (batch.length === 0) break;
-    await platformStore.apply(batch.map(({ _id }) => remove(RUN_KEYS, { _id }, { optional: true })));
+    await platformStore.apply(batch.map(({ _id }) => remove(collection, { _id }, { optional: true })));
     count += batch.length;
   }
   return count;

@@ -1,5 +1,6 @@
 import type { Violation } from 'platform/core/errors.ts';
 import type { Message } from 'proto/agents/v1/agents.ts';
+import type { RunTools } from '../tools/run-tools.ts';
 import type { RunLimits, RuntimeDefinition, Unit, Usage } from './rules.ts';
 
 export interface RunRequest {
@@ -7,6 +8,8 @@ export interface RunRequest {
   /** JSON text. */
   argsText: string;
   limits: RunLimits;
+  /** Of a runtime that takes them, if the definition lists any. */
+  tools: RunTools | undefined;
   outputSchema: Record<string, unknown> | undefined;
   /** Violations of the output schema by a JSON text. The output of every run is checked after it. */
   checkOutput(outputText: string): Promise<Violation[]>;
@@ -30,7 +33,7 @@ export type RunResult =
   /** When the run was ended from outside, `steps` is rounded down to ten thousand. */
   | { outcome: 'timed_out'; usage: Usage }
   | { outcome: 'cancelled'; usage: Usage }
-  /** The platform's fault: what ran it died or reported what cannot be, or the service stopped. */
+  /** The platform's fault: what ran it died or reported what cannot be, a tool failed, or the service stopped. */
   | { outcome: 'interrupted' };
 
 /** A way to run agents. A definition names it in `/runtime/type`. */
@@ -39,6 +42,8 @@ export interface Runtime {
   readonly schema: object;
   /** The units that it measures. */
   readonly units: readonly Unit[];
+  /** Whether its agents may have tools. */
+  readonly takesTools: boolean;
   /**
    * Checks a definition's member `runtime` before it is stored, also by `schema`.
    * @returns why an agent with it could never run; their paths begin below the member

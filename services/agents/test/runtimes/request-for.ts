@@ -10,7 +10,7 @@ export const requestFor = (runtime: RuntimeDefinition, args: unknown = {}): RunR
   limits: { ...LIMITS },
   outputSchema: undefined,
   checkOutput: () => Promise.resolve([]),
-  trace: false,
+  ...{ trace: false, tools: undefined },
   organizationId: 'one',
   agent: 'tested',
   agentVersion: 1,

@@ -9,6 +9,7 @@ import type { Deps } from '../deps.ts';
 import { tierOf } from '../tiers.ts';
 import { denialReason } from './access.ts';
 import type { KnownBearer } from './known-bearer.ts';
+import { isAskedAlone } from './resolve-callback-tokens.ts';
 
 /** Whom a bearer authenticates. */
 interface Bearer extends Pick<KnownBearer, 'use' | 'restrictionOn'> {
@@ -28,14 +29,17 @@ type Needs = Pick<
  * whose form is wrong; organizations take one more. A denial is a value in the response, never a thrown error: first
  * 401, the same for every cause, then 403 for the tier, the kind, the role, the token's address ranges or its scopes.
  * A first use is written at once, so that a used token is never listed as unused; the job `last-used` writes others.
- * Only attempts of that token wait for the write: among attempts of other tokens they get `askAlone` instead.
+ * Only attempts of that token wait for the write: among attempts of other tokens they get `askAlone` instead, and so do
+ * those with a bearer about which another service is asked.
  * @throws ServiceError when a read fails, or the write of a first use
  */
 export async function authenticate(deps: Needs, { attempts }: AuthenticateRequest): Promise<AuthenticateResponse> {
   const nowMs = deps.clock.now();
   const now = isoTime(nowMs);
   const distinct = [...new Set(attempts.map(({ bearer }) => bearer))];
-  const bearers = await findBearers(deps, distinct, nowMs);
+  const alone = new Set(distinct.length > 1 ? distinct.filter(isAskedAlone) : []);
+  const others = distinct.filter((bearer) => !alone.has(bearer));
+  const bearers = await findBearers(deps, others, { nowMs, attempts });
   const mustAskAlone = ({ valid, use }: Bearer): boolean => valid && use?.isFirst === true && distinct.length > 1;
   for (const bearer of bearers.values()) {
     const { valid, use } = bearer;
@@ -45,7 +49,8 @@ export async function authenticate(deps: Needs, { attempts }: AuthenticateReques
   }
   const decisions = attempts.map((attempt): Decision => {
     const bearer = bearers.get(attempt.bearer);
-    return bearer && mustAskAlone(bearer) ? { askAlone: true } : decide(deps, attempt, bearer, now);
+    const isAlone = alone.has(attempt.bearer) || (bearer && mustAskAlone(bearer));
+    return isAlone ? { askAlone: true } : decide(deps, attempt, bearer, now);
   });
   return { decisions };
 }
@@ -54,9 +59,9 @@ export async function authenticate(deps: Needs, { attempts }: AuthenticateReques
 async function findBearers(
   { organizations, resolvers }: Needs,
   distinct: readonly string[],
-  nowMs: number,
+  given: { nowMs: number; attempts: readonly Attempt[] },
 ): Promise<ReadonlyMap<string, Bearer>> {
-  const found = (await Promise.all(resolvers.map((resolve) => resolve(distinct, nowMs)))).flatMap((known) => [
+  const found = (await Promise.all(resolvers.map((resolve) => resolve(distinct, given)))).flatMap((known) => [
     ...known,
   ]);
   const organizationIds = new Set(found.map(([, { organizationId }]) => organizationId));

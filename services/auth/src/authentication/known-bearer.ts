@@ -1,3 +1,4 @@
+import type { Attempt } from 'proto/auth/v1/auth.ts';
 import type { Principal } from 'platform/core/principal.ts';
 import type { OrganizationRecord } from '../organizations/store.ts';
 
@@ -16,6 +17,10 @@ export interface KnownBearer {
 /**
  * Finds the bearers of one form among those of a call, by a fixed number of reads for all of them, and by none for
  * bearers whose form is wrong. The others are not in the map. Organizations are read once for all resolvers.
- * @param nowMs milliseconds since the epoch
+ * @param given.nowMs milliseconds since the epoch
+ * @param given.attempts of the call
  */
-export type ResolveBearers = (bearers: readonly string[], nowMs: number) => Promise<ReadonlyMap<string, KnownBearer>>;
+export type ResolveBearers = (
+  bearers: readonly string[],
+  given: { nowMs: number; attempts: readonly Attempt[] },
+) => Promise<ReadonlyMap<string, KnownBearer>>;

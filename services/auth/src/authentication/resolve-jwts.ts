@@ -37,7 +37,7 @@ export function resolveJwts({ jwtLookup, signingKeys, config }: Needs): ResolveB
     return claims;
   }
 
-  return async (bearers, nowMs) => {
+  return async (bearers, { nowMs }) => {
     const candidates = bearers.flatMap((bearer) => {
       const kid = kidOf(bearer);
       return kid === undefined ? [] : [{ bearer, kid }];

@@ -1,6 +1,6 @@
 import { isoTime } from 'platform/core/clock.ts';
 import { isInRanges } from 'platform/core/address-ranges.ts';
-import { hashToken, isWellFormed } from '../server-tokens/rules.ts';
+import { hashToken, isWellFormed, SERVER_TOKEN } from 'platform/core/bearer-token.ts';
 import { isExpired, type ServerTokenRecord } from '../server-tokens/store.ts';
 import { tierOf } from '../tiers.ts';
 import type { KnownBearer, ResolveBearers } from './known-bearer.ts';
@@ -9,9 +9,11 @@ import type { TokenLookup } from './token-lookup.ts';
 /** Server tokens: one read, and none for a token with a wrong checksum. */
 export const resolveServerTokens =
   ({ tokenLookup }: { tokenLookup: TokenLookup }): ResolveBearers =>
-  async (bearers, nowMs) => {
+  async (bearers, { nowMs }) => {
     const now = isoTime(nowMs);
-    const byHash = new Map(bearers.filter(isWellFormed).map((bearer) => [hashToken(bearer), bearer]));
+    const byHash = new Map(
+      bearers.filter((bearer) => isWellFormed(SERVER_TOKEN, bearer)).map((bearer) => [hashToken(bearer), bearer]),
+    );
     const tokens = await tokenLookup.byHashes([...byHash.keys()]);
     return new Map(Array.from(tokens, ([hash, token]) => [byHash.get(hash) as string, knownToken(token, now)]));
   };

@@ -15,7 +15,8 @@ import { expectUnchanged } from '../users/store.ts';
 import { requireSecurityAdmin } from './authority.ts';
 import { serverTokenMessage } from './message.ts';
 import { requireAddressRanges } from 'platform/core/address-ranges.ts';
-import { hashToken, hintOf, makeToken, requireExpiry, requireId } from './rules.ts';
+import { hashToken, makeToken, SERVER_TOKEN } from 'platform/core/bearer-token.ts';
+import { hintOf, requireExpiry, requireId } from './rules.ts';
 import { requireScopes } from './scopes.ts';
 import { isExpired, slotOfName, type ServerTokenRecord } from './store.ts';
 
@@ -54,7 +55,7 @@ export function createServerToken(
       liveTokens,
     );
 
-    const value = makeToken();
+    const value = makeToken(SERVER_TOKEN);
     const token: ServerTokenRecord = {
       _id: id,
       organizationId: organization._id,

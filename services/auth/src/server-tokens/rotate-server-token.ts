@@ -13,7 +13,8 @@ import { tierOf } from '../tiers.ts';
 import { expectUnchanged } from '../users/store.ts';
 import { requireSecurityAdmin } from './authority.ts';
 import { serverTokenMessage } from './message.ts';
-import { hashToken, hintOf, makeToken, requireId } from './rules.ts';
+import { hashToken, makeToken, SERVER_TOKEN } from 'platform/core/bearer-token.ts';
+import { hintOf, requireId } from './rules.ts';
 import { isExpired, slotOfName, type ServerTokenRecord } from './store.ts';
 
 type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens' | 'mutex'>;
@@ -51,7 +52,7 @@ export function rotateServerToken(
       requireWithinLimit({ ...context.principal, limits }, 'server_tokens', othersLive);
     }
 
-    const value = makeToken();
+    const value = makeToken(SERVER_TOKEN);
     const token: ServerTokenRecord = {
       ...previous,
       _id: id,

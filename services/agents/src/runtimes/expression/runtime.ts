@@ -9,6 +9,7 @@ export const expressionRuntime = (runners: RunnerPool, schedule: FairScheduler):
   sourceRuntime(
     {
       type: 'expression',
+      takesTools: false,
       language: 'jsonata',
       description: 'A JSONata expression over the args; its value is the output.',
       example: '{ "total": $sum(items.(price * qty)) }',

@@ -32,7 +32,9 @@ export interface HttpNeeds {
 }
 
 const schema = {
-  description: "The customer's endpoint, called with the args by a signed POST (Standard Webhooks).",
+  description:
+    "The customer's endpoint, called with the args by a signed POST (Standard Webhooks). With `tools`, the call has a " +
+    'callback token for the REST API.',
   examples: [{ type: 'http', url: 'https://agents.example.com/invoices', secretRef: 'invoices-signing', retries: 2 }],
   type: 'object',
   required: ['type', 'url', 'secretRef'],
@@ -54,6 +56,7 @@ export function httpRuntime(needs: HttpNeeds): Runtime {
   return {
     schema,
     units: ['calls'],
+    takesTools: true,
     check: (organizationId, runtime) => violationsOf(needs, organizationId, runtime),
     run(request) {
       const usage = { calls: 0 };
@@ -102,8 +105,10 @@ async function call(
   const secrets = await needs.secretValues(organizationId, secretRef);
   const keys = secrets.map(signingKeyOf).filter((key) => key !== undefined);
   if (keys.length === 0) throw new AgentFault('The secret of the agent is not set');
-  const body = bodyOf(request);
-  const redact = makeRedact(secrets.flatMap((secret) => [secret, secret.slice(KEY_PREFIX.length)]));
+  const callback = await request.tools?.issueCallbackToken();
+  const body = bodyOf(request, callback);
+  const ofSecrets = secrets.flatMap((secret) => [secret, secret.slice(KEY_PREFIX.length)]);
+  const redact = makeRedact([...ofSecrets, ...(callback ? [callback.token] : [])]);
   const answer = await callEndpoint(needs.poster, {
     ...{ whose: 'agent', url: new URL(url), body, retries, usage, signal },
     headers: () => signatureHeaders({ id, timestamp: Math.floor(needs.clock.now() / 1_000), body }, keys),
@@ -114,7 +119,10 @@ async function call(
   return needs.schedule(organizationId, () => answerOf(answer, { outputBytes, trace, redact }));
 }
 
-const bodyOf = ({ agent, agentVersion, agentExecutionId, organizationId, argsText }: RunRequest): string => {
-  const known = JSON.stringify({ agent, agentVersion, agentExecutionId, organizationId });
+const bodyOf = (
+  { agent, agentVersion, agentExecutionId, organizationId, argsText }: RunRequest,
+  callback: { token: string; expiresAt: string } | undefined,
+): string => {
+  const known = JSON.stringify({ agent, agentVersion, agentExecutionId, organizationId, callback });
   return `${known.slice(0, -1)},"args":${argsText}}`;
 };

@@ -15,15 +15,18 @@ export interface LanguageModel extends RuntimeDefinition {
   prompt: string;
   temperature?: number;
   maxOutputTokens?: number;
+  maxTurns?: number;
   retries?: number;
 }
+
+export const DEFAULT_MAX_TURNS = 10;
 
 const template = (description: string) => ({ type: 'string', minLength: 1, maxLength: 65_536, description });
 /** JSON Schema of the member `runtime`. */
 export const schema = {
   description:
     'A language model, asked by the chat completions of OpenAI. With an `outputSchema` it is asked for JSON by it, once ' +
-    'more if its answer breaks it; without, the output is its text.',
+    'more if its answer breaks it; without, the output is its text. With `tools`, it may call `memory_find` and the like.',
   examples: [
     {
       type: 'llm',
@@ -52,6 +55,10 @@ export const schema = {
     maxOutputTokens: {
       ...{ type: 'integer', minimum: 1, maximum: 1_000_000 },
       description: 'Tokens of an answer; then the run has failed.',
+    },
+    maxTurns: {
+      ...{ type: 'integer', minimum: 1, maximum: 100, default: DEFAULT_MAX_TURNS },
+      description: 'Answers of the model in one run, those that call tools among them; then the run has failed.',
     },
     retries: retriesSchema,
   },

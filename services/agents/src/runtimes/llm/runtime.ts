@@ -10,9 +10,10 @@ import { AgentFault, performOnNetwork } from '../network/network-run.ts';
 import type { Poster } from '../network/post.ts';
 import type { Turns } from '../network/turns.ts';
 import type { RunRequest, Runtime } from '../runtime.ts';
-import { completionText } from './completion.ts';
+import { completionOf } from './completion.ts';
+import { modelToolsOf, openConversation } from './conversation.ts';
 import { askModel, type PostToModel } from './model.ts';
-import { API_KEY, schema, violationsOf, type LanguageModel } from './definition.ts';
+import { API_KEY, DEFAULT_MAX_TURNS, schema, violationsOf, type LanguageModel } from './definition.ts';
 import { fillTemplate } from './template.ts';
 import { countTokens } from './tokens.ts';
 
@@ -50,6 +51,7 @@ export function llmRuntime(needs: LlmNeeds): Runtime {
   return {
     schema,
     units: ['calls', 'tokensIn', 'tokensOut'],
+    takesTools: true,
     check: (organizationId, runtime) => violationsOf(needs, organizationId, runtime),
     run(request) {
       const usage = { calls: 0, tokensIn: 0, tokensOut: 0 };
@@ -65,15 +67,16 @@ export function llmRuntime(needs: LlmNeeds): Runtime {
   };
 }
 
-/** Asks the model, once more if its answer breaks the output schema. */
+/** Asks the model, once more if its answer breaks the output schema; it may call tools before it answers. */
 async function answer(
   needs: LlmNeeds,
   request: RunRequest,
   usage: LlmUsage,
   signal: AbortSignal,
 ): Promise<{ outputText: string; messages: Message[] }> {
-  const { organizationId, outputSchema } = request;
-  const { secretRef, system, prompt, retries = DEFAULT_RETRIES, ...model } = request.runtime as LanguageModel;
+  const { organizationId, outputSchema, tools } = request;
+  const { secretRef, system, prompt, ...given } = request.runtime as LanguageModel;
+  const { retries = DEFAULT_RETRIES, maxTurns = DEFAULT_MAX_TURNS, ...model } = given;
   const secrets = secretRef === undefined ? [] : await needs.secretValues(organizationId, secretRef);
   const [apiKey] = secrets;
   if (secretRef !== undefined && !API_KEY.test(apiKey ?? ''))
@@ -95,26 +98,21 @@ async function answer(
     });
     if (answered.status < 200 || answered.status > 299)
       throw new AgentFault(`The model's endpoint answered with status ${answered.status}`);
-    return needs.schedule(organizationId, () => completionText(answered.body));
+    return needs.schedule(organizationId, () => completionOf(answered.body));
   };
-  const ask = async (...repair: { role: 'assistant' | 'user'; content: string }[]): Promise<string> => {
-    const conversation = [{ role: 'user' as const, content: filled.prompt }, ...repair];
-    const given = { ...model, apiKey, system: filled.system, messages: conversation, outputSchema, signal };
-    const { text, fault } = await countTokens(usage, post, (counted) => askModel({ ...given, post: counted }));
-    texts.push(text);
-    if (fault !== undefined) throw new AgentFault(fault);
-    return text;
-  };
+  const conversation = openConversation({
+    ...{ tools, maxTurns, signal },
+    note: (text) => texts.push(text),
+    ask(messages) {
+      const asked = { ...model, apiKey, system: filled.system, messages, outputSchema, signal };
+      return countTokens(usage, post, (counted) => askModel({ ...asked, tools: modelToolsOf(tools), post: counted }));
+    },
+  });
 
   try {
-    const first = await ask();
+    const first = await conversation.say(filled.prompt);
     const fault = outputSchema && (await faultOf(first, needs, request));
-    const last = fault
-      ? await ask(
-          { role: 'assistant', content: first },
-          { role: 'user', content: `${fault} Answer again, with JSON only.` },
-        )
-      : first;
+    const last = fault ? await conversation.say(`${fault} Answer again, with JSON only.`) : first;
     const outputText = await needs.schedule(organizationId, () =>
       jsonText(outputSchema ? valueOf(last) : last, request.limits.outputBytes),
     );

@@ -1,4 +1,5 @@
 import type { Message } from 'proto/agents/v1/agents.ts';
+import { ToolFault } from '../../tools/run-tools.ts';
 import type { Usage } from '../rules.ts';
 import type { RunRequest, RunResult } from '../runtime.ts';
 import type { Turns } from './turns.ts';
@@ -39,7 +40,7 @@ export async function performOnNetwork(
   } catch (error) {
     if (error instanceof AgentFault)
       return { outcome: 'failed', message: error.message, messages: error.messages, usage };
-    if (stopping.aborted) return { outcome: 'interrupted' };
+    if (stopping.aborted || error instanceof ToolFault) return { outcome: 'interrupted' };
     if (request.signal.aborted) return { outcome: 'cancelled', usage };
     if (deadline.aborted) return { outcome: 'timed_out', usage };
     throw error;

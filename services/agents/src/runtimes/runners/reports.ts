@@ -2,6 +2,7 @@ import { MAX_MESSAGES } from '../messages.ts';
 import { REPORT_STEPS, type EvaluationLimits, type EvaluationResult } from './evaluation.ts';
 import { isOutputText } from './output-text.ts';
 import type { Report } from './runner-child.ts';
+import { MAX_INPUT_BYTES, TOOL_CALLS_AT_ONCE, type ToolCall } from './tool-calls.ts';
 
 /** Of an output; an empty array or object may be one level deeper. */
 const MAX_LEVELS = 64;
@@ -23,11 +24,20 @@ export interface Progress {
   limits: EvaluationLimits;
   /** Whether a trace was asked for. */
   trace: boolean;
+  /** Names of the operations that its tools have. */
+  operations: readonly string[];
+  /** Calls of its tools so far, and those of them that are not answered. */
+  toolCalls: number;
+  unanswered: number;
 }
 
-/** The longest report: in JSON, an output at most doubles, because quotes and backslashes are escaped. */
-export const maxReportBytes = (progress: Progress | undefined): number =>
-  REPORT_BYTES + (progress ? 2 * progress.limits.outputBytes + (progress.trace ? TRACE_BYTES : 0) : 0);
+/** The longest report: in JSON, an output at most doubles, because quotes and backslashes are escaped; so an input. */
+export function maxReportBytes(progress: Progress | undefined): number {
+  if (!progress) return REPORT_BYTES;
+  const { limits, trace, operations } = progress;
+  const last = 2 * limits.outputBytes + (trace ? TRACE_BYTES : 0);
+  return REPORT_BYTES + Math.max(last, operations.length > 0 ? 2 * MAX_INPUT_BYTES : 0);
+}
 
 /**
  * Reads a report and checks it against what is known: a runner evaluates code that nobody has reviewed, so it may say
@@ -37,8 +47,8 @@ export const maxReportBytes = (progress: Progress | undefined): number =>
  */
 export function readReport(text: string, progress: Progress): Report {
   const report = membersOf(valueOf(text));
-  if (text.length > REPORT_BYTES && report.kind !== 'finished')
-    throw new InvalidReportError('a long report that is not the last one');
+  if (text.length > REPORT_BYTES && report.kind !== 'finished' && report.kind !== 'tool')
+    throw new InvalidReportError('a long report that is neither the last one nor a call of a tool');
   const { id, started } = progress;
   if (report.id !== id) throw new InvalidReportError('a report about another evaluation');
   if (report.kind === 'started') {
@@ -48,6 +58,7 @@ export function readReport(text: string, progress: Progress): Report {
   if (!started) throw new InvalidReportError('a report before the evaluation has started');
   if (report.kind === 'steps')
     return { kind: 'steps', id, steps: stepsOf(report, progress.steps + REPORT_STEPS, progress) };
+  if (report.kind === 'tool') return { kind: 'tool', id, ...toolCallOf(report, progress) };
   if (report.kind === 'finished') return { kind: 'finished', id, result: resultOf(membersOf(report.result), progress) };
   throw new InvalidReportError('an unknown kind of report');
 }
@@ -62,6 +73,17 @@ function resultOf(result: Record<string, unknown>, progress: Progress): Evaluati
   }
   if (result.outcome !== 'succeeded') throw new InvalidReportError('an unknown outcome');
   return { outcome: 'succeeded', outputText: outputOf(result, progress.limits), steps, ...traceOf(result, progress) };
+}
+
+function toolCallOf({ call, operation, input }: Record<string, unknown>, progress: Progress): ToolCall {
+  const { operations, toolCalls, unanswered } = progress;
+  if (call !== toolCalls + 1 || unanswered >= TOOL_CALLS_AT_ONCE)
+    throw new InvalidReportError('a call of a tool that is out of turn');
+  if (typeof operation !== 'string' || !operations.includes(operation))
+    throw new InvalidReportError('a call of a tool that the agent does not have');
+  if (typeof input !== 'string' || Buffer.byteLength(input) > MAX_INPUT_BYTES)
+    throw new InvalidReportError('an input that is no text, or too long');
+  return { call, operation, input };
 }
 
 function traceOf({ trace }: Record<string, unknown>, progress: Progress): { trace?: string[] } {

@@ -3,6 +3,7 @@ import { keepRealms, prepareRealms } from '../expression/realm.ts';
 import type { EvaluateScript } from '../script/sandbox.ts';
 import type { RunLimits } from '../rules.ts';
 import type { EvaluationResult, SourceDefinition } from './evaluation.ts';
+import { openToolCalls, type ToolAnswer, type ToolCall } from './tool-calls.ts';
 
 /** A message from the pool to a runner. */
 export interface Assignment {
@@ -13,12 +14,15 @@ export interface Assignment {
   argsText?: string;
   limits: RunLimits;
   trace: boolean;
+  /** Names of the operations that its tools have. */
+  operations: readonly string[];
 }
 
 /** A message from a runner to the pool. */
 export type Report =
   | { kind: 'started'; id: number }
   | { kind: 'steps'; id: number; steps: number }
+  | ({ kind: 'tool'; id: number } & ToolCall)
   | { kind: 'finished'; id: number; result: EvaluationResult };
 
 const send = (report: Report): void => void process.send!(report);
@@ -26,20 +30,26 @@ const send = (report: Report): void => void process.send!(report);
 let running: number;
 const onSteps = (steps: number): void => send({ kind: 'steps', id: running, steps });
 const realmOf = keepRealms(prepareRealms(onSteps));
+let toolCalls: ReturnType<typeof openToolCalls>;
 let evaluateScript: EvaluateScript | undefined;
 
-async function evaluate({ organizationId, runtime, argsText, limits, trace }: Assignment): Promise<EvaluationResult> {
+async function evaluate(assignment: Assignment): Promise<EvaluationResult> {
+  const { organizationId, runtime, argsText, limits, trace, operations } = assignment;
   const { type, source } = runtime;
   if (type === 'expression') return realmOf(organizationId).evaluate(source, argsText ?? 'null', limits);
-  evaluateScript ??= (await import('../script/sandbox.ts')).openSandbox(onSteps);
-  return evaluateScript(organizationId, { source, argsText, trace }, limits);
+  evaluateScript ??= (await import('../script/sandbox.ts')).openSandbox(onSteps, (operation, input) =>
+    toolCalls.call(operation, input),
+  );
+  return evaluateScript(organizationId, { source, argsText, trace, operations }, limits);
 }
 
 new Worker(new URL('./watch-parent.ts', import.meta.url), { workerData: process.argv[2] }).unref();
 process.on('disconnect', () => process.exit());
-process.on('message', async (assignment: Assignment) => {
-  const { id } = assignment;
+process.on('message', async (message: Assignment | ToolAnswer) => {
+  const { id } = message;
+  if ('answer' in message) return id === running ? toolCalls.answer(message) : undefined;
   running = id;
+  toolCalls = openToolCalls((call) => send({ kind: 'tool', id, ...call }));
   send({ kind: 'started', id });
-  send({ kind: 'finished', id, result: await evaluate(assignment) });
+  send({ kind: 'finished', id, result: await evaluate(message) });
 });

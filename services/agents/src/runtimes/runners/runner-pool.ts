@@ -21,7 +21,7 @@ const LOOKS_AT_MEMORY = 20;
 /** A run, or the check of its source when it has no args. */
 export interface EvaluationRequest extends Pick<
   RunRequest,
-  'limits' | 'organizationId' | 'signal' | 'onStart' | 'trace'
+  'limits' | 'organizationId' | 'signal' | 'onStart' | 'trace' | 'tools'
 > {
   runtime: SourceDefinition;
   argsText?: string;
@@ -194,13 +194,15 @@ export function startRunnerPool({
     argsText,
     limits,
     trace,
+    tools,
     organizationId,
     signal,
     onStart,
   }: EvaluationRequest): Promise<RunnerResult> {
     const runner = takeRunner(sizeOf(limits.memoryMb));
-    const assignment = { organizationId, runtime, argsText, limits, trace };
-    const result = await runner.run(assignment, signal, onStart);
+    const operations = tools?.operations.map(({ name }) => name) ?? [];
+    const assignment = { organizationId, runtime, argsText, limits, trace, operations };
+    const result = await runner.run(assignment, signal, { onStart, tools });
     putBack(runner);
     return result;
   }

@@ -5,11 +5,13 @@ import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import { openCpuClock } from './cpu-time.ts';
 import type { EvaluationResult } from './evaluation.ts';
-import { lineSplitter } from './lines.ts';
 import { memoryMbOf } from './process-memory.ts';
-import { InvalidReportError, maxReportBytes, readReport, REPORT_BYTES, type Progress } from './reports.ts';
+import { reportReader } from './report-reader.ts';
+import { InvalidReportError, readReport, type Progress } from './reports.ts';
+import type { RunTools } from '../../tools/run-tools.ts';
 import type { Assignment } from './runner-child.ts';
 import { RUNNER_PROGRAM, runnerCommand } from './runner-command.ts';
+import type { ToolAnswer, ToolCall } from './tool-calls.ts';
 
 /** Time for a child process to start, and to begin an evaluation. */
 const START_MS = 30_000;
@@ -30,7 +32,7 @@ const firstOf = (type: string, memoryMb: number): Omit<Assignment, 'id'> => ({
   organizationId: '',
   runtime: { type, source: FIRST_SOURCES[type]! },
   argsText: '{}',
-  trace: false,
+  ...{ trace: false, operations: [] },
   limits: { wallMs: START_MS, maxSteps: 1_000, memoryMb, outputBytes: 1_000 },
 });
 
@@ -44,6 +46,13 @@ export type RunnerResult =
   | { outcome: 'interrupted' }
   /** The process died before it began the evaluation, so another process may evaluate it. */
   | { outcome: 'unstarted' };
+
+/** What an evaluation has beside its assignment. */
+export interface RunnerRun {
+  /** Called when the process gets the assignment. */
+  onStart?: () => void;
+  tools?: RunTools | undefined;
+}
 
 /** A child process that evaluates one expression at a time. */
 export interface Runner {
@@ -59,9 +68,8 @@ export interface Runner {
    * Waits until the process has started, then evaluates. Kills the process when `signal` aborts, when the evaluation
    * exceeds a limit and does not end by itself, when it takes too much memory outside of V8's heap, and when the
    * process reports what cannot be.
-   * @param onStart called when the process gets the assignment
    */
-  run(assignment: Omit<Assignment, 'id'>, signal: AbortSignal, onStart?: () => void): Promise<RunnerResult>;
+  run(assignment: Omit<Assignment, 'id'>, signal: AbortSignal, given?: RunnerRun): Promise<RunnerResult>;
   kill(): void;
   /** Resolves when the process has started, or has failed to. */
   readonly ready: Promise<void>;
@@ -69,6 +77,11 @@ export interface Runner {
 }
 
 interface Evaluation extends Progress {
+  tools: RunTools | undefined;
+  /** Aborts when it ends. */
+  over: AbortController;
+  /** When the process is killed, by performance.now(). */
+  killAtMs: number;
   organizationId: string;
   timer: NodeJS.Timeout | undefined;
   end(result: RunnerResult): void;
@@ -144,41 +157,43 @@ export function startRunner({
     const report = readReport(line, now);
     if (report.kind === 'finished') now.end({ ...report.result, cpuMs: now.cpuMs() });
     else if (report.kind === 'steps') now.steps = report.steps;
+    else if (report.kind === 'tool') callTool(now, report);
     else {
       now.started = true;
       killAfter(now, now.limits.wallMs + GRACE_MS);
     }
+  }
+  /** Answers a call of a tool. An evaluation whose tools fail cannot go on. */
+  function callTool(evaluation: Evaluation, { call, operation, input }: ToolCall): void {
+    const { id, tools, over } = evaluation;
+    evaluation.toolCalls = call;
+    evaluation.unanswered += 1;
+    // A long report stopped the timer.
+    killAfter(evaluation, evaluation.killAtMs - performance.now());
+    tools!.call(operation, input, over.signal).then(
+      (answer) => {
+        evaluation.unanswered -= 1;
+        if (now === evaluation) channel.write(`${JSON.stringify({ id, call, answer } satisfies ToolAnswer)}\n`);
+      },
+      (error: unknown) => {
+        if (now !== evaluation) return;
+        log.warn({ error, pid }, 'a tool of a run failed');
+        kill();
+        evaluation.end({ outcome: 'interrupted' });
+      },
+    );
   }
   const onLie = (error: unknown): void => {
     log.error({ error, pid, runs }, 'a runner reported what cannot be, and is killed');
     kill();
     now?.end({ outcome: 'interrupted' });
   };
-  /** Reports that wait for their turn; those after them wait as well. */
-  let waiting = 0;
-  function onLine(line: string): void {
-    if (!now || (waiting === 0 && line.length <= REPORT_BYTES)) return onReport(line);
-    // Only the last report of an evaluation is long, and then the runner has kept its limit of time.
-    if (line.length > REPORT_BYTES) clearTimeout(now.timer);
-    waiting += 1;
-    const check = (): void => {
-      waiting -= 1;
-      if (alive) onReport(line);
-    };
-    schedule(now.organizationId, check).catch(onLie);
-  }
-  const split = lineSplitter(() => maxReportBytes(now), onLine);
-  channel.on('data', (piece: Buffer) => {
-    if (!alive) return;
-    try {
-      if (!split(piece)) throw new InvalidReportError('a report that is too long');
-    } catch (error) {
-      onLie(error);
-    }
-  });
+  const read = reportReader({ evaluation: () => now, isAlive: () => alive, schedule, onReport, onLie });
+  channel.on('data', (piece: Buffer) => alive && read(piece));
 
   function killAfter(evaluation: Evaluation, ms: number): void {
     clearTimeout(evaluation.timer);
+    evaluation.killAtMs = performance.now() + ms;
     evaluation.timer = setTimeout(() => {
       const { started, steps } = evaluation;
       const cpuMs = evaluation.cpuMs();
@@ -187,7 +202,7 @@ export function startRunner({
     }, ms);
   }
 
-  function evaluate(assignment: Omit<Assignment, 'id'>, signal: AbortSignal): Promise<RunnerResult> {
+  function evaluate(assignment: Omit<Assignment, 'id'>, signal: AbortSignal, tools?: RunTools): Promise<RunnerResult> {
     const id = ++runs;
     return new Promise<RunnerResult>((resolve) => {
       const startMs = clock.nowMs();
@@ -213,6 +228,8 @@ export function startRunner({
         organizationId: assignment.organizationId,
         limits: assignment.limits,
         trace: assignment.trace,
+        operations: assignment.operations,
+        ...{ toolCalls: 0, unanswered: 0, tools, over: new AbortController(), killAtMs: 0 },
         timer: undefined,
         cpuMs,
         end(result) {
@@ -221,6 +238,7 @@ export function startRunner({
           clearInterval(cpuSampling);
           clearInterval(memorySampling);
           signal.removeEventListener('abort', cancel);
+          evaluation.over.abort();
           resolve(result);
         },
       });
@@ -264,14 +282,14 @@ export function startRunner({
     get runs() {
       return runs;
     },
-    async run(assignment, signal, onStart) {
+    async run(assignment, signal, { onStart, tools } = {}) {
       await ready;
       const { type } = assignment.runtime;
       if (alive && !tried.has(type)) await tryFirst(type);
       if (!alive) return { outcome: 'unstarted' };
       if (signal.aborted) return { outcome: 'cancelled', steps: 0, cpuMs: 0 };
       onStart?.();
-      return evaluate(assignment, signal);
+      return evaluate(assignment, signal, tools);
     },
   };
 }

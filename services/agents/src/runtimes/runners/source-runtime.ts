@@ -15,12 +15,14 @@ const MAX_CHARACTERS = 65_536;
 export function sourceRuntime(
   {
     type,
+    takesTools,
     language,
     description,
     example,
     check,
   }: {
     type: string;
+    takesTools: boolean;
     language: string;
     description: string;
     example: string;
@@ -52,6 +54,7 @@ export function sourceRuntime(
   return {
     schema,
     units: ['steps', 'cpuMs'],
+    takesTools,
     check: violationsOf,
     run: (request) => runners.evaluate({ ...request, runtime: request.runtime as SourceDefinition }),
     stop: runners.stop,

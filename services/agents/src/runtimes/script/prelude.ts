@@ -3,6 +3,11 @@ export interface Prelude {
   start(run: unknown, argsText: string): Promise<string>;
   /** What the script wrote to the console, as the JSON text of a list of texts; runs nothing of the script. */
   written(): string;
+  /**
+   * Gives the script the object `memory`, with a function for each operation.
+   * @param callTool resolves to an answer as RunTools gives it
+   */
+  provideMemory(callTool: (operation: string, input: string) => Promise<string>, operations: string): void;
   /** What callers of the agent may read about a failure; empty when nothing is known, as when memory was too short. */
   messageOf(error: unknown): string;
 }
@@ -67,8 +72,23 @@ export function prelude(): Prelude {
     value: Object.freeze({ debug: write, info: write, log: write, warn: write, error: write }),
   });
 
+  function provideMemory(callTool: (operation: string, input: string) => Promise<string>, operations: string): void {
+    const memory: Record<string, unknown> = {};
+    for (const operation of parse(operations) as string[])
+      memory[operation] = async (input: unknown = {}) => {
+        const answer = parse(await callTool(operation, stringify(input) ?? 'null')) as {
+          result?: unknown;
+          error?: { message: string };
+        };
+        if (answer.error === undefined) return answer.result;
+        throw Object.assign(new AnyError(answer.error.message), answer.error);
+      };
+    Object.defineProperty(globalThis, 'memory', { value: Object.freeze(memory) });
+  }
+
   return {
     messageOf,
+    provideMemory,
     written: () => `[${json}]`,
     async start(run, argsText) {
       try {

@@ -10,16 +10,17 @@ export const scriptRuntime = (runners: RunnerPool): Runtime =>
   sourceRuntime(
     {
       type: 'script',
+      takesTools: true,
       language: 'javascript',
       description:
-        'JavaScript that defines `run(args)`, which may be async; what it returns is the output, as JSON.stringify writes it.',
+        'JavaScript that defines `run(args)`, which may be async; what it returns is the output, as JSON.stringify writes it. With `tools`, `memory` has the operations.',
       example:
         'function run({ items }) { return { total: items.reduce((sum, { price, qty }) => sum + price * qty, 0) }; }',
       async check(organizationId, source) {
         const result = await runners.evaluate({
           runtime: { type: 'script', source },
           limits: LIMITS_OF_CHECK,
-          trace: false,
+          ...{ trace: false, tools: undefined },
           organizationId,
           signal: new AbortController().signal,
           onStart: () => undefined,

@@ -13,6 +13,7 @@ import {
 import { REPORT_STEPS, type EvaluationResult } from '../runners/evaluation.ts';
 import type { RunLimits } from '../rules.ts';
 import { makeJsonText } from '../json-text.ts';
+import { openToolBridge, type CallTool } from './tool-bridge.ts';
 import { prelude as makePrelude } from './prelude.ts';
 
 /** The package declares the type of its CommonJS form. */
@@ -57,6 +58,8 @@ export interface Script {
   argsText?: string;
   /** Whether what it writes to the console is kept. */
   trace: boolean;
+  /** Names of the operations of `memory`; none: it has no such object. */
+  operations: readonly string[];
 }
 
 export type EvaluateScript = (organizationId: string, script: Script, limits: RunLimits) => Promise<EvaluationResult>;
@@ -65,8 +68,9 @@ export type EvaluateScript = (organizationId: string, script: Script, limits: Ru
  * Opens the sandbox of scripts. Every run has a new runtime and a new global object. Runs of one organization may
  * follow each other in one engine; an engine in which anything went wrong is thrown away.
  * @param onSteps called with the number of steps every 10,000 steps, synchronously
+ * @param callTool performs the operations of `memory`
  */
-export function openSandbox(onSteps: (steps: number) => void): EvaluateScript {
+export function openSandbox(onSteps: (steps: number) => void, callTool: CallTool): EvaluateScript {
   const file = createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm');
   const wasmModule = new WebAssembly.Module(readFileSync(file));
   /** The least recently used first. */
@@ -89,19 +93,19 @@ export function openSandbox(onSteps: (steps: number) => void): EvaluateScript {
     const kept = engines.get(organizationId);
     engines.delete(organizationId);
     const engine = kept?.maxBytes === limits.memoryMb * MB ? kept : await startEngine(limits.memoryMb);
-    const { result, isSound } = evaluate(engine, script, limits, onSteps);
+    const { result, isSound } = await evaluate(engine, script, limits, { onSteps, callTool });
     if (isSound) keep(organizationId, engine);
     return result;
   };
 }
 
 /** @returns `isSound` is false when the engine must not be used again */
-function evaluate(
+async function evaluate(
   { quickjs, memory, maxBytes }: Engine,
   script: Script,
   limits: RunLimits,
-  onSteps: (steps: number) => void,
-): { result: EvaluationResult; isSound: boolean } {
+  { onSteps, callTool }: { onSteps(steps: number): void; callTool: CallTool },
+): Promise<{ result: EvaluationResult; isSound: boolean }> {
   const deadline = Date.now() + limits.wallMs;
   let steps = 0;
   let stopped: 'late' | 'steps' | undefined;
@@ -136,14 +140,14 @@ function evaluate(
 
   let result: EvaluationResult | undefined;
   try {
-    Scope.withScope((scope) => {
+    await Scope.withScopeAsync(async (scope) => {
       const runtime = scope.manage(quickjs.newRuntime());
       runtime.setMaxStackSize(MAX_STACK_BYTES);
       runtime.setInterruptHandler(tick);
       const context = scope.manage(runtime.newContext());
       const prelude = scope.manage(context.unwrapResult(context.evalCode(`(${makePrelude})()`, 'runtime.js')));
       try {
-        const output = outputOf(context, scope, prelude, script);
+        const output = await outputOf(context, scope, prelude, script, callTool);
         result = stopped
           ? failed('')
           : { outcome: 'succeeded', outputText: jsonText(JSON.parse(output), limits.outputBytes), steps };
@@ -168,7 +172,13 @@ function evaluate(
  * @returns JSON text
  * @throws ScriptError
  */
-function outputOf(context: QuickJSContext, scope: Scope, prelude: QuickJSHandle, { source, argsText }: Script): string {
+async function outputOf(
+  context: QuickJSContext,
+  scope: Scope,
+  prelude: QuickJSHandle,
+  { source, argsText, operations }: Script,
+  callTool: CallTool,
+): Promise<string> {
   /** @throws ScriptError with the message that callers may read */
   function evaluated(result: ReturnType<QuickJSContext['evalCode']>): QuickJSHandle {
     if (!result.error) return scope.manage(result.value);
@@ -183,14 +193,20 @@ function outputOf(context: QuickJSContext, scope: Scope, prelude: QuickJSHandle,
     checkSyntax(context, scope, source);
     return 'null';
   }
+  const bridge = openToolBridge(context, scope, prelude, { operations, callTool });
   evaluated(context.evalCode(source, 'script.js'));
   const run = evaluated(context.evalCode("typeof run === 'undefined' ? undefined : run", 'runtime.js'));
   const promise = evaluated(
     context.callFunction(start, context.undefined, run, scope.manage(context.newString(argsText))),
   );
-  const jobs = context.runtime.executePendingJobs();
-  if (jobs.error) scope.manage(jobs.error);
-  const state = context.getPromiseState(promise);
+  const settle = (): ReturnType<QuickJSContext['getPromiseState']> => {
+    const jobs = context.runtime.executePendingJobs();
+    if (jobs.error) scope.manage(jobs.error);
+    return context.getPromiseState(promise);
+  };
+  let state = settle();
+  // Calls that the script does not wait for are answered, too, so that they have their effect within the run.
+  while (await bridge.nextAnswer()) state = settle();
   if (state.type === 'pending') throw new ScriptError('The script waits for something that never happens');
   if (state.type === 'rejected') {
     scope.manage(state.error);

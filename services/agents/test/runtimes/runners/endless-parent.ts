@@ -16,7 +16,7 @@ const evaluate = (source: string) =>
     runtime: { type: 'expression', source },
     argsText: '{}',
     limits,
-    trace: false,
+    ...{ trace: false, tools: undefined },
     organizationId: 'one',
     signal: new AbortController().signal,
     onStart: () => undefined,

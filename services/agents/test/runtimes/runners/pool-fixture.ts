@@ -1,5 +1,6 @@
 import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import { makeLog } from 'platform/core/log.ts';
+import type { RunTools } from '../../../src/tools/run-tools.ts';
 import type { RunLimits } from '../../../src/runtimes/rules.ts';
 import type { RunResult } from '../../../src/runtimes/runtime.ts';
 import { startRunnerPool, type RunnerPool } from '../../../src/runtimes/runners/runner-pool.ts';
@@ -19,6 +20,7 @@ export interface Run {
   signal?: AbortSignal;
   onStart?: () => void;
   trace?: boolean;
+  tools?: RunTools;
 }
 export interface TestPool extends RunnerPool {
   run(source: string, run?: Run): Promise<RunResult>;
@@ -50,13 +52,14 @@ export function testPool(options: Partial<Parameters<typeof startRunnerPool>[0]>
         signal,
         onStart = () => undefined,
         trace = false,
+        tools,
       } = {},
     ) =>
       pool.evaluate({
         runtime: { type, source },
         argsText: JSON.stringify(args),
         limits: { ...LIMITS, ...limits },
-        trace,
+        ...{ trace, tools },
         organizationId,
         signal: signal ?? new AbortController().signal,
         onStart,

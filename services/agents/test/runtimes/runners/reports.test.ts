@@ -5,19 +5,29 @@ import {
   readReport,
   type Progress,
 } from '../../../src/runtimes/runners/reports.ts';
+import { MAX_INPUT_BYTES } from '../../../src/runtimes/runners/tool-calls.ts';
 import { finished, LIES, TRUTH, type Send } from './lies.ts';
 
 const LIMITS = { wallMs: 60_000, maxSteps: 1_000_000, outputBytes: 10_000 };
 
+const PROGRESS: Progress = {
+  ...{ id: 7, started: false, steps: 0, limits: LIMITS, trace: false },
+  ...{ operations: [], toolCalls: 0, unanswered: 0 },
+};
+
 /** Reads what a runner sends, as the parent does. @returns the results */
-function read(speak: (id: number, send: Send) => void, trace = false): unknown[] {
-  const progress: Progress = { id: 7, started: false, steps: 0, limits: LIMITS, trace };
+function read(speak: (id: number, send: Send) => void, trace = false, operations: string[] = []): unknown[] {
+  const progress: Progress = { ...PROGRESS, trace, operations };
   const results: unknown[] = [];
   speak(7, (sent) => {
     const report = readReport(JSON.stringify(sent), progress);
     if (report.kind === 'started') progress.started = true;
     else if (report.kind === 'steps') progress.steps = report.steps;
-    else results.push(report.result);
+    else if (report.kind === 'tool') {
+      progress.toolCalls += 1;
+      progress.unanswered += 1;
+      results.push(report);
+    } else results.push(report.result);
   });
   return results;
 }
@@ -44,6 +54,33 @@ describe('reports of a runner', () => {
       expect(() => read(finished({ trace }), true)).toThrow(InvalidReportError);
   });
 
+  it('call tools in their order, a few at once, and only those that the agent has', () => {
+    const call = (call: number, given: object = {}) => ({
+      kind: 'tool',
+      id: 7,
+      call,
+      operation: 'find',
+      input: '{}',
+      ...given,
+    });
+    const readCalls = (...calls: object[]) =>
+      read((id, send) => [{ kind: 'started', id }, ...calls].forEach((sent) => send(sent)), false, ['find', 'get']);
+    expect(readCalls(call(1), call(2, { operation: 'get' }))).toHaveLength(2);
+    expect(readCalls(call(1, { input: 'x'.repeat(MAX_INPUT_BYTES) }))).toHaveLength(1);
+    const four = [1, 2, 3, 4].map((number) => call(number));
+    expect(readCalls(...four)).toHaveLength(4);
+    for (const wrong of [
+      [call(2)],
+      [call(1), call(1)],
+      [...four, call(5)],
+      [call(1, { operation: 'create' })],
+      [call(1, { operation: '__proto__' })],
+      [call(1, { input: {} })],
+      [call(1, { input: 'x'.repeat(MAX_INPUT_BYTES + 1) })],
+    ])
+      expect(() => readCalls(...wrong)).toThrow(InvalidReportError);
+  });
+
   it.each(Object.keys(LIES))('are refused when they cannot be: %s', (lie) => {
     expect(() => read(LIES[lie]!)).toThrow(InvalidReportError);
   });
@@ -57,7 +94,7 @@ describe('reports of a runner', () => {
         expect(read(finished(result))).toEqual([result]);
         const limits = { ...LIMITS, outputBytes: Buffer.byteLength(outputText) };
         const bytes = Buffer.byteLength(JSON.stringify({ kind: 'finished', id: 7, result }));
-        expect(bytes).toBeLessThanOrEqual(maxReportBytes({ id: 7, started: true, steps: 0, limits, trace: false }));
+        expect(bytes).toBeLessThanOrEqual(maxReportBytes({ ...PROGRESS, started: true, limits }));
       }),
     );
   });

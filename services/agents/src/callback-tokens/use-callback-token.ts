@@ -1,0 +1,26 @@
+import { isoTime } from 'platform/core/clock.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
+import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
+import type { UseCallbackTokenRequest, UseCallbackTokenResponse } from 'proto/agents/v1/agents.ts';
+import type { Deps } from '../deps.ts';
+import { isActive } from '../executions/rules.ts';
+
+const UNKNOWN: UseCallbackTokenResponse = { run: undefined, admitted: 0, maxCalls: 0 };
+
+/** Whose run a callback token belongs to. Asked on every request that carries it, so that it dies with the run. */
+export function useCallbackToken(
+  { callbackTokens, executions, clock }: Pick<Deps, 'callbackTokens' | 'executions' | 'clock'>,
+  { hash, calls }: UseCallbackTokenRequest,
+  { signal }: CallContext,
+): Promise<UseCallbackTokenResponse> {
+  return retryOnConflict(signal, async () => {
+    const token = await callbackTokens.byHash(hash);
+    if (!token || token.expiresAt <= isoTime(clock.now())) return UNKNOWN;
+    const { organizationId, executionId: agentExecutionId, agent, memoryTypes, mayWrite, maxCalls } = token;
+    const execution = await executions.byId(organizationId, agentExecutionId);
+    if (!execution || !isActive(execution)) return UNKNOWN;
+    const admitted = Math.min(calls, maxCalls - token.calls);
+    if (admitted > 0) await callbackTokens.count(token, admitted);
+    return { run: { organizationId, agentExecutionId, agent, memoryTypes, mayWrite }, admitted, maxCalls };
+  });
+}
