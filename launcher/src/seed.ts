@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
+import { CreateMemoryTypeRequest, MemoryServiceService } from 'proto/memory/v1/memory.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import type { CallOptions, ServiceClient } from 'platform/rpc/call.ts';
 import { HOUR_MS, type Clock } from 'platform/core/clock.ts';
@@ -60,8 +61,18 @@ export async function seed(
   const agents = await publishExamples(operator, asOperator);
   const { principal } = await auth.assumeUser({ email: ADMINISTRATOR }, asOperator());
   if (!principal) throw new Error('auth returned no principal');
+  const memory = operator.client(MemoryServiceService, 'memory');
+  await ignoreExisting(memory.createMemoryType(noteType(), operator.asPrincipal(principal)));
   const token = await createToken(auth, () => operator.asPrincipal(principal), shared, tokenIds);
   return { organization: organization.name, administrator: ADMINISTRATOR, credits: CREDITS, agents, token };
+}
+
+/** The memory type of the objects that the example agent `notes` keeps. */
+function noteType(): CreateMemoryTypeRequest {
+  const { jsonSchema, ...named } = JSON.parse(readFileSync(join(EXAMPLES, '../memory-types/note.json'), 'utf8')) as {
+    jsonSchema: object;
+  };
+  return CreateMemoryTypeRequest.fromPartial({ ...named, jsonSchema: JSON.stringify(jsonSchema) });
 }
 
 const markerOf = (dataFolder: string): string => join(dataFolder, 'seeded');

@@ -93,6 +93,7 @@ describe('the first start and the second start', () => {
         ['csv-rows', 'published'],
         ['echo', 'published'],
         ['invoice-total', 'published'],
+        ['notes', 'published'],
         ['word-count', 'published'],
       ],
     });

@@ -71,6 +71,7 @@ describe('a replica that starts with an empty folder on engines which are in use
         ['csv-rows', 'published', 1],
         ['echo', 'retired', undefined],
         ['invoice-total', 'published', 1],
+        ['notes', 'published', 1],
         ['word-count', 'published', 2],
       ],
     });
@@ -83,7 +84,7 @@ describe('a replica that starts with an empty folder on engines which are in use
   it('within an hour completes what an interrupted first start began', async () => {
     expect(await seed(stack.operator, folder.path, true, after(HOUR_MS / 2))).toMatchObject({
       organization: 'demo',
-      agents: ['csv-rows', 'echo', 'invoice-total', 'word-count'],
+      agents: ['csv-rows', 'echo', 'invoice-total', 'notes', 'word-count'],
     });
     expect((await state()).users.map(({ email }) => email)).toEqual(['admin@demo.example', SUCCESSOR]);
   });
