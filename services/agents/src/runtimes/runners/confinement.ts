@@ -21,11 +21,14 @@ const INSTALL = `
 my ($prctl, $seccomp, $prlimit64, $filter) = splice @ARGV, 0, 4;
 my @instructions = map { [map { $_ eq 'pid' ? $$ : $_ } split / /] } split /,/, $filter;
 my $code = join '', map { pack 'SCCL', @$_ } @instructions;
-my $noBytes = pack 'QQ', 0, 0;
-# Nothing but the standard streams and the channel is inherited, where the kernel has close_range(2).
-syscall 436, 4, 0x7fffffff, 0;
+my ($noBytes, $writing) = (pack('QQ', 0, 0), pack 'Q', 0x1ff2);
 syscall(0 + $prlimit64, 0, 4, $noBytes, 0) == 0 or die "RLIMIT_CORE: $!\\n";
 syscall(0 + $prctl, 38, 1, 0, 0, 0) == 0 or die "PR_SET_NO_NEW_PRIVS: $!\\n";
+# Where the kernel has it, Landlock keeps the process from the memory of those that it does not confine, and no fd
+# is inherited but the standard streams and the channel: landlock_create_ruleset, landlock_restrict_self, close_range.
+my $rules = syscall 444, $writing, 8, 0;
+syscall 446, $rules, 0 if $rules >= 0;
+syscall 436, 4, 0x7fffffff, 0;
 syscall(0 + $seccomp, 1, 0, pack 'S x6 P', scalar @instructions, $code) == 0 or die "SECCOMP_SET_MODE_FILTER: $!\\n";
 exec { $ARGV[0] } @ARGV or die "exec: $!\\n";
 `;
@@ -47,12 +50,18 @@ export const withoutCoreDumps: Starter = (command) => [
 
 export const unconfined: Starter = (command) => command;
 
-/** Why the system does not deny the network to a process that `filtered` starts; undefined when it does. */
-function faultOf(filter: SystemCallFilter): string | undefined {
-  const isRefused = `exit !(syscall(${filter.denied['socket']}, 1, 1, 0) == -1 && $! == ${constants.errno.EPERM})`;
-  const [file, ...args] = filtered(filter)([PERL, '-e', isRefused]);
-  const { status, error, stderr } = spawnSync(file, args, { env: {}, timeout: TRIAL_MS, encoding: 'utf8' });
-  return status === 0 ? undefined : (error?.message ?? (stderr.trim() || 'the filter has no effect'));
+/** What the system does not keep from a process that `filtered` starts. */
+function faultsOf(filter: SystemCallFilter): { network?: string; memory?: string } {
+  const reach = `
+    print syscall(${filter.denied['socket']}, 1, 1, 0) == -1 && $! == ${constants.errno.EPERM} ? '' : 'network ';
+    print open(my $memory, '<', '/proc/' . getppid . '/mem') ? 'memory' : '';`;
+  const [file, ...args] = filtered(filter)([PERL, '-e', reach]);
+  const { status, error, stderr, stdout } = spawnSync(file, args, { env: {}, timeout: TRIAL_MS, encoding: 'utf8' });
+  if (status !== 0) return { network: error?.message ?? stderr.trim() };
+  return {
+    ...(stdout.includes('network') && { network: 'the filter has no effect' }),
+    ...(stdout.includes('memory') && { memory: 'the kernel has no Landlock' }),
+  };
 }
 
 let found: Starter | undefined;
@@ -74,9 +83,13 @@ export function findStarter(
   const { platform, filter, exists } = system;
   let fault = 'only Linux on x64 and arm64 can';
   if (platform === 'linux' && filter) {
-    const ofTrial = exists(PERL) ? faultOf(filter) : `there is no ${PERL}`;
-    if (ofTrial === undefined) return filtered(filter);
-    fault = ofTrial;
+    const { network, memory } = exists(PERL) ? faultsOf(filter) : { network: `there is no ${PERL}` };
+    if (network === undefined) {
+      if (memory !== undefined)
+        log.warn({ fault: memory }, 'a fault of V8 would let an agent read the memory of this service');
+      return filtered(filter);
+    }
+    fault = network;
   }
   log.warn({ fault }, 'the network is not denied to runners, so a fault of V8 would give it to an agent');
   return platform === 'linux' && exists('/bin/sh') && exists('/usr/bin/env') ? withoutCoreDumps : unconfined;

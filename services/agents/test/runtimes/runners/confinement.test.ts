@@ -183,6 +183,12 @@ describe('the start of a process', () => {
   const coreLimit = (limits: string) => /^Max core file size +(\S+) +(\S+)/m.exec(limits)?.slice(1, 3);
   const filter = systemCallFilter();
 
+  function found(system?: Parameters<typeof findStarter>[1]): { starter: Starter; warnings: unknown[][] } {
+    const warnings: unknown[][] = [];
+    const warned = { ...log, warn: (...line: unknown[]) => void warnings.push(line) } as typeof log;
+    return { starter: findStarter(warned, system), warnings };
+  }
+
   it.each(Object.entries({ filtered: confining(), withoutCoreDumps }))('forbids core dumps: %s', (_, starter) => {
     const printed = run(starter, '/bin/cat', '/proc/self/limits', '/proc/self/environ');
     expect(coreLimit(printed)).toEqual(['0', '0']);
@@ -212,14 +218,21 @@ describe('the start of a process', () => {
       'SECCOMP_SET_MODE_FILTER: Invalid argument',
     ],
   ])('is possible on %s, and one line says that the network is not denied', (_, system, starter, fault) => {
-    const warnings: unknown[][] = [];
-    const warned = { ...log, warn: (...line: unknown[]) => void warnings.push(line) } as typeof log;
-    expect(findStarter(warned, system)).toBe(starter);
+    const { starter: ofSystem, warnings } = found(system);
+    expect(ofSystem).toBe(starter);
     expect(warnings).toEqual([[{ fault: expect.stringContaining(fault) }, expect.stringContaining('not denied')]]);
   });
 
-  it('confines on this machine, without a word', () => {
-    const silent = { ...log, warn: (...line: unknown[]) => expect(line).toEqual([]) } as typeof log;
-    expect(findStarter(silent)(['node'])[0]).toBe('/usr/bin/perl');
+  it('keeps it from the memory of the service, or says that this kernel cannot', () => {
+    const hasLandlock = runPerl(unconfined, 'print 0 + (syscall(444, 0, 0, 1) > 0)') === 1;
+    const read = 'print 0 + defined open(my $memory, "<", "/proc/" . getppid . "/mem")';
+    // Yama, as on Ubuntu, keeps it from everybody.
+    const isReadable = runPerl(unconfined, read) === 1 && !hasLandlock;
+    const { warnings, starter } = found();
+    expect(starter(['node'])[0]).toBe('/usr/bin/perl');
+    expect(runPerl(starter, read)).toBe(isReadable ? 1 : 0);
+    expect(warnings).toEqual(
+      isReadable ? [[{ fault: 'the kernel has no Landlock' }, expect.stringContaining('memory')]] : [],
+    );
   });
 });
