@@ -14,8 +14,8 @@ const PERL = '/usr/bin/perl';
 const TRIAL_MS = 30_000;
 
 /**
- * Node cannot install a filter of system calls. Perl can, by number, and Debian and the images that are made of it always
- * have it. The process keeps the filter when it becomes another program, and can never take it off.
+ * Node cannot install a filter of system calls. Perl can, by number, and Debian and images made of it always have it. The
+ * process keeps the filter when it becomes another program, and can never take it off.
  */
 const INSTALL = `
 my ($prctl, $seccomp, $prlimit64, $filter) = splice @ARGV, 0, 4;
@@ -56,8 +56,12 @@ function faultsOf(filter: SystemCallFilter): { network?: string; memory?: string
     print syscall(${filter.denied['socket']}, 1, 1, 0) == -1 && $! == ${constants.errno.EPERM} ? '' : 'network ';
     print open(my $memory, '<', '/proc/' . getppid . '/mem') ? 'memory' : '';`;
   const [file, ...args] = filtered(filter)([PERL, '-e', reach]);
-  const { status, error, stderr, stdout } = spawnSync(file, args, { env: {}, timeout: TRIAL_MS, encoding: 'utf8' });
-  if (status !== 0) return { network: error?.message ?? stderr.trim() };
+  const { status, signal, error, stderr, stdout } = spawnSync(file, args, {
+    env: {},
+    timeout: TRIAL_MS,
+    encoding: 'utf8',
+  });
+  if (status !== 0) return { network: error?.message ?? (stderr.trim() || `it ends by ${signal ?? status}`) };
   return {
     ...(stdout.includes('network') && { network: 'the filter has no effect' }),
     ...(stdout.includes('memory') && { memory: 'the kernel has no Landlock' }),

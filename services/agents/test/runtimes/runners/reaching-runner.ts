@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import type { Assignment } from '../../../src/runtimes/runners/runner-child.ts';
 import { finished, type Send } from './lies.ts';
 
-// A runner as somebody who has broken out of V8 would use it: it goes wherever its args say, and reports how far it got.
+// A runner as somebody who has broken out of V8 would use it: it goes where its args say, and reports how far it got.
 
 /** What listens on this machine, and the process that listens there. */
 export interface Targets {
