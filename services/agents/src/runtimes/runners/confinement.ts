@@ -14,8 +14,8 @@ const PERL = '/usr/bin/perl';
 const TRIAL_MS = 30_000;
 
 /**
- * Node cannot install a filter of system calls. Perl can, by number, and Debian and images made of it always have it. The
- * process keeps the filter when it becomes another program, and can never take it off.
+ * Node cannot install a filter of system calls. Perl can, by number, and Debian and images made of it always have it.
+ * The process keeps the filter when it becomes another program, and can never take it off.
  */
 const INSTALL = `
 my ($prctl, $seccomp, $prlimit64, $filter) = splice @ARGV, 0, 4;
