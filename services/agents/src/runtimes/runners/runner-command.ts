@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { withoutCoreDumps } from './no-core-dumps.ts';
+import type { Command } from './confinement.ts';
 
 /** Heap beside that of an agent: 24 MB for Node and JSONata, and what a runner keeps of compiled expressions. */
 const BASE_MB = 44;
@@ -38,8 +38,12 @@ const readableBy = (program: string): string[] => [
  * @param memoryMb heap for an agent
  * @param program what the process runs
  */
-export const runnerCommand = (memoryMb: number, program: string): [file: string, ...args: string[]] =>
-  withoutCoreDumps([process.execPath, ...flagsOf(memoryMb, program), program, String(process.pid)]);
+export const runnerCommand = (memoryMb: number, program: string): Command => [
+  process.execPath,
+  ...flagsOf(memoryMb, program),
+  program,
+  String(process.pid),
+];
 
 const flagsOf = (memoryMb: number, program: string): string[] => [
   `--max-old-space-size=${memoryMb + BASE_MB}`,

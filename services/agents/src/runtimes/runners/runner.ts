@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
+import { strictestStarter, type Starter } from './confinement.ts';
 import { openCpuClock } from './cpu-time.ts';
 import type { EvaluationResult } from './evaluation.ts';
 import { memoryMbOf } from './process-memory.ts';
@@ -92,6 +93,7 @@ interface Evaluation extends Progress {
  * @param options.cwd an empty folder
  * @param options.schedule runs the check of a long report
  * @param options.program what the process runs; it speaks as runner-child.ts does
+ * @param options.starter confines the process
  */
 export function startRunner({
   memoryMb,
@@ -99,15 +101,17 @@ export function startRunner({
   log,
   schedule,
   program = RUNNER_PROGRAM,
+  starter = strictestStarter(log),
 }: {
   memoryMb: number;
   cwd: string;
   log: Log;
   schedule: FairScheduler;
   program?: string;
+  starter?: Starter;
 }): Runner {
   // `NODE_CHANNEL_FD` gives the child Node's channel of JSON lines (child_process, "fork"); this end reads it itself.
-  const [file, ...args] = runnerCommand(memoryMb, program);
+  const [file, ...args] = starter(runnerCommand(memoryMb, program));
   const child = spawn(file, args, {
     env: { NODE_CHANNEL_FD: '3' },
     cwd,

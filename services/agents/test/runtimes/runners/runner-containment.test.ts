@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getPriority } from 'node:os';
-import { withoutCoreDumps } from '../../../src/runtimes/runners/no-core-dumps.ts';
 import type { RunResult } from '../../../src/runtimes/runtime.ts';
 import { computing, ENDLESS, runners, testPool, type TestPool } from './pool-fixture.ts';
 import { cpuTicks, until } from './runner-processes.ts';
@@ -55,21 +53,6 @@ describe('a runner', () => {
   it('leaves no core dump when it dies', async () => {
     await pool.run('1');
     expect(coreLimit(readFileSync(`/proc/${runners()[0]}/limits`, 'utf8'))).toEqual(['0', '0']);
-  });
-
-  it.each(['/usr/bin/prlimit', '/bin/sh'])('is started so by %s', (starter) => {
-    const [file, ...args] = withoutCoreDumps(['/bin/cat', '/proc/self/limits', '/proc/self/environ'], (program) =>
-      program === starter ? existsSync(program) : false,
-    );
-    expect(file).toBe(starter);
-    const printed = execFileSync(file, args, { env: { NODE_CHANNEL_FD: '3' }, encoding: 'utf8' });
-    expect(coreLimit(printed)).toEqual(['0', '0']);
-    expect(printed.endsWith('NODE_CHANNEL_FD=3\0')).toBe(true);
-    expect(printed).not.toContain('PWD=');
-  });
-
-  it('is started also where nothing can set that limit', () => {
-    expect(withoutCoreDumps(['node', 'runner.ts'], () => false)).toEqual(['node', 'runner.ts']);
   });
 
   it('yields to the service when both compute', async () => {

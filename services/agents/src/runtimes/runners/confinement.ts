@@ -1,0 +1,100 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import type { Log } from 'platform/core/log.ts';
+import { systemCallFilter, type SystemCallFilter } from './system-call-filter.ts';
+
+export type Command = [file: string, ...args: string[]];
+
+/** Makes of a command line one that confines its process first, and then becomes the program in it. */
+export type Starter = (command: Command) => Command;
+
+const PERL = '/usr/bin/perl';
+/** More than starting two small programs takes on any machine. */
+const TRIAL_MS = 30_000;
+
+/**
+ * Node cannot install a filter of system calls. Perl can, by number, and Debian and images made of it always have it.
+ * The process keeps the filter when it becomes another program, and can never take it off.
+ */
+const INSTALL = `
+my ($prctl, $seccomp, $prlimit64, $filter) = splice @ARGV, 0, 4;
+my @instructions = map { [map { $_ eq 'pid' ? $$ : $_ } split / /] } split /,/, $filter;
+my $code = join '', map { pack 'SCCL', @$_ } @instructions;
+my ($noBytes, $writing) = (pack('QQ', 0, 0), pack 'Q', 0x1ff2);
+syscall(0 + $prlimit64, 0, 4, $noBytes, 0) == 0 or die "RLIMIT_CORE: $!\\n";
+syscall(0 + $prctl, 38, 1, 0, 0, 0) == 0 or die "PR_SET_NO_NEW_PRIVS: $!\\n";
+# Where the kernel has it, Landlock keeps the process from the memory of those that it does not confine, and no fd
+# is inherited but the standard streams and the channel: landlock_create_ruleset, landlock_restrict_self, close_range.
+my $rules = syscall 444, $writing, 8, 0;
+syscall 446, $rules, 0 if $rules >= 0;
+syscall 436, 4, 0x7fffffff, 0;
+syscall(0 + $seccomp, 1, 0, pack 'S x6 P', scalar @instructions, $code) == 0 or die "SECCOMP_SET_MODE_FILTER: $!\\n";
+exec { $ARGV[0] } @ARGV or die "exec: $!\\n";
+`;
+
+/** Denies the process what the filter denies, and core dumps: one would hold the realms of several organizations. */
+export const filtered =
+  ({ program, install: { prctl, seccomp, prlimit64 } }: SystemCallFilter): Starter =>
+  (command) => [PERL, '-e', INSTALL, '--', `${prctl}`, `${seccomp}`, `${prlimit64}`, program.join(','), ...command];
+
+/** Denies the process core dumps. A shell adds variables to the environment; the one here is all that a runner has. */
+export const withoutCoreDumps: Starter = (command) => [
+  '/bin/sh',
+  '-c',
+  'ulimit -c 0 && exec /usr/bin/env -i "$@"',
+  'sh',
+  'NODE_CHANNEL_FD=3',
+  ...command,
+];
+
+export const unconfined: Starter = (command) => command;
+
+/** What the system does not keep from a process that `filtered` starts. */
+function faultsOf(filter: SystemCallFilter): { network?: string; memory?: string } {
+  const reach = `
+    print syscall(${filter.denied['socket']}, 1, 1, 0) == -1 && $! == ${constants.errno.EPERM} ? '' : 'network ';
+    print open(my $memory, '<', '/proc/' . getppid . '/mem') ? 'memory' : '';`;
+  const [file, ...args] = filtered(filter)([PERL, '-e', reach]);
+  const { status, signal, error, stderr, stdout } = spawnSync(file, args, {
+    env: {},
+    timeout: TRIAL_MS,
+    encoding: 'utf8',
+  });
+  if (status !== 0) return { network: error?.message ?? (stderr.trim() || `it ends by ${signal ?? status}`) };
+  return {
+    ...(stdout.includes('network') && { network: 'the filter has no effect' }),
+    ...(stdout.includes('memory') && { memory: 'the kernel has no Landlock' }),
+  };
+}
+
+let found: Starter | undefined;
+
+/** The strictest starter that this machine has, found when it is first needed. */
+export const strictestStarter = (log: Log): Starter => (found ??= findStarter(log));
+
+/**
+ * @param system what is asked of the machine
+ */
+export function findStarter(
+  log: Log,
+  system: { platform: string; filter: SystemCallFilter | undefined; exists(program: string): boolean } = {
+    platform: process.platform,
+    filter: systemCallFilter(),
+    exists: existsSync,
+  },
+): Starter {
+  const { platform, filter, exists } = system;
+  let fault = 'only Linux on x64 and arm64 can';
+  if (platform === 'linux' && filter) {
+    const { network, memory } = exists(PERL) ? faultsOf(filter) : { network: `there is no ${PERL}` };
+    if (network === undefined) {
+      if (memory !== undefined)
+        log.warn({ fault: memory }, 'a fault of V8 would let an agent read the memory of this service');
+      return filtered(filter);
+    }
+    fault = network;
+  }
+  log.warn({ fault }, 'the network is not denied to runners, so a fault of V8 would give it to an agent');
+  return platform === 'linux' && exists('/bin/sh') && exists('/usr/bin/env') ? withoutCoreDumps : unconfined;
+}
