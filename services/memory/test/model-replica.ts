@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { OpenStore, Store } from 'platform/store/store.ts';
 import type { Deps } from '../src/deps.ts';
@@ -8,6 +9,10 @@ const UNAVAILABLE = 0.03;
 const ANSWER_LOST = 0.05;
 const DIES_BEFORE = 0.065;
 const DIES_AFTER = 0.08;
+
+/** How many calls of the store are late, and by how many turns of the event loop at most: others overtake them. */
+const LATE = 0.1;
+const MAX_TURNS = 200;
 
 /** One replica, which may die. */
 export interface Replica {
@@ -41,6 +46,7 @@ export async function startReplica(
   };
   /** What has been sent to the store takes place; a dead process does not learn of it, and sends nothing more. */
   async function answered<T>(send: () => Promise<T>): Promise<T> {
+    if (chance() < LATE) for (let turns = MAX_TURNS * chance(); turns > 0; turns--) await nextTurn();
     if (isDead) return never;
     const sending = send();
     sent.add(sending);

@@ -80,8 +80,8 @@ export const TYPES = collection<MemoryTypeRecord>('types', {
 
 /**
  * What a batch that writes the type expects: with the epoch, because the announcement of a change raises nothing else,
- * with `dependents` and `relied`, because relations of another type change nothing else, and with the bytes, because the
- * job `count-bytes` changes nothing else.
+ * with `dependents` and `relied`, because relations of another type change nothing else, and with the bytes, because
+ * the job `count-bytes` changes nothing else.
  */
 export const asRead = ({
   _id,
