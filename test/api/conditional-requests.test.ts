@@ -46,6 +46,23 @@ describe('a conditional GET', () => {
     const { status, body } = await tenant.request('GET', path, undefined, { 'If-None-Match': tag });
     expect([status, body.type]).toEqual([200, 'after']);
   });
+
+  it('of a type sees that the target of its relation has another name', async () => {
+    const target = await newType('target');
+    const relations = [{ name: 'to', targetType: 'target', path: '/to', cardinality: 'one' }];
+    const given = { type: 'source', jsonSchema: {}, relations };
+    const { body: source, headers } = await tenant.request('POST', '/api/memory/types', given);
+    const tag = headers.get('etag') as string;
+    const path = `/api/memory/types/${source.id}`;
+    const ask = () => tenant.request('GET', path, undefined, { 'If-None-Match': tag });
+    expect((await ask()).status).toBe(304);
+    await tenant.request('PUT', target.path, { type: 'renamed' });
+    const { status, body } = await ask();
+    expect([status, body.relations[0].targetType]).toEqual([200, 'renamed']);
+    const write = { description: 'of a stale copy' };
+    expect((await tenant.request('PUT', path, write, { 'If-Match': tag })).status).toBe(412);
+    expect((await tenant.request('PUT', path, write, { 'If-Match': await tagOf(path) })).status).toBe(200);
+  });
 });
 
 describe('If-Match', () => {

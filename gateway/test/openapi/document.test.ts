@@ -19,6 +19,13 @@ describe('/openapi.json', () => {
     expect(await new Validator().validate(json)).toEqual({ valid: true });
   });
 
+  it('says that PUT of a memory type keeps what is absent, and that PATCH of an object replaces its content', () => {
+    const { paths } = openApiDocument(restMethods(), '');
+    const said = (path: string, verb: 'put' | 'patch') => JSON.stringify(paths[path]?.[verb]);
+    expect(said('/api/memory/types/{id}', 'put')).toContain('A member that is absent keeps its value.');
+    expect(said('/api/memory/objects/{id}', 'patch')).toContain('Replaces the whole content of a memory object');
+  });
+
   it('has every route, each with a summary, its parameters and its body', () => {
     const { paths } = openApiDocument(restMethods(), '');
     const documented = Object.entries(paths).flatMap(([path, verbs]) =>

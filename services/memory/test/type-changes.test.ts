@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { jest } from '@jest/globals';
 import {
   CreateMemoryObjectRequest,
   CreateMemoryTypeRequest,
@@ -20,6 +21,7 @@ import { OBJECTS } from '../src/objects/store.ts';
 import { updateMemoryObject } from '../src/objects/update-memory-object.ts';
 import { createMemoryType } from '../src/types/create-memory-type.ts';
 import { deleteMemoryType } from '../src/types/delete-memory-type.ts';
+import { getMemoryType } from '../src/types/get-memory-type.ts';
 import { FENCES } from '../src/types/fences.ts';
 import { TYPES } from '../src/types/store.ts';
 import { updateMemoryType } from '../src/types/update-memory-type.ts';
@@ -180,6 +182,32 @@ describe('while objects are checked for a change', () => {
     dead.release();
     expect((await changing).memoryType).toMatchObject({ version: 2, change: { state: 'done' } });
     expect(await eventsOf(`types/${typeId}`)).toEqual(['memory.type.created.v1 1', 'memory.type.updated.v1 2']);
+  });
+
+  it('shows on the type how many are checked, of how many', async () => {
+    const typeId = await createType();
+    await Promise.all(Array.from({ length: 40 }, () => create(typeId, 1)));
+    const reached = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    const ofType: Deps['objects']['ofType'] = async (organizationId, id, page) => {
+      if (page.after) {
+        reached.resolve();
+        await released.promise;
+      }
+      return deps.objects.ofType(organizationId, id, page);
+    };
+    // It is noted once a second. The scheduler would count the seconds, too.
+    const schedule: Deps['schedule'] = async (_organizationId, work) => work();
+    let time = performance.now();
+    const now = jest.spyOn(performance, 'now').mockImplementation(() => (time += 1_001));
+    const changing = put(typeId, STRICTER, { ...deps, schedule, objects: { ...deps.objects, ofType } });
+    await reached.promise;
+    now.mockRestore();
+    const shown = async () => (await getMemoryType(deps, { id: typeId }, context)).memoryType;
+    expect(await shown()).toMatchObject({ state: 'changing', change: { state: 'running', checked: 32, of: 40 } });
+    released.resolve();
+    await changing;
+    expect(await shown()).toMatchObject({ state: 'active', change: { state: 'done', checked: 40, of: 40 } });
   });
 
   it('a process that stops hands the work over at once', async () => {

@@ -30,6 +30,6 @@ export async function cancelMemoryTypeChange(
     const cancelled = await endWithout(deps, change, type, 'cancelled');
     const present = { ...type, state: 'active' as const };
     const names = await relationNames(deps, [type]);
-    return { memoryType: memoryTypeMessage(present, cancelled, names), etag: memoryTypeTag(present, cancelled) };
+    return { memoryType: memoryTypeMessage(present, cancelled, names), etag: memoryTypeTag(present, cancelled, names) };
   });
 }

@@ -83,10 +83,11 @@ export async function createMemoryType(
   };
   // All types of an organization are counted in one record, so concurrent creations would only abort each other.
   const record = await mutex(organizationId, 'types', () => retryOnConflict(context.signal, attempt));
+  const names = await relationNames({ types }, [record]);
   return {
-    memoryType: memoryTypeMessage(record, undefined, await relationNames({ types }, [record])),
+    memoryType: memoryTypeMessage(record, undefined, names),
     outcome: 'CREATED',
     location: `/api/memory/types/${id}`,
-    etag: memoryTypeTag(record),
+    etag: memoryTypeTag(record, undefined, names),
   };
 }

@@ -48,7 +48,8 @@ async function attempt(
   const { types, fences, usage, changes, clock } = deps;
   const before = await requireType(types, context, request.id);
   const { _id, organizationId, type, version, jsonSchema, revision, bytes = 0 } = before;
-  requireMatch(request, memoryTypeTag(before, await changes.byType(organizationId, _id)));
+  const names = await relationNames(deps, [before]);
+  requireMatch(request, memoryTypeTag(before, await changes.byType(organizationId, _id), names));
   requireActive(before);
   const typeFences = await fences.ofType(organizationId, _id);
   const count = objectCountOf(typeFences);

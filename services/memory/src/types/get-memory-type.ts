@@ -11,8 +11,6 @@ export async function getMemoryType(
   context: CallContext,
 ): Promise<GetMemoryTypeResponse> {
   const { type, change } = await requireWithChange(deps, context, id);
-  return {
-    memoryType: memoryTypeMessage(type, change, await relationNames(deps, [type])),
-    etag: memoryTypeTag(type, change),
-  };
+  const names = await relationNames(deps, [type]);
+  return { memoryType: memoryTypeMessage(type, change, names), etag: memoryTypeTag(type, change, names) };
 }

@@ -1,12 +1,24 @@
+import { hash } from 'node:crypto';
 import type { EmbeddingSchema, IdSchema, MemoryType } from 'proto/memory/v1/memory.ts';
 import { memoryTypeChangeMessage } from '../changes/message.ts';
 import type { TypeChangeRecord } from '../changes/store.ts';
 import { relationsOf } from './relations.ts';
 import type { MemoryTypeRecord } from './store.ts';
 
-/** The ETag of a type: every write changes it, and every step of what is under way for it. */
-export const memoryTypeTag = ({ revision }: MemoryTypeRecord, change?: TypeChangeRecord): string =>
-  change ? `"${revision}-${change.changeId}-${change.steps}"` : `"${revision}"`;
+/**
+ * The ETag of a type: every write changes it, every step of what is under way for it, and another name of a type that
+ * its relations point to, which it shows.
+ * @param names of those types, by id (`relationNames`)
+ */
+export function memoryTypeTag(
+  { _id, revision, relations }: MemoryTypeRecord,
+  change: TypeChangeRecord | undefined,
+  names: ReadonlyMap<string, string>,
+): string {
+  const shown = relationsOf({ relations }).flatMap(({ targetTypeId: id }) => (id === _id ? [] : [names.get(id) ?? '']));
+  const parts = [revision, ...(change ? [change.changeId, change.steps] : [])];
+  return `"${[...parts, ...(shown.length > 0 ? [hash('sha256', shown.join(' '), 'hex').slice(0, 12)] : [])].join('-')}"`;
+}
 
 /**
  * @param change the last work for which the objects of the type were read

@@ -8,12 +8,12 @@ export const releaseTargets = (targetIds: readonly string[]): Op[] =>
   targetIds.map((_id) => update(TYPES, { _id }, { increment: { dependents: -1 } }));
 
 /**
- * For a batch that writes a type with relations: expects that their target types are as they were read, and counts the
- * new ones.
+ * For a batch that writes a type with relations: expects that their target types are as they were read, counts the new
+ * ones, and fails what is to be written to a target by somebody who has not seen this batch.
  */
 export const expectTargets = (targets: readonly MemoryTypeRecord[], present: readonly string[]): Op[] =>
   targets.map((target) =>
-    update(TYPES, asRead(target), { increment: { dependents: present.includes(target._id) ? 0 : 1 } }),
+    update(TYPES, asRead(target), { increment: { dependents: present.includes(target._id) ? 0 : 1, relied: 1 } }),
   );
 
 /**
@@ -35,7 +35,7 @@ export async function targetsSeenBy(
 }
 
 /**
- * Checks that everybody who sees a type whose relations point to this one will still see this one.
+ * Checks that everybody who sees a type whose relations point to this one, or is to see it, will still see this one.
  * @throws ServiceError INVALID_REQUEST
  */
 export async function requireSeenByDependents(
@@ -44,7 +44,9 @@ export async function requireSeenByDependents(
   audience: readonly string[],
 ): Promise<void> {
   if (dependents === 0) return;
-  for (const dependent of await types.dependentsOf(organizationId, _id))
-    if (!covers(audience, dependent.audience))
+  for (const { audience: present, next } of await types.dependentsOf(organizationId, _id))
+    if (![present, next ? nextAudience(next) : []].every((seenBy) => covers(audience, seenBy)))
       throw invalid('/visibility', 'visibility must include all who see a type whose relations point to this one');
 }
+
+const nextAudience = (next: string): string[] => (JSON.parse(next) as Pick<MemoryTypeRecord, 'audience'>).audience;

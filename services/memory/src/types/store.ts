@@ -41,6 +41,8 @@ export interface MemoryTypeRecord extends OrganizationDocument, Definition {
   relationTargets?: string[];
   /** How many other types have relations that point to this one. */
   dependents?: number;
+  /** Rises with every batch that relies on it as the target of a relation: one that changes nothing else of it. */
+  relied?: number;
   state: TypeState;
   /** While the type changes: JSON text of the fields that it is to have (NextType). */
   next?: string | null;
@@ -78,20 +80,22 @@ export const TYPES = collection<MemoryTypeRecord>('types', {
 
 /**
  * What a batch that writes the type expects: with the epoch, because the announcement of a change raises nothing else,
- * with the dependents, because relations of another type change nothing else, and with the bytes, because the job
- * `count-bytes` changes nothing else.
+ * with `dependents` and `relied`, because relations of another type change nothing else, and with the bytes, because
+ * the job `count-bytes` changes nothing else.
  */
 export const asRead = ({
   _id,
   revision,
   epoch,
   dependents,
+  relied,
   bytes,
 }: MemoryTypeRecord): Expectation<MemoryTypeRecord> => ({
   _id,
   revision,
   epoch,
   dependents: dependents ?? null,
+  relied: relied ?? null,
   bytes: bytes ?? null,
 });
 

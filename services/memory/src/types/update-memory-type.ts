@@ -71,11 +71,14 @@ const answer = async (
   deps: Needs,
   type: MemoryTypeRecord,
   change: TypeChangeRecord | undefined,
-): Promise<UpdateMemoryTypeResponse> => ({
-  ...NOTHING,
-  memoryType: memoryTypeMessage(type, change, await relationNames(deps, [type])),
-  etag: memoryTypeTag(type, change),
-});
+): Promise<UpdateMemoryTypeResponse> => {
+  const names = await relationNames(deps, [type]);
+  return {
+    ...NOTHING,
+    memoryType: memoryTypeMessage(type, change, names),
+    etag: memoryTypeTag(type, change, names),
+  };
+};
 
 /** @throws ServiceError SCHEMA_INCOMPATIBLE with the report; ALREADY_EXISTS, CONFLICT */
 function requireDone(change: TypeChangeRecord): void {
@@ -111,7 +114,7 @@ async function attempt(
   const before = await requireType(types, context, pathId);
   const { _id, organizationId } = before;
   const lastChange = await changes.byType(organizationId, _id);
-  requireMatch(request, memoryTypeTag(before, lastChange));
+  requireMatch(request, memoryTypeTag(before, lastChange, await relationNames(deps, [before])));
   if (id !== undefined && id.toLowerCase() !== _id) throw invalid('/id', 'id must be that of the memory type');
   requireActive(before);
   const setsRelations = request.updateMask!.includes('relations');
