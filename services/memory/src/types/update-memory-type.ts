@@ -120,7 +120,7 @@ async function attempt(
 
   const audience = audienceOf({ ...before, ...(fields as Partial<MemoryTypeRecord>) });
   const isSeenByOthers = audience.join() !== before.audience.join();
-  if (isSeenByOthers) await requireSeenByDependents(types, before, audience);
+  const expected = isSeenByOthers ? await requireSeenByDependents(types, before, audience) : [];
   const named = { _id, organizationId, audience, typeLower: foldTypeName(fields.type ?? before.type) };
   const present = { relations: relationsOf(before), typeLower: before.typeLower };
   const { stored, targets } = setsRelations
@@ -141,8 +141,8 @@ async function attempt(
   const resized = await usage.resizeType(organizationId, context.principal, growth, config.MEMORY_SCHEMAS_MAX_BYTES);
   if (after.jsonSchema !== before.jsonSchema && version !== before.version)
     await schedule(organizationId, () => checkAuthoredSchema(schemas, organizationId, after.jsonSchema));
-  await schedule(organizationId, () => checkSetNull(schemas, after));
-  const counted = [...resized, ...expectTargets(targets, before.relationTargets ?? [])];
+  if (version !== before.version) await schedule(organizationId, () => checkSetNull(schemas, after));
+  const counted = [...resized, ...expected, ...expectTargets(targets, before.relationTargets ?? [])];
   if (dryRun)
     return {
       type: before,
