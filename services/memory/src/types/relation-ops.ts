@@ -35,16 +35,22 @@ export async function targetsSeenBy(
 }
 
 /**
- * Checks that everybody who sees a type whose relations point to this one will still see this one.
+ * Checks that everybody who sees a type whose relations point to this one will still see this one, also when a change
+ * that is under way has made those more.
+ * @returns for the batch of the change: expects that the dependents are as they were read
  * @throws ServiceError INVALID_REQUEST
  */
 export async function requireSeenByDependents(
   types: MemoryTypes,
   { _id, organizationId, dependents = 0 }: MemoryTypeRecord,
   audience: readonly string[],
-): Promise<void> {
-  if (dependents === 0) return;
-  for (const dependent of await types.dependentsOf(organizationId, _id))
-    if (!covers(audience, dependent.audience))
+): Promise<Op[]> {
+  if (dependents === 0) return [];
+  const found = await types.dependentsOf(organizationId, _id);
+  for (const { audience: present, next } of found) {
+    const later = next ? (JSON.parse(next) as Pick<MemoryTypeRecord, 'audience'>).audience : [];
+    if (!covers(audience, present) || !covers(audience, later))
       throw invalid('/visibility', 'visibility must include all who see a type whose relations point to this one');
+  }
+  return found.map((dependent) => update(TYPES, asRead(dependent), { increment: { dependents: 0 } }));
 }
