@@ -76,11 +76,17 @@ export async function planDeletion(
   for (const target of removed.values()) {
     requireFew(removed.size + changes.size);
     if (!target.referrers) continue;
+    // Reads of the embedded store never let others have the thread.
+    await schedule(organizationId, () => undefined);
     const toTarget = await references.toTarget(organizationId, target._id, MAX_OBJECTS + 1);
     if (toTarget.length > MAX_OBJECTS) {
       isCrowded = true;
       await endMeaningless(toTarget);
     } else if (toTarget.length !== target.referrers) throw new ExpectationFailedError(0, OBJECTS.name);
+    const sources = await objects.bareByIds(
+      organizationId,
+      toTarget.map(({ sourceId }) => sourceId).filter((id) => !removed.has(id)),
+    );
     for (const reference of toTarget) {
       const { sourceId, sourceTypeId } = reference;
       drop(reference);
@@ -91,7 +97,7 @@ export async function planDeletion(
         meaningless.set(sourceId, (meaningless.get(sourceId) ?? 0) + 1);
         continue;
       }
-      const source = await objects.bareById(organizationId, sourceId);
+      const source = sources.get(sourceId);
       if (!source) throw new ExpectationFailedError(0, OBJECTS.name);
       if (relation.onDelete === 'restrict' || !isListed(visible, type))
         forbidding.set(sourceId, { object: source, type });
