@@ -95,7 +95,7 @@ export const liveRelations = ({ relations, next }: MemoryTypeRecord): StoredRela
   ];
 };
 
-/** Changes the counters of the targets, each once. The rows are what is expected: a target that has lost one may be gone. */
+/** Changes the counters of the targets, each once. The rows are expected: a target that has lost one may be gone. */
 export function countOps(changes: readonly { targetId: string; by: number }[]): Op[] {
   const byTarget = new Map<string, number>();
   for (const { targetId, by } of changes) byTarget.set(targetId, (byTarget.get(targetId) ?? 0) + by);
