@@ -79,6 +79,15 @@ describe('a relation', () => {
     expect(await reasonAndPathOf(make({ type: 'string' }, '/a~1b'))).toEqual(refused);
     await make({ type: ['string', 'null'] });
   });
+  it('may not have its path below that of another relation', async () => {
+    await token.type({ type: 'Person' });
+    const relations = [
+      relation('Person', { cardinality: 'many' }),
+      relation('Person', { name: 'first', path: '/owner/0' }),
+    ];
+    expect(await reasonAndPathOf(token.createType({ relations }))).toEqual(['INVALID_REQUEST', '/relations/1/path']);
+    await token.createType({ relations: [relation('Person'), relation('Person', { name: 'other', path: '/owners' })] });
+  });
   it('points only to a type that is seen by all who see its own', async () => {
     await token.type({ type: 'Secret', visibility: 'private' });
     await token.type({ type: 'Sales', visibility: 'group', groupNames: ['sales'] });
@@ -143,6 +152,13 @@ describe('a write', () => {
     for (const owner of [[], null, 'ada'])
       expect(await reasonAndPathOf(put(thing.id, 't', { owner }))).toEqual(['INVALID_CONTENT', '/content/owner']);
     await put(thing.id, 't', { owner: ['ada', 'bob'] });
+  });
+  it('does not look into an array of more keys than an object may hold', async () => {
+    const { thing } = await typesWith({ cardinality: 'many' });
+    const { details } = await errorOf(put(thing.id, 't', { owner: [...Array(100).fill('ada'), 1] }));
+    expect(details).toEqual([
+      { path: '/content/owner', message: expect.stringContaining('must not hold more than 100 keys') },
+    ]);
   });
   it('may refer to its own object, and in a circle', async () => {
     const node = await token.type({ type: 'Node', jsonSchema, relations: [relation('Node', { onDelete: 'cascade' })] });
@@ -233,6 +249,79 @@ describe('the deletion of a target', () => {
     await put(thing.id, 't', { owner: ['ada'] });
     expect((await errorOf(token.deleteObject(ada.id))).reason).toBe('OBJECT_IN_USE');
   });
+  it('is refused where the key of the object is made of the one that it would lose', async () => {
+    await token.type({ type: 'Person', jsonSchema });
+    const thing = await token.type({
+      jsonSchema,
+      idSchema: { properties: ['/owner'], separator: undefined },
+      relations: [relation('Person', { onDelete: 'setNull' })],
+    });
+    const ada = await token.object({ type: 'Person', key: 'ada', content: '{}' });
+    await token.object({ typeId: thing.id, key: undefined, content: '{"owner":"ada"}' });
+    expect((await errorOf(token.deleteObject(ada.id))).reason).toBe('OBJECT_IN_USE');
+  });
+  it('is refused when one batch would have to remove too many references', async () => {
+    const person = await token.type({ type: 'Person', jsonSchema });
+    const thing = await token.type({
+      jsonSchema,
+      relations: [
+        relation('Person', { onDelete: 'cascade' }),
+        relation('Person', { name: 'friends', path: '/friends', cardinality: 'many' }),
+      ],
+    });
+    const { id } = await put(person.id, 'ada', {});
+    const friends = Array.from({ length: 99 }, (_, n) => `p${n}`);
+    for (const key of friends) await put(person.id, key, {});
+    for (let n = 0; n < 21; n++) await put(thing.id, `t${n}`, { owner: 'ada', friends });
+    expect(await errorOf(token.deleteObject(id))).toMatchObject({
+      reason: 'OBJECT_IN_USE',
+      message: expect.stringContaining('2000 references'),
+    });
+    expect((await token.listObjects({ typeId: thing.id })).total).toBe(21);
+    expect(await token.cascadeType(thing.id)).toMatchObject({ outcome: 'DONE' });
+    await token.deleteObject(id);
+  });
+  describe('with more references than one batch holds', () => {
+    /** As many things that belong to `ada`. */
+    const MANY = 1_100;
+    async function crowd(typeId: string): Promise<string[]> {
+      const keys = Array.from({ length: MANY }, (_, n) => `t${n}`);
+      const ids: string[] = [];
+      while (keys.length > 0)
+        ids.push(
+          ...(await Promise.all(keys.splice(0, 100).map((key) => put(typeId, key, { owner: 'ada' })))).map(
+            ({ id }) => id,
+          ),
+        );
+      return ids;
+    }
+    it.each(['setNull', 'cascade', 'restrict'])('is refused (%s), and no object loses its target', async (onDelete) => {
+      const { person, thing } = await typesWith({ onDelete });
+      const { id } = await put(person.id, 'ada', {});
+      const things = await crowd(thing.id);
+      expect((await errorOf(token.deleteObject(id))).reason).toBe('OBJECT_IN_USE');
+      expect(await isGone(id)).toBe(false);
+      await token.patchObject(things.at(-1)!, { content: '{}' });
+      await token.deleteObject(things.at(-2)!);
+    });
+    it('removes those of a relation that is gone, and every object can be written afterwards', async () => {
+      const { person, thing } = await typesWith();
+      const { id } = await put(person.id, 'ada', {});
+      const things = await crowd(thing.id);
+      await token.putType(thing.id, { relations: [], updateMask: ['relations'] });
+      await token.deleteObject(id);
+      expect(await isGone(id)).toBe(true);
+      for (const one of [things[0]!, things.at(-1)!]) await token.patchObject(one, { content: '{}' });
+      expect(await token.cascadeType(thing.id)).toMatchObject({ outcome: 'DONE' });
+    });
+    it('is made with the whole type', async () => {
+      const node = await token.type({ type: 'Node', jsonSchema, relations: [relation('Node')] });
+      await put(node.id, 'ada', {});
+      await crowd(node.id);
+      expect(await token.cascadeType(node.id)).toMatchObject({ outcome: 'DONE' });
+      expect((await token.listObjects()).total).toBe(0);
+    });
+  });
   it('together with its whole type ignores references inside the type', async () => {
     const node = await token.type({ type: 'Node', jsonSchema, relations: [relation('Node')] });
     await put(node.id, 'a', {});
@@ -263,6 +352,18 @@ describe('relations that change while objects exist', () => {
     });
     await token.deleteObject(again.id);
     expect(await isGone(id)).toBe(true);
+  });
+  it('are required only if every object has a key', async () => {
+    const { person, thing } = await typesWith();
+    await put(person.id, 'ada', {});
+    const { id } = await put(thing.id, 't', {});
+    const relations = [relation('Person', { required: true })];
+    expect(await errorOf(token.putType(thing.id, { relations }))).toMatchObject({
+      reason: 'SCHEMA_INCOMPATIBLE',
+      facts: { count: 1, examples: [{ id, path: '/content/owner' }] },
+    });
+    await token.patchObject(id, { content: '{"owner":"ada"}' });
+    expect(await token.putType(thing.id, { relations })).toMatchObject({ version: 2 });
   });
   it('no longer hold when they are removed', async () => {
     const { person, thing } = await typesWith();

@@ -17,6 +17,7 @@ import { TYPE_CHANGES } from '../src/changes/store.ts';
 import type { Deps } from '../src/deps.ts';
 import { typeChangesJob } from '../src/jobs/type-changes.ts';
 import { createMemoryObject } from '../src/objects/create-memory-object.ts';
+import { deleteMemoryObject } from '../src/objects/delete-memory-object.ts';
 import { OBJECTS } from '../src/objects/store.ts';
 import { updateMemoryObject } from '../src/objects/update-memory-object.ts';
 import { createMemoryType } from '../src/types/create-memory-type.ts';
@@ -152,6 +153,54 @@ describe('while objects are checked for a change', () => {
     change.release();
     expect(await changing).toMatchObject({ outcome: 'DONE', memoryType: { version: 2, state: 'active' } });
     expect((await errorOf(create(typeId, 11))).reason).toBe('INVALID_CONTENT');
+  });
+
+  it('a deletion sets no null that only the new schema forbids', async () => {
+    const relation = { name: 'next', path: '/next', cardinality: 'one', onDelete: 'setNull' };
+    const name = `t${newId()}`;
+    const given = { type: name, jsonSchema: '{}', relations: [{ ...relation, targetType: name }] };
+    const { memoryType } = await createMemoryType(deps, CreateMemoryTypeRequest.fromPartial(given), context);
+    const { id: typeId } = memoryType!;
+    const createLink = async (key: string, content: string) =>
+      (await createMemoryObject(deps, CreateMemoryObjectRequest.fromPartial({ typeId, key, content }), context))
+        .memoryObject!;
+    const target = await createLink('a', '{}');
+    await createLink('b', '{"next":"a"}');
+    const change = held();
+    const changing = put(typeId, '{"not":{"required":["next"],"properties":{"next":{"const":null}}}}', change.using);
+    await change.reached;
+    const deletion = deleteMemoryObject(deps, { id: target.id, ifMatch: undefined }, context);
+    expect((await errorOf(deletion)).reason).toBe('TYPE_CHANGING');
+    change.release();
+    expect(await changing).toMatchObject({ outcome: 'DONE' });
+  });
+
+  it('a type that others point to stays visible to all who are to see those', async () => {
+    const targetId = await createType();
+    const visibility = (pathId: string, given: string, jsonSchema?: string, using = deps) =>
+      updateMemoryType(
+        using,
+        UpdateMemoryTypeRequest.fromPartial({
+          ...{ pathId, visibility: given, jsonSchema },
+          updateMask: ['visibility', ...(jsonSchema === undefined ? [] : ['jsonSchema'])],
+        }),
+        context,
+      );
+    const { type } = (await typeOf(targetId))!;
+    const relations = [{ name: 'to', targetType: type, path: '/to', cardinality: 'one' }];
+    const request = { type: `t${newId()}`, jsonSchema: '{}', visibility: 'private', relations };
+    const { memoryType } = await createMemoryType(deps, CreateMemoryTypeRequest.fromPartial(request), context);
+    const { id } = memoryType!;
+    await create(id, 1);
+    const change = held();
+    const changing = visibility(id, 'organization', '{"minProperties":0}', change.using);
+    await change.reached;
+    expect(await errorOf(visibility(targetId, 'private'))).toMatchObject({
+      reason: 'INVALID_REQUEST',
+      details: [{ path: '/visibility' }],
+    });
+    change.release();
+    expect(await changing).toMatchObject({ outcome: 'DONE', memoryType: { visibility: 'organization' } });
   });
 
   it('it can be cancelled: the type stays as it was, and the request says so', async () => {

@@ -6,6 +6,7 @@ import type { Secrets } from '../secrets/store.ts';
 import { expressionRuntime } from './expression/runtime.ts';
 import { httpRuntime, type HttpNeeds } from './http/runtime.ts';
 import { llmRuntime, type LlmNeeds } from './llm/runtime.ts';
+import { makeLookupTurns } from './network/lookup-in-turn.ts';
 import { makePoster } from './network/post.ts';
 import { startRunnerPool, type RunnerPool } from './runners/runner-pool.ts';
 import type { Runtime } from './runtime.ts';
@@ -54,8 +55,9 @@ export function openRuntimes({
     log,
     schedule,
   });
+  const lookupTurns = makeLookupTurns();
   const onNetwork = (size: number) => ({
-    poster: makePoster(networks),
+    poster: makePoster(networks, lookupTurns),
     turns: makeTurns({ size, limit: config.RUN_QUEUE_LIMIT }),
     secretValues: (organizationId: string, name: string) => secrets.values(organizationId, name, isoTime(clock.now())),
     ...{ schedule, networks },

@@ -1,6 +1,7 @@
 import { systemClock } from 'platform/core/clock.ts';
 import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { HttpNeeds } from '../../src/runtimes/http/runtime.ts';
+import { makeLookupTurns } from '../../src/runtimes/network/lookup-in-turn.ts';
 import { makePoster } from '../../src/runtimes/network/post.ts';
 import type { RunnerPool } from '../../src/runtimes/runners/runner-pool.ts';
 import { runtimesOf, type Runtimes } from '../../src/runtimes/runtimes.ts';
@@ -23,7 +24,7 @@ export function testRuntimes(
 ): Runtimes {
   const networks = given.networks ?? ['127.0.0.1/32'];
   const onNetwork = () => ({
-    poster: makePoster(networks),
+    poster: makePoster(networks, makeLookupTurns()),
     turns: makeTurns({ size: 4, limit: 100 }),
     secretValues: () => Promise.resolve([]),
     schedule,

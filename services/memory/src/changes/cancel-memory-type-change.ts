@@ -22,7 +22,7 @@ export async function cancelMemoryTypeChange(
     if (change?.state !== 'running') throw new ServiceError('NOT_FOUND', 'Nothing is under way for this memory type');
     // Their references are gone, and those that are left would point to nothing.
     const refersToItself = relationsOf(type).some(({ targetTypeId }) => targetTypeId === _id);
-    if (change.action === 'delete' && change.checked > 0 && refersToItself)
+    if (change.action === 'delete' && change.cursor !== '' && refersToItself)
       throw new ServiceError(
         'CONFLICT',
         'The deletion has begun, and the objects that are left may refer to deleted ones',

@@ -3,8 +3,10 @@ import type { CallContext } from 'platform/rpc/call.ts';
 import { DuplicateKeyError, ExpectationFailedError } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { changeEvents } from '../events.ts';
+import type { BareObject } from '../objects/store.ts';
 import { writeObjects } from '../objects/write-objects.ts';
 import { objectCountOf } from '../types/fences.ts';
+import { endReferences } from '../references/end-references.ts';
 import { planDeletion } from '../references/plan-deletion.ts';
 import { releaseTargets } from '../types/relation-ops.ts';
 import type { MemoryTypeRecord } from '../types/store.ts';
@@ -13,6 +15,8 @@ import { checkObjects } from './check-objects.ts';
 import { principalOf, progressOp, removeChangeOp, withProgress, type TypeChangeRecord } from './store.ts';
 
 const DELETIONS = 50;
+/** What one batch of a deletion removes of them, but for those of a single object. */
+const REFERENCES = 1_000;
 
 type Needs = Pick<
   Deps,
@@ -66,20 +70,32 @@ async function handOver({ changes }: Needs, change: TypeChangeRecord): Promise<T
   return change;
 }
 
-/** Deletes the objects in batches, newest last, then the type. */
+const referencesOf = ({ references = 0, referrers = 0 }: BareObject): number => references + referrers;
+
+/** The first objects of a page, at least one, as far as a batch has room for their references. */
+function withFewReferences(page: readonly BareObject[]): BareObject[] {
+  let sum = 0;
+  const end = page.findIndex((object, index) => (sum += referencesOf(object)) > REFERENCES && index > 0);
+  return page.slice(0, end < 0 ? page.length : end);
+}
+
+/**
+ * Deletes the objects in batches, newest last, then the type. References to one that has many go before it: no other
+ * type points to this one, so they are of its own objects, or of relations that are gone.
+ */
 async function deleteType(
   deps: Needs,
   change: TypeChangeRecord,
   type: MemoryTypeRecord,
   signal: AbortSignal,
 ): Promise<TypeChangeRecord> {
-  const { types, objects, fences, usage, changes, clock, config, storeNow } = deps;
+  const { types, objects, references, fences, usage, changes, clock, config, storeNow } = deps;
   const { _id, organizationId, version, jsonSchema, bytes = 0 } = type;
   const context = contextOf(deps, change, signal);
   let held = change;
   for (;;) {
     if (signal.aborted) return handOver(deps, held);
-    const page = await objects.anyOfType(organizationId, _id, DELETIONS);
+    const page = withFewReferences(await objects.anyOfType(organizationId, _id, DELETIONS));
     const time = isoTime(clock.now());
     if (page.length === 0) {
       const typeFences = await fences.ofType(organizationId, _id);
@@ -95,13 +111,19 @@ async function deleteType(
       ]);
       return { ...held, state: 'done', finishedAt: time };
     }
-    const progress = {
-      checked: held.checked + page.length,
-      leaseUntil: (await storeNow()) + config.LEASE_MS,
-    };
+    const [first] = page as [BareObject];
+    const leaseUntil = (await storeNow()) + config.LEASE_MS;
     const written = { name: type.type, epoch: type.epoch };
+    const isCrowded = referencesOf(first) > REFERENCES;
+    const progress = { checked: held.checked + (isCrowded ? 0 : page.length), cursor: first._id, leaseUntil };
     try {
-      const alone = page.every(({ references, referrers }) => !references && !referrers);
+      if (isCrowded) {
+        const ended = await references.toTarget(organizationId, first._id, REFERENCES);
+        await changes.apply(organizationId, [...endReferences(ended), progressOp(held, progress)]);
+        held = withProgress(held, progress);
+        continue;
+      }
+      const alone = page.every((object) => referencesOf(object) === 0);
       const { writes, ops } = alone
         ? { writes: page.map((before) => ({ before, time, type: written })), ops: [] }
         : await planDeletion(deps, context.principal, page, { time, wholeTypeId: _id });

@@ -34,7 +34,7 @@ export interface TypeChangeRecord extends OrganizationDocument {
   /** Objects that would break the change; `examples` is JSON text of up to ten. */
   incompatible: number;
   examples: string;
-  /** Id of the last object that was checked; empty at the start. */
+  /** Id of the last object that was checked, or of the first one of a deletion's last batch; empty at the start. */
   cursor: string;
   /** Rises with every write of this record, each of which expects it: what a former owner writes is refused. */
   steps: number;

@@ -89,9 +89,11 @@ export function openMemoryObjects(store: Store) {
     /** The first of a type, without their contents. */
     anyOfType: (organizationId: string, typeId: string, limit: number): Promise<BareObject[]> =>
       store.find(organizationId, OBJECTS, { typeId }, { limit, omit: ['content'] }),
-    /** An object without its content. */
-    async bareById(organizationId: string, id: string): Promise<BareObject | undefined> {
-      return (await store.find(organizationId, OBJECTS, { _id: id }, { limit: 1, omit: ['content'] }))[0];
+    /** Objects without their contents, by id. */
+    async bareByIds(organizationId: string, ids: readonly string[]): Promise<Map<string, BareObject>> {
+      if (ids.length === 0) return new Map();
+      const found = await store.find(organizationId, OBJECTS, { _id: { in: ids } }, { omit: ['content'] });
+      return new Map(found.map((object) => [object._id, object]));
     },
     count: (organizationId: string, filter: ObjectFilter): Promise<number> =>
       store.count(organizationId, OBJECTS, filter),

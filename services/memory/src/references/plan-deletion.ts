@@ -7,15 +7,19 @@ import { violationsOf } from '../objects/content.ts';
 import { objectBytes } from '../objects/rules.ts';
 import { OBJECTS, type BareObject } from '../objects/store.ts';
 import type { ObjectWrite } from '../objects/write-objects.ts';
-import type { StoredRelation } from '../types/relations.ts';
-import { isListed, isVisible, visibleTo } from '../types/rules.ts';
+import { relationsOf, type StoredRelation } from '../types/relations.ts';
+import { isListed, isVisible, visibleTo, type Definition } from '../types/rules.ts';
 import type { MemoryTypeRecord } from '../types/store.ts';
+import { endReferences } from './end-references.ts';
 import { countOps, liveRelations } from './plan-references.ts';
 import { removeReference, type ReferenceRecord } from './store.ts';
+import { wantedReferences } from './wanted.ts';
 import { withoutKey } from './without-key.ts';
 
 /** That one deletion deletes or changes: they are one batch. */
 const MAX_OBJECTS = 1_000;
+/** That it removes: those to its objects and those that its objects have. */
+const MAX_REFERENCES = 2_000;
 /** Of the objects that it changes. */
 const MAX_BYTES = 8_388_608;
 const EXAMPLES = 10;
@@ -57,24 +61,43 @@ export async function planDeletion(
     return typesById.get(id)!;
   };
 
+  const live = new Map<MemoryTypeRecord, StoredRelation[]>();
+  const relationOf = ({ relationId }: ReferenceRecord, type?: MemoryTypeRecord): StoredRelation | undefined => {
+    if (type && !live.has(type)) live.set(type, liveRelations(type));
+    return type && live.get(type)!.find(({ id }) => id === relationId);
+  };
+  const drop = (reference: ReferenceRecord): void => {
+    dropped.set(reference._id, reference);
+    if (dropped.size > MAX_REFERENCES) throw tooLarge(`remove more than ${MAX_REFERENCES} references`);
+  };
+  /** Not all references to a target were read. */
+  let isCrowded = false;
+
   for (const target of removed.values()) {
-    if (removed.size + changes.size > MAX_OBJECTS)
-      throw new ServiceError('OBJECT_IN_USE', `The deletion would delete or change more than ${MAX_OBJECTS} objects`);
+    requireFew(removed.size + changes.size);
     if (!target.referrers) continue;
+    // Reads of the embedded store never let others have the thread.
+    await schedule(organizationId, () => undefined);
     const toTarget = await references.toTarget(organizationId, target._id, MAX_OBJECTS + 1);
-    if (toTarget.length <= MAX_OBJECTS && toTarget.length !== target.referrers)
-      throw new ExpectationFailedError(0, OBJECTS.name);
+    if (toTarget.length > MAX_OBJECTS) {
+      isCrowded = true;
+      await endMeaningless(toTarget);
+    } else if (toTarget.length !== target.referrers) throw new ExpectationFailedError(0, OBJECTS.name);
+    const sources = await objects.bareByIds(
+      organizationId,
+      toTarget.map(({ sourceId }) => sourceId).filter((id) => !removed.has(id)),
+    );
     for (const reference of toTarget) {
-      const { sourceId, sourceTypeId, relationId } = reference;
-      dropped.set(reference._id, reference);
+      const { sourceId, sourceTypeId } = reference;
+      drop(reference);
       if (removed.has(sourceId) || sourceTypeId === wholeTypeId) continue;
       const type = await typeOf(sourceTypeId);
-      const relation = type && liveRelations(type).find(({ id }) => id === relationId);
-      if (!relation) {
+      const relation = relationOf(reference, type);
+      if (!type || !relation) {
         meaningless.set(sourceId, (meaningless.get(sourceId) ?? 0) + 1);
         continue;
       }
-      const source = await objects.bareById(organizationId, sourceId);
+      const source = sources.get(sourceId);
       if (!source) throw new ExpectationFailedError(0, OBJECTS.name);
       if (relation.onDelete === 'restrict' || !isListed(visible, type))
         forbidding.set(sourceId, { object: source, type });
@@ -88,12 +111,13 @@ export async function planDeletion(
   }
 
   const writes: ObjectWrite[] = [];
+  requireFew(removed.size + changes.size);
+  if (isCrowded && forbidding.size === 0) throw tooLarge(`remove more than ${MAX_OBJECTS} references to one object`);
   for (const before of removed.values()) {
     const type = await typeOf(before.typeId);
     if (!type) throw new ExpectationFailedError(0, OBJECTS.name);
     writes.push({ before, time, type: { name: type.type, epoch: type.epoch } });
-    if (before.references)
-      for (const own of await references.ofSource(organizationId, before._id)) dropped.set(own._id, own);
+    if (before.references) for (const own of await references.ofSource(organizationId, before._id)) drop(own);
   }
   const changed = [...changes.values()].filter(({ source }) => !removed.has(source._id));
   requireSmall(changed);
@@ -101,12 +125,19 @@ export async function planDeletion(
     const source = await objects.byId(organizationId, bare._id);
     if (source?.revision !== bare.revision) throw new ExpectationFailedError(0, OBJECTS.name);
     const content = withoutKey(parseJson(source.content) as Record<string, unknown>, nulled);
-    const check = { organizationId, jsonSchema: type.jsonSchema, idSchema: null };
-    const { violations } = await schedule(organizationId, () => violationsOf(schemas, check, content));
-    if (violations.length > 0 || nulled.some(({ relation }) => relation.required)) {
+    const fits = (definition: Definition): Promise<boolean> =>
+      schedule(organizationId, () => {
+        const { violations, derived } = violationsOf(schemas, { organizationId, ...definition }, content);
+        const { violations: ofRelations } = wantedReferences(relationsOf(definition), content);
+        return violations.length + ofRelations.length === 0 && (derived ?? source.key) === source.key;
+      });
+    if (!(await fits(type))) {
       forbidding.set(source._id, { object: source, type });
       continue;
     }
+    // Whoever checks the objects for the change may have passed this one already.
+    if (type.next && type.state === 'changing' && !(await fits(JSON.parse(type.next) as Definition)))
+      throw new ServiceError('TYPE_CHANGING', 'A memory type is being changed, and forbids what the deletion would do');
     const text = JSON.stringify(content);
     const after = {
       ...source,
@@ -127,7 +158,7 @@ export async function planDeletion(
     });
   }
   const blocked = [...forbidding.values()].filter(({ object }) => !removed.has(object._id));
-  if (blocked.length > 0) throw inUse(principal, blocked);
+  if (blocked.length > 0 || isCrowded) throw inUse(principal, blocked);
   const gone = [...dropped.values()];
   const survivors = gone.filter(({ targetId }) => !removed.has(targetId));
   const recounted = [...meaningless].filter(([sourceId]) => !removed.has(sourceId));
@@ -139,6 +170,23 @@ export async function planDeletion(
       ...recounted.map(([_id, count]) => update(OBJECTS, { _id }, { increment: { references: -count } })),
     ],
   };
+
+  /** One batch has no room for all references to the target, but those that mean nothing may go before it. */
+  async function endMeaningless(toTarget: readonly ReferenceRecord[]): Promise<void> {
+    const meaninglessOnes: ReferenceRecord[] = [];
+    for (const reference of toTarget)
+      if (!relationOf(reference, await typeOf(reference.sourceTypeId))) meaninglessOnes.push(reference);
+    if (meaninglessOnes.length === 0) return;
+    await objects.apply(organizationId, endReferences(meaninglessOnes));
+    throw new ExpectationFailedError(0, OBJECTS.name);
+  }
+}
+
+const tooLarge = (what: string): ServiceError => new ServiceError('OBJECT_IN_USE', `The deletion would ${what}`);
+
+/** @throws ServiceError OBJECT_IN_USE */
+function requireFew(objects: number): void {
+  if (objects > MAX_OBJECTS) throw tooLarge(`delete or change more than ${MAX_OBJECTS} objects`);
 }
 
 /** @throws ServiceError OBJECT_IN_USE when their contents together are too large for one batch */

@@ -78,22 +78,28 @@ export async function requireReferences(
   if (all.length === 0 && !source.references) return undefined;
   const plan = await planReferences(deps, source, all, content);
   if (!('violations' in plan)) return plan;
-  const ofPresent = present.length === all.length ? plan : await planReferences(deps, source, present, content);
+  const ofPresent = type.next ? await planReferences(deps, source, present, content) : plan;
   if ('violations' in ofPresent)
     throw new ServiceError('INVALID_CONTENT', undefined, { details: ofPresent.violations });
   throw new ServiceError('TYPE_CHANGING', undefined, { details: plan.violations });
 }
 
-/** Relations in force, and those that the type is to have while it changes. */
+/** Relations in force, and those that the type is to have while it changes; required if it is so in either. */
 export const liveRelations = ({ relations, next }: MemoryTypeRecord): StoredRelation[] => {
   const present = relationsOf({ relations });
   const later = next ? relationsOf(JSON.parse(next) as { relations: string }) : [];
-  return [...present, ...later.filter(({ id }) => present.every((one) => one.id !== id))];
+  const isRequired = (id: string): boolean => later.some((one) => one.id === id && one.required);
+  return [
+    ...present.map((one) => ({ ...one, required: one.required || isRequired(one.id) })),
+    ...later.filter(({ id }) => present.every((one) => one.id !== id)),
+  ];
 };
 
-/** Changes the counters of the targets, each once. */
+/** Changes the counters of the targets, each once. The rows are expected: a target that has lost one may be gone. */
 export function countOps(changes: readonly { targetId: string; by: number }[]): Op[] {
   const byTarget = new Map<string, number>();
   for (const { targetId, by } of changes) byTarget.set(targetId, (byTarget.get(targetId) ?? 0) + by);
-  return [...byTarget].map(([_id, by]) => update(OBJECTS, { _id }, { increment: { referrers: by } }));
+  return [...byTarget].map(([_id, by]) =>
+    update(OBJECTS, { _id }, { increment: { referrers: by } }, { optional: by < 0 }),
+  );
 }

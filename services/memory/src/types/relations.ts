@@ -42,8 +42,11 @@ export function checkRelations(relations: readonly Relation[]): void {
     '/relations',
     '/path',
   );
-  relations.forEach(({ name, cardinality, required, onDelete = 'restrict' }, index) => {
+  relations.forEach(({ name, path, cardinality, required, onDelete = 'restrict' }, index) => {
     const at = `/relations/${index}`;
+    // What happens to the one would change or move the key of the other.
+    if (relations.some((other) => path.startsWith(`${other.path}/`)))
+      throw invalid(`${at}/path`, 'path must not be below the path of another relation');
     if (!NAME.test(name)) throw invalid(`${at}/name`, 'name must be 1 to 100 printable characters');
     if (relations.findIndex((other) => other.name === name) !== index)
       throw invalid(`${at}/name`, 'name must not be that of another relation');
@@ -105,25 +108,35 @@ export async function storedRelations(
 }
 
 /**
- * Checks that the schema allows null where a relation sets it, as far as `properties` tell. May take long: call it
- * through the fair scheduler.
+ * Checks that the schema allows null where a relation sets it, as far as `properties` tell: one schema asks for all of
+ * them, because compiling one takes long. Call it through the fair scheduler.
  * @throws ServiceError INVALID_REQUEST
  */
 export function checkSetNull(
-  schemas: SchemaCache,
+  schemas: Pick<SchemaCache, 'compile'>,
   { organizationId, jsonSchema, relations }: Pick<MemoryTypeRecord, 'organizationId' | 'jsonSchema' | 'relations'>,
 ): void {
-  const nulled = relationsOf({ relations }).map((relation, index) => ({ ...relation, index }));
-  for (const { path, index, cardinality, onDelete } of nulled) {
-    if (onDelete !== 'setNull' || cardinality !== 'one') continue;
-    const root = parseJson(jsonSchema) as Record<string, unknown>;
-    const pointer = segmentsOf(path)
-      .map((name) => `/properties/${escapePointer(name)}`)
-      .join('');
-    if (valueAt(root, pointer) === undefined) continue;
-    const { $schema, $defs, definitions, properties } = root;
-    const atPath = { $schema, $defs, definitions, properties, $ref: `#${encodeURI(pointer)}` };
-    if (schemas.compile(organizationId, JSON.stringify(atPath)).validate(null).length > 0)
-      throw invalid(`/relations/${index}/onDelete`, 'onDelete must not be "setNull" where the jsonSchema forbids null');
-  }
+  const nulled = relationsOf({ relations })
+    .map(({ path, cardinality, onDelete }, index) => ({ pointer: schemaPointerOf(path), index, cardinality, onDelete }))
+    .filter(({ cardinality, onDelete }) => onDelete === 'setNull' && cardinality === 'one');
+  if (nulled.length === 0) return;
+  const root = parseJson(jsonSchema) as Record<string, unknown>;
+  const asked = nulled.filter(({ pointer }) => valueAt(root, pointer) !== undefined);
+  if (asked.length === 0) return;
+  const { $schema, $defs, definitions, properties } = root;
+  const items = asked.map(({ pointer }) => ({ $ref: `#${encodeURI(pointer)}` }));
+  const tuple = /draft-07/.test(String($schema)) ? { items } : { prefixItems: items };
+  const ofNulls = JSON.stringify({ $schema, $defs, definitions, properties, ...tuple });
+  const nulls = asked.map(() => null);
+  const [first] = schemas.compile(organizationId, ofNulls).validate(nulls);
+  if (first)
+    throw invalid(
+      `/relations/${asked[Number(segmentsOf(first.path)[0])]!.index}/onDelete`,
+      'onDelete must not be "setNull" where the jsonSchema forbids null',
+    );
 }
+
+const schemaPointerOf = (path: string): string =>
+  segmentsOf(path)
+    .map((name) => `/properties/${escapePointer(name)}`)
+    .join('');

@@ -144,7 +144,7 @@ async function attempt(
   const resized = await usage.resizeType(organizationId, context.principal, growth, config.MEMORY_SCHEMAS_MAX_BYTES);
   if (after.jsonSchema !== before.jsonSchema && version !== before.version)
     await schedule(organizationId, () => checkAuthoredSchema(schemas, organizationId, after.jsonSchema));
-  await schedule(organizationId, () => checkSetNull(schemas, after));
+  if (version !== before.version) await schedule(organizationId, () => checkSetNull(schemas, after));
   const counted = [...resized, ...expectTargets(targets, before.relationTargets ?? [])];
   if (dryRun)
     return {

@@ -110,7 +110,7 @@ async function call(
   const ofSecrets = secrets.flatMap((secret) => [secret, secret.slice(KEY_PREFIX.length)]);
   const redact = makeRedact([...ofSecrets, ...(callback ? [callback.token] : [])]);
   const answer = await callEndpoint(needs.poster, {
-    ...{ whose: 'agent', url: new URL(url), body, retries, usage, signal },
+    ...{ whose: 'agent', organizationId, url: new URL(url), body, retries, usage, signal },
     headers: () => signatureHeaders({ id, timestamp: Math.floor(needs.clock.now() / 1_000), body }, keys),
     maxBytes: limits.outputBytes + (trace ? TRACE_BYTES : ENVELOPE_BYTES),
     mayPass: (status) => [429, 502, 503, 504].includes(status),

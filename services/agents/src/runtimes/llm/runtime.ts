@@ -91,7 +91,7 @@ async function answer(
   const messages = (): Message[] => (request.trace ? messagesOf(texts.map(redact)) : []);
   const post: PostToModel = async (sent) => {
     const answered = await callEndpoint(needs.poster, {
-      ...{ ...sent, whose: 'model', retries, usage, signal },
+      ...{ ...sent, whose: 'model', organizationId, retries, usage, signal },
       headers: () => sent.headers,
       maxBytes: ENVELOPE_BYTES + 2 * request.limits.outputBytes,
       mayPass: (status) => status === 429 || status >= 500,

@@ -1,7 +1,7 @@
-import { lookup, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { isInRanges } from 'platform/core/address-ranges.ts';
+import type { LookupAll } from './lookup-in-turn.ts';
 
 /** An endpoint has an address that may not be called. */
 export class ForbiddenAddressError extends Error {
@@ -38,11 +38,14 @@ export function hasForbiddenAddress({ hostname, protocol }: URL, networks: reado
   return isIP(host) !== 0 && !isCallable(host, protocol, networks);
 }
 
-/** Resolves names to those of their addresses that may be dialled, so that a name cannot lead anywhere else. */
+/**
+ * Resolves names to those of their addresses that may be dialled, so that a name cannot lead anywhere else.
+ * @param resolve finds all addresses of a name
+ */
 export const lookupOnly =
-  (isAllowed: (address: string) => boolean): LookupFunction =>
+  (isAllowed: (address: string) => boolean, resolve: LookupAll): LookupFunction =>
   (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
+    resolve(hostname, { ...options, all: true }, (error, found) => {
       if (error) return callback(error, []);
       const allowed = found.filter(({ address }) => isAllowed(address));
       if (allowed.length === 0) return callback(new ForbiddenAddressError(), []);

@@ -16,6 +16,7 @@ const LONGEST_PAUSE_MS = 300_000;
 interface EndpointCall {
   /** Whose endpoint it is, for messages: `agent` or `model`. */
   whose: string;
+  organizationId: string;
   url: URL;
   /** Made for each call. */
   headers(): Record<string, string>;
@@ -35,10 +36,11 @@ interface EndpointCall {
  * @throws AgentFault without an answer; the reason of `signal`
  */
 export async function callEndpoint(poster: Poster, call: EndpointCall): Promise<Posted> {
-  const { whose, url, body, maxBytes, retries, mayPass, usage, signal } = call;
+  const { whose, organizationId, url, body, maxBytes, retries, mayPass, usage, signal } = call;
   for (let attempt = 0; ; attempt++) {
     usage.calls += 1;
-    const posted = await poster.post(url, { headers: call.headers(), body, maxBytes, signal }).catch((error: Error) => {
+    const given = { organizationId, headers: call.headers(), body, maxBytes, signal };
+    const posted = await poster.post(url, given).catch((error: Error) => {
       signal.throwIfAborted();
       return faultOf(error, whose);
     });

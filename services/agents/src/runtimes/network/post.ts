@@ -1,6 +1,8 @@
 import { Agent as HttpAgent, request as requestByHttp, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestByHttps } from 'node:https';
 import { ForbiddenAddressError, hasForbiddenAddress, isCallable, lookupOnly } from './addresses.ts';
+import { lookupInTurn } from './lookup-in-turn.ts';
+import type { Turns } from './turns.ts';
 
 export interface Posted {
   status: number;
@@ -16,12 +18,19 @@ export class AnswerTooLargeError extends Error {
 export interface Poster {
   /**
    * Posts JSON text and reads the answer. Nothing is followed, decompressed or repeated.
+   * @param given.organizationId in whose turn the name of the endpoint is looked up
    * @param given.maxBytes of the answer's body
    * @throws ForbiddenAddressError, AnswerTooLargeError, the reason of `signal`, or an Error of the connection
    */
   post(
     url: URL,
-    given: { headers: Record<string, string>; body: string; maxBytes: number; signal: AbortSignal },
+    given: {
+      organizationId: string;
+      headers: Record<string, string>;
+      body: string;
+      maxBytes: number;
+      signal: AbortSignal;
+    },
   ): Promise<Posted>;
   /** Closes the connections that are kept. */
   close(): void;
@@ -30,23 +39,26 @@ export interface Poster {
 /** Connections that are kept for one host, and how long an unused one is kept. */
 const KEPT = { keepAlive: true, maxFreeSockets: 8, timeout: 15_000, scheduling: 'lifo' } as const;
 
-/** @param networks that may be called beside the public internet, and without TLS */
-export function makePoster(networks: readonly string[]): Poster {
-  const optionsOf = (protocol: string) => ({
-    ...KEPT,
-    lookup: lookupOnly((address) => isCallable(address, protocol, networks)),
-  });
-  const http = new HttpAgent(optionsOf('http:'));
-  const https = new HttpsAgent(optionsOf('https:'));
+/**
+ * @param networks that may be called beside the public internet, and without TLS
+ * @param lookupTurns of all posters of the process
+ */
+export function makePoster(networks: readonly string[], lookupTurns: Turns): Poster {
+  const http = new HttpAgent(KEPT);
+  const https = new HttpsAgent(KEPT);
 
   return {
-    async post(url, { headers, body, maxBytes, signal }) {
+    async post(url, { organizationId, headers, body, maxBytes, signal }) {
       signal.throwIfAborted();
       if (hasForbiddenAddress(url, networks)) throw new ForbiddenAddressError();
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const options = {
         method: 'POST',
         signal,
+        lookup: lookupOnly(
+          (address) => isCallable(address, url.protocol, networks),
+          lookupInTurn(lookupTurns, organizationId, signal),
+        ),
         headers: {
           ...headers,
           'content-type': 'application/json',

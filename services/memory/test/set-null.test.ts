@@ -1,0 +1,32 @@
+import { compileSchema } from 'platform/json-schema/schema.ts';
+import { checkSetNull } from '../src/types/relations.ts';
+
+/** A type with relations that set null at `/r0`, `/r1` and so on, of which the schema forbids null at the last. */
+function typeWith(count: number, $schema?: string) {
+  const names = Array.from({ length: count }, (_, n) => `r${n}`);
+  const schemaOf = (name: string) => ({ type: name === `r${count - 1}` ? 'string' : ['string', 'null'] });
+  const relations = names.map((name) => ({ name, path: `/${name}`, cardinality: 'one', onDelete: 'setNull' }));
+  return {
+    organizationId: 'o',
+    jsonSchema: JSON.stringify({
+      $schema,
+      properties: Object.fromEntries(names.map((name) => [name, schemaOf(name)])),
+    }),
+    relations: JSON.stringify(relations),
+  };
+}
+
+it.each([undefined, 'http://json-schema.org/draft-07/schema#'])(
+  'where relations set null, one schema is compiled for all of them (%s)',
+  ($schema) => {
+    let compiled = 0;
+    const compile = (_organizationId: string, text: string) => {
+      compiled++;
+      return compileSchema(text);
+    };
+    expect(() => checkSetNull({ compile }, typeWith(32, $schema))).toThrow(
+      expect.objectContaining({ details: [expect.objectContaining({ path: '/relations/31/onDelete' })] }),
+    );
+    expect(compiled).toBe(1);
+  },
+);
