@@ -71,7 +71,7 @@ const COLLECTIONS = [
 /** @throws StartError for the master key */
 export async function openDeps(start: Start<Config>): Promise<Deps> {
   const { config, clock, openStore, openBus, denials, connect, log } = start;
-  const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)));
+  const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)), { clock, log });
   const { store, platformStore } = await openStore(COLLECTIONS);
   const bus = await openBus();
   const auditEntries = openAuditEntries(store, platformStore);

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeMasterKey, openSealing } from 'platform/core/sealing.ts';
+import { makeMasterKey } from 'platform/core/master-key.ts';
+import { openSealing } from 'platform/core/sealing.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { addKey } from '../src/signing-keys/add-key.ts';
