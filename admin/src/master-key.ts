@@ -18,8 +18,8 @@ export function rotateMasterCommand(context: Context): Command {
       'add a key that seals stored secrets to the file of the master key. It seals after the overlap, by which the ' +
         'file must be at every process; then the job reseal seals anew what older keys have sealed',
     )
-    .option('--overlap <time>', 'how long the new key only opens (default: 10m)', seconds(30), OVERLAP_S)
-    .action(({ overlap }: { overlap: number }) => {
+    .option('--overlap <time>', 'how long the new key only opens (default: 10m)', seconds(30))
+    .action(({ overlap = OVERLAP_S }: { overlap?: number }) => {
       const file = context.masterKeyFile();
       const [added, ...kept] = rotateMasterKey(file, overlap * 1_000);
       const record = { file, added: added!.id, sealsFrom: isoTime(added!.sealsFrom), kept: kept.map(({ id }) => id) };

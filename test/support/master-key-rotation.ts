@@ -41,7 +41,7 @@ const step = fc.oneof(
   },
 );
 type Step = { kind: string; replica?: number; number?: number; killedAt?: number | null; written?: boolean };
-export const rotationSteps = fc.array(step as fc.Arbitrary<Step>, { minLength: 20, maxLength: 40 });
+export const rotationSteps = fc.array(step, { minLength: 20, maxLength: 40 });
 
 /** Stands for kill -9 at a write. */
 function killing<D>(documents: SealedDocuments<D>, { killedAt, written }: Step): SealedDocuments<D> {

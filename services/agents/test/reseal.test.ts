@@ -128,7 +128,7 @@ describe('the job reseal', () => {
     const sealed = row!.sealed.replace(/=.*$/, '');
     await store.platformStore.apply([
       remove(SECRETS, { _id: row!._id }),
-      insert(SECRETS, { ...unlabelled, _id: newId(), sealed } as SecretRecord),
+      insert(SECRETS, { ...unlabelled, _id: newId(), sealed }),
     ]);
     expect(keyIdOf(sealed)).toBeUndefined();
     expect([await reseal(before), await valuesOf('old', before)]).toEqual([1, ['value']]);

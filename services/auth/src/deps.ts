@@ -111,7 +111,7 @@ async function makeFirstKey(deps: Pick<Deps, 'signingKeys' | 'sealing' | 'clock'
   } catch {
     log.error(
       {},
-      'MASTER_KEY_FILE is not the key under which the signing key is sealed, so no JWT can be issued here; ' +
+      'MASTER_KEY_FILE does not hold the key under which the signing key is sealed, so no JWT can be issued here; ' +
         'give all replicas the same file, or run "npm run admin -- jwt rotate-key --withdraw"',
     );
   }

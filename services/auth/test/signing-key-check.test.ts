@@ -31,7 +31,7 @@ it('the doctor is told whether a replica can issue JWTs', async () => {
   });
   expect(await signingKeyCheck({ ...deps, sealing: sealingOf('another') }).look()).toEqual({
     fine: false,
-    sentence: 'MASTER_KEY_FILE is not the key under which it is sealed',
+    sentence: 'MASTER_KEY_FILE does not hold the key under which it is sealed',
   });
   await close();
 });
