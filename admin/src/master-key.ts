@@ -50,15 +50,14 @@ async function requireUnused(context: Context, { newest }: Retirement): Promise<
   for (const service of SEALING)
     for (const replica of context.clients(DiagnosisServiceService, service)) {
       const { findings } = await replica.diagnose({}, context.asOperator());
-      const use = findings.find(({ masterKey }) => masterKey)?.masterKey;
-      if (!use) throw new StartError(`A replica of ${service} does not say under which master key it seals`);
-      if (use.sealsUnder !== newest.id)
+      const finding = findings.find(({ masterKey }) => masterKey);
+      if (!finding) throw new StartError(`A replica of ${service} does not say under which master key it seals`);
+      const { masterKey, fine, sentence } = finding;
+      if (masterKey !== newest.id)
         throw new StartError(
-          `A replica of ${service} seals under ${use.sealsUnder} and not under ${newest.id}: has it the same file?`,
+          `A replica of ${service} seals under ${masterKey} and not under ${newest.id}: has it the same file?`,
         );
-      if (use.older > 0)
-        throw new StartError(
-          `${use.older} secrets of ${service} are sealed under older keys; run "npm run admin -- job run reseal" first`,
-        );
+      // What opens nowhere is a reason, too: perhaps only this file holds the key for it.
+      if (!fine) throw new StartError(`A replica of ${service} cannot do without the older keys: ${sentence}`);
     }
 }

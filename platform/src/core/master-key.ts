@@ -12,8 +12,8 @@ const LINE = /^([\w+/-]{43}=?)(?:[ \t]+(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?
 export const masterKeyFile = path({
   default: '',
   description:
-    'File of the keys that seal stored secrets, one a line, newest first: 32 bytes in base64, and perhaps the time from ' +
-    'which the key seals; empty: keys/master-key in DATA_DIR. All services and replicas need the same.',
+    'File of the keys that seal stored secrets, one a line, newest first: 32 bytes in base64, and perhaps the time ' +
+    'from which the key seals; empty: keys/master-key in DATA_DIR. All services and replicas need the same.',
 });
 
 export interface MasterKey {

@@ -23,8 +23,8 @@ export interface Sealing {
   /** The id of the key that seals now. */
   sealsUnder(): string;
   /**
-   * `present`: sealed under the key that seals now, or under one that will. `older`: it opens and should be sealed anew.
-   * `lost`: it does not open.
+   * `present`: sealed under the key that seals now, or under one that will. `older`: it opens, and should be sealed
+   * anew. `lost`: it does not open.
    */
   ageOf(purpose: string, sealed: string): 'present' | 'older' | 'lost';
   /** Looks no longer whether the file has changed. */

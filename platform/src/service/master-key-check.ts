@@ -20,18 +20,18 @@ export const masterKeyCheck = <D>(
       const ages = textsOf(document).map(({ purpose, sealed }) => sealing.ageOf(purpose, sealed));
       if (ages.includes('older')) count.older += 1;
       if (ages.includes('lost')) count.lost += 1;
-      if (Math.max(count.older, count.lost) === MAX_COUNTED) break;
+      if (count.older === MAX_COUNTED) break;
     }
     const faults = [
-      ...(count.older > 0 ? [`${count.older} secrets are still sealed under older ones (job reseal)`] : []),
-      ...(count.lost > 0 ? [`${count.lost} secrets do not open: MASTER_KEY_FILE does not hold their key`] : []),
+      ...(count.older > 0 ? [`older ones are needed for ${count.older} (job reseal)`] : []),
+      ...(count.lost > 0 ? [`MASTER_KEY_FILE does not hold the key for ${count.lost}`] : []),
     ];
     return {
       fine: faults.length === 0,
       sentence: [`${sealsUnder} seals`, ...(faults.length === 0 ? ['and nothing needs an older one'] : faults)].join(
         ', ',
       ),
-      masterKey: { sealsUnder, older: count.older },
+      masterKey: sealsUnder,
     };
   },
 });

@@ -7,6 +7,7 @@ import { makeMasterKey } from 'platform/core/master-key.ts';
 import { keyIdOf, openSealing, type Sealing } from 'platform/core/sealing.ts';
 import type { SealedText } from 'platform/jobs/reseal.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
+import { masterKeyCheck } from 'platform/service/master-key-check.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { ExpectationFailedError, insert, remove } from 'platform/store/store.ts';
 import {
@@ -151,6 +152,12 @@ describe('the job reseal', () => {
     expect([await reseal(), await reseal()]).toEqual([1, 0]);
     expect((await store.rows()).filter(({ name }) => name === 'lost')).toEqual(lost);
     expect(await valuesOf('kept')).toEqual(['value']);
+    // and whoever would retire a key is told
+    expect(await masterKeyCheck(after, sealedSecrets(store)).look()).toEqual({
+      fine: false,
+      sentence: `${after.sealsUnder()} seals, MASTER_KEY_FILE does not hold the key for 1`,
+      masterKey: after.sealsUnder(),
+    });
   });
 
   it('does not replace a value that is set between its read and its write, nor does that lose the one before', async () => {
