@@ -303,10 +303,11 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'platform/src/service/diagnose.ts',
   'platform/src/service/run.ts',
   // the store's time for leases; tokens by hash; runs of dead processes; settled runs in one batch; what is past its
-  // retention
+  // retention; secrets under older master keys
   'services/agents/src/deps.ts',
   'services/agents/src/callback-tokens/store.ts',
   'services/agents/src/jobs/reaper.ts',
+  'services/agents/src/jobs/reseal.ts',
   'services/agents/src/jobs/retention.ts',
   'services/agents/src/jobs/settled.ts',
   // what is there before an organization is known: organizations themselves, tokens by hash, users by e-mail

@@ -4,7 +4,8 @@ import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
 import type { CallOptions, ServiceClient, ServiceDefinition } from 'platform/rpc/call.ts';
 import { readConfig, typedPath, type Env } from 'platform/core/config.ts';
 import { requireOwnFolder } from 'platform/core/folder.ts';
-import { keyFolderOf } from 'platform/rpc/keys.ts';
+import { masterKeyFile } from 'platform/core/master-key.ts';
+import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
 import { openOperator, operatorName, type Operator } from 'platform/rpc/operator.ts';
 import { commonConfig } from 'platform/service/process.ts';
 import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
@@ -23,6 +24,8 @@ interface GlobalOptions {
 /** What all commands use: connections as the operator, the principal of a call, and output as tables or JSON. */
 export interface Context {
   keyFolder(): string;
+  /** The file of the keys that seal stored secrets. */
+  masterKeyFile(): string;
   /** Resolves a path relative to the folder where npm was called. */
   pathOf(file: string): string;
   /** The name in the operator's certificate, for example "operator:ada". */
@@ -102,6 +105,8 @@ export function makeContext(program: Command, env: Env): Context {
 
   return {
     keyFolder,
+    masterKeyFile: () =>
+      readConfig({ MASTER_KEY_FILE: masterKeyFile }, env).MASTER_KEY_FILE || masterKeyFileOf(keyFolder()),
     pathOf: (file) => typedPath(file, env),
     operatorName: name,
     operatorNamed,

@@ -49,5 +49,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   'keys create': '--operator ada keys create',
   'keys rotate': 'keys rotate --finish',
   'keys revoke': 'keys revoke ada',
+  'keys rotate-master': 'keys rotate-master --overlap 1h',
+  'keys retire-master': 'keys retire-master',
   completion: 'completion bash',
 };

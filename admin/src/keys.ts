@@ -2,10 +2,11 @@ import { Command } from 'commander';
 import { createKeys, finishRotation, revokeOperator, rotateKeys } from 'platform/rpc/keys.ts';
 import { PROCESSES } from 'platform/core/processes.ts';
 import type { Context } from './context.ts';
+import { retireMasterCommand, rotateMasterCommand } from './master-key.ts';
 
 export function keysCommand(context: Context): Command {
   const command = new Command('keys').description(
-    'the certificates by which processes and operators authenticate each other',
+    'the certificates by which processes and operators authenticate each other, and the master key',
   );
   const names = (): string[] => [...Object.keys(PROCESSES), context.operatorName()];
   command
@@ -50,6 +51,7 @@ export function keysCommand(context: Context): Command {
       context.printRecord({ folder, revoked });
       if (!known) context.note(`There was no certificate of ${revoked} in this folder.`);
     });
+  command.addCommand(rotateMasterCommand(context)).addCommand(retireMasterCommand(context));
   return command;
 }
 

@@ -19,7 +19,7 @@ const NOUNS = {
   events: ['replay'],
   job: ['list', 'run'],
   jwt: ['issue', 'list', 'revoke', 'rotate-key'],
-  keys: ['create', 'rotate', 'revoke'],
+  keys: ['create', 'rotate', 'revoke', 'rotate-master', 'retire-master'],
 };
 
 describe('the admin command line: usage, errors and output', () => {

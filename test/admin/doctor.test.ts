@@ -23,8 +23,10 @@ describe('admin doctor', () => {
     const ofAll = ['clock', 'certificate', 'document store', 'event bus', 'pending events'];
     const checksOf = (name: string) =>
       lines.filter(({ process }) => process.split(' ')[0] === name).map((line) => line.name);
-    expect(checksOf('auth')).toEqual(expect.arrayContaining([...ofAll, 'signing key']));
-    expect(checksOf('agents')).toEqual(expect.arrayContaining(ofAll));
+    expect(checksOf('auth')).toEqual(expect.arrayContaining([...ofAll, 'signing key', 'master key']));
+    expect(checksOf('agents')).toEqual(expect.arrayContaining([...ofAll, 'master key']));
+    // whom "keys retire-master" asks
+    expect([...checksOf('memory'), ...checksOf('credits')]).not.toContain('master key');
     expect(checksOf('memory')).toEqual(expect.arrayContaining(ofAll));
     expect(checksOf('credits')).toEqual(expect.arrayContaining([...ofAll, 'reservations']));
     expect(checksOf('gateway')).toContain('answer');

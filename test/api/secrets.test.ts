@@ -1,5 +1,10 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { DiagnosisServiceService } from 'proto/platform/v1/diagnosis.ts';
+import { JobServiceService } from 'proto/platform/v1/jobs.ts';
+import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
+import { rotateMasterKey } from 'platform/rpc/master-keys.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { NO_ENGINES } from '../support/shared-engines.ts';
 import { request } from '../support/request.ts';
@@ -7,7 +12,7 @@ import { foundSecrets, keysIn, storedPlaces, type Place } from '../support/secre
 import { startStack } from '../support/stack.ts';
 import { expressionAgent } from '../support/tenant.ts';
 
-it('no log, store or event holds a secret of a run: tokens, JWTs, the master key, private keys, passwords', async () => {
+it('no log, store or event holds a secret of a run: tokens, JWTs, the master keys, private keys, passwords', async () => {
   const folder = temporaryFolder();
   const password = 'pass-word-of-kafka-0123456789';
   const env = { ...NO_ENGINES, LOG_LEVEL: 'debug', KAFKA_PASSWORD: password };
@@ -47,6 +52,14 @@ it('no log, store or event holds a secret of a run: tokens, JWTs, the master key
   await stack.operator
     .client(AgentsServiceService, 'agents')
     .setSecret({ name: 'signing', value: `whsec_${signing}`, overlapSeconds: 0 }, asOperator);
+  const { operator } = stack;
+  const [newest] = rotateMasterKey(masterKeyFileOf(keyFolderOf(folder.path)), 0);
+  for (const name of ['auth', 'agents'] as const)
+    await eventually(async () => {
+      await operator.client(JobServiceService, name).runJob({ name: 'reseal' }, operator.as());
+      const { findings } = await operator.client(DiagnosisServiceService, name).diagnose({}, operator.as());
+      return findings.some(({ masterKey, fine }) => masterKey === newest!.id && fine);
+    });
   await stack.stop();
 
   const kept = keysIn(folder.path);

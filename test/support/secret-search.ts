@@ -24,13 +24,13 @@ const filesIn = (folder: string): string[] =>
     .filter((file) => !/(^|\/)keys(\/|$)/.test(file) && statSync(join(folder, file)).isFile())
     .map((file) => join(folder, file));
 
-/** The master key, and the private keys without the lines around them. */
+/** The master keys, and the private keys without the lines around them. */
 export function keysIn(folder: string): string[] {
   const keys = join(folder, 'keys');
   return readdirSync(keys).flatMap((file) => {
     const text = readFileSync(join(keys, file), 'utf8');
     const found = [...text.matchAll(/PRIVATE KEY-----\s([^-]+)-----END/g)].map(([, key]) => key!.replace(/\s/g, ''));
-    return file === 'master-key' ? [text.trim()] : found;
+    return file === 'master-key' ? (text.match(/^\S+/gm) ?? []) : found;
   });
 }
 

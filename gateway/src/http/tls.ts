@@ -1,13 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { DAY_MS, machineClock, type Clock } from 'platform/core/clock.ts';
+import { followFiles } from 'platform/core/followed-files.ts';
 import type { Log } from 'platform/core/log.ts';
 import { StartError } from 'platform/core/start-error.ts';
 
-/** How often the gateway looks for new files. */
-const RELOAD_MS = 1_000;
-/** Files that are exchanged one after the other do not fit together for a moment. */
-const FAULTS_LOGGED_AT = 5;
 /** A certificate that nobody has renewed so long before its end is in the log once a day. */
 const WARN_BEFORE_MS = 14 * DAY_MS;
 
@@ -20,6 +17,10 @@ export interface TlsFiles {
 export interface TlsPair {
   cert: string;
   key: string;
+}
+interface Loaded extends TlsPair {
+  /** Milliseconds since the epoch. */
+  endsAt: number;
 }
 export interface Tls {
   pair(): TlsPair;
@@ -35,33 +36,24 @@ export interface Tls {
  * @throws StartError when a file cannot be read or is not PEM, the key is another's, or the certificate is past its end
  */
 export function openTls(files: TlsFiles, log: Log, clock: Clock = machineClock): Tls {
-  let loaded = load(files, clock);
-  let faults = 0;
   let warnedAt = Number.NEGATIVE_INFINITY;
-  const listeners: ((pair: TlsPair) => void)[] = [];
-  const warnOfEnd = (now: number): void => {
-    if (loaded.endsAt - now > WARN_BEFORE_MS || now - warnedAt < DAY_MS) return;
+  const warnOfEnd = ({ endsAt }: Loaded): void => {
+    const now = clock.now();
+    if (endsAt - now > WARN_BEFORE_MS || now - warnedAt < DAY_MS) return;
     warnedAt = now;
-    log.warn({ endsAt: new Date(loaded.endsAt).toISOString() }, 'the certificate for clients ends soon');
+    log.warn({ endsAt: new Date(endsAt).toISOString() }, 'the certificate for clients ends soon');
   };
-  const timer = setInterval(() => {
-    warnOfEnd(clock.now());
-    try {
-      const { cert, key } = read(files);
-      if (cert === loaded.cert && key === loaded.key) return;
-      loaded = load(files, clock);
-      faults = 0;
-    } catch (error) {
-      faults += 1;
-      if (faults === FAULTS_LOGGED_AT) log.warn({ error }, 'new files of the certificate for clients are not used');
-      return;
-    }
-    for (const notify of listeners) notify(loaded);
-  }, RELOAD_MS).unref();
+  const followed = followFiles({
+    read: () => read(files),
+    load: (pair) => load(pair, files, clock),
+    eachSecond: warnOfEnd,
+    log,
+    warning: 'new files of the certificate for clients are not used',
+  });
   return {
-    pair: () => loaded,
-    onRenewed: (notify) => void listeners.push(notify),
-    close: () => clearInterval(timer),
+    pair: followed.current,
+    onRenewed: (notify) => void followed.onChanged(notify),
+    close: followed.close,
   };
 }
 
@@ -72,8 +64,7 @@ export function tlsFiles(certFile: string, keyFile: string): TlsFiles | undefine
   return certFile === '' ? undefined : { certFile, keyFile };
 }
 
-function load(files: TlsFiles, clock: Clock): TlsPair & { endsAt: number } {
-  const { cert, key } = read(files);
+function load({ cert, key }: TlsPair, files: TlsFiles, clock: Clock): Loaded {
   const fault = (what: string, cause?: unknown): StartError =>
     new StartError(`The certificate in ${files.certFile} ${what}`, { cause });
   let endsAt: number;

@@ -2,14 +2,11 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { DAY_MS, machineClock, type Clock } from '../core/clock.ts';
 import { ServiceError } from '../core/errors.ts';
+import { followFiles } from '../core/followed-files.ts';
 import type { Log } from '../core/log.ts';
 import { StartError } from '../core/start-error.ts';
 import { isOperator, nameOfSan } from './peer-name.ts';
 
-/** How often a process looks for new files. */
-export const RELOAD_MS = 1_000;
-/** Files that are exchanged one after the other do not fit together for a moment. */
-const FAULTS_LOGGED_AT = 5;
 /** A certificate that nobody has renewed so long before its end is in the log once a day. */
 const WARN_BEFORE_MS = 14 * DAY_MS;
 
@@ -69,39 +66,28 @@ export function openIdentity({
   log,
   ...files
 }: IdentityFiles & { name: string; clock?: Clock; log?: Log }): Identity {
-  let faults = 0;
-  let loaded = load(name, files, clock);
-  const listeners = new Set<(context: TlsContext) => void>();
   let warnedAt = Number.NEGATIVE_INFINITY;
-  const warnOfEnd = (now: number): void => {
-    if (loaded.endsAt - now > WARN_BEFORE_MS || now - warnedAt < DAY_MS) return;
+  const warnOfEnd = ({ endsAt }: Loaded): void => {
+    const now = clock.now();
+    if (endsAt - now > WARN_BEFORE_MS || now - warnedAt < DAY_MS) return;
     warnedAt = now;
-    const endsAt = new Date(loaded.endsAt).toISOString();
-    log?.warn({ endsAt }, 'the certificate ends soon; "npm run admin -- keys create" makes a new one');
+    log?.warn(
+      { endsAt: new Date(endsAt).toISOString() },
+      'the certificate ends soon; "npm run admin -- keys create" makes a new one',
+    );
   };
-  const timer = setInterval(() => {
-    warnOfEnd(clock.now());
-    try {
-      const { context } = loaded;
-      const { cert, key, ca } = readContext(name, files);
-      if (context.cert === cert && context.key === key && context.ca === ca) return;
-      loaded = load(name, files, clock);
-      faults = 0;
-    } catch (error) {
-      faults += 1;
-      if (faults === FAULTS_LOGGED_AT) log?.warn({ error }, 'new files of the certificate are not used');
-      return;
-    }
-    for (const notify of listeners) notify(loaded.context);
-  }, RELOAD_MS).unref();
+  const followed = followFiles({
+    read: () => readContext(name, files),
+    load: (context) => load(name, context, files, clock),
+    eachSecond: warnOfEnd,
+    log,
+    warning: 'new files of the certificate are not used',
+  });
 
   return {
     name,
-    context: () => loaded.context,
-    onRenewed(notify) {
-      listeners.add(notify);
-      return () => void listeners.delete(notify);
-    },
+    context: () => followed.current().context,
+    onRenewed: (notify) => followed.onChanged(({ context }) => notify(context)),
     peerOf(certificate) {
       const peerName = nameOfSan(certificate?.subjectAltName);
       if (!certificate || peerName === undefined) return { name: '', check: () => Promise.reject(unauthenticated()) };
@@ -112,9 +98,9 @@ export function openIdentity({
         name: peerName,
         async check() {
           if (clock.now() > endsAt) throw unauthenticated('The certificate of the caller is past its end');
+          const loaded = followed.current();
           if (verifiedBy !== loaded) {
-            const { authorities } = loaded;
-            if (!authorities.some((one) => isIssuedBy(certificate, one)))
+            if (!loaded.authorities.some((one) => isIssuedBy(certificate, one)))
               throw unauthenticated('The authority of the certificate of the caller is no longer accepted');
             verifiedBy = loaded;
           }
@@ -122,10 +108,7 @@ export function openIdentity({
         },
       };
     },
-    close() {
-      clearInterval(timer);
-      listeners.clear();
-    },
+    close: followed.close,
   };
 }
 
@@ -160,8 +143,7 @@ function requireNotRevoked(name: string, revokedFile: string): void {
   if (linesOf(revoked).includes(name)) throw unauthenticated(`The certificate of ${name} is revoked`);
 }
 
-function load(name: string, files: IdentityFiles, clock: Clock): Loaded {
-  const context = readContext(name, files);
+function load(name: string, context: TlsContext, files: IdentityFiles, clock: Clock): Loaded {
   const [certificate] = certificatesIn(context.cert);
   const authorities = certificatesIn(context.ca);
   const fault = faultOf(name, certificate, context, authorities, clock);

@@ -1,22 +1,14 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  linkSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DAY_MS } from '../core/clock.ts';
-import { makeMasterKey } from '../core/sealing.ts';
 import { makeFolder, requireOwnFolder } from '../core/folder.ts';
+import { RELOAD_MS } from '../core/followed-files.ts';
+import { makeMasterKey } from '../core/master-key.ts';
+import { createPrivateOnce, writePrivate } from '../core/private-file.ts';
 import { StartError } from '../core/start-error.ts';
-import { certificatesIn, isIssuedBy, linesOf, RELOAD_MS, type IdentityFiles } from './identity.ts';
+import { certificatesIn, isIssuedBy, linesOf, type IdentityFiles } from './identity.ts';
 import { nameOfSan } from './peer-name.ts';
 import { removeSigningKeys, signingKeysIn } from './signing-keys.ts';
 
@@ -37,7 +29,7 @@ const nextAuthorityFileOf = (folder: string): string => join(folder, 'next-autho
 const caFileOf = (folder: string): string => join(folder, 'ca.crt');
 const revokedFileOf = (folder: string): string => join(folder, 'revoked.txt');
 
-/** The key under which auth seals secrets that it stores. */
+/** The keys under which services seal secrets that they store. */
 export const masterKeyFileOf = (folder: string): string => join(folder, 'master-key');
 
 /** The files that a process or operator reads when its settings name no others. */
@@ -68,8 +60,8 @@ export async function createKeys(folder: string, names: readonly string[], now =
   makeFolder(folder);
   const revoked = names.find((name) => revokedNames(folder).includes(name));
   if (revoked) throw new StartError(`${revoked} is revoked (${revokedFileOf(folder)}), and no other may have its name`);
-  createOnce(revokedFileOf(folder), '');
-  createOnce(masterKeyFileOf(folder), makeMasterKey());
+  createPrivateOnce(revokedFileOf(folder), '');
+  createPrivateOnce(masterKeyFileOf(folder), makeMasterKey());
   const old = signingKeysIn(folder);
   const due = [...new Set([...names, ...old.names, ...issuedNames(folder)])].filter((name) => isDue(folder, name, now));
   if (due.length > 0 || existsSync(authorityFileOf(folder))) await createAuthorities(folder, now);
@@ -94,7 +86,7 @@ export async function rotateKeys(folder: string, names: readonly string[], now =
   const next = await makeAuthority(now);
   publishAuthorities(folder, [...acceptedAuthorities(folder, now), new X509Certificate(next)]);
   renameSync(nextAuthorityFileOf(folder), authorityFileOf(folder));
-  write(nextAuthorityFileOf(folder), next);
+  writePrivate(nextAuthorityFileOf(folder), next);
   await issue(folder, everyone, now);
   return everyone;
 }
@@ -122,7 +114,7 @@ export async function finishRotation(folder: string): Promise<void> {
  */
 export function revokeOperator(folder: string, name: string): boolean {
   const names = new Set([...revokedNames(folder), name]);
-  write(revokedFileOf(folder), [...names].map((each) => `${each}\n`).join(''));
+  writePrivate(revokedFileOf(folder), [...names].map((each) => `${each}\n`).join(''));
   const known = existsSync(pemFileOf(folder, name));
   rmSync(pemFileOf(folder, name), { force: true });
   return known;
@@ -135,7 +127,7 @@ async function createAuthorities(folder: string, now: number): Promise<void> {
   const missing = files.filter((file) => !existsSync(file));
   if (missing.length > 0) {
     const { makeAuthority } = await import('./certificates.ts');
-    for (const file of missing) createOnce(file, await makeAuthority(now));
+    for (const file of missing) createPrivateOnce(file, await makeAuthority(now));
   }
   const accepted = acceptedAuthorities(folder, now);
   const both = files.map(readCertificate);
@@ -147,7 +139,7 @@ async function issue(folder: string, names: readonly string[], now: number): Pro
   if (names.length === 0) return;
   const { issueCertificate } = await import('./certificates.ts');
   const authority = readAuthority(authorityFileOf(folder));
-  for (const name of names) write(pemFileOf(folder, name), await issueCertificate(authority, name, now));
+  for (const name of names) writePrivate(pemFileOf(folder, name), await issueCertificate(authority, name, now));
 }
 
 function readAuthority(file: string) {
@@ -168,7 +160,7 @@ const acceptedAuthorities = (folder: string, now: number): X509Certificate[] =>
 
 function publishAuthorities(folder: string, authorities: readonly X509Certificate[]): void {
   const unique = new Map(authorities.map((one) => [one.fingerprint256, one.toString()]));
-  write(caFileOf(folder), [...unique.values()].join(''));
+  writePrivate(caFileOf(folder), [...unique.values()].join(''));
 }
 
 /** The names of all certificates in the folder. */
@@ -193,25 +185,3 @@ function revokedNames(folder: string): string[] {
 
 const untilReadByAll = (file: string): Promise<void> =>
   delay(Math.max(0, statSync(file).mtimeMs + READ_BY_ALL_MS - Date.now()));
-
-function writeTemporary(file: string, content: string): string {
-  const temporary = `${file}.${process.pid}.new`;
-  writeFileSync(temporary, content, { mode: 0o600, flush: true });
-  chmodSync(temporary, 0o600);
-  return temporary;
-}
-
-const write = (file: string, content: string): void => renameSync(writeTemporary(file, content), file);
-
-/** Leaves a file that is there already, also when another process makes it at the same time. */
-function createOnce(file: string, content: string): void {
-  if (existsSync(file)) return;
-  const temporary = writeTemporary(file, content);
-  try {
-    linkSync(temporary, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    rmSync(temporary);
-  }
-}

@@ -2,7 +2,7 @@ import type { Clock } from 'platform/core/clock.ts';
 import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import { openCounterShards, type CounterShards } from 'platform/jobs/counter-shards.ts';
-import { openSealing } from 'platform/core/sealing.ts';
+import { openSealing, type Sealing } from 'platform/core/sealing.ts';
 import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
 import type { Start } from 'platform/service/program.ts';
 import { StartError } from 'platform/core/start-error.ts';
@@ -29,6 +29,8 @@ export interface Deps {
   callbackTokens: CallbackTokens;
   /** For the tools of agents. */
   memory: Memory;
+  /** Of the secrets. */
+  sealing: Sealing;
   executions: Executions;
   usage: Usage;
   counterShards: CounterShards;
@@ -54,7 +56,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
     throw new StartError(
       `RUNNERS_MAX (${config.RUNNERS_MAX}) must not be less than RUNNERS (${config.RUNNERS}); set both`,
     );
-  const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)));
+  const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)), { clock, log });
   const collections = [
     AGENTS,
     AGENT_VERSIONS,
@@ -81,6 +83,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
     secrets,
     callbackTokens: openCallbackTokens(store, platformStore, clock),
     memory: connect(MemoryServiceService, 'memory'),
+    sealing,
     executions: openExecutions(store, usage, async () => (await platformStore.now()) + config.RUN_LEASE_MS),
     usage,
     counterShards,

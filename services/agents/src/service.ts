@@ -1,3 +1,4 @@
+import { masterKeyCheck } from 'platform/service/master-key-check.ts';
 import type { Program } from 'platform/service/program.ts';
 import { bind } from 'platform/rpc/call.ts';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
@@ -17,6 +18,7 @@ import { listAgentExecutions } from './executions/list-agent-executions.ts';
 import { runAgent } from './executions/run-agent.ts';
 import { executionBytesJob } from './jobs/count-bytes.ts';
 import { reaperJob } from './jobs/reaper.ts';
+import { resealSecretsJob, sealedSecrets } from './jobs/reseal.ts';
 import { retentionJob } from './jobs/retention.ts';
 import { deleteSecret } from './secrets/delete-secret.ts';
 import { listSecrets } from './secrets/list-secrets.ts';
@@ -48,10 +50,18 @@ export const program: Program<typeof config, Deps> = {
       useCallbackToken,
     }),
   ],
-  jobs: (deps) => [reaperJob(deps), settledJob(deps), retentionJob(deps), executionBytesJob(deps)],
+  jobs: (deps) => [
+    reaperJob(deps),
+    settledJob(deps),
+    retentionJob(deps),
+    executionBytesJob(deps),
+    resealSecretsJob(deps),
+  ],
+  checks: (deps) => [masterKeyCheck(deps.sealing, sealedSecrets(deps))],
   // Interrupts the running evaluations: they are not charged, and their replies are sent while the server drains.
   interrupt: ({ runtimes }) => runtimes.stop(),
   async close(deps) {
+    deps.sealing.close();
     deps.releases.stop();
     await markSettled(deps).catch((error: unknown) =>
       deps.log.warn({ error }, 'could not mark runs as settled; the reaper will settle them again'),

@@ -17,10 +17,12 @@ import { makeSettledRuns } from '../src/executions/settled-runs.ts';
 import { EXECUTION_PAYLOADS, EXECUTIONS, openExecutions, RUN_KEYS } from '../src/executions/store.ts';
 import { executionBytesJob } from '../src/jobs/count-bytes.ts';
 import { reaperJob } from '../src/jobs/reaper.ts';
+import { resealSecretsJob } from '../src/jobs/reseal.ts';
 import { retentionJob } from '../src/jobs/retention.ts';
 import { settledJob } from '../src/jobs/settled.ts';
 import { openSecrets, SECRETS } from '../src/secrets/store.ts';
 import { openUsage, USAGE } from '../src/usage/store.ts';
+import { NO_SEALING } from './no-sealing.ts';
 
 const never = new AbortController().signal;
 const log = makeLog('agents', 'silent');
@@ -46,7 +48,17 @@ async function openAgentsStore(file: string) {
     await counterShards.close();
     await opened.close();
   };
-  return { ...opened, usage, executions, settledRuns: makeSettledRuns(), clock: systemClock, config, log, close };
+  return {
+    ...opened,
+    usage,
+    executions,
+    settledRuns: makeSettledRuns(),
+    clock: systemClock,
+    config,
+    sealing: NO_SEALING,
+    log,
+    close,
+  };
 }
 
 describe('on SQLite', () => {
@@ -64,7 +76,7 @@ describe('on SQLite', () => {
     await definitions.listRunnable(organizationId);
     await definitions.versionByNumber(organizationId, 'a', 1);
     await definitions.listVersions(organizationId, 'a', 10);
-    const secrets = openSecrets(deps.store, { seal: (_purpose, secret) => secret, open: (_purpose, sealed) => sealed });
+    const secrets = openSecrets(deps.store, NO_SEALING);
     await secrets.values(organizationId, 'a', '');
     await secrets.list(organizationId);
     await openCallbackTokens(deps.store, deps.platformStore, systemClock).byHash('a');
@@ -76,7 +88,7 @@ describe('on SQLite', () => {
         await deps.executions.list(organizationId, filter, page);
     await deps.usage.storedBytes(organizationId);
     deps.settledRuns.note({ _id: newId(), organizationId });
-    for (const makeJob of [settledJob, reaperJob, retentionJob, executionBytesJob])
+    for (const makeJob of [settledJob, reaperJob, retentionJob, executionBytesJob, resealSecretsJob])
       await makeJob(deps as unknown as Deps).run(never);
     recorded.stop();
     const { costly, unusedIndexes } = explain(file, recorded.sql);

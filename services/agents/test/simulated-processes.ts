@@ -26,6 +26,7 @@ import { markSettled } from '../src/jobs/settled.ts';
 import { CALLBACK_TOKENS, openCallbackTokens } from '../src/callback-tokens/store.ts';
 import { openSecrets, SECRETS } from '../src/secrets/store.ts';
 import { openUsage, USAGE } from '../src/usage/store.ts';
+import { NO_SEALING } from './no-sealing.ts';
 import { SECRET, testRuntimes } from './runtimes/test-runtimes.ts';
 import type { RunRequest } from '../src/runtimes/runtime.ts';
 import type { Runtimes } from '../src/runtimes/runtimes.ts';
@@ -94,7 +95,7 @@ export async function simulateProcesses({
   const platformStore = { ...opened.platformStore, apply: noting(opened.platformStore.apply), now: async () => now() };
   const releases = openReleases({ ttlMs, log });
   // No run of these tests has a secret.
-  const secrets = openSecrets(store, { seal: (_purpose, secret) => secret, open: (_purpose, sealed) => sealed });
+  const secrets = openSecrets(store, NO_SEALING);
   const token = serverToken(organizationId);
   const context = (signal = new AbortController().signal) => ({
     principal: token,
@@ -154,6 +155,7 @@ export async function simulateProcesses({
       secrets,
       callbackTokens: openCallbackTokens(store, platformStore, { now }),
       memory: memory.client,
+      sealing: NO_SEALING,
       runtimes: { byType: probedRuntimes(around), waiting: 0, stop: () => Promise.resolve() },
     };
   }

@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
 import { integer, text, type ConfigOf } from 'platform/core/config.ts';
-import { masterKeyFile } from 'platform/core/sealing.ts';
+import { masterKeyFile } from 'platform/core/master-key.ts';
 
 export const config = {
   MASTER_KEY_FILE: masterKeyFile,

@@ -73,7 +73,7 @@ const COLLECTIONS = [
 /** @throws StartError for the master key */
 export async function openDeps(start: Start<Config>): Promise<Deps> {
   const { config, clock, openStore, openBus, denials, connect, log } = start;
-  const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)));
+  const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)), { clock, log });
   const { store, platformStore } = await openStore(COLLECTIONS);
   const bus = await openBus();
   const auditEntries = openAuditEntries(store, platformStore);
@@ -117,7 +117,7 @@ async function makeFirstKey(deps: Pick<Deps, 'signingKeys' | 'sealing' | 'clock'
   } catch {
     log.error(
       {},
-      'MASTER_KEY_FILE is not the key under which the signing key is sealed, so no JWT can be issued here; ' +
+      'MASTER_KEY_FILE does not hold the key under which the signing key is sealed, so no JWT can be issued here; ' +
         'give all replicas the same file, or run "npm run admin -- jwt rotate-key --withdraw"',
     );
   }

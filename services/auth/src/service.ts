@@ -1,4 +1,5 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { masterKeyCheck } from 'platform/service/master-key-check.ts';
 import type { Program } from 'platform/service/program.ts';
 import { bind } from 'platform/rpc/call.ts';
 import { exportAuditEntries } from './audit/export-audit-entries.ts';
@@ -23,6 +24,7 @@ import { issueJwt } from './grants/issue-jwt.ts';
 import { listGrants } from './grants/list-grants.ts';
 import { revokeGrant } from './grants/revoke-grant.ts';
 import { grantRetentionJob } from './jobs/grant-retention.ts';
+import { resealSigningKeysJob, sealedSigningKeys } from './jobs/reseal.ts';
 import { signingKeysJob } from './jobs/signing-keys.ts';
 import { getJwks } from './signing-keys/get-jwks.ts';
 import { signingKeyCheck } from './signing-keys/check.ts';
@@ -84,11 +86,13 @@ export const program: Program<typeof config, Deps> = {
     auditRetentionJob(deps),
     grantRetentionJob(deps),
     signingKeysJob(deps),
+    resealSigningKeysJob(deps),
     deadLettersJob(deps),
     ...(deps.bus.removeExpired ? [eventRetentionJob(deps, deps.bus.removeExpired)] : []),
   ],
-  checks: (deps) => [signingKeyCheck(deps)],
+  checks: (deps) => [signingKeyCheck(deps), masterKeyCheck(deps.sealing, sealedSigningKeys(deps))],
   async close(deps) {
+    deps.sealing.close();
     await deps.auditSubscription.stop();
     await flushLastUsed(deps);
   },

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeMasterKey, openSealing } from 'platform/core/sealing.ts';
+import { makeMasterKey } from 'platform/core/master-key.ts';
+import { openSealing } from 'platform/core/sealing.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { openTestStore } from '../../../test/support/shared-engines.ts';
 import { addKey } from '../src/signing-keys/add-key.ts';

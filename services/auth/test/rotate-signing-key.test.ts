@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
 import { PUBLISHED_BEFORE_MS, SKEW_MS } from '../src/signing-keys/rules.ts';
 import { writeFileSync } from 'node:fs';
-import { makeMasterKey } from 'platform/core/sealing.ts';
+import { makeMasterKey } from 'platform/core/master-key.ts';
 import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
 import { denialOf, expectError, startAuth, type AuthFixture } from './fixture.ts';
 import { partOf, userWithJwt } from './jwts.ts';

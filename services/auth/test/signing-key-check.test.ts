@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeMasterKey, openSealing } from 'platform/core/sealing.ts';
+import { makeMasterKey } from 'platform/core/master-key.ts';
+import { openSealing } from 'platform/core/sealing.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { addKey } from '../src/signing-keys/add-key.ts';
@@ -30,7 +31,7 @@ it('the doctor is told whether a replica can issue JWTs', async () => {
   });
   expect(await signingKeyCheck({ ...deps, sealing: sealingOf('another') }).look()).toEqual({
     fine: false,
-    sentence: 'MASTER_KEY_FILE is not the key under which it is sealed',
+    sentence: 'MASTER_KEY_FILE does not hold the key under which it is sealed',
   });
   await close();
 });

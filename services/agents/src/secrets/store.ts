@@ -1,5 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
-import type { Sealing } from 'platform/core/sealing.ts';
+import { keyIdOf, type Sealing } from 'platform/core/sealing.ts';
 import {
   collection,
   insert,
@@ -16,6 +16,8 @@ export interface SecretRecord extends OrganizationDocument {
   sealed: string;
   /** The value before, which is used beside this one until `until`, ISO-8601. */
   previous: { sealed: string; until: string } | null;
+  /** The id of the master key under which all of it is sealed; null or absent: of several, or not known. */
+  sealedUnder?: string | null;
   revision: number;
   createdAt: string;
   updatedAt: string;
@@ -24,13 +26,22 @@ export interface SecretRecord extends OrganizationDocument {
 export const SECRETS = collection<SecretRecord>('secrets', {
   scope: 'organization',
   indexes: [{ fields: ['name'], unique: true }],
+  platformIndexes: [{ fields: ['sealedUnder'] }],
 });
 
 export type Secrets = ReturnType<typeof openSecrets>;
 
-const purposeOf = (organizationId: string, name: string): string => `secret ${organizationId} ${name}`;
+export const purposeOf = ({ organizationId, name }: Pick<SecretRecord, 'organizationId' | 'name'>): string =>
+  `secret ${organizationId} ${name}`;
 
-export function openSecrets(store: Store, sealing: Sealing) {
+/** The values as a record has them, with what follows from them. */
+export function sealedValues({ sealed, previous }: Pick<SecretRecord, 'sealed' | 'previous'>) {
+  const id = keyIdOf(sealed);
+  const isOfOneKey = !previous || keyIdOf(previous.sealed) === id;
+  return { sealed, previous, sealedUnder: (isOfOneKey && id) || null };
+}
+
+export function openSecrets(store: Store, sealing: Pick<Sealing, 'seal' | 'open'>) {
   const byName = (organizationId: string, name: string) => store.findOne(organizationId, SECRETS, { name });
   return {
     byName,
@@ -39,13 +50,13 @@ export function openSecrets(store: Store, sealing: Sealing) {
 
     /**
      * The values that are valid at this time, the newest first; none when there is no such secret.
-     * @throws Error when one was sealed under another master key
+     * @throws ServiceError UNAVAILABLE when one was sealed under a master key that this process does not have
      */
     async values(organizationId: string, name: string, now: string): Promise<string[]> {
       const record = await byName(organizationId, name);
       if (!record) return [];
       const { sealed, previous } = record;
-      const open = (text: string): string => sealing.open(purposeOf(organizationId, name), text);
+      const open = (text: string): string => sealing.open(purposeOf(record), text);
       return [open(sealed), ...(previous && previous.until > now ? [open(previous.sealed)] : [])];
     },
 
@@ -66,8 +77,10 @@ export function openSecrets(store: Store, sealing: Sealing) {
       audit: Op,
     ): Promise<SecretRecord> {
       const changed = {
-        sealed: sealing.seal(purposeOf(organizationId, name), value),
-        previous: existing && previousUntil !== undefined ? { sealed: existing.sealed, until: previousUntil } : null,
+        ...sealedValues({
+          sealed: sealing.seal(purposeOf({ organizationId, name }), value),
+          previous: existing && previousUntil !== undefined ? { sealed: existing.sealed, until: previousUntil } : null,
+        }),
         updatedAt: now,
       };
       if (existing) {
@@ -87,4 +100,5 @@ export function openSecrets(store: Store, sealing: Sealing) {
   };
 }
 
-const expected = ({ _id, organizationId, revision }: SecretRecord) => ({ _id, organizationId, revision });
+/** That nobody has changed the secret since it was read. */
+export const expected = ({ _id, organizationId, revision }: SecretRecord) => ({ _id, organizationId, revision });

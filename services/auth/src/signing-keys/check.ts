@@ -14,7 +14,7 @@ export const signingKeyCheck = ({ signingKeys, sealing, clock }: Needs): Check =
     try {
       openPrivateKey(sealing, key);
     } catch {
-      return { fine: false, sentence: 'MASTER_KEY_FILE is not the key under which it is sealed' };
+      return { fine: false, sentence: 'MASTER_KEY_FILE does not hold the key under which it is sealed' };
     }
     return { fine: true, sentence: `number ${key.generation} signs since ${key.signsFrom.slice(0, 10)}` };
   },

@@ -1,10 +1,10 @@
-import { unavailable } from 'platform/core/errors.ts';
+import { ServiceError, unavailable } from 'platform/core/errors.ts';
 import type { Sealing } from 'platform/core/sealing.ts';
 import { purposeOf } from './rules.ts';
 
 /**
  * The private key of a signing key: JWK as JSON text.
- * @throws ServiceError UNAVAILABLE when it was sealed under another master key
+ * @throws ServiceError UNAVAILABLE when it was sealed under a master key that is not here, or was changed
  */
 export function openPrivateKey(
   sealing: Pick<Sealing, 'open'>,
@@ -13,6 +13,7 @@ export function openPrivateKey(
   try {
     return sealing.open(purposeOf(_id), sealed);
   } catch (cause) {
-    throw unavailable('The key that signs JWTs was sealed under another master key', cause);
+    const fault = cause instanceof ServiceError ? 'sealed under another master key' : 'changed in the store';
+    throw unavailable(`The key that signs JWTs was ${fault}`, cause);
   }
 }

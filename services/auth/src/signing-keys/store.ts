@@ -34,6 +34,9 @@ export const openSigningKeys = (platformStore: PlatformStore) => ({
   /** Newest first. */
   all: (): Promise<SigningKeyRecord[]> =>
     platformStore.find(SIGNING_KEYS, { generation: { gt: 0 } }, { sort: [['generation', 'desc']], limit: MAX_KEYS }),
+  /** Expects the private key as it was sealed. @throws ExpectationFailedError */
+  reseal: ({ _id, sealed: before }: SigningKeyRecord, sealed: string): Promise<void> =>
+    platformStore.apply([update(SIGNING_KEYS, { _id, sealed: before }, { set: { sealed } })]),
   /**
    * Stores the key, and withdraws others in the same batch.
    * @returns false when another process has stored one of this generation
