@@ -167,7 +167,7 @@ const missingPackages = ({ root }: Image, workspaces: readonly string[]): string
 
 /** Asks as a probe of Kubernetes does: without a certificate. */
 async function healthAt(address: string): Promise<unknown> {
-  const client = new Health(address, credentials.createInsecure()) as Client & {
+  const client = new Health(address, credentials.createInsecure()) as unknown as Client & {
     check(request: object, reply: (error: Error | null, answer: unknown) => void): void;
   };
   try {
