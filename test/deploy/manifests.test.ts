@@ -1,5 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { settingOf } from 'platform/core/processes.ts';
+import { commonConfig } from 'platform/service/process.ts';
+import { makeProgram } from '../../admin/src/program.ts';
 import { isPublic } from '../../services/agents/src/runtimes/network/addresses.ts';
 import { containersOf, render, type Document } from '../../tools/k8s/src/render.ts';
 import { REPOSITORY } from '../support/stack.ts';
@@ -59,6 +62,27 @@ describe('the manifests of deploy/k8s', () => {
   it('name images of production by their digest', () => {
     const images = overlay('production').flatMap(containersOf);
     expect(images.filter(({ image }) => !/^[\w./-]+@sha256:[\da-f]{64}$/.test(image as string))).toEqual([]);
+  });
+
+  it.each(OVERLAYS)('run commands that the admin command line has: %s', (name) => {
+    const { program } = makeProgram({}, {});
+    const jobs = overlay(name)
+      .flatMap(containersOf)
+      .filter((each) => each.name === 'admin');
+    expect(jobs.length).toBeGreaterThan(0);
+    for (const { args, env } of jobs) {
+      const [option, operator, ...words] = args as string[];
+      expect([option, operator]).toEqual(['--operator', 'cluster']);
+      const [noun, verb] = words;
+      const command = program.commands.find((each) => each.name() === noun);
+      const known = command?.commands.length ? command.commands.some((each) => each.name() === verb) : Boolean(command);
+      expect({ words, known }).toEqual({ words, known: true });
+      const settings = [
+        ...Object.keys(commonConfig('admin')),
+        ...PROGRAMS.map((each) => settingOf(each.name, 'ADDRESS')),
+      ];
+      expect((env as Document[]).filter((each) => !settings.includes(each.name as string))).toEqual([]);
+    }
   });
 
   it('ask for no secret in production that nobody needs', () => {

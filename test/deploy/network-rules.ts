@@ -95,4 +95,6 @@ export const outside = (documents: readonly Document[], name: string): { cidr: s
     .filter(({ spec }) => spec.podSelector.matchLabels?.[NAME_LABEL] === name)
     .flatMap(({ spec }) => (spec.egress ?? []) as Document[])
     .flatMap((rule) => peersOf(rule, 'egress'))
-    .flatMap(({ ipBlock }) => (ipBlock ? [{ except: [], ...(ipBlock as { cidr: string; except: string[] }) }] : []));
+    .flatMap(({ ipBlock }) =>
+      ipBlock ? [{ cidr: ipBlock.cidr as string, except: (ipBlock.except ?? []) as string[] }] : [],
+    );

@@ -29,7 +29,7 @@ export const PROGRAMS: readonly Declared[] = [
   { name: 'gateway', settings: gatewayConfig, calls: audiences(), serves: [] },
   ...[auth, agents, memory, credits].map((program) => ({
     name: program.name,
-    settings: declarationOf(program as never) as Declaration,
+    settings: declarationOf(program as never),
     calls: program.calls,
     serves: servedBy(program.name),
   })),
