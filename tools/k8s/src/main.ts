@@ -1,0 +1,12 @@
+import { build } from './build.ts';
+import { lint } from './lint.ts';
+
+const USAGE = `npm run k8s -- lint: holds the manifests of deploy/k8s against the API server's own code, without a cluster
+`;
+
+const [command, ...rest] = process.argv.slice(2);
+if (command === 'lint' && rest.length === 0) process.exitCode = lint(build('lint', process.env)) ? 0 : 1;
+else {
+  process.stderr.write(USAGE);
+  process.exitCode = 2;
+}
