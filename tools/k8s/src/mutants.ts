@@ -6,6 +6,8 @@ interface Mutant {
   /** @returns the documents as text, with the mistake */
   change(documents: Document[]): string;
   refusedBecause: string;
+  /** A server takes it: kubectl reads the documents before, or what is wrong lies between two of them. */
+  seenByLintAlone?: true;
 }
 
 const textOf = (documents: readonly Document[]): string =>
@@ -32,6 +34,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a field that is there twice',
     change: (documents) => textOf(documents).replace('"maxReplicas":3', '"maxReplicas":3,"maxReplicas":4'),
     refusedBecause: 'key "maxReplicas" already set in map',
+    seenByLintAlone: true,
   },
   {
     name: 'a selector of other pods',
@@ -63,6 +66,7 @@ export const MUTANTS: readonly Mutant[] = [
       ({ metadata }) => delete metadata.labels['pod-security.kubernetes.io/enforce'],
     ),
     refusedBecause: 'its namespace does not demand restricted pods',
+    seenByLintAlone: true,
   },
   {
     name: 'an autoscaler whose maximum is below its minimum',
@@ -107,5 +111,6 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a document without a namespace',
     change: changed('Service credits', ({ metadata }) => delete metadata.namespace),
     refusedBecause: 'Service credits: it has no namespace',
+    seenByLintAlone: true,
   },
 ];
