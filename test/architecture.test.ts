@@ -19,6 +19,7 @@ const FOLDERS = [
   'dev-servers',
   'test',
   'bench',
+  'tools/k8s',
 ];
 
 const files = FOLDERS.flatMap((folder) =>

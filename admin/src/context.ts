@@ -5,10 +5,12 @@ import type { CallOptions, ServiceClient, ServiceDefinition } from 'platform/rpc
 import { readConfig, typedPath, type Env } from 'platform/core/config.ts';
 import { requireOwnFolder } from 'platform/core/folder.ts';
 import { masterKeyFile } from 'platform/core/master-key.ts';
+import type { IdentityFiles } from 'platform/rpc/identity.ts';
 import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
 import { openOperator, operatorName, type Operator } from 'platform/rpc/operator.ts';
-import { commonConfig } from 'platform/service/process.ts';
+import { commonConfig, identityFiles } from 'platform/service/process.ts';
 import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
+import { openClusterSecrets, type ClusterSecrets } from './cluster-secrets.ts';
 import { linesOf, tableOf, textOf, type Column } from './output.ts';
 import type { Page } from './page.ts';
 import { UsageError } from './usage-error.ts';
@@ -26,6 +28,8 @@ export interface Context {
   keyFolder(): string;
   /** The file of the keys that seal stored secrets. */
   masterKeyFile(): string;
+  /** Those of the namespace of this pod. @throws StartError outside of a cluster */
+  clusterSecrets(): ClusterSecrets;
   /** Resolves a path relative to the folder where npm was called. */
   pathOf(file: string): string;
   /** The name in the operator's certificate, for example "operator:ada". */
@@ -39,6 +43,8 @@ export interface Context {
   gatewayUrls(): string[];
   /** The operator as principal, without an organization. */
   asOperator(): CallOptions;
+  /** The operator as principal, in the organization of this id. */
+  asOperatorIn(organizationId: string): CallOptions;
   /** The operator as principal, in the organization of --organization. @throws UsageError without it or with --as */
   onOrganization(): Promise<CallOptions>;
   /** The user of --as as principal, in the organization of --organization. @throws UsageError without one of them */
@@ -68,6 +74,11 @@ export function makeContext(program: Command, env: Env): Context {
     requireOwnFolder(DATA_DIR);
     return keyFolderOf(DATA_DIR);
   };
+  const files = (): IdentityFiles => {
+    const config = readConfig(commonConfig('admin'), { ...env, LOG_LEVEL: undefined, DRAIN_MS: undefined });
+    requireOwnFolder(config.DATA_DIR);
+    return identityFiles(name(), config);
+  };
   const operatorNamed = (given: string): string => {
     if (!OPERATOR_NAME.test(given))
       throw new UsageError(`${given} is not a valid operator name; it may have letters, digits and . _ @ -`);
@@ -78,8 +89,7 @@ export function makeContext(program: Command, env: Env): Context {
     return given === undefined ? operatorName() : operatorNamed(given);
   };
   let operator: Operator | undefined;
-  const connected = (): Operator =>
-    (operator ??= openOperator({ name: name(), keyFolder: keyFolder(), addresses: env }));
+  const connected = (): Operator => (operator ??= openOperator({ name: name(), files: files(), addresses: env }));
 
   const organization = async (): Promise<CallOptions> => {
     const idOrName = options().organization;
@@ -107,6 +117,7 @@ export function makeContext(program: Command, env: Env): Context {
     keyFolder,
     masterKeyFile: () =>
       readConfig({ MASTER_KEY_FILE: masterKeyFile }, env).MASTER_KEY_FILE || masterKeyFileOf(keyFolder()),
+    clusterSecrets: () => openClusterSecrets(env),
     pathOf: (file) => typedPath(file, env),
     operatorName: name,
     operatorNamed,
@@ -117,6 +128,7 @@ export function makeContext(program: Command, env: Env): Context {
         .split(',')
         .map((address) => `${env.GATEWAY_TLS_CERT_FILE ? 'https' : 'http'}://${address}`),
     asOperator: () => connected().as(),
+    asOperatorIn: (organizationId) => connected().as(organizationId),
     async onOrganization() {
       if (options().as)
         throw new UsageError(

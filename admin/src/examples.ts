@@ -3,6 +3,7 @@
  */
 export const EXAMPLES: Readonly<Record<string, string>> = {
   doctor: 'doctor',
+  bootstrap: 'bootstrap acme ada@acme.example --tier professional --credits 1000',
   'organization create': 'organization create acme --tier professional',
   'organization list': 'organization list --wide',
   'organization deactivate': 'organization deactivate acme',
@@ -47,6 +48,7 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   'job list': 'job list --wide',
   'job run': 'job run memory/relay',
   'keys create': '--operator ada keys create',
+  'keys publish': '--operator cluster keys publish',
   'keys rotate': 'keys rotate --finish',
   'keys revoke': 'keys revoke ada',
   'keys rotate-master': 'keys rotate-master --overlap 1h',

@@ -3,6 +3,7 @@ import { createKeys, finishRotation, revokeOperator, rotateKeys } from 'platform
 import { PROCESSES } from 'platform/core/processes.ts';
 import type { Context } from './context.ts';
 import { retireMasterCommand, rotateMasterCommand } from './master-key.ts';
+import { publishKeys } from './publish-keys.ts';
 
 export function keysCommand(context: Context): Command {
   const command = new Command('keys').description(
@@ -23,6 +24,20 @@ export function keysCommand(context: Context): Command {
         { folder, operator: context.operatorName(), issued: issued.join(', ') || 'nothing was missing' },
       );
       if (removed.length > 0) context.note(replacedNote(removed));
+    });
+  command
+    .command('publish')
+    .description(
+      'in a pod of Kubernetes: what "keys create" does, for certificates that are secrets of the namespace, one for each ' +
+        'process, where it mounts them',
+    )
+    .action(async () => {
+      const names = Object.keys(PROCESSES);
+      const published = await publishKeys(context.keyFolder(), names, context.operatorName(), context.clusterSecrets());
+      context.printRecord(published, {
+        issued: published.issued.join(', ') || 'nothing was missing',
+        written: published.written.join(', ') || 'nothing had changed',
+      });
     });
   command
     .command('rotate')

@@ -6,7 +6,7 @@ import { allOf } from './page.ts';
 import { UsageError } from './usage-error.ts';
 
 const PAGE_SIZE = 100;
-const TIERS = ['starter', 'professional', 'enterprise'];
+export const TIERS = ['starter', 'professional', 'enterprise'];
 const COLUMNS: readonly Column<Organization>[] = [
   { title: 'Name', value: (row) => row.name },
   { title: 'Id', value: (row) => row.id, narrowed: 'id' },

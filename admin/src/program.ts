@@ -4,6 +4,7 @@ import { codeOf, ServiceError } from 'platform/core/errors.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { agentCommand } from './agent.ts';
 import { auditCommand } from './audit.ts';
+import { bootstrapCommand } from './bootstrap.ts';
 import { completionCommand } from './completion.ts';
 import { makeContext, type Context } from './context.ts';
 import { creditsCommand } from './credits.ts';
@@ -22,6 +23,7 @@ import { UsageError, type Parser } from './usage-error.ts';
 
 const COMMANDS = [
   doctorCommand,
+  bootstrapCommand,
   organizationCommand,
   userCommand,
   tokenCommand,
@@ -39,7 +41,7 @@ const COMMANDS = [
 const HELP = `
 Exit codes: 0 success, 1 the command failed, 2 wrong usage.
 The environment gives the addresses of the services (<NAME>_ADDRESS or <NAME>_LISTEN; default: those of npm start) and
-the certificates (DATA_DIR/keys).
+the certificate of the operator (TLS_CERT_FILE, TLS_KEY_FILE and TLS_CA_FILE; default: DATA_DIR/keys).
 In scripts: npm run --silent admin -- --json ...
 
 Example:

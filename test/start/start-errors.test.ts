@@ -102,6 +102,15 @@ describe('a start that fails prints one clear sentence and exits with 1', () => 
     },
   );
 
+  it('no servers where EMBEDDED refuses files: names each setting that is missing, and the services that need it', async () => {
+    const missing = (name: string) => `${name} is missing, and EMBEDDED=refuse allows no SQLite file instead`;
+    expect(await errorsOf({ EMBEDDED: 'refuse', REDIS_URL: '' })).toEqual([
+      `agents, memory, credits, auth: ${missing('MONGODB_URL')}`,
+      `agents, memory, credits, auth: ${missing('KAFKA_BROKERS')}`,
+      `credits: ${missing('REDIS_URL')}`,
+    ]);
+  });
+
   it('a service on a random port: the others could not find it', async () => {
     expect(await errorsOf({ AUTH_LISTEN: '127.0.0.1:0', AUTH_ADDRESS: '' })).toEqual([
       'The start failed: AUTH_LISTEN must name a port, not "127.0.0.1:0": the other processes find auth by it',

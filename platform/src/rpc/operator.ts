@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
 import { clientOf, openConnection, type Connection, type AnyCall } from './client.ts';
 import { ServiceError } from '../core/errors.ts';
-import { openIdentity } from './identity.ts';
+import { openIdentity, type IdentityFiles } from './identity.ts';
 import { newId } from '../core/ids.ts';
 import { identityFilesOf } from './keys.ts';
 import { Principal } from '../core/principal.ts';
@@ -34,14 +34,17 @@ export interface Operator {
 /** Opens gRPC clients with the operator's own certificate. @throws StartError when there is none */
 export function openOperator({
   name = operatorName(),
-  keyFolder,
+  keyFolder = '',
+  files = identityFilesOf(keyFolder, name),
   addresses,
 }: {
   name?: string;
-  keyFolder: string;
+  /** Of the operator's files, if they are not named. */
+  keyFolder?: string;
+  files?: IdentityFiles;
   addresses: Readonly<Record<string, string | undefined>>;
 }): Operator {
-  const identity = openIdentity({ name, ...identityFilesOf(keyFolder, name) });
+  const identity = openIdentity({ name, ...files });
   const subject = name.slice('operator:'.length);
   const connections = new Map<string, Connection>();
   const addressOf = (process: ProcessName): string =>

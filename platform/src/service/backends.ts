@@ -1,5 +1,6 @@
-import { integer, text, type ConfigOf } from '../core/config.ts';
+import { choice, integer, text, type ConfigOf } from '../core/config.ts';
 import { DAY_MS } from '../core/clock.ts';
+import { StartError } from '../core/start-error.ts';
 import { DEAD_LETTER_RETENTION_MS, type EventBus, type Topic } from '../events/bus.ts';
 import { kafkaSecurity, kafkaSecurityConfig } from '../events/kafka/security.ts';
 import { openSqliteBus } from '../events/sqlite/bus.ts';
@@ -9,6 +10,13 @@ import type { Collection, OpenStore } from '../store/store.ts';
 
 /** Settings that choose the engines of a service: with a URL the server there, without one a SQLite file. */
 export const engineConfig = {
+  EMBEDDED: choice({
+    values: ['allow', 'refuse'],
+    default: 'allow',
+    description:
+      'What to do without the URL of an engine: allow a SQLite file, or refuse to start. In a container, whose files ' +
+      'are gone with it, refuse.',
+  }),
   MONGODB_URL: text({
     default: '',
     secret: true,
@@ -76,6 +84,19 @@ interface Opening {
   settings: EngineConfig & { LEASE_MS: number };
   service: string;
   log: Log;
+}
+
+/** The settings that name a server, for which a SQLite file is used otherwise; REDIS_URL is one of credits. */
+const URLS = ['MONGODB_URL', 'REDIS_URL', 'KAFKA_BROKERS'];
+
+/** @throws StartError with a line for each engine that would be a SQLite file although EMBEDDED refuses that */
+export function requireServers(settings: EngineConfig & Readonly<Record<string, unknown>>): void {
+  if (settings.EMBEDDED === 'allow') return;
+  const missing = URLS.filter((name) => settings[name] === '');
+  if (missing.length > 0)
+    throw new StartError(
+      missing.map((name) => `${name} is missing, and EMBEDDED=refuse allows no SQLite file instead`).join('\n'),
+    );
 }
 
 /** Imports a driver only if its engine is chosen: with SQLite a service starts faster. @throws StartError */

@@ -20,7 +20,7 @@ import { clientOf, openConnection, type Connection } from '../rpc/client.ts';
 import { openIdentity } from '../rpc/identity.ts';
 import { startServer } from '../rpc/server.ts';
 import type { Op, OpenStore, PlatformStore, Store } from '../store/store.ts';
-import { openBusEngine, openStoreEngine } from './backends.ts';
+import { openBusEngine, openStoreEngine, requireServers } from './backends.ts';
 import { commonChecks, diagnose } from './diagnose.ts';
 import { identityFiles, runProcess, type ProcessStart, type Running } from './process.ts';
 import { declarationOf, type DenialsConfig, type Program, type ServiceConfig } from './program.ts';
@@ -48,6 +48,7 @@ export async function startService<D extends Declaration, Deps>(
 ): Promise<Running> {
   const { config, clock, log, instanceId } = start;
   const settings = config as Record<string, unknown> & ServiceConfig;
+  requireServers(settings);
   const identity = openIdentity({ name: program.name, ...identityFiles(program.name, settings), log });
   const opening = { settings, service: program.name, log };
   const storeFile = join(settings.DATA_DIR, `${program.name}.db`);
