@@ -8,6 +8,7 @@ import { measureFixedRate } from './commands/rate.ts';
 import { measureReplicas } from './commands/replicas.ts';
 import { measureRevocation } from './commands/revocation.ts';
 import { measureMemory, measureScale } from './commands/scale.ts';
+import { measureRuntimes } from './commands/runtimes.ts';
 import { measureSoak } from './commands/soak.ts';
 import { measureStart } from './commands/start.ts';
 import { SCENARIOS } from './load/scenarios.ts';
@@ -32,6 +33,7 @@ The product alone:
   memory     the same for all that memory does, and a dry run over the many objects
   soak       constant load: memory, logs, outbox and audit trail in each minute [--minutes N]
   replicas   two of every process beside one, on real servers
+  runtimes   a run in each runtime, http and llm against an endpoint of this process
   revocation how soon a revoked token is refused under load
   neighbours how long a quick run takes while eight other organizations flood the runners
   start      seconds from start to the first 200, and memory of all processes
@@ -48,6 +50,7 @@ const OF_PRODUCT: Readonly<Record<string, (settings: Settings) => Promise<Findin
   memory: measureMemory,
   soak: measureSoak,
   replicas: measureReplicas,
+  runtimes: measureRuntimes,
   revocation: measureRevocation,
   neighbours: () => measureNeighbours().then(noFindings),
   start: () => measureStart().then(noFindings),

@@ -25,6 +25,8 @@ const GOALS: readonly Goal[] = [
   cpu('list', 1),
   cpu('create', 1.1),
   cpu('run', 2.5, 'create'),
+  ofRuntime('script', 1.5),
+  ofRuntime('http', 1.2),
   alone('get', 1),
   alone('create', 3),
   alone('run', 6),
@@ -68,6 +70,16 @@ function cpu(scenario: string, limit: number, ofStock = scenario): Goal {
     what: `${scenario}, CPU per request`,
     of: [`product ${scenario} cpu`],
     by: `stock ${ofStock} cpu`,
+    bound: 'at most',
+    limit,
+    unit: 'µs',
+  };
+}
+function ofRuntime(type: string, limit: number): Goal {
+  return {
+    what: `run of the runtime ${type}, CPU per request`,
+    of: [`${type} run cpu`],
+    by: 'expression run cpu',
     bound: 'at most',
     limit,
     unit: 'µs',

@@ -68,6 +68,7 @@ const ELSEWHERE = [
   'platform.Diagnose',
   'platform.ListJobs',
   'platform.RunJob',
+  'agents.UseCallbackToken',
   'auth.Authenticate',
   'auth.ShareRates',
   'auth.RecordDenials',

@@ -1,31 +1,21 @@
-export interface Prelude {
+// What runs inside of a script's own JavaScript engine before the script: it keeps the built-in functions that it needs,
+// because the script may change them. The texts of these functions are compiled there for each run, so they refer to
+// nothing outside of themselves, and a run has only those that it needs.
+
+export interface Start {
   /** Resolves to `=` and the output as JSON text, or to `!` and why the run failed (see messageOf). */
   start(run: unknown, argsText: string): Promise<string>;
-  /** What the script wrote to the console, as the JSON text of a list of texts; runs nothing of the script. */
-  written(): string;
-  /**
-   * Gives the script the object `memory`, with a function for each operation.
-   * @param callTool resolves to an answer as RunTools gives it
-   */
-  provideMemory(callTool: (operation: string, input: string) => Promise<string>, operations: string): void;
   /** What callers of the agent may read about a failure; empty when nothing is known, as when memory was too short. */
   messageOf(error: unknown): string;
 }
 
-/**
- * Runs inside of the script's own JavaScript engine, before the script, and keeps the built-in functions that it needs:
- * the script may change them. Its text is compiled there, so it refers to nothing outside of itself.
- */
-export function prelude(): Prelude {
+export function makeStart(): Start {
   const MAX_CHARACTERS = 300;
-  /** Of what is written to the console: lines, characters of a line, and characters of all lines as JSON text. */
-  const [MAX_LINES, MAX_LINE_CHARACTERS, MAX_JSON] = [100, 2_000, 40_000];
   const { parse, stringify } = JSON;
   const text = String;
   const AnyError = Error;
   const { InternalError } = globalThis as unknown as { InternalError: ErrorConstructor };
   const ofLanguage = [InternalError, TypeError, RangeError, ReferenceError, SyntaxError, EvalError, URIError];
-
   const names = ofLanguage.map(({ name }) => name);
 
   /** The line and column of the script where an error was made. */
@@ -52,6 +42,35 @@ export function prelude(): Prelude {
     }
   }
 
+  return {
+    messageOf,
+    async start(run, argsText) {
+      try {
+        if (typeof run !== 'function') return '!The script defines no function run(args)';
+        const output: unknown = await run(parse(argsText));
+        const json = stringify(output) as string | undefined;
+        return json === undefined ? '!The script returned no output' : `=${json}`;
+      } catch (error) {
+        return `!${messageOf(error)}`;
+      }
+    },
+  };
+}
+
+/** Defines a console that keeps nothing. */
+export function makeSilentConsole(): undefined {
+  const write = () => undefined;
+  Object.defineProperty(globalThis, 'console', {
+    value: Object.freeze({ debug: write, info: write, log: write, warn: write, error: write }),
+  });
+}
+
+/** Defines a console. @returns what the script wrote, as the JSON text of a list of texts; runs nothing of the script */
+export function makeConsole(): () => string {
+  /** Lines, characters of a line, and characters of all lines as JSON text. */
+  const [MAX_LINES, MAX_LINE_CHARACTERS, MAX_JSON] = [100, 2_000, 40_000];
+  const { stringify } = JSON;
+  const text = String;
   let isFull = false;
   let lines = 0;
   let json = '';
@@ -71,8 +90,18 @@ export function prelude(): Prelude {
   Object.defineProperty(globalThis, 'console', {
     value: Object.freeze({ debug: write, info: write, log: write, warn: write, error: write }),
   });
+  return () => `[${json}]`;
+}
 
-  function provideMemory(callTool: (operation: string, input: string) => Promise<string>, operations: string): void {
+/** @returns defines the object `memory` with these operations, each called by `callTool` (RunTools) */
+export function makeMemory(): (
+  callTool: (operation: string, input: string) => Promise<string>,
+  operations: string,
+) => void {
+  const { parse, stringify } = JSON;
+  const AnyError = Error;
+  const { assign } = Object;
+  return (callTool, operations) => {
     const memory: Record<string, unknown> = {};
     for (const operation of parse(operations) as string[])
       memory[operation] = async (input: unknown = {}) => {
@@ -81,24 +110,17 @@ export function prelude(): Prelude {
           error?: { message: string };
         };
         if (answer.error === undefined) return answer.result;
-        throw Object.assign(new AnyError(answer.error.message), answer.error);
+        throw assign(new AnyError(answer.error.message), answer.error);
       };
     Object.defineProperty(globalThis, 'memory', { value: Object.freeze(memory) });
-  }
-
-  return {
-    messageOf,
-    provideMemory,
-    written: () => `[${json}]`,
-    async start(run, argsText) {
-      try {
-        if (typeof run !== 'function') return '!The script defines no function run(args)';
-        const output: unknown = await run(parse(argsText));
-        const json = stringify(output) as string | undefined;
-        return json === undefined ? '!The script returned no output' : `=${json}`;
-      } catch (error) {
-        return `!${messageOf(error)}`;
-      }
-    },
   };
 }
+
+/**
+ * The text of one of these functions as a call of it: without comments and indentation, because compiling takes a time
+ * that grows with its length. None of them has a text with several spaces.
+ */
+export const callOf = (make: () => unknown): string =>
+  `(${String(make)
+    .replace(/\/\*\*[\s\S]*?\*\//g, '')
+    .replace(/\s+/g, ' ')})()`;

@@ -13,8 +13,8 @@ import {
 import { REPORT_STEPS, type EvaluationResult } from '../runners/evaluation.ts';
 import type { RunLimits } from '../rules.ts';
 import { makeJsonText } from '../json-text.ts';
+import { callOf, makeConsole, makeSilentConsole, makeStart } from './prelude.ts';
 import { openToolBridge, type CallTool } from './tool-bridge.ts';
-import { prelude as makePrelude } from './prelude.ts';
 
 /** The package declares the type of its CommonJS form. */
 const VARIANT = variant as unknown as QuickJSSyncVariant;
@@ -30,6 +30,11 @@ const FIRST_BYTES = 16 * MB;
 const KEPT_BYTES = 32 * MB;
 /** Organizations whose engine is kept: starting one takes about 3 ms of processor time. */
 const KEPT_ENGINES = 4;
+const [START, CONSOLE, SILENT_CONSOLE] = [makeStart, makeConsole, makeSilentConsole].map(callOf) as [
+  string,
+  string,
+  string,
+];
 const OUT_OF_MEMORY = /^out of memory( |$)/;
 /** Less than this was left when memory was too short, even for an error that says so. */
 const LAST_BYTES = MB;
@@ -145,9 +150,12 @@ async function evaluate(
       runtime.setMaxStackSize(MAX_STACK_BYTES);
       runtime.setInterruptHandler(tick);
       const context = scope.manage(runtime.newContext());
-      const prelude = scope.manage(context.unwrapResult(context.evalCode(`(${makePrelude})()`, 'runtime.js')));
+      const before = (text: string): QuickJSHandle =>
+        scope.manage(context.unwrapResult(context.evalCode(text, 'runtime.js')));
+      const start = before(START);
+      const written = before(script.trace ? CONSOLE : SILENT_CONSOLE);
       try {
-        const output = await outputOf(context, scope, prelude, script, callTool);
+        const output = await outputOf(context, scope, start, script, callTool);
         result = stopped
           ? failed('')
           : { outcome: 'succeeded', outputText: jsonText(JSON.parse(output), limits.outputBytes), steps };
@@ -156,7 +164,7 @@ async function evaluate(
         result = failed(reasonOf(error));
       }
       ended = true;
-      if (script.trace && result.outcome !== 'timed_out') result.trace = writtenBy(context, scope, prelude);
+      if (script.trace && result.outcome !== 'timed_out') result.trace = writtenBy(context, scope, written);
     });
     return { result: result!, isSound: stopped === undefined };
   } catch {
@@ -175,7 +183,7 @@ async function evaluate(
 async function outputOf(
   context: QuickJSContext,
   scope: Scope,
-  prelude: QuickJSHandle,
+  functions: QuickJSHandle,
   { source, argsText, operations }: Script,
   callTool: CallTool,
 ): Promise<string> {
@@ -187,13 +195,13 @@ async function outputOf(
     throw new ScriptError(message.error ? '' : context.getString(scope.manage(message.value)));
   }
 
-  const start = scope.manage(context.getProp(prelude, 'start'));
-  const messageOf = scope.manage(context.getProp(prelude, 'messageOf'));
+  const start = scope.manage(context.getProp(functions, 'start'));
+  const messageOf = scope.manage(context.getProp(functions, 'messageOf'));
   if (argsText === undefined) {
     checkSyntax(context, scope, source);
     return 'null';
   }
-  const bridge = openToolBridge(context, scope, prelude, { operations, callTool });
+  const bridge = openToolBridge(context, scope, { operations, callTool });
   evaluated(context.evalCode(source, 'script.js'));
   const run = evaluated(context.evalCode("typeof run === 'undefined' ? undefined : run", 'runtime.js'));
   const promise = evaluated(
@@ -218,8 +226,8 @@ async function outputOf(
 }
 
 /** What the script wrote; nothing when memory is too short to say. */
-function writtenBy(context: QuickJSContext, scope: Scope, prelude: QuickJSHandle): string[] {
-  const written = context.callFunction(scope.manage(context.getProp(prelude, 'written')), context.undefined);
+function writtenBy(context: QuickJSContext, scope: Scope, read: QuickJSHandle): string[] {
+  const written = context.callFunction(read, context.undefined);
   if (written.error) {
     scope.manage(written.error);
     return [];

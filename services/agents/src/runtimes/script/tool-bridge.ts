@@ -1,4 +1,7 @@
 import type { QuickJSContext, QuickJSHandle, Scope } from 'quickjs-emscripten-core';
+import { callOf, makeMemory } from './prelude.ts';
+
+const MEMORY = callOf(makeMemory);
 
 /** Calls a tool with an input as JSON text. Resolves to an answer as RunTools gives it; never rejects. */
 export type CallTool = (operation: string, input: string) => Promise<string>;
@@ -10,7 +13,6 @@ export type CallTool = (operation: string, input: string) => Promise<string>;
 export function openToolBridge(
   context: QuickJSContext,
   scope: Scope,
-  prelude: QuickJSHandle,
   { operations, callTool }: { operations: readonly string[]; callTool: CallTool },
 ) {
   /** Each gives the script its answer. */
@@ -26,7 +28,7 @@ export function openToolBridge(
     return deferred.handle;
   };
   if (operations.length > 0) {
-    const provide = scope.manage(context.getProp(prelude, 'provideMemory'));
+    const provide = scope.manage(context.unwrapResult(context.evalCode(MEMORY, 'runtime.js')));
     const names = scope.manage(context.newString(JSON.stringify(operations)));
     const host = scope.manage(context.newFunction('callTool', callFromScript));
     scope.manage(context.unwrapResult(context.callFunction(provide, context.undefined, host, names)));
