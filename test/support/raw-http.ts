@@ -17,7 +17,8 @@ export async function readReply(socket: Socket): Promise<Reply> {
   const origin = `http://${socket.remoteAddress}:${socket.remotePort}`;
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  await once(socket, 'close');
+  // not by `once` of events, which rejects when a write fails because the server has answered already
+  await new Promise((resolve) => socket.once('close', resolve));
   const whole = Buffer.concat(chunks).toString();
   const split = whole.indexOf('\r\n\r\n');
   const [statusLine, ...lines] = whole.slice(0, split).split('\r\n') as [string, ...string[]];
