@@ -11,7 +11,11 @@ if (missing.length === 3)
 process.env.TEST_ENGINES = '1';
 
 /** Tests of the start on embedded engines, and tests that only look at files or at this command. */
-const NO_SERVERS = ['/test/start/', '/test/(architecture|shard-plan|engines-reachable|access|durability)\\.test\\.ts$'];
+const NO_SERVERS = [
+  '/test/start/',
+  '/test/deploy/',
+  '/test/(architecture|shard-plan|engines-reachable|access|durability)\\.test\\.ts$',
+];
 
 /** Tests of connections, of runners and of services that are down: the servers behind them make no difference. */
 const NO_DIFFERENCE = [
