@@ -49,6 +49,12 @@ export interface Deps {
   log: Log;
 }
 
+/** All that it stores. */
+export const COLLECTIONS = [
+  ...[AGENTS, AGENT_VERSIONS, EXECUTIONS, EXECUTION_PAYLOADS, RUN_KEYS],
+  ...[CALLBACK_TOKENS, SECRETS, USAGE],
+];
+
 export async function openDeps({ config, clock, log, instanceId, openStore, connect }: Start<Config>): Promise<Deps> {
   if (config.RESERVATION_TTL_MS <= config.RUN_LEASE_MS)
     throw new StartError('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
@@ -57,17 +63,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
       `RUNNERS_MAX (${config.RUNNERS_MAX}) must not be less than RUNNERS (${config.RUNNERS}); set both`,
     );
   const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)), { clock, log });
-  const collections = [
-    AGENTS,
-    AGENT_VERSIONS,
-    EXECUTIONS,
-    EXECUTION_PAYLOADS,
-    RUN_KEYS,
-    CALLBACK_TOKENS,
-    SECRETS,
-    USAGE,
-  ];
-  const { store, platformStore, counterShards: shardCount } = await openStore(collections);
+  const { store, platformStore, counterShards: shardCount } = await openStore(COLLECTIONS);
   const counterShards = await openCounterShards(
     { counterShards: shardCount, platformStore },
     { owner: instanceId, leaseMs: config.LEASE_MS, log },

@@ -10,36 +10,25 @@ import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import { insert } from 'platform/store/store.ts';
 import { explain, recordStatements } from '../../../test/support/query-plans.ts';
 import { config as declaration } from '../src/config.ts';
-import { CALLBACK_TOKENS, openCallbackTokens } from '../src/callback-tokens/store.ts';
-import { AGENTS, AGENT_VERSIONS, openDefinitions } from '../src/definitions/store.ts';
-import type { Deps } from '../src/deps.ts';
+import { openCallbackTokens } from '../src/callback-tokens/store.ts';
+import { openDefinitions } from '../src/definitions/store.ts';
+import { COLLECTIONS, type Deps } from '../src/deps.ts';
 import { makeSettledRuns } from '../src/executions/settled-runs.ts';
-import { EXECUTION_PAYLOADS, EXECUTIONS, openExecutions, RUN_KEYS } from '../src/executions/store.ts';
+import { openExecutions, RUN_KEYS } from '../src/executions/store.ts';
 import { executionBytesJob } from '../src/jobs/count-bytes.ts';
 import { reaperJob } from '../src/jobs/reaper.ts';
 import { resealSecretsJob } from '../src/jobs/reseal.ts';
 import { retentionJob } from '../src/jobs/retention.ts';
 import { settledJob } from '../src/jobs/settled.ts';
-import { openSecrets, SECRETS } from '../src/secrets/store.ts';
-import { openUsage, USAGE } from '../src/usage/store.ts';
+import { openSecrets } from '../src/secrets/store.ts';
+import { openUsage } from '../src/usage/store.ts';
 import { NO_SEALING } from './no-sealing.ts';
 
 const never = new AbortController().signal;
 const log = makeLog('agents', 'silent');
 
 async function openAgentsStore(file: string) {
-  const collections = [
-    AGENTS,
-    AGENT_VERSIONS,
-    EXECUTIONS,
-    EXECUTION_PAYLOADS,
-    RUN_KEYS,
-    CALLBACK_TOKENS,
-    SECRETS,
-    USAGE,
-    LEASES,
-  ];
-  const opened = await openSqliteStore(file, collections);
+  const opened = await openSqliteStore(file, [...COLLECTIONS, LEASES]);
   const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log });
   const usage = openUsage(opened.store, counterShards);
   const executions = openExecutions(opened.store, usage, async () => Date.now());

@@ -10,12 +10,12 @@ import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import { readConfig } from 'platform/core/config.ts';
 import type { RunAgentResponse } from 'proto/agents/v1/agents.ts';
 import { config as declaration } from '../src/config.ts';
-import { AGENTS, AGENT_VERSIONS, openDefinitions } from '../src/definitions/store.ts';
+import { openDefinitions } from '../src/definitions/store.ts';
 import { applyAgent } from '../src/definitions/apply-agent.ts';
 import { publishAgent } from '../src/definitions/publish-agent.ts';
 import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
 import { makeVersionLoader } from '../src/definitions/version-loader.ts';
-import type { Deps } from '../src/deps.ts';
+import { COLLECTIONS, type Deps } from '../src/deps.ts';
 import { makeHeartbeats } from '../src/executions/heartbeats.ts';
 import { openReleases } from '../src/executions/reservation.ts';
 import { makeSettledRuns } from '../src/executions/settled-runs.ts';
@@ -23,9 +23,9 @@ import { EXECUTION_PAYLOADS, EXECUTIONS, openExecutions, RUN_KEYS } from '../src
 import { runAgent } from '../src/executions/run-agent.ts';
 import { reaperJob } from '../src/jobs/reaper.ts';
 import { markSettled } from '../src/jobs/settled.ts';
-import { CALLBACK_TOKENS, openCallbackTokens } from '../src/callback-tokens/store.ts';
-import { openSecrets, SECRETS } from '../src/secrets/store.ts';
-import { openUsage, USAGE } from '../src/usage/store.ts';
+import { openCallbackTokens } from '../src/callback-tokens/store.ts';
+import { openSecrets } from '../src/secrets/store.ts';
+import { openUsage } from '../src/usage/store.ts';
 import { NO_SEALING } from './no-sealing.ts';
 import { SECRET, testRuntimes } from './runtimes/test-runtimes.ts';
 import type { RunRequest } from '../src/runtimes/runtime.ts';
@@ -56,17 +56,7 @@ export async function simulateProcesses({
   program,
 }: { leaseMs?: number; ttlMs?: number; granted?: number; program?: string } = {}) {
   const folder = temporaryFolder();
-  const opened = await openSqliteStore(join(folder.path, 'agents.db'), [
-    AGENTS,
-    AGENT_VERSIONS,
-    EXECUTIONS,
-    EXECUTION_PAYLOADS,
-    RUN_KEYS,
-    CALLBACK_TOKENS,
-    SECRETS,
-    USAGE,
-    OUTBOX,
-  ]);
+  const opened = await openSqliteStore(join(folder.path, 'agents.db'), [...COLLECTIONS, OUTBOX]);
   const batches: (readonly Op[])[] = [];
   const noting =
     <A extends unknown[]>(apply: (...args: A) => Promise<void>) =>

@@ -14,24 +14,7 @@ import { reserve } from './reservation.ts';
 import { checkRunRequest, parseArgs, type RunRequest } from './rules.ts';
 import type { ExecutionRecord } from './store.ts';
 
-type Needs = Pick<
-  Deps,
-  | 'definitions'
-  | 'loadVersion'
-  | 'executions'
-  | 'credits'
-  | 'releases'
-  | 'heartbeats'
-  | 'settledRuns'
-  | 'runtimes'
-  | 'memory'
-  | 'callbackTokens'
-  | 'schedule'
-  | 'clock'
-  | 'config'
-  | 'instanceId'
-  | 'log'
->;
+type Needs = Parameters<typeof performRun>[0] & Pick<Deps, 'definitions' | 'loadVersion' | 'instanceId'>;
 
 /**
  * One request for a run: claim → reserve → perform → answer. The run itself knows nothing of the request (performRun);
