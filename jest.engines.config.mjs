@@ -34,7 +34,7 @@ const REPLICA_TESTS = [
 /** Tests of single services that also run on servers, with two replicas of the service or on the store itself. */
 const SERVICE_TESTS = [
   'agents/test/!(run-queue)',
-  'memory/test/{tenancy,fences,model,create-memory-object,stored-bytes,type-changes,schema-evolution,relations}',
+  'memory/test/{tenancy,fences,model,create-memory-object,stored-bytes,type-changes,schema-evolution,relations,relation-audiences}',
   'auth/test/{audit-consumer,token-races,first-signing-key}',
 ].map((tests) => `<rootDir>/services/${tests}.test.ts`);
 

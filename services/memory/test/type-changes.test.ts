@@ -20,6 +20,8 @@ import { createMemoryObject } from '../src/objects/create-memory-object.ts';
 import { deleteMemoryObject } from '../src/objects/delete-memory-object.ts';
 import { OBJECTS } from '../src/objects/store.ts';
 import { updateMemoryObject } from '../src/objects/update-memory-object.ts';
+import { deleteMemoryObject } from '../src/objects/delete-memory-object.ts';
+import { REFERENCES } from '../src/references/store.ts';
 import { createMemoryType } from '../src/types/create-memory-type.ts';
 import { deleteMemoryType } from '../src/types/delete-memory-type.ts';
 import { getMemoryType } from '../src/types/get-memory-type.ts';
@@ -257,6 +259,37 @@ describe('while objects are checked for a change', () => {
     released.resolve();
     await changing;
     expect(await shown()).toMatchObject({ state: 'active', change: { state: 'done', checked: 40, of: 40 } });
+  });
+
+  it('a deletion that was read before its object got references takes them with it', async () => {
+    const [targetId, typeId] = [await createType(), await createType()];
+    const { type } = (await typeOf(targetId))!;
+    const target = await create(targetId, 1);
+    const content = JSON.stringify({ price: 1, to: target.key });
+    const request = CreateMemoryObjectRequest.fromPartial({ typeId, key: newId(), content });
+    const { id } = (await createMemoryObject(deps, request, context)).memoryObject!;
+    const reached = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    const apply: Deps['objects']['apply'] = async (...args) => {
+      reached.resolve();
+      await released.promise;
+      return deps.objects.apply(...args);
+    };
+    const late = { ...deps, objects: { ...deps.objects, apply } };
+    const relations = [{ name: 'to', targetType: type, path: '/to', cardinality: 'one' }];
+    const change = UpdateMemoryTypeRequest.fromPartial({ pathId: typeId, relations, updateMask: ['relations'] });
+    // The deletion has seen the announcement, so no fence stops it.
+    const reading = held();
+    const changing = updateMemoryType(reading.using, change, context);
+    await reading.reached;
+    const deleting = deleteMemoryObject(late, { id, ifMatch: undefined }, context);
+    await reached.promise;
+    reading.release();
+    expect((await changing).memoryType).toMatchObject({ version: 2, change: { state: 'done', checked: 1 } });
+    released.resolve();
+    await deleting;
+    expect(await opened.store.find(context.principal.organizationId, REFERENCES, {})).toEqual([]);
+    await deleteMemoryObject(deps, { id: target.id, ifMatch: undefined }, context);
   });
 
   it('a process that stops hands the work over at once', async () => {

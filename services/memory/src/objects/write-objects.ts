@@ -69,7 +69,11 @@ const sizeOf = (object?: BareObject): number =>
 function objectOps({ before, after, references }: ObjectWrite): Op[] {
   const counted = references && { references: references.references };
   if (!before) return [insert(OBJECTS, { ...after!, ...counted }), ...(references?.ops ?? [])];
-  if (!after) return [remove(OBJECTS, { ...asRead(before), referrers: before.referrers ?? null })];
+  if (!after) {
+    // A change of the relations of its type may write references without a new revision.
+    const counters = { referrers: before.referrers ?? null, references: before.references ?? null };
+    return [remove(OBJECTS, { ...asRead(before), ...counters })];
+  }
   const { content, schemaVersion, revision, bytes, updatedAt } = after;
   const set = { content, schemaVersion, revision, ...(bytes !== undefined && { bytes }), updatedAt, ...counted };
   const expected = { ...asRead(before), ...(references && { references: before.references ?? null }) };
