@@ -20,7 +20,6 @@ import { createMemoryObject } from '../src/objects/create-memory-object.ts';
 import { deleteMemoryObject } from '../src/objects/delete-memory-object.ts';
 import { OBJECTS } from '../src/objects/store.ts';
 import { updateMemoryObject } from '../src/objects/update-memory-object.ts';
-import { deleteMemoryObject } from '../src/objects/delete-memory-object.ts';
 import { REFERENCES } from '../src/references/store.ts';
 import { createMemoryType } from '../src/types/create-memory-type.ts';
 import { deleteMemoryType } from '../src/types/delete-memory-type.ts';

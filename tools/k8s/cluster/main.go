@@ -44,7 +44,7 @@ func main() {
 			os.Exit(1)
 		}
 	default:
-		fmt.Fprintln(os.Stderr, "usage: cluster etcd | kube-apiserver | kube-controller-manager | kube-scheduler | kubectl | nodes")
+		fmt.Fprintln(os.Stderr, "usage: cluster COMPONENT, which is etcd, kubectl, nodes or a kube-*")
 		os.Exit(2)
 	}
 }

@@ -61,7 +61,8 @@ func serveMetrics(ctx context.Context, client kubernetes.Interface, pods listers
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		answer(w, object{"kind": "PodMetricsList", "apiVersion": "metrics.k8s.io/v1beta1", "metadata": object{}, "items": usage(found)})
+		answer(w, object{"kind": "PodMetricsList", "apiVersion": "metrics.k8s.io/v1beta1",
+			"metadata": object{}, "items": usage(found)})
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {

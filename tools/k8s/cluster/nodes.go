@@ -26,8 +26,8 @@ const (
 	resyncEvery = 10 * time.Second
 )
 
-// runNodes stands for the kubelets of three nodes in three zones: every pod that is bound to one is running and ready at
-// once, and every job has succeeded. Nothing is run.
+// runNodes stands for the kubelets of three nodes in three zones: every pod that is bound to one is running and
+// ready at once, and every job has succeeded. Nothing is run.
 func runNodes(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("usage: cluster nodes KUBECONFIG")
@@ -73,7 +73,8 @@ func register(ctx context.Context, client kubernetes.Interface, i int) error {
 		corev1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-		"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "topology.kubernetes.io/zone": fmt.Sprintf("zone-%d", i)}}}
+		"kubernetes.io/hostname": name, "kubernetes.io/os": "linux",
+		"topology.kubernetes.io/zone": fmt.Sprintf("zone-%d", i)}}}
 	node, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 	if err != nil {
 		return err

@@ -24,7 +24,8 @@ func follow(ctx context.Context, client kubernetes.Interface, pods cache.SharedI
 		var err error
 		switch {
 		case pod.DeletionTimestamp != nil:
-			now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), Preconditions: &metav1.Preconditions{UID: &pod.UID}}
+			now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0),
+				Preconditions: &metav1.Preconditions{UID: &pod.UID}}
 			err = client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, now)
 		case pod.Status.Phase == corev1.PodPending:
 			started++
@@ -48,7 +49,8 @@ func runningPod(given *corev1.Pod, number int) *corev1.Pod {
 	pod.Status.Phase = corev1.PodRunning
 	if isJob {
 		pod.Status.Phase = corev1.PodSucceeded
-		state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: now, FinishedAt: now}}
+		state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed",
+			StartedAt: now, FinishedAt: now}}
 	}
 	pod.Status.StartTime = &now
 	pod.Status.PodIP = fmt.Sprintf("10.244.%d.%d", number/250, number%250+1)

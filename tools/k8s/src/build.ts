@@ -20,8 +20,8 @@ const LINK_FLAGS = [
 export type GoProgram = 'lint' | 'cluster';
 
 /**
- * Builds a program with Go, once for each state of its sources: cold it takes minutes, so it takes one core and gives
- * way to everything else.
+ * Builds a program with Go, once for each state of its sources. That takes minutes at first, of one core alone, which
+ * gives way to everything else.
  * @returns its file
  * @throws Error when Go is missing or fails
  */
