@@ -1,6 +1,6 @@
 // What runs inside of a script's own JavaScript engine before the script: it keeps the built-in functions that it
-// needs, because the script may change them. The texts of these functions are compiled there for each run, so they refer
-// to nothing outside of themselves, and a run has only those that it needs.
+// needs, because the script may change them. The texts of these functions are compiled there for each run, so they
+// refer to nothing outside of themselves, and a run has only those that it needs.
 
 export interface Start {
   /** Resolves to `=` and the output as JSON text, or to `!` and why the run failed (see messageOf). */
