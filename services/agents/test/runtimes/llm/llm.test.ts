@@ -282,7 +282,9 @@ describe('a definition', () => {
 
   it('needs its secret, of characters that a header may carry', async () => {
     secrets = [];
-    expect(await check({})).toEqual([{ path: '/secretRef', message: expect.stringContaining('npm run admin -- --organization <name> secret set') }]);
+    expect(await check({})).toEqual([
+      { path: '/secretRef', message: expect.stringContaining('npm run admin -- --organization <name> secret set') },
+    ]);
     secrets = ['two\nlines'];
     const faults = await check({});
     expect(faults).toEqual([{ path: '/secretRef', message: expect.stringContaining('ASCII') }]);
