@@ -276,6 +276,15 @@ describe('the architecture', () => {
     expect([...AUDIT_ACTIONS].sort()).toEqual(actions.sort());
   });
 
+  it('lists every decision by its title in docs/adr/README.md', () => {
+    const pages = readdirSync(join(ROOT, 'docs/adr')).filter((file) => file !== 'README.md');
+    const titles = pages.map((file) => `[${/^# (.*)/.exec(textOf(`docs/adr/${file}`))?.[1]}](${file})`);
+    const listed = [...textOf('docs/adr/README.md').matchAll(/^- (\[.*?\]\(.*?\))/gm)].map(
+      ([, link]) => link as string,
+    );
+    expect(listed.sort()).toEqual(titles.sort());
+  });
+
   it('leaves nothing unfinished or silenced in the sources', () => {
     expect(
       files.filter(

@@ -38,7 +38,7 @@ export interface Context {
   operatorNamed(name: string): string;
   client<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>;
   /** One client for each replica. */
-  clients<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>[];
+  clients<D extends ServiceDefinition>(definition: D, process: ProcessName): Promise<ServiceClient<D>[]>;
   /** One for each gateway: "http://127.0.0.1:8080". */
   gatewayUrls(): string[];
   /** The operator as principal, without an organization. */
@@ -122,7 +122,7 @@ export function makeContext(program: Command, env: Env): Context {
     operatorName: name,
     operatorNamed,
     client: (definition, process) => connected().client(definition, process),
-    clients: (definition, process) => connected().clients(definition, process),
+    clients: async (definition, process) => connected().clients(definition, process),
     gatewayUrls: () =>
       (env.GATEWAY_ADDRESS ?? env.GATEWAY_LISTEN ?? PROCESSES.gateway)
         .split(',')

@@ -34,7 +34,7 @@ const numbered = (name: string, index: number, count: number): string => (count 
 async function service(context: Context, name: ProcessName): Promise<Line[]> {
   let replicas;
   try {
-    replicas = context.clients(DiagnosisServiceService, name);
+    replicas = await context.clients(DiagnosisServiceService, name);
   } catch (error) {
     return findingsOf(name, () => Promise.reject(error));
   }

@@ -23,9 +23,8 @@ async function runOnReplicas(
   service: ProcessName,
   name: string,
 ): Promise<{ ran: boolean; count: number }> {
-  const outcomes = await Promise.allSettled(
-    context.clients(JobServiceService, service).map((replica) => replica.runJob({ name }, context.asOperator())),
-  );
+  const replicas = await context.clients(JobServiceService, service);
+  const outcomes = await Promise.allSettled(replicas.map((replica) => replica.runJob({ name }, context.asOperator())));
   const round = sumOfRounds(outcomes.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
   for (const each of outcomes)
     if (each.status === 'rejected' && !(round.ran && (each.reason as ServiceError).reason === 'UNAVAILABLE'))

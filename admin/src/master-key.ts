@@ -48,7 +48,7 @@ export function retireMasterCommand(context: Context): Command {
 /** @throws StartError, ServiceError unless every replica of every service that seals can do without the older keys */
 async function requireUnused(context: Context, { newest }: Retirement): Promise<void> {
   for (const service of SEALING)
-    for (const replica of context.clients(DiagnosisServiceService, service)) {
+    for (const replica of await context.clients(DiagnosisServiceService, service)) {
       const { findings } = await replica.diagnose({}, context.asOperator());
       const finding = findings.find(({ masterKey }) => masterKey);
       if (!finding) throw new StartError(`A replica of ${service} does not say under which master key it seals`);

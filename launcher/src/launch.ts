@@ -73,12 +73,19 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   );
   operator.close();
   if (stopping) return;
+  const gateway = reachable(gatewayAddress);
+  const { GATEWAY_LISTEN, GATEWAY_TLS_CERT_FILE } = given;
+  // by these "admin doctor" finds the gateway
+  const gatewaySettings = {
+    ...(GATEWAY_LISTEN && { GATEWAY_ADDRESS: gateway }),
+    ...(GATEWAY_TLS_CERT_FILE && { GATEWAY_TLS_CERT_FILE }),
+  };
   print(
     readyMessage({
-      baseUrl: `http://${reachable(gatewayAddress)}`,
+      baseUrl: `${GATEWAY_TLS_CERT_FILE ? 'https' : 'http'}://${gateway}`,
       uptime: uptime(),
       seeded,
-      settings: { ...(given.DATA_DIR && { DATA_DIR }), ...addresses },
+      settings: { ...(given.DATA_DIR && { DATA_DIR }), ...addresses, ...gatewaySettings },
     }),
   );
   // only now that the token was shown: if this process dies before, the next start shows a new token

@@ -117,7 +117,7 @@ describe.each([5, -5])('two replicas whose clocks are %i minutes apart', (minute
     'both accept a token that is valid for two more minutes, and both refuse an expired one',
     async () => {
       const tenant = await stack.tenant();
-      for (const auth of stack.operator.clients(AuthServiceService, 'auth')) {
+      for (const auth of await stack.operator.clients(AuthServiceService, 'auth')) {
         expect(await statusesAtAllGateways(await tokenFor(auth, stack.operator, tenant, 2 * MINUTE_MS))).toEqual(
           new Set([200]),
         );

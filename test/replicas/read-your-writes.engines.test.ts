@@ -29,13 +29,14 @@ const distinct = (replies: readonly Reply[], property: (reply: Reply) => unknown
   [...new Set(replies.map((reply) => JSON.stringify([reply.status, property(reply)])))].map((text) => JSON.parse(text));
 
 describe('a change at one replica takes effect at the other on the next request', () => {
-  it('has two replicas', () => expect(stack.operator.clients(AgentsServiceService, 'agents')).toHaveLength(2));
+  it('has two replicas', async () =>
+    expect(await stack.operator.clients(AgentsServiceService, 'agents')).toHaveLength(2));
 
   it('both run the definition that one publishes, and neither runs an agent that one retires', async () => {
     const run = () => requestEverywhere('POST', '/api/agent/run', () => ({ agentName: AGENT, args: {} }));
     const names = async () => distinct(await requestEverywhere('GET', '/api/agent/run'), ({ body }) => body.agents);
     for (let round = 0; round < ROUNDS; round++) {
-      for (const agents of stack.operator.clients(AgentsServiceService, 'agents')) {
+      for (const agents of await stack.operator.clients(AgentsServiceService, 'agents')) {
         const as = () => stack.operator.as(tenant.organizationId);
         const output = newId();
         const { version } = await agents.applyAgent(

@@ -9,6 +9,7 @@ import { keyFolderOf } from 'platform/rpc/keys.ts';
 import { openOperator, type Operator } from 'platform/rpc/operator.ts';
 import { PROCESSES } from 'platform/core/processes.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
+import { commandLine, printed } from '../admin/admin-command.ts';
 import { freeAddresses } from '../support/addresses.ts';
 import { descendantsOf } from '../support/process-tree.ts';
 import { eventually } from 'platform/service/test-end.ts';
@@ -65,6 +66,13 @@ describe('the first start and the second start', () => {
     }
     expect(lines.filter((line) => /^Ready after \d+\.\d s: /.test(line))).toEqual([expect.stringContaining(baseUrl)]);
     expect(first.output().split(token)).toHaveLength(3);
+  });
+
+  it('prints settings by which the command line finds every process, the gateway among them', async () => {
+    const words = /^Administer it: +(.*) npm run admin/m.exec(first.output())?.[1]?.split(' ');
+    const settings = Object.fromEntries((words ?? []).map((word) => word.split('=') as [string, string]));
+    const table = await printed(commandLine(settings)('doctor', { PATH: process.env.PATH ?? '' }));
+    expect(table).toMatch(/^gateway +answer +ok /m);
   });
 
   it('seeds an enterprise organization, an administrator, 1,000 credits, three agents and a server token', async () => {

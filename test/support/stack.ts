@@ -132,11 +132,8 @@ export function connect({ baseUrls, folder, env }: Pick<RunningStack, 'baseUrls'
     tenant: (options = {}) => makeTenant(operator, baseUrls, options),
     async runJob(service, name) {
       // a job under a lease runs on the replica that holds the lease; the others report that it did not run
-      return sumOfRounds(
-        await Promise.all(
-          operator.clients(JobServiceService, service).map((replica) => replica.runJob({ name }, operator.as())),
-        ),
-      );
+      const replicas = await operator.clients(JobServiceService, service);
+      return sumOfRounds(await Promise.all(replicas.map((replica) => replica.runJob({ name }, operator.as()))));
     },
   };
 }

@@ -6,6 +6,7 @@ import { openIdentity, type IdentityFiles } from './identity.ts';
 import { newId } from '../core/ids.ts';
 import { identityFilesOf } from './keys.ts';
 import { Principal } from '../core/principal.ts';
+import { replicaAddresses } from './replica-addresses.ts';
 import { PROCESSES, settingOf, type ProcessName } from '../core/processes.ts';
 
 /** Name of the user of the operating system in a certificate: "operator:ada". */
@@ -22,8 +23,8 @@ export interface Operator {
   /** "ada": how the audit trail names the operator. */
   readonly name: string;
   client<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>;
-  /** One client for each replica that the address of the process names. */
-  clients<D extends ServiceDefinition>(definition: D, process: ProcessName): ServiceClient<D>[];
+  /** One client for each replica that the address of the process names; a host name stands for all its addresses. */
+  clients<D extends ServiceDefinition>(definition: D, process: ProcessName): Promise<ServiceClient<D>[]>;
   /** Options of a call as this operator; with an organization when the call acts on one. */
   as(organizationId?: string): CallOptions;
   /** Options of a call as a principal that auth made (`AssumeUser`). */
@@ -62,10 +63,10 @@ export function openOperator({
   return {
     name: subject,
     client: (definition, process) => clientOf(definition, connectionTo(process, addressOf(process)).call),
-    clients: (definition, process) =>
-      addressOf(process)
-        .split(',')
-        .map((address) => clientOf(definition, connectionTo(process, address).call)),
+    async clients(definition, process) {
+      const addresses = await replicaAddresses(addressOf(process).split(','));
+      return addresses.map((address) => clientOf(definition, connectionTo(process, address).call));
+    },
     as: (organizationId = '') =>
       asPrincipal({ ...Principal.decode(new Uint8Array()), kind: 'OPERATOR', organizationId, subject, name: subject }),
     asPrincipal,

@@ -1,10 +1,9 @@
 import type { Client } from '@grpc/grpc-js';
-import { lookup } from 'node:dns/promises';
-import { isIP } from 'node:net';
 import { ServiceError } from '../core/errors.ts';
 import type { Dialer } from './dialer.ts';
 import { openCallStream, type CallStream } from './call-stream.ts';
 import { NeverSentError } from './outgoing-call.ts';
+import { allAddresses, isNumeric } from './replica-addresses.ts';
 import { callServerStreaming, callUnary, type Transport } from './unary.ts';
 
 const FIRST_DELAY_MS = 100;
@@ -99,7 +98,7 @@ export function openReplicas(addresses: readonly string[], { clientTo, onRenewed
   }
 
   async function resolve(): Promise<void> {
-    const found = await Promise.all(addresses.map(allAddresses));
+    const found = await Promise.all(addresses.map((address) => allAddresses(address)));
     if (closed || found.includes(undefined)) return;
     const wanted = new Set(found.flat() as string[]);
     for (const address of wanted) if (!replicas.has(address)) add(address);
@@ -152,17 +151,3 @@ export function openReplicas(addresses: readonly string[], { clientTo, onRenewed
 }
 
 const isUsable = ({ state }: CallStream): boolean => state === 'open' || state === 'connecting';
-const hostOf = (address: string): string => address.slice(0, address.lastIndexOf(':'));
-const isNumeric = (address: string): boolean => isIP(hostOf(address).replace(/^\[|\]$/g, '')) !== 0;
-
-/** Undefined if the name cannot be resolved now. */
-async function allAddresses(address: string): Promise<string[] | undefined> {
-  if (isNumeric(address)) return [address];
-  const port = address.slice(address.lastIndexOf(':') + 1);
-  try {
-    const found = await lookup(hostOf(address), { all: true });
-    return found.map(({ address: host, family }) => `${family === 6 ? `[${host}]` : host}:${port}`);
-  } catch {
-    return undefined;
-  }
-}

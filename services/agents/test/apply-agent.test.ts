@@ -114,6 +114,16 @@ describe('ApplyAgent', () => {
     });
   });
 
+  it('names the values that a member may have', async () => {
+    const tools = { memory: { types: ['note'], access: 'all' } };
+    await expect(apply({ ...definitionOf('rejected', '1', { tools }), apiVersion: 'v1' })).rejects.toMatchObject({
+      details: [
+        { path: '/apiVersion', message: 'apiVersion must be "agents/v1"' },
+        { path: '/tools/memory/access', message: 'access must be one of "read", "write"' },
+      ],
+    });
+  });
+
   it('a dry run finds the same faults, and changes nothing', async () => {
     const dry = (definition: object) =>
       agents.operate('applyAgent', { definition: JSON.stringify(definition), dryRun: true });

@@ -129,7 +129,7 @@ export function parseDefinition(text: string): { definition: Definition; hash: s
   if (Buffer.byteLength(text) > DEFINITION_BYTES)
     throw invalid('', `A definition has at most ${DEFINITION_BYTES} bytes`);
   const value = valueOf(text);
-  requireNoViolations(compiledDefinitionSchema.validate(value));
+  requireNoViolations(compiledDefinitionSchema.validate(value, undefined, { showAllowed: true }));
   const definition = value as Definition;
   // Throws when a price cannot be stored exactly.
   priceOf(definition);

@@ -18,4 +18,4 @@ export function checkSecret({ name, value }: { name: string; value: string }): v
 
 /** Why a definition may not name a secret. */
 export const noSuchSecret = (name: string): string =>
-  `there is no secret ${name}; set it with: admin secret set ${name}`;
+  `there is no secret ${name}; set it with: npm run admin -- --organization <name> secret set ${name} < <file>`;

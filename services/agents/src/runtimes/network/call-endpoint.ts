@@ -54,14 +54,18 @@ export async function callEndpoint(poster: Poster, call: EndpointCall): Promise<
   }
 }
 
+const LISTED_BY = 'AGENT_NETWORKS of the agents service';
+
 /** Why a definition may not name this URL; undefined: it may. No name is resolved for it. */
 export function faultOfUrl(text: string, networks: readonly string[]): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'https:' && url?.protocol !== 'http:') return 'must be an https:// URL';
   if (url.username !== '' || url.password !== '') return 'must hold no user name and no password';
   if (url.hash !== '') return 'must have no fragment';
-  if (url.protocol === 'http:' && networks.length === 0) return 'must be an https:// URL';
-  return hasForbiddenAddress(url, networks) ? 'must not be at an address of a private network' : undefined;
+  const isForbidden = hasForbiddenAddress(url, networks);
+  if (url.protocol === 'http:' && (isForbidden || networks.length === 0))
+    return `must be an https:// URL, or in one of the networks that ${LISTED_BY} lists`;
+  return isForbidden ? `must not be in a private network, unless ${LISTED_BY} lists it` : undefined;
 }
 
 const unreachable = (whose: string): string => `The ${whose}'s endpoint could not be reached`;

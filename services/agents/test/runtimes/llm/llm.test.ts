@@ -271,7 +271,8 @@ describe('a definition', () => {
   it.each<[object, string, string]>([
     [{ prompt: 'Hello {{name}}' }, '/prompt', '{{name}} must be {{args}}'],
     [{ system: '{{args.}}' }, '/system', '{{args.}} must be'],
-    [{ url: 'http://93.184.215.14/v1' }, '/url', 'private network'],
+    [{ url: 'http://93.184.215.14/v1' }, '/url', 'https:// URL, or in one of the networks that AGENT_NETWORKS'],
+    [{ url: 'https://10.0.0.1/v1' }, '/url', 'private network, unless AGENT_NETWORKS'],
     [{ url: 'ftp://example.com/' }, '/url', 'https'],
     [{ temperature: 3 }, '/temperature', 'must be <= 2'],
     [{ tools: [] }, '/tools', 'is not allowed'],
@@ -281,7 +282,9 @@ describe('a definition', () => {
 
   it('needs its secret, of characters that a header may carry', async () => {
     secrets = [];
-    expect(await check({})).toEqual([{ path: '/secretRef', message: expect.stringContaining('admin secret set') }]);
+    expect(await check({})).toEqual([
+      { path: '/secretRef', message: expect.stringContaining('npm run admin -- --organization <name> secret set') },
+    ]);
     secrets = ['two\nlines'];
     const faults = await check({});
     expect(faults).toEqual([{ path: '/secretRef', message: expect.stringContaining('ASCII') }]);
