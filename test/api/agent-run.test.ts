@@ -241,6 +241,19 @@ describe('POST /api/agent/run', () => {
       expectError(await starter.request('POST', '/api/agent/run', '{'), 403, 'tier_required');
     });
 
+    it.each([
+      ['GET', '/api/agent/run'],
+      ['POST', '/api/agent/run'],
+      ['GET', '/api/agent/executions'],
+      ['GET', `/api/agent/executions/${newId()}`],
+      ['DELETE', `/api/agent/executions/${newId()}`],
+    ])('refuses a user without the admin role, whatever the rest of the request: %s %s', async (method, path) => {
+      const body = method === 'POST' ? { agentName: 'nobody' } : undefined;
+      const reply = await untilAvailable(() => request(stack.baseUrl, method, path, { token: member, body }));
+      expectError(reply, 403, 'admin_required');
+      expect(reply.body.error).toBe('Admin access required');
+    });
+
     it('runs an agent in a tier with the agent API', async () => {
       const professional = await stack.tenant({
         tier: 'professional',
