@@ -95,7 +95,7 @@ describe('the commands about agents, their executions and their secrets', () => 
     expect(await json(own(`--json execution cancel ${id}`))).toMatchObject({ id, status: 'running' });
     expect(await run).toMatchObject({ status: 500, body: { code: 'run_cancelled', agentExecutionId: id } });
     expect(await json(own(`--json execution show ${id}`))).toMatchObject({
-      ...{ id, status: 'cancelled', charge: 0, output: null },
+      ...{ id, status: 'cancelled', charge: 0 },
       error: { code: 'run_cancelled' },
     });
   });

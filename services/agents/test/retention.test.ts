@@ -22,7 +22,7 @@ describe('retention', () => {
     expect(await simulation.markSettled()).toBe(2);
     simulation.advance(29 * DAY_MS);
     expect([await round(), await remaining()]).toEqual([2, [0, 1, 2]]);
-    const [{ _id: id }] = (await simulation.records()) as [{ _id: string }];
+    const id = (await simulation.records())[0]!._id;
     expect(await getAgentExecution(simulation.healthy, { id }, simulation.context())).toMatchObject({
       agentExecution: { id, status: 'succeeded', charge: 1, args: undefined, output: undefined, messages: [] },
     });
