@@ -1,6 +1,6 @@
-// What runs inside of a script's own JavaScript engine before the script: it keeps the built-in functions that it needs,
-// because the script may change them. The texts of these functions are compiled there for each run, so they refer to
-// nothing outside of themselves, and a run has only those that it needs.
+// What runs inside of a script's own JavaScript engine before the script: it keeps the built-in functions that it
+// needs, because the script may change them. The texts of these functions are compiled there for each run, so they
+// refer to nothing outside of themselves, and a run has only those that it needs.
 
 export interface Start {
   /** Resolves to `=` and the output as JSON text, or to `!` and why the run failed (see messageOf). */
@@ -65,7 +65,10 @@ export function makeSilentConsole(): undefined {
   });
 }
 
-/** Defines a console. @returns what the script wrote, as the JSON text of a list of texts; runs nothing of the script */
+/**
+ * Defines a console.
+ * @returns what the script wrote, as the JSON text of a list of texts; runs nothing of the script
+ */
 export function makeConsole(): () => string {
   /** Lines, characters of a line, and characters of all lines as JSON text. */
   const [MAX_LINES, MAX_LINE_CHARACTERS, MAX_JSON] = [100, 2_000, 40_000];
