@@ -1,6 +1,8 @@
+import { measureRuntimes } from '../commands/runtimes.ts';
 import { afterRequests, runClosedLoop } from '../load/closed-loop.ts';
 import { MEMORY_SCENARIOS, nextOf, SCENARIOS } from '../load/scenarios.ts';
 import { measureRound } from '../measure/round.ts';
+import { DEFAULTS } from '../settings.ts';
 import { storedBytes } from '../systems/file-records.ts';
 import { startProduct, type Product } from '../systems/product.ts';
 
@@ -21,6 +23,13 @@ describe('a round on the product', () => {
       expect(round.drained).toBeDefined();
     },
   );
+
+  it('a run of each runtime succeeds, and has a figure for the goals', async () => {
+    const short = { connections: 2, rounds: 1, seconds: 1, warmUpSeconds: 1 };
+    const { failures, figures } = await measureRuntimes({ ...DEFAULTS, ...short });
+    expect(failures).toEqual([]);
+    expect(Object.keys(figures)).toEqual(['expression', 'script', 'http', 'llm'].map((type) => `${type} run cpu`));
+  });
 
   it('finds the size of every database', () => {
     expect(Object.values(storedBytes(product.stack.folder)).every((bytes) => bytes > 4_096)).toBe(true);

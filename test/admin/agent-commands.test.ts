@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import { sharedStack } from '../support/shared-stack.ts';
 import type { RunningStack } from '../support/stack.ts';
 import { expressionAgent } from '../support/tenant.ts';
@@ -78,6 +79,38 @@ describe('the commands about agents, their executions and their secrets', () => 
     expect(record).toMatchObject({ id, args: { n: 1 }, output: { got: { n: 1 } } });
     expect(lines).toMatch(/^output +\{"got":\{"n":1\}\}$/m);
     expect(await sentence(own(`execution cancel ${id}`))).toBe('The agent execution has ended');
+  });
+
+  it('execution cancel ends a run, whichever replica has it', async () => {
+    const endless = expressionAgent('endless', '($f := function($n) { $f($n + 1) }; $f(0))', {
+      limits: { wallMs: 300_000, maxSteps: 1_000_000_000 },
+    });
+    const tenant = await stack.tenant({ credits: 10, agents: [endless] });
+    const run = tenant.requestOnce('POST', '/api/agent/run', { agentName: 'endless', args: {} });
+    const own = (words: string) => admin(`--organization ${tenant.name} ${words}`);
+    const [{ id }] = (await eventually(async () => {
+      const running = await json(own('--json execution list --status running'));
+      return running.length === 1 && running;
+    })) as [{ id: string }];
+    expect(await json(own(`--json execution cancel ${id}`))).toMatchObject({ id, status: 'running' });
+    expect(await run).toMatchObject({ status: 500, body: { code: 'run_cancelled', agentExecutionId: id } });
+    expect(await json(own(`--json execution show ${id}`))).toMatchObject({
+      ...{ id, status: 'cancelled', charge: 0 },
+      error: { code: 'run_cancelled' },
+    });
+  });
+
+  it('agent publish after retire shows the version that it makes live, which is the one that was', async () => {
+    const tenant = await stack.tenant({ agents: [expressionAgent('back', '1')] });
+    const own = (words: string) => admin(`--organization ${tenant.name} ${words}`);
+    const file = join(stack.folder, `${newId()}.json`);
+    writeFileSync(file, JSON.stringify(expressionAgent('back', '2')));
+    await printed(own(`agent apply ${file}`));
+    rmSync(file);
+    await printed(own('agent retire back'));
+    expect(await printed(own('agent publish back'))).toMatch(/^publishedVersion +1$/m);
+    await printed(own('agent retire back'));
+    expect(await printed(own('agent publish back --version 2'))).toMatch(/^publishedVersion +2$/m);
   });
 
   it('secret: set from standard input, list and delete work, and none shows the value', async () => {

@@ -1,6 +1,8 @@
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { newId } from 'platform/core/ids.ts';
 import { anyId, expectError, detailPaths } from '../support/expect-error.ts';
+import { request, untilAvailable } from '../support/request.ts';
 import { sharedStack } from '../support/shared-stack.ts';
 import type { RunningStack } from '../support/stack.ts';
 import { expressionAgent, type Tenant } from '../support/tenant.ts';
@@ -30,6 +32,8 @@ const AGENTS = [
 
 let stack: RunningStack;
 let tenant: Tenant;
+/** A JWT of a user of the organization who has no role. */
+let member: string;
 beforeAll(async () => {
   stack = await sharedStack();
   tenant = await stack.tenant({ credits: 100, agents: AGENTS });
@@ -44,6 +48,10 @@ beforeAll(async () => {
   );
   await agents.publishAgent({ name: 'retired', version: undefined }, stack.operator.as(tenant.organizationId));
   await agents.retireAgent({ name: 'retired' }, stack.operator.as(tenant.organizationId));
+  const auth = stack.operator.client(AuthServiceService, 'auth');
+  const email = `${newId()}@example.com`;
+  await auth.createUser({ email, name: 'Member', roles: [], groups: [] }, stack.operator.as(tenant.organizationId));
+  member = (await auth.issueJwt({ email }, stack.operator.as(tenant.organizationId))).jwt;
 });
 
 describe('GET /api/agent/run', () => {
@@ -239,6 +247,19 @@ describe('POST /api/agent/run', () => {
     it('refuses a tier without the agent API, before it looks at the body', async () => {
       const starter = await stack.tenant({ tier: 'starter', credits: 10, agents: [expressionAgent('echo', '{}')] });
       expectError(await starter.request('POST', '/api/agent/run', '{'), 403, 'tier_required');
+    });
+
+    it.each([
+      ['GET', '/api/agent/run'],
+      ['POST', '/api/agent/run'],
+      ['GET', '/api/agent/executions'],
+      ['GET', `/api/agent/executions/${newId()}`],
+      ['DELETE', `/api/agent/executions/${newId()}`],
+    ])('refuses a user without the admin role, whatever the rest of the request: %s %s', async (method, path) => {
+      const body = method === 'POST' ? { agentName: 'nobody' } : undefined;
+      const reply = await untilAvailable(() => request(stack.baseUrls[0]!, method, path, { token: member, body }));
+      expectError(reply, 403, 'admin_required');
+      expect(reply.body.error).toBe('Admin access required');
     });
 
     it('runs an agent in a tier with the agent API', async () => {

@@ -6,17 +6,67 @@ import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
 import { rotateMasterKey } from 'platform/rpc/master-keys.ts';
 import { eventually } from 'platform/service/test-end.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
+import { say } from '../../services/agents/test/runtimes/llm/model-server.ts';
+import { answerWith, startEndpoint } from '../../services/agents/test/runtimes/network/endpoint.ts';
 import { NO_ENGINES } from '../support/shared-engines.ts';
 import { request } from '../support/request.ts';
 import { foundSecrets, keysIn, storedPlaces, type Place } from '../support/secret-search.ts';
-import { startStack } from '../support/stack.ts';
-import { expressionAgent } from '../support/tenant.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { expressionAgent, type Tenant } from '../support/tenant.ts';
+
+const SIGNING = Buffer.alloc(32, '\xffsigning', 'latin1').toString('base64');
+const API_KEY = 'sk-the/key+of~a"model';
+const formsOf = (secret: string): string[] => [
+  secret,
+  encodeURIComponent(secret),
+  Buffer.from(secret).toString('base64'),
+  Buffer.from(secret).toString('base64url'),
+  Buffer.from(secret).toString('hex'),
+  JSON.stringify(secret).slice(1, -1),
+];
+
+/** The endpoint of an http agent and of a model, which tell in every form what they were called with. */
+const startTelltale = () =>
+  startEndpoint(({ path, headers }, response) => {
+    if (path !== '/http') return say(response, formsOf(String(headers.authorization).slice('Bearer '.length)).join());
+    const texts = formsOf(SIGNING);
+    answerWith(response, { error: texts.join(), messages: texts });
+  });
+
+/** Runs an http agent and an llm agent at such an endpoint. @returns every form of their secrets */
+async function runTelltales(stack: Stack, tenant: Tenant, url: string): Promise<string[]> {
+  const agents = stack.operator.client(AgentsServiceService, 'agents');
+  const as = () => stack.operator.as(tenant.organizationId);
+  await agents.setSecret({ name: 'signing', value: `whsec_${SIGNING}`, overlapSeconds: 0 }, as());
+  await agents.setSecret({ name: 'api-key', value: API_KEY, overlapSeconds: 0 }, as());
+  const runtimes = {
+    http: { url: `${url}/http`, secretRef: 'signing' },
+    // Its answers are not JSON, so that the run fails and they are in its messages alone.
+    llm: { url, model: 'tested', prompt: 'Tell.', secretRef: 'api-key' },
+  };
+  for (const [type, runtime] of Object.entries(runtimes)) {
+    const definition = JSON.stringify({
+      ...expressionAgent(type, ''),
+      ...{ runtime: { type, ...runtime }, outputSchema: { type: 'object' }, trace: true },
+    });
+    await agents.applyAgent({ definition }, as());
+    await agents.publishAgent({ name: type, version: undefined }, as());
+    const reply = await tenant.request('POST', '/api/agent/run', { agentName: type, args: {} });
+    expect([reply.status, reply.body.code]).toEqual([500, 'agent_failed']);
+    const record = await tenant.request('GET', `/api/agent/executions/${reply.body.agentExecutionId}`);
+    expect(record.text).toContain('[redacted]');
+    for (const form of [...formsOf(SIGNING), ...formsOf(API_KEY)])
+      for (const { text } of [reply, record]) expect(text).not.toContain(form);
+  }
+  return [...formsOf(SIGNING), ...formsOf(API_KEY)];
+}
 
 it('no log, store or event holds a secret of a run: tokens, JWTs, the master keys, private keys, passwords', async () => {
   const folder = temporaryFolder();
   const password = 'pass-word-of-kafka-0123456789';
-  const env = { ...NO_ENGINES, LOG_LEVEL: 'debug', KAFKA_PASSWORD: password };
+  const env = { ...NO_ENGINES, LOG_LEVEL: 'debug', KAFKA_PASSWORD: password, AGENT_NETWORKS: '127.0.0.1/32' };
   const stack = await startStack({ env, folder: folder.path });
+  const endpoint = await startTelltale();
   const tenant = await stack.tenant({ credits: 10, agents: [expressionAgent('total', '{"n": 1}')] });
   const auth = stack.operator.client(AuthServiceService, 'auth');
   const asOperator = stack.operator.as(tenant.organizationId);
@@ -25,6 +75,8 @@ it('no log, store or event holds a secret of a run: tokens, JWTs, the master key
   const asAdministrator = stack.operator.asPrincipal(principal!);
   const rotated = await auth.rotateServerToken({ idOrName: 'tests', overlapSeconds: 3_600 }, asAdministrator);
   const secrets = [tenant.token, rotated.value, jwt, password];
+  secrets.push(...(await runTelltales(stack, tenant, endpoint.url)));
+  expect(endpoint.requests).toHaveLength(3);
 
   const send = (token: string | undefined, method: string, path: string, body?: unknown, headers?: object) =>
     request(stack.baseUrl, method, path, { token, body, headers } as never);
@@ -47,11 +99,6 @@ it('no log, store or event holds a secret of a run: tokens, JWTs, the master key
   );
   await auth.revokeServerToken({ idOrName: serverTokens[0]!.id }, asAdministrator);
   for (const token of [tenant.token, rotated.value]) await send(token, 'GET', '/api/auth/whoami');
-  const signing = Buffer.alloc(32, 'signing').toString('base64');
-  secrets.push(signing);
-  await stack.operator
-    .client(AgentsServiceService, 'agents')
-    .setSecret({ name: 'signing', value: `whsec_${signing}`, overlapSeconds: 0 }, asOperator);
   const { operator } = stack;
   const [newest] = rotateMasterKey(masterKeyFileOf(keyFolderOf(folder.path)), 0);
   for (const name of ['auth', 'agents'] as const)
@@ -61,6 +108,7 @@ it('no log, store or event holds a secret of a run: tokens, JWTs, the master key
       return findings.some(({ masterKey, fine }) => masterKey === newest!.id && fine);
     });
   await stack.stop();
+  await endpoint.close();
 
   const kept = keysIn(folder.path);
   expect(kept.length).toBeGreaterThan(6);

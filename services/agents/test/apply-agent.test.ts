@@ -80,6 +80,22 @@ describe('ApplyAgent', () => {
       { runtime: { type: 'script', language: 'javascript', source: 'function run( {}' } },
       '/runtime/source',
     ],
+    [
+      'a secret of a script, which can name none',
+      { runtime: { type: 'script', language: 'javascript', source: 'function run() {}', secretRef: 'signing' } },
+      '/runtime/secretRef',
+    ],
+    [
+      'a secret of an expression',
+      { runtime: { type: 'expression', language: 'jsonata', source: '1', secretRef: 'signing' } },
+      '/runtime/secretRef',
+    ],
+    [
+      'an expression that names an unknown variable',
+      { runtime: { type: 'expression', language: 'jsonata', source: '$unknown' } },
+      '/runtime/source',
+    ],
+    ['tools of an expression', { tools: { memory: { types: ['Note'] } } }, '/tools'],
     ['an unsound argumentsSchema', { argumentsSchema: { type: 'strange' } }, '/argumentsSchema/type'],
     [
       'an outputSchema that refers to another document',

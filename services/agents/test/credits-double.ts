@@ -6,6 +6,8 @@ interface Reservation {
   state: ReservationState;
   amountMicros: number;
   until: number;
+  /** Zero or one, if credits keeps its promises. */
+  chargedMicros: number[];
 }
 
 /**
@@ -27,6 +29,7 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
     account.spent += charge;
     account.open -= 1;
     reservation.state = state;
+    if (state === 'SETTLED') reservation.chargedMicros.push(charge);
   }
   const findReservation = (id: string): Reservation => {
     if (down) throw new ServiceError('UNAVAILABLE');
@@ -34,6 +37,7 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
       state: 'RESERVATION_STATE_UNSPECIFIED',
       amountMicros: 0,
       until: Infinity,
+      chargedMicros: [],
     };
     expireOverdue(reservation);
     return reservation;
@@ -51,7 +55,7 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
       if (known.state !== 'RESERVATION_STATE_UNSPECIFIED') return answer('ENDED');
       if (maxOpen > 0 && account.open >= maxOpen) return answer('TOO_MANY_OPEN');
       if (account.available < amountMicros) return answer('INSUFFICIENT');
-      reservations.set(id, { state: 'OPEN', amountMicros, until: now() + ttlMs });
+      reservations.set(id, { state: 'OPEN', amountMicros, until: now() + ttlMs, chargedMicros: [] });
       account.available -= amountMicros;
       account.reserved += amountMicros;
       account.open += 1;
@@ -70,6 +74,7 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
         account.available -= charge;
         account.spent += charge;
         reservation.state = 'SETTLED';
+        reservation.chargedMicros.push(charge);
       }
       return { state: reservation.state, chargedMicros: chargeMicros, shortfallMicros: 0 };
     },
@@ -85,6 +90,7 @@ export function creditsDouble(grantedMicros: number, now: () => number = Date.no
     client,
     account,
     stateOf: (id: string) => reservations.get(id)?.state,
+    chargesOf: (id: string): readonly number[] => reservations.get(id)?.chargedMicros ?? [],
     /** Expires overdue reservations, as the sweeper of credits does. */
     sweep: () => reservations.forEach(expireOverdue),
     /** While it is down, every call fails with UNAVAILABLE. */

@@ -55,6 +55,22 @@ describe('an http agent', () => {
     });
   });
 
+  it('shows no secret in what is wrong with its output, also where that names its members', async () => {
+    // A slash, as base64 may have it, is another character in a path.
+    const secret = `whsec_${Buffer.alloc(32, '\xff\xfe\xfd', 'latin1').toString('base64')}`;
+    expect(secret).toContain('/');
+    await agents.operate('setSecret', { name: 'slashed', value: secret, overlapSeconds: 0 });
+    const runtime = { type: 'http', url: `${endpoint.url}/`, secretRef: 'slashed' };
+    await agents.publish(definition('telltale', { runtime, outputSchema: { additionalProperties: false } }));
+    answer = () => ({ output: { [secret]: 1 } });
+    const error = (await agents.run('telltale', {}).catch((failure: unknown) => failure)) as Error;
+    expect(error).toMatchObject({ reason: 'OUTPUT_INVALID', message: expect.stringContaining('/[redacted]') });
+    const { items } = await agents.call('listAgentExecutions', { agent: 'telltale' });
+    const { agentExecution } = await agents.call('getAgentExecution', { id: items[0]!.id });
+    for (const shown of [error.message, JSON.stringify(agentExecution)])
+      expect(shown.replaceAll('~1', '/')).not.toContain(secret.slice(6, -1));
+  });
+
   it('is known to its endpoint by the idempotency key, also when an interrupted run is repeated', async () => {
     answer = () => undefined;
     const interrupted = agents.run('remote', { n: 1 }, 'a-key').catch((error: { reason: string }) => error.reason);

@@ -5,6 +5,7 @@ const secretText = fc.string({ unit: 'grapheme', minLength: 8, maxLength: 40 }).
 const ENCODINGS: Record<string, (text: string) => string> = {
   plain: (text) => text,
   JSON: (text) => JSON.stringify({ text }),
+  'JSON pointer': (text) => text.replaceAll('~', '~0').replaceAll('/', '~1'),
   URL: encodeURIComponent,
   query: (text) => new URLSearchParams({ text }).toString(),
   hexadecimal: (text) => Buffer.from(text).toString('hex'),

@@ -1,6 +1,7 @@
 import { DAY_MS } from 'platform/core/clock.ts';
 import { definitionOf } from './fixture.ts';
 import { simulateProcesses } from './simulated-processes.ts';
+import { getAgentExecution } from '../src/executions/get-agent-execution.ts';
 import { retentionJob } from '../src/jobs/retention.ts';
 
 describe('retention', () => {
@@ -21,6 +22,10 @@ describe('retention', () => {
     expect(await simulation.markSettled()).toBe(2);
     simulation.advance(29 * DAY_MS);
     expect([await round(), await remaining()]).toEqual([2, [0, 1, 2]]);
+    const id = (await simulation.records())[0]!._id;
+    expect(await getAgentExecution(simulation.healthy, { id }, simulation.context())).toMatchObject({
+      agentExecution: { id, status: 'succeeded', charge: 1, args: undefined, output: undefined, messages: [] },
+    });
     simulation.advance(60 * DAY_MS);
     expect([await round(), await remaining()]).toEqual([2, [0, 0, 1]]);
     await simulation.close();

@@ -44,9 +44,35 @@ describe('RunAgent with an idempotency key', () => {
     expect(await failureOf(agents.run('fails', 1, 'k3'))).toMatchObject({ reason: 'IDEMPOTENCY_KEY_REUSED' });
   });
 
-  it('leaves the key free when the request was rejected', async () => {
-    await failureOf(agents.run('missing', {}, 'k4'));
-    expect((await agents.run('echo', {}, 'k4')).idempotencyReplayed).toBeUndefined();
+  it.each([
+    ['NOT_FOUND', 'missing'],
+    ['INVALID_ARGS', 'strict'],
+    ['AGENT_NOT_RUNNABLE', 'talks'],
+    ['INSUFFICIENT_CREDITS', 'dear'],
+    ['UNAVAILABLE', 'fails'],
+  ])('leaves the key free when the request was refused: %s', async (reason, agent) => {
+    await agents.publish(definitionOf('strict', '1', { argumentsSchema: { required: ['a'] } }));
+    await agents.publish(definitionOf('talks', '1', { kind: 'ConversationalAgent' }));
+    await agents.publish(definitionOf('dear', '1', { pricing: { base: 1_000_000 } }));
+    agents.credits.setDown(reason === 'UNAVAILABLE');
+    expect(await failureOf(agents.run(agent, {}, reason))).toMatchObject({ reason });
+    agents.credits.setDown(false);
+    expect((await agents.run('echo', {}, reason)).idempotencyReplayed).toBeUndefined();
+  });
+
+  it('is looked up before anything that a first request needs: a repeat is answered without agent and credits', async () => {
+    await agents.publish(definitionOf('once', '$'));
+    const first = await agents.run('once', { a: 1 }, 'looked-up');
+    await agents.publish(definitionOf('once', '$', { argumentsSchema: { required: ['b'] } }));
+    const again = { ...first, idempotencyReplayed: 'true' };
+    expect(await agents.run('once', { a: 1 }, 'looked-up')).toEqual(again);
+    await agents.operate('retireAgent', { name: 'once' });
+    agents.credits.setDown(true);
+    expect(await agents.run('once', { a: 1 }, 'looked-up')).toEqual(again);
+    expect(await failureOf(agents.run('once', { a: 2 }, 'looked-up'))).toMatchObject({
+      reason: 'IDEMPOTENCY_KEY_REUSED',
+    });
+    agents.credits.setDown(false);
   });
 
   it('runs one of many simultaneous requests, gives the others its id, and continues without its client', async () => {

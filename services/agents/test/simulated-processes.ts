@@ -4,6 +4,7 @@ import { makeLog } from 'platform/core/log.ts';
 import { openCounterShards } from 'platform/jobs/counter-shards.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import type { Op, Store } from 'platform/store/store.ts';
+import type { CloudEvent } from 'platform/events/bus.ts';
 import { OUTBOX } from 'platform/events/outbox.ts';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
@@ -31,12 +32,14 @@ import { SECRET, testRuntimes } from './runtimes/test-runtimes.ts';
 import type { RunRequest } from '../src/runtimes/runtime.ts';
 import type { Runtimes } from '../src/runtimes/runtimes.ts';
 import { startRunnerPool } from '../src/runtimes/runners/runner-pool.ts';
+import type { Memory } from '../src/tools/memory-operations.ts';
 import { memoryDouble } from './memory-double.ts';
 import { creditsDouble } from './credits-double.ts';
 
 /** The calls by which a run has effects outside its process, in their order. */
 export const STEPS = ['create', 'reserve', 'evaluate', 'finish', 'settle'] as const;
-export type Step = (typeof STEPS)[number] | 'extendLease' | 'extend';
+/** With heartbeats, what takes a run back, and the calls of its tools. */
+export type Step = (typeof STEPS)[number] | 'extendLease' | 'extend' | 'withdraw' | 'release' | 'issueToken' | 'tool';
 /** Called before and after each step. It may throw (the answer is lost) or never resolve (the process is dead). */
 export type Probe = (step: Step, side: 'before' | 'after') => Promise<void> | void;
 
@@ -48,13 +51,15 @@ type Around = <A extends unknown[], R>(step: Step, call: (...args: A) => Promise
  * clock that the test moves. Each has its own probe.
  * @param options.granted credits granted to the organization
  * @param options.program what a runner executes instead of its own program
+ * @param options.runners runner processes; a frozen process holds one as long as its run is evaluated
  */
 export async function simulateProcesses({
   leaseMs = 20_000,
   ttlMs = 60_000,
   granted = 100,
   program,
-}: { leaseMs?: number; ttlMs?: number; granted?: number; program?: string } = {}) {
+  runners: size = 1,
+}: { leaseMs?: number; ttlMs?: number; granted?: number; program?: string; runners?: number } = {}) {
   const folder = temporaryFolder();
   const opened = await openSqliteStore(join(folder.path, 'agents.db'), [...COLLECTIONS, OUTBOX]);
   const batches: (readonly Op[])[] = [];
@@ -69,7 +74,7 @@ export async function simulateProcesses({
   const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log });
   const usage = openUsage(store, counterShards, () => runners.queued);
   const runners = startRunnerPool({
-    size: 1,
+    size,
     queueLimit: 100,
     log,
     schedule: fairScheduler(),
@@ -116,6 +121,7 @@ export async function simulateProcesses({
       };
     const definitions = openDefinitions(store);
     const records = openExecutions(store, usage, async () => now() + leaseMs);
+    const callbackTokens = openCallbackTokens(store, platformStore, { now });
     return {
       definitions,
       loadVersion: makeVersionLoader(definitions, { schedule, cacheBytes: 1e8 }),
@@ -135,16 +141,20 @@ export async function simulateProcesses({
         create: around('create', records.create),
         finish: around('finish', records.finish),
         extendLease: around('extendLease', records.extendLease),
+        withdraw: around('withdraw', records.withdraw),
       },
       credits: {
         ...credits.client,
         reserve: around('reserve', credits.client.reserve),
         settle: around('settle', credits.client.settle),
         extend: around('extend', credits.client.extend),
+        release: around('release', credits.client.release),
       },
       secrets,
-      callbackTokens: openCallbackTokens(store, platformStore, { now }),
-      memory: memory.client,
+      callbackTokens: { ...callbackTokens, issue: around('issueToken', callbackTokens.issue) },
+      memory: Object.fromEntries(
+        Object.entries(memory.client).map(([name, call]) => [name, around('tool', call as () => Promise<never>)]),
+      ) as unknown as Memory,
       sealing: NO_SEALING,
       runtimes: { byType: probedRuntimes(around), waiting: 0, stop: () => Promise.resolve() },
     };
@@ -164,6 +174,7 @@ export async function simulateProcesses({
     },
     sweep: credits.sweep,
     stateOf: credits.stateOf,
+    chargesOf: credits.chargesOf,
     run(deps: Deps, agentName: string, idempotencyKey?: string, args = '{}'): Promise<RunAgentResponse> {
       const run = runAgent(deps, { agentName, args, idempotencyKey }, context());
       runs.add(run);
@@ -172,8 +183,9 @@ export async function simulateProcesses({
     store,
     /** All batches that were given to the store. */
     batches,
-    freezeAt(step: Step, side: 'before' | 'after') {
-      const freeze = freezeAt(step, side);
+    /** @param nth which of several calls; the first is 1 */
+    freezeAt(step: Step, side: 'before' | 'after', nth = 1) {
+      const freeze = freezeAt(step, side, nth);
       frozen.push(freeze);
       return freeze;
     },
@@ -181,8 +193,10 @@ export async function simulateProcesses({
     /** A round of the job that marks settled runs, in one process. */
     markSettled: (deps = healthy) => markSettled(deps),
     records: () => platformStore.find(EXECUTIONS, {}),
+    allPayloads: () => platformStore.find(EXECUTION_PAYLOADS, {}),
     payloads: () => platformStore.count(EXECUTION_PAYLOADS, {}),
     keys: () => platformStore.count(RUN_KEYS, {}),
+    events: async () => (await platformStore.find(OUTBOX, {})).map(({ event }) => JSON.parse(event) as CloudEvent),
     async publish(definition: Record<string, unknown>) {
       await applyAgent(healthy, { definition: JSON.stringify(definition) }, context());
       await publishAgent(healthy, { name: definition.name as string }, context());
@@ -204,12 +218,13 @@ export type Simulation = Awaited<ReturnType<typeof simulateProcesses>>;
  * A probe that freezes a whole process, heartbeats included, from one point on until `thaw`. `frozen` resolves when the
  * process has reached that point.
  */
-function freezeAt(step: Step, side: 'before' | 'after') {
+function freezeAt(step: Step, side: 'before' | 'after', nth: number) {
   const frozen = Promise.withResolvers<void>();
   const thawed = Promise.withResolvers<void>();
   let isFrozen = false;
+  let left = nth;
   const probe: Probe = async (atStep, atSide) => {
-    isFrozen ||= atStep === step && atSide === side;
+    if (atStep === step && atSide === side) isFrozen ||= --left === 0;
     if (!isFrozen) return;
     // Calls that the process made before are done by then.
     setImmediate(() => setImmediate(frozen.resolve));

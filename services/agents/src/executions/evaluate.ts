@@ -44,13 +44,13 @@ export async function evaluate(
 async function evaluatedRun(result: RunResult, version: LoadedVersion): Promise<EvaluatedRun> {
   switch (result.outcome) {
     case 'succeeded': {
-      const { outputText: output, usage } = result;
+      const { outputText: output, usage, redact = (text: string) => text } = result;
       const [violation] = await version.checkOutput(output);
       if (violation)
         return failedRun(
           'failed',
           'OUTPUT_INVALID',
-          `The agent's output does not match its output schema: ${violation.path} ${violation.message}`,
+          redact(`The agent's output does not match its output schema: ${violation.path} ${violation.message}`),
           usage,
           result.messages,
         );

@@ -27,7 +27,14 @@ export interface RunRequest {
 }
 
 export type RunResult =
-  | { outcome: 'succeeded'; outputText: string; messages: Message[]; usage: Usage }
+  | {
+      outcome: 'succeeded';
+      outputText: string;
+      messages: Message[];
+      usage: Usage;
+      /** Takes the secrets of the agent out of a text about the output; absent where an agent has none. */
+      redact?: (text: string) => string;
+    }
   /** The agent's fault; the message may be shown to the caller. */
   | { outcome: 'failed'; message: string; messages: Message[]; usage: Usage }
   /** When the run was ended from outside, `steps` is rounded down to ten thousand. */

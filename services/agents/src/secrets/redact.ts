@@ -11,7 +11,7 @@ function base64Forms(bytes: Buffer): string[] {
   });
 }
 
-/** How a text may hold a secret: as it is, escaped for JSON or URLs, in hexadecimal, and in base64. */
+/** How a text may hold a secret: as it is, escaped for JSON, JSON pointers or URLs, in hexadecimal, and in base64. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret);
   if (bytes.length < MIN_BYTES) return [];
@@ -19,6 +19,7 @@ function formsOf(secret: string): string[] {
   const escaped = [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
   return [
     ...[secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)],
+    secret.replaceAll('~', '~0').replaceAll('/', '~1'),
     new URLSearchParams([['', secret]]).toString().slice(1),
     ...[hex, hex.toUpperCase(), escaped, escaped.toUpperCase(), ...base64Forms(bytes)],
   ];

@@ -1,8 +1,7 @@
 import { parseJson } from 'platform/core/parse-json.ts';
-import type { Message } from 'proto/agents/v1/agents.ts';
 import { messagesOf } from '../messages.ts';
 import { makeJsonText } from '../json-text.ts';
-import { AgentFault } from '../network/network-run.ts';
+import { AgentFault, type Performed } from '../network/network-run.ts';
 import type { Posted } from '../network/post.ts';
 
 const ERROR_CHARACTERS = 1_000;
@@ -23,7 +22,7 @@ const jsonText = makeJsonText({
 export function answerOf(
   { status, headers, body }: Posted,
   { outputBytes, trace, redact }: { outputBytes: number; trace: boolean; redact(text: string): string },
-): { outputText: string; messages: Message[] } {
+): Performed {
   if (status >= 300 && status < 400)
     throw new AgentFault(`The agent's endpoint redirects (status ${status}), which is not followed`);
   if (status < 200 || status > 299) throw new AgentFault(`The agent's endpoint answered with status ${status}`);
@@ -37,7 +36,7 @@ export function answerOf(
     throw new AgentFault('The answer of the agent\'s endpoint must be {"output": …} or {"error": "…"}');
   const messages = trace ? messagesOf(texts.map(redact)) : [];
   if (isError) throw new AgentFault(redact(error).slice(0, ERROR_CHARACTERS), messages);
-  return { outputText: jsonText(output, outputBytes), messages };
+  return { outputText: jsonText(output, outputBytes), messages, redact };
 }
 
 function membersOf(body: Buffer): Record<string, unknown> {

@@ -6,7 +6,7 @@ import type { SecretValues } from '../../secrets/rules.ts';
 import { makeJsonText } from '../json-text.ts';
 import { messagesOf } from '../messages.ts';
 import { callEndpoint, DEFAULT_RETRIES } from '../network/call-endpoint.ts';
-import { AgentFault, performOnNetwork } from '../network/network-run.ts';
+import { AgentFault, performOnNetwork, type Performed } from '../network/network-run.ts';
 import type { Poster } from '../network/post.ts';
 import type { Turns } from '../network/turns.ts';
 import type { RunRequest, Runtime } from '../runtime.ts';
@@ -68,12 +68,7 @@ export function llmRuntime(needs: LlmNeeds): Runtime {
 }
 
 /** Asks the model, once more if its answer breaks the output schema; it may call tools before it answers. */
-async function answer(
-  needs: LlmNeeds,
-  request: RunRequest,
-  usage: LlmUsage,
-  signal: AbortSignal,
-): Promise<{ outputText: string; messages: Message[] }> {
+async function answer(needs: LlmNeeds, request: RunRequest, usage: LlmUsage, signal: AbortSignal): Promise<Performed> {
   const { organizationId, outputSchema, tools } = request;
   const { secretRef, system, prompt, ...given } = request.runtime as LanguageModel;
   const { retries = DEFAULT_RETRIES, maxTurns = DEFAULT_MAX_TURNS, ...model } = given;
@@ -116,7 +111,7 @@ async function answer(
     const outputText = await needs.schedule(organizationId, () =>
       jsonText(outputSchema ? valueOf(last) : last, request.limits.outputBytes),
     );
-    return { outputText, messages: messages() };
+    return { outputText, messages: messages(), redact };
   } catch (error) {
     throw error instanceof AgentFault ? new AgentFault(error.message, messages()) : error;
   }

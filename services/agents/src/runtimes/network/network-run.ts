@@ -15,6 +15,13 @@ export class AgentFault extends Error {
   }
 }
 
+/** What a success gives. */
+export interface Performed {
+  outputText: string;
+  messages: Message[];
+  redact(text: string): string;
+}
+
 /**
  * Performs a run that waits on the network rather than on a runner: in its turn, and until its limit of time.
  * @param given.stopping aborts when the service stops
@@ -25,7 +32,7 @@ export class AgentFault extends Error {
 export async function performOnNetwork(
   request: RunRequest,
   { turns, stopping, usage }: { turns: Turns; stopping: AbortSignal; usage: Usage },
-  perform: (signal: AbortSignal) => Promise<{ outputText: string; messages: Message[] }>,
+  perform: (signal: AbortSignal) => Promise<Performed>,
 ): Promise<RunResult> {
   const endTurn = await turns.take(request.organizationId, AbortSignal.any([request.signal, stopping]));
   if (!endTurn) return stopping.aborted ? { outcome: 'interrupted' } : { outcome: 'cancelled', usage };

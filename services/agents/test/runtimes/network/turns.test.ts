@@ -21,6 +21,26 @@ describe('turns', () => {
     expect(turns.waiting).toBe(495);
   });
 
+  it('where no further run may start, the other one comes next, however many wait', async () => {
+    const turns = makeTurns({ size: 1, limit: 1_000 });
+    const signal = new AbortController().signal;
+    const started: string[] = [];
+    const take = (organizationId: string) =>
+      turns.take(organizationId, signal).then((end) => {
+        started.push(organizationId);
+        return end!;
+      });
+    const many = Array.from({ length: 501 }, () => take('many'));
+    const endSpare = await take('spare');
+    const few = take('few');
+    expect(turns.waiting).toBe(501);
+    (await many[0]!)();
+    await few;
+    expect(started).toEqual(['many', 'spare', 'few']);
+    endSpare();
+    await many[1];
+  });
+
   it('more runs than may wait are refused, those of the organization with the most of them', async () => {
     const turns = makeTurns({ size: 1, limit: 2 });
     const signal = new AbortController().signal;

@@ -40,6 +40,22 @@ describe('organizations that share the runners', () => {
     expect(pool.queued).toBe(4 * 20 - 5);
   });
 
+  it('one with 500 waiting runs delays another one, where no further runner may start, by one run at most', async () => {
+    pool = testPool({ size: 1, maxSize: 1, queueLimit: 1_000 });
+    const first = flood('many', 1);
+    await until(() => started.length === 1);
+    const gone = new AbortController();
+    floods.push(gone);
+    const onStart = () => started.push('many');
+    for (let n = 0; n < 500; n++)
+      void pool.run('1 + 1', { organizationId: 'many', signal: gone.signal, onStart }).catch(() => undefined);
+    const few = run('few');
+    expect(pool.queued).toBe(501);
+    first.abort();
+    expect(await few).toEqual(SUCCEEDED);
+    expect(started.indexOf('few')).toBeLessThanOrEqual(2);
+  });
+
   it('runners beyond the usual number end when nobody has used them for a while', async () => {
     pool = testPool({ size: 1, maxSize: 4, idleMs: 1 });
     const caller = flood('a', 1);
