@@ -15,3 +15,21 @@ export function messagesOf(texts: readonly string[]): Message[] {
     return text === '' && written !== '' ? [] : [{ role: 'agent', parts: [{ type: 'text', text }] }];
   });
 }
+
+/**
+ * Takes the texts of a run one after another, and keeps of each only what messagesOf does: thousands of long ones,
+ * such as the answers of tools, would take all memory.
+ * @param redact takes secrets out of a text, before it is cut
+ */
+export function openTrace(redact: (text: string) => string) {
+  const texts: string[] = [];
+  return {
+    note(text: string): void {
+      if (texts.length < MAX_MESSAGES) texts.push(copyOf(redact(text).slice(0, MAX_CHARACTERS)));
+    },
+    messages: (): Message[] => messagesOf(texts),
+  };
+}
+
+/** For V8, a part of a text holds all of it in memory. */
+const copyOf = (text: string): string => Buffer.from(text, 'utf16le').toString('utf16le');

@@ -1,5 +1,4 @@
 import type { ModelMessage } from 'ai';
-import { parseJson } from 'platform/core/parse-json.ts';
 import { AgentFault } from '../network/network-run.ts';
 import type { RunTools } from '../../tools/run-tools.ts';
 import type { ModelToolCall } from './completion.ts';
@@ -77,14 +76,9 @@ export function openConversation({ tools, maxTurns, signal, ask, note }: Asking)
   };
 }
 
+/**
+ * The input stays a text: its value would take many times the memory, and a deep one could not be written. The library
+ * writes JSON as it is, and what is no JSON as a JSON string; the answer of the tool says that it is none.
+ */
 const callPart = ({ id, name, input }: ModelToolCall) =>
-  ({ type: 'tool-call', toolCallId: id, toolName: name, input: valueOf(input) }) as const;
-
-/** What is no JSON goes back as a text; the answer of the tool says that it is none. */
-function valueOf(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return text;
-  }
-}
+  ({ type: 'tool-call', toolCallId: id, toolName: name, input }) as const;

@@ -4,7 +4,7 @@ import { parseJson } from 'platform/core/parse-json.ts';
 import { makeRedact } from '../../secrets/redact.ts';
 import type { SecretValues } from '../../secrets/rules.ts';
 import { makeJsonText } from '../json-text.ts';
-import { messagesOf } from '../messages.ts';
+import { openTrace } from '../messages.ts';
 import { callEndpoint, DEFAULT_RETRIES } from '../network/call-endpoint.ts';
 import { AgentFault, performOnNetwork, type Performed } from '../network/network-run.ts';
 import type { Poster } from '../network/post.ts';
@@ -81,9 +81,8 @@ async function answer(needs: LlmNeeds, request: RunRequest, usage: LlmUsage, sig
     return { system: system && fillTemplate(system, args), prompt: fillTemplate(prompt, args) };
   });
 
-  const redact = makeRedact(secrets);
-  const texts: string[] = [];
-  const messages = (): Message[] => (request.trace ? messagesOf(texts.map(redact)) : []);
+  const trace = request.trace ? openTrace(makeRedact(secrets)) : undefined;
+  const messages = (): Message[] => trace?.messages() ?? [];
   const post: PostToModel = async (sent) => {
     const answered = await callEndpoint(needs.poster, {
       ...{ ...sent, whose: 'model', organizationId, retries, usage, signal },
@@ -97,7 +96,7 @@ async function answer(needs: LlmNeeds, request: RunRequest, usage: LlmUsage, sig
   };
   const conversation = openConversation({
     ...{ tools, maxTurns, signal },
-    note: (text) => texts.push(text),
+    note: (text) => trace?.note(text),
     ask(messages) {
       const asked = { ...model, apiKey, system: filled.system, messages, outputSchema, signal };
       return countTokens(usage, post, (counted) => askModel({ ...asked, tools: modelToolsOf(tools), post: counted }));

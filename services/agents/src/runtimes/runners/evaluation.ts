@@ -2,6 +2,8 @@ import type { RunLimits, RuntimeDefinition } from '../rules.ts';
 
 /** A runner counts steps exactly, and reports them no more often than this. */
 export const REPORT_STEPS = 10_000;
+/** Of the message of an evaluation that failed. A runner that reports a longer one is not believed. */
+export const MAX_MESSAGE_CHARACTERS = 1_000;
 
 /** The member `runtime` of an agent whose program is a text. */
 export interface SourceDefinition extends RuntimeDefinition {

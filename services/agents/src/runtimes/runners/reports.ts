@@ -1,12 +1,11 @@
 import { MAX_MESSAGES } from '../messages.ts';
-import { REPORT_STEPS, type EvaluationLimits, type EvaluationResult } from './evaluation.ts';
+import { MAX_MESSAGE_CHARACTERS, REPORT_STEPS, type EvaluationLimits, type EvaluationResult } from './evaluation.ts';
 import { isOutputText } from './output-text.ts';
 import type { Report } from './runner-child.ts';
 import { MAX_INPUT_BYTES, TOOL_CALLS_AT_ONCE, type ToolCall } from './tool-calls.ts';
 
 /** Of an output; an empty array or object may be one level deeper. */
 const MAX_LEVELS = 64;
-const MAX_MESSAGE_CHARACTERS = 1_000;
 /** The most bytes of a report without output and trace. */
 export const REPORT_BYTES = 8_192;
 /** Of a trace as JSON text, each of its characters escaped. */

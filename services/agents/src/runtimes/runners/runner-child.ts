@@ -27,8 +27,8 @@ export type Report =
 
 const send = (report: Report): void => void process.send!(report);
 
-let running: number;
-const onSteps = (steps: number): void => send({ kind: 'steps', id: running, steps });
+let running: number | undefined;
+const onSteps = (steps: number): void => send({ kind: 'steps', id: running!, steps });
 const realmOf = keepRealms(prepareRealms(onSteps));
 let toolCalls: ReturnType<typeof openToolCalls>;
 let evaluateScript: EvaluateScript | undefined;
@@ -51,5 +51,8 @@ process.on('message', async (message: Assignment | ToolAnswer) => {
   running = id;
   toolCalls = openToolCalls((call) => send({ kind: 'tool', id, ...call }));
   send({ kind: 'started', id });
-  send({ kind: 'finished', id, result: await evaluate(message) });
+  const result = await evaluate(message);
+  // An answer that comes now would let a waiting call begin, which the pool would take for one of the next evaluation.
+  running = undefined;
+  send({ kind: 'finished', id, result });
 });

@@ -10,7 +10,7 @@ import {
   type QuickJSSyncVariant,
   type QuickJSWASMModule,
 } from 'quickjs-emscripten-core';
-import { REPORT_STEPS, type EvaluationResult } from '../runners/evaluation.ts';
+import { MAX_MESSAGE_CHARACTERS, REPORT_STEPS, type EvaluationResult } from '../runners/evaluation.ts';
 import type { RunLimits } from '../rules.ts';
 import { makeJsonText } from '../json-text.ts';
 import { callOf, makeConsole, makeSilentConsole, makeStart } from './prelude.ts';
@@ -140,7 +140,8 @@ async function evaluate(
     const isFull = maxBytes - memory.buffer.byteLength < LAST_BYTES;
     if (OUT_OF_MEMORY.test(message) || (message === '' && isFull))
       return `The script takes more than ${limits.memoryMb} MB of memory`;
-    return message === '' ? 'The script failed' : message;
+    // The prelude cuts it by functions that the script may have changed.
+    return message === '' ? 'The script failed' : message.slice(0, MAX_MESSAGE_CHARACTERS);
   }
 
   let result: EvaluationResult | undefined;

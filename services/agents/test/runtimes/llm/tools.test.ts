@@ -1,4 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { RuntimeDefinition } from '../../../src/runtimes/rules.ts';
 import type { RunRequest, Runtime } from '../../../src/runtimes/runtime.ts';
@@ -164,5 +166,36 @@ describe('a language model with tools', () => {
     const result = await run(tools, { trace: true });
     const texts = 'messages' in result ? result.messages.map(({ parts }) => parts[0]!.text) : [];
     expect(texts).toEqual(['memory_get {"id":"x"}', '{"result":null}', 'done']);
+  });
+
+  it.each([
+    ['more levels than any stack', `{"type":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
+    ['no JSON', '{"type":'],
+    ['the name __proto__', '{"__proto__":{"type":"Note"}}'],
+  ])('goes on after an input with %s, which the model is told is wrong', async (_what, input) => {
+    const { tools, memory } = toolsFor();
+    answers = [calling(['memory_find', Symbol(input)]), saying('done')];
+    expect(await run(tools)).toMatchObject({ outcome: 'succeeded', outputText: '"done"' });
+    expect(JSON.parse(messagesOf(1).at(-1)!.content)).toHaveProperty('error.code');
+    expect(memory.calls).toEqual([]);
+  });
+
+  it.each([false, true])('keeps no long answers of tools when its trace is %s', async (trace) => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const length = 1_000_000;
+    const call = () => Promise.resolve(JSON.stringify({ result: 'x'.repeat(length) }));
+    const calls = Array.from({ length: 32 }, (): [string, object] => ['memory_find', {}]);
+    let [first, last] = [0, 0];
+    const measuring = (response: ServerResponse) => {
+      collect();
+      last = process.memoryUsage().heapUsed;
+      first ||= last;
+      calling(...calls)(response);
+    };
+    answers = [measuring, measuring, measuring, saying('done')];
+    const tools = { ...toolsFor().tools, call };
+    expect(await run(tools, { trace })).toMatchObject({ outcome: 'succeeded' });
+    expect(last - first).toBeLessThan(10 * length);
   });
 });

@@ -85,6 +85,16 @@ describe('a script', () => {
     expect(await output(returning('2'))).toBe(2);
   });
 
+  it.each([
+    "String.prototype.slice = () => 'x'.repeat(5_000); function run() { throw 'a'; }",
+    "RegExp.prototype.exec = () => ['', 'x'.repeat(5_000), 'y'.repeat(5_000)]; function run() { null.x; }",
+  ])('fails by its own fault, however long it makes the message: %s', async (source) => {
+    expect(await run(source)).toMatchObject({
+      ...{ outcome: 'failed', usage: { steps: expect.any(Number) } },
+      message: expect.stringMatching(/^.{1,1000}$/),
+    });
+  });
+
   it('may change what it likes of the language, and the output is JSON all the same', async () => {
     const changed = `
       JSON.parse = JSON.stringify = String = () => { throw 1; };

@@ -66,6 +66,20 @@ describe('a script with tools', () => {
     expect(memory.calls).toHaveLength(4);
   });
 
+  it('disturbs no run after it when it ends while calls are under way and others wait', async () => {
+    const { tools } = toolsFor();
+    // Its first calls are answered while it computes, and their answers are read after its end.
+    const source = `for (let i = 0; i < 50; i++) memory.find();
+      for (const start = Date.now(); Date.now() - start < 300;);
+      throw new Error('the end');
+      function run() {}`;
+    const compute = 'const run = () => { for (const start = Date.now(); Date.now() - start < 100;); return 1; }';
+    const ended = pool.run(source, { type: 'script', tools });
+    const neighbours = [1, 2].map(() => pool.run(compute, { type: 'script', organizationId: 'neighbour' }));
+    expect(await ended).toEqual(failure('the end'));
+    expect(await Promise.all(neighbours)).toEqual([output(1), output(1)]);
+  });
+
   it('has a few calls under way at once, and all of them answered, each with its own answer', async () => {
     // Each call is answered when as many are under way as may be; if there were fewer, none would be.
     const underWay: (() => void)[] = [];
