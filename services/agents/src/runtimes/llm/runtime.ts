@@ -81,7 +81,8 @@ async function answer(needs: LlmNeeds, request: RunRequest, usage: LlmUsage, sig
     return { system: system && fillTemplate(system, args), prompt: fillTemplate(prompt, args) };
   });
 
-  const trace = request.trace ? openTrace(makeRedact(secrets)) : undefined;
+  const redact = makeRedact(secrets);
+  const trace = request.trace ? openTrace(redact) : undefined;
   const messages = (): Message[] => trace?.messages() ?? [];
   const post: PostToModel = async (sent) => {
     const answered = await callEndpoint(needs.poster, {
