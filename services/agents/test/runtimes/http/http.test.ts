@@ -256,7 +256,7 @@ describe('where an endpoint may be', () => {
 describe('its secret', () => {
   it('must be set, and of the form that signs', async () => {
     secrets = [];
-    expect(await check({})).toEqual([{ path: '/secretRef', message: expect.stringContaining('admin secret set') }]);
+    expect(await check({})).toEqual([{ path: '/secretRef', message: expect.stringContaining('secret set signing') }]);
     secrets = ['hunter2'];
     const faults = await check({});
     expect(faults).toEqual([{ path: '/secretRef', message: expect.stringContaining('whsec_') }]);
