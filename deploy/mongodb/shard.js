@@ -21,6 +21,7 @@ const PLAN = {
     agent_versions: { organizationId: 1, agent: 1, version: 1 },
     executions: DOCUMENT,
     execution_payloads: DOCUMENT,
+    callback_tokens: ORGANIZATION,
     run_keys: { organizationId: 1, key: 1 },
     secrets: ORGANIZATION,
     usage: DOCUMENT,

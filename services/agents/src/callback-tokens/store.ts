@@ -32,7 +32,7 @@ export interface CallbackTokenRecord extends OrganizationDocument {
 export const CALLBACK_TOKENS = collection<CallbackTokenRecord>('callback_tokens', {
   scope: 'organization',
   columns: { hash: 'text', calls: 'number', createdAt: 'text' },
-  platformIndexes: [{ fields: ['hash'], unique: true }, { fields: ['createdAt'] }],
+  platformIndexes: [{ fields: ['hash'] }, { fields: ['createdAt'] }],
 });
 
 export type CallbackTokens = ReturnType<typeof openCallbackTokens>;
