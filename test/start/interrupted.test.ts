@@ -118,7 +118,7 @@ describe('starts on one folder that are interrupted again and again', () => {
       organizations: ['demo'],
       users: ['admin@demo.example'],
       rows: [['GRANT', 1_000_000_000]],
-      published: 4,
+      published: 5,
     });
     const live = serverTokens.filter(({ revokedAt }) => revokedAt === undefined);
     expect(live.map(({ name }) => name)).toEqual(['first start']);
