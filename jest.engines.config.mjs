@@ -14,6 +14,7 @@ process.env.TEST_ENGINES = '1';
 const NO_SERVERS = [
   '/test/start/',
   '/test/deploy/',
+  '/test/admin/publish-keys\\.test\\.ts$',
   '/test/(architecture|shard-plan|engines-reachable|access|durability)\\.test\\.ts$',
 ];
 
