@@ -1,5 +1,6 @@
 import { newId } from 'platform/core/ids.ts';
 import { errorOf, reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
+import { jsonSchema, relation, relationFixture } from './relation-fixture.ts';
 
 let memory: Memory;
 let token: Caller;
@@ -11,31 +12,7 @@ beforeEach(() => {
   token = memory.organization();
 });
 
-const jsonSchema = '{"type":"object"}';
-type Given = Partial<{ path: string; cardinality: string; required: boolean; onDelete: string; name: string }>;
-const relation = (targetType: string, given: Given = {}) => ({
-  name: 'owner',
-  targetType,
-  path: '/owner',
-  cardinality: 'one',
-  required: undefined,
-  onDelete: undefined,
-  ...given,
-});
-/** A type of persons, and one of things that have an owner. */
-async function typesWith(given: Given = {}) {
-  const person = await token.type({ type: 'Person', jsonSchema });
-  const thing = await token.type({ type: 'Thing', jsonSchema, relations: [relation('person', given)] });
-  return { person, thing };
-}
-const put = (typeId: string, key: string, content: object) =>
-  token.object({ typeId, key, content: JSON.stringify(content) });
-const contentOf = async (id: string): Promise<unknown> => JSON.parse((await token.getObject(id)).content);
-const isGone = (id: string): Promise<boolean> =>
-  errorOf(token.getObject(id)).then(
-    () => true,
-    () => false,
-  );
+const { typesWith, put, contentOf, isGone } = relationFixture(() => token);
 
 describe('a relation', () => {
   it('shows with its defaults and the present name of its target type', async () => {
@@ -259,68 +236,6 @@ describe('the deletion of a target', () => {
     const ada = await token.object({ type: 'Person', key: 'ada', content: '{}' });
     await token.object({ typeId: thing.id, key: undefined, content: '{"owner":"ada"}' });
     expect((await errorOf(token.deleteObject(ada.id))).reason).toBe('OBJECT_IN_USE');
-  });
-  it('is refused when one batch would have to remove too many references', async () => {
-    const person = await token.type({ type: 'Person', jsonSchema });
-    const thing = await token.type({
-      jsonSchema,
-      relations: [
-        relation('Person', { onDelete: 'cascade' }),
-        relation('Person', { name: 'friends', path: '/friends', cardinality: 'many' }),
-      ],
-    });
-    const { id } = await put(person.id, 'ada', {});
-    const friends = Array.from({ length: 99 }, (_, n) => `p${n}`);
-    for (const key of friends) await put(person.id, key, {});
-    for (let n = 0; n < 21; n++) await put(thing.id, `t${n}`, { owner: 'ada', friends });
-    expect(await errorOf(token.deleteObject(id))).toMatchObject({
-      reason: 'OBJECT_IN_USE',
-      message: expect.stringContaining('2000 references'),
-    });
-    expect((await token.listObjects({ typeId: thing.id })).total).toBe(21);
-    expect(await token.cascadeType(thing.id)).toMatchObject({ outcome: 'DONE' });
-    await token.deleteObject(id);
-  });
-  describe('with more references than one batch holds', () => {
-    /** As many things that belong to `ada`. */
-    const MANY = 1_100;
-    async function crowd(typeId: string): Promise<string[]> {
-      const keys = Array.from({ length: MANY }, (_, n) => `t${n}`);
-      const ids: string[] = [];
-      while (keys.length > 0)
-        ids.push(
-          ...(await Promise.all(keys.splice(0, 100).map((key) => put(typeId, key, { owner: 'ada' })))).map(
-            ({ id }) => id,
-          ),
-        );
-      return ids;
-    }
-    it.each(['setNull', 'cascade', 'restrict'])('is refused (%s), and no object loses its target', async (onDelete) => {
-      const { person, thing } = await typesWith({ onDelete });
-      const { id } = await put(person.id, 'ada', {});
-      const things = await crowd(thing.id);
-      expect((await errorOf(token.deleteObject(id))).reason).toBe('OBJECT_IN_USE');
-      expect(await isGone(id)).toBe(false);
-      await token.patchObject(things.at(-1)!, { content: '{}' });
-      await token.deleteObject(things.at(-2)!);
-    });
-    it('removes those of a relation that is gone, and every object can be written afterwards', async () => {
-      const { person, thing } = await typesWith();
-      const { id } = await put(person.id, 'ada', {});
-      const things = await crowd(thing.id);
-      await token.putType(thing.id, { relations: [], updateMask: ['relations'] });
-      await token.deleteObject(id);
-      expect(await isGone(id)).toBe(true);
-      for (const one of [things[0]!, things.at(-1)!]) await token.patchObject(one, { content: '{}' });
-      expect(await token.cascadeType(thing.id)).toMatchObject({ outcome: 'DONE' });
-    });
-    it('is made with the whole type', async () => {
-      const node = await token.type({ type: 'Node', jsonSchema, relations: [relation('Node')] });
-      await put(node.id, 'ada', {});
-      await crowd(node.id);
-      expect(await token.cascadeType(node.id)).toMatchObject({ outcome: 'DONE' });
-      expect((await token.listObjects()).total).toBe(0);
-    });
   });
   it('together with its whole type ignores references inside the type', async () => {
     const node = await token.type({ type: 'Node', jsonSchema, relations: [relation('Node')] });
