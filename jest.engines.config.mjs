@@ -32,9 +32,15 @@ const REPLICA_TESTS = [
   'test/replicas/(read-your-writes|clocks|jobs|keys|start)',
 ];
 
+/** Tests of agents that use no store, or one on SQLite in any case. */
+const OF_ONE_PROCESS = [
+  ...['definition-reference', 'query-plans', 'redact', 'reseal', 'reservation', 'retention'],
+  ...['run-costs', 'run-crashes', 'run-protocol', 'run-queue', 'turns', 'write-groups'],
+];
+
 /** Tests of single services that also run on servers, with two replicas of the service or on the store itself. */
 const SERVICE_TESTS = [
-  'agents/test/!(run-queue)',
+  `agents/test/!(${OF_ONE_PROCESS.join('|')})`,
   'memory/test/{tenancy,fences,model,create-memory-object,stored-bytes,type-changes,schema-evolution,relations,relation-audiences}',
   'auth/test/{audit-consumer,token-races,first-signing-key}',
 ].map((tests) => `<rootDir>/services/${tests}.test.ts`);
