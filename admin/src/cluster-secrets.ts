@@ -14,7 +14,7 @@ export interface ClusterSecrets {
 }
 
 /** Where Kubernetes mounts the account of a pod. */
-export const ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+const ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 const TIMEOUT_MS = 10_000;
 
 interface Secret {

@@ -41,7 +41,7 @@ const step = fc.oneof(
   },
 );
 type Step = { kind: string; replica?: number; number?: number; killedAt?: number | null; written?: boolean };
-export const rotationSteps = fc.array(step, { minLength: 20, maxLength: 40 });
+const rotationSteps = fc.array(step, { minLength: 20, maxLength: 40 });
 
 /** Stands for kill -9 at a write. */
 function killing<D>(documents: SealedDocuments<D>, { killedAt, written }: Step): SealedDocuments<D> {
@@ -63,7 +63,7 @@ function killing<D>(documents: SealedDocuments<D>, { killedAt, written }: Step):
  * within the overlap. Expects after every step that everything opens at both, and at a replica that starts now; and in
  * the end, that the rotation can be completed.
  */
-export async function expectNothingLostInRotation<D>(
+async function expectNothingLostInRotation<D>(
   folder: string,
   steps: readonly Step[],
   open: (time: TestTime) => Promise<SealingService<D>>,
@@ -133,4 +133,40 @@ export async function expectNothingLostInRotation<D>(
   replicas.forEach(({ sealing }) => sealing.close());
   await service.close();
   return seen;
+}
+
+/**
+ * The property for random rotations, each with a folder and a service of its own.
+ * @param open opens the service on a folder
+ */
+export async function expectNothingLostInRotations<D>(
+  folder: string,
+  open: (folder: string, time: TestTime) => Promise<SealingService<D>>,
+): Promise<void> {
+  const total = { retired: 0, refused: 0, killed: 0 };
+  let runs = 0;
+  await fc.assert(
+    fc.asyncProperty(rotationSteps, async (steps) => {
+      const own = join(folder, `run-${(runs += 1)}`);
+      const seen = await expectNothingLostInRotation(own, steps, (clock) => open(own, clock));
+      for (const key of Object.keys(total) as (keyof typeof total)[]) total[key] += seen[key];
+    }),
+    { numRuns: 25 },
+  );
+  // nothing of this is tested if it does not happen
+  for (const count of Object.values(total)) expect(count).toBeGreaterThan(0);
+}
+
+/** Sealings for a test, each under a file with these lines. */
+export function testSealings(folder: string) {
+  const sealings: Sealing[] = [];
+  return {
+    under(...lines: string[]): Sealing {
+      const file = join(folder, `master-key-${sealings.length}`);
+      writeFileSync(file, lines.join(''));
+      sealings.push(openSealing(file));
+      return sealings.at(-1)!;
+    },
+    close: () => sealings.forEach((sealing) => sealing.close()),
+  };
 }

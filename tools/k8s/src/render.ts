@@ -114,7 +114,7 @@ function changeImage(
 }
 
 /** "registry:5000/a/b:1@sha256:00" -> "registry:5000/a/b". */
-export const withoutVersion = (image: string): string => image.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
+const withoutVersion = (image: string): string => image.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
 
 /** The pod that a Deployment, StatefulSet, Job or CronJob makes. */
 export const podOf = ({ kind, spec }: Document): Document | undefined =>

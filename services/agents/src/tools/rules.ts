@@ -4,7 +4,7 @@ export interface Tools {
 }
 
 /** Memory objects of these types, by name, may be read, or written, too. */
-export interface MemoryTools {
+interface MemoryTools {
   types: string[];
   /** `read` if absent. */
   access?: MemoryAccess;
@@ -15,8 +15,8 @@ export interface ToolLimits {
   maxToolCalls: number;
 }
 
-export const MEMORY_ACCESS = ['read', 'write'] as const;
-export type MemoryAccess = (typeof MEMORY_ACCESS)[number];
+const MEMORY_ACCESS = ['read', 'write'] as const;
+type MemoryAccess = (typeof MEMORY_ACCESS)[number];
 
 export const mayWrite = ({ memory }: Tools): boolean => memory.access === 'write';
 

@@ -192,8 +192,7 @@ function requireFew(objects: number): void {
 /** @throws ServiceError OBJECT_IN_USE when their contents together are too large for one batch */
 function requireSmall(changed: readonly Change[]): void {
   const bytes = changed.reduce((sum, { source }) => sum + (source.bytes ?? 0), 0);
-  if (bytes > MAX_BYTES)
-    throw new ServiceError('OBJECT_IN_USE', `The deletion would change objects of more than ${MAX_BYTES} bytes`);
+  if (bytes > MAX_BYTES) throw tooLarge(`change objects of more than ${MAX_BYTES} bytes`);
 }
 
 /** Names only what the principal may see. */

@@ -95,12 +95,13 @@ async function answer(needs: LlmNeeds, request: RunRequest, usage: LlmUsage, sig
       throw new AgentFault(`The model's endpoint answered with status ${answered.status}`);
     return needs.schedule(organizationId, () => completionOf(answered.body));
   };
+  const modelTools = modelToolsOf(tools);
   const conversation = openConversation({
     ...{ tools, maxTurns, signal },
     note: (text) => trace?.note(text),
     ask(messages) {
       const asked = { ...model, apiKey, system: filled.system, messages, outputSchema, signal };
-      return countTokens(usage, post, (counted) => askModel({ ...asked, tools: modelToolsOf(tools), post: counted }));
+      return countTokens(usage, post, (counted) => askModel({ ...asked, tools: modelTools, post: counted }));
     },
   });
 

@@ -49,7 +49,7 @@ export type RunnerResult =
   | { outcome: 'unstarted' };
 
 /** What an evaluation has beside its assignment. */
-export interface RunnerRun {
+interface RunnerRun {
   /** Called when the process gets the assignment. */
   onStart?: () => void;
   tools?: RunTools | undefined;

@@ -126,7 +126,7 @@ const DENIED: Readonly<Record<string, Readonly<Record<string, Numbers>>>> = {
 };
 
 /** The process itself: its id is known when it installs the filter. */
-export const OWN_PID = 'pid';
+const OWN_PID = 'pid';
 const CLONE_THREAD = 0x10000;
 const CLONE_NEW_NAMESPACES = 0x7e020000;
 /** O_WRONLY, O_RDWR, O_CREAT and O_TRUNC. */

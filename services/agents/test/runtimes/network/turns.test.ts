@@ -1,15 +1,21 @@
-import { makeTurns } from '../../../src/runtimes/network/turns.ts';
+import { makeTurns, type Turns } from '../../../src/runtimes/network/turns.ts';
+
+/** Takes turns, and notes whose have started. */
+function taking(turns: Turns) {
+  const { signal } = new AbortController();
+  const started: string[] = [];
+  const take = (organizationId: string) =>
+    turns.take(organizationId, signal).then((end) => {
+      started.push(organizationId);
+      return end!;
+    });
+  return { started, take };
+}
 
 describe('turns', () => {
   it('an organization with 500 waiting runs does not hold up the first run of another one', async () => {
     const turns = makeTurns({ size: 4, limit: 1_000 });
-    const signal = new AbortController().signal;
-    const started: string[] = [];
-    const take = (organizationId: string) =>
-      turns.take(organizationId, signal).then((end) => {
-        started.push(organizationId);
-        return end!;
-      });
+    const { started, take } = taking(turns);
     const many = Array.from({ length: 500 }, () => take('many'));
     const end = await many[0]!;
     const endOther = await take('few');
@@ -23,13 +29,7 @@ describe('turns', () => {
 
   it('where no further run may start, the other one comes next, however many wait', async () => {
     const turns = makeTurns({ size: 1, limit: 1_000 });
-    const signal = new AbortController().signal;
-    const started: string[] = [];
-    const take = (organizationId: string) =>
-      turns.take(organizationId, signal).then((end) => {
-        started.push(organizationId);
-        return end!;
-      });
+    const { started, take } = taking(turns);
     const many = Array.from({ length: 501 }, () => take('many'));
     const endSpare = await take('spare');
     const few = take('few');
