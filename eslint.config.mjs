@@ -2,7 +2,7 @@ import tseslint from 'typescript-eslint';
 
 /** Few rules, those that find bugs; what Prettier and `tsc` see is left to them. */
 export default tseslint.config(
-  { ignores: ['proto/gen/', 'clients/', '**/node_modules/', '.engines/', 'data/'] },
+  { ignores: ['proto/gen/', 'clients/', '**/node_modules/', '.engines/', '.releases/', 'data/'] },
   {
     files: ['**/*.ts'],
     plugins: { '@typescript-eslint': tseslint.plugin },

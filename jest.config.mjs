@@ -11,6 +11,8 @@ export default {
     ],
   },
   testMatch: ['**/*.test.ts'],
+  // the previous release, laid out by test/upgrades, has packages of the same names
+  modulePathIgnorePatterns: ['<rootDir>/\\.releases/'],
   testPathIgnorePatterns: ['/node_modules/', '\\.engines\\.test\\.ts$'],
   testSequencer: '<rootDir>/jest.sequencer.mjs',
   globalSetup: '<rootDir>/test/support/set-up.ts',

@@ -10,26 +10,30 @@ if (missing.length === 3)
 // makes the whole-system tests use these servers and, when all three are set, two replicas of every service
 process.env.TEST_ENGINES = '1';
 
-/** Tests of the start on embedded engines, and tests that only look at files or at this command. */
+/** Tests of the start and of backups on embedded engines, and tests that only look at files or at this command. */
 const NO_SERVERS = [
   '/test/start/',
   '/test/deploy/',
   '/test/admin/publish-keys\\.test\\.ts$',
-  '/test/(architecture|shard-plan|engines-reachable|access|durability)\\.test\\.ts$',
+  '/test/upgrades/one-replica\\.test\\.ts$',
+  '/test/backups/(refused|under-load)\\.test\\.ts$',
+  '/test/(architecture|shard-plan|engines-reachable|access|durability|release)\\.test\\.ts$',
 ];
 
-/** Tests of connections, of runners and of services that are down: the servers behind them make no difference. */
+/** Tests of connections, of runners, of services that are down and of metrics: the servers behind them make no difference. */
 const NO_DIFFERENCE = [
   '/test/api/(greedy-readers|tiny-chunks|http-semantics)\\.test\\.ts$',
   '/test/faults/degradation\\.test\\.ts$',
   '/test/hostile/runs\\.test\\.ts$',
+  '/test/telemetry/(metrics|documents)\\.test\\.ts$',
 ];
 
 /** Tests that need two replicas of every service, which share all three servers. */
 const REPLICA_TESTS = [
   'test/admin/rebuild',
   'test/faults/outages',
-  'test/replicas/(read-your-writes|clocks|jobs|keys|start)',
+  'test/replicas/(read-your-writes|clocks|jobs|keys|rolling-restart|start)',
+  'test/upgrades/replicas',
 ];
 
 /** Tests of agents that use no store, or one on SQLite in any case. */
@@ -75,6 +79,7 @@ export default {
     ...untested.map(({ pattern }) => pattern),
   ],
   testTimeout: 300_000,
-  // Two replicas of every service and three servers already keep two cores busy.
+  runner: '<rootDir>/jest.engines-runner.mjs',
+  // In each lane of the runner. Two replicas of every service and three servers already keep two cores busy.
   maxWorkers: Math.max(1, availableParallelism() - 1),
 };

@@ -3,6 +3,7 @@ import { countWork, measureAlone } from './commands/alone.ts';
 import { compare } from './commands/compare.ts';
 import { measureJson } from './commands/json.ts';
 import { measureLimits } from './commands/limits.ts';
+import { measureMetrics } from './commands/metrics.ts';
 import { measureNeighbours } from './commands/neighbours.ts';
 import { measureFixedRate } from './commands/rate.ts';
 import { measureReplicas } from './commands/replicas.ts';
@@ -11,6 +12,7 @@ import { measureMemory, measureScale } from './commands/scale.ts';
 import { measureRuntimes } from './commands/runtimes.ts';
 import { measureSoak } from './commands/soak.ts';
 import { measureStart } from './commands/start.ts';
+import { measureTraces } from './commands/traces.ts';
 import { SCENARIOS } from './load/scenarios.ts';
 import { verdicts } from './measure/goals.ts';
 import { addFindings, noFindings, type Findings } from './measure/report.ts';
@@ -34,10 +36,12 @@ The product alone:
   soak       constant load: memory, logs, outbox and audit trail in each minute [--minutes N]
   replicas   two of every process beside one, on real servers
   runtimes   a run in each runtime, http and llm against an endpoint of this process
+  metrics    get, create and run with metrics on beside off, as a ratio of CPU time
   revocation how soon a revoked token is refused under load
   neighbours how long a quick run takes while eight other organizations flood the runners
   start      seconds from start to the first 200, and memory of all processes
   json       CPU milliseconds of the gateway's threads for bodies of 1 MiB that are costly to read
+  traces     CPU of a request without traces, with the default share of them, and with all
   limits     CPU microseconds of a request for its rate limits
 
 With MONGODB_URL, REDIS_URL and KAFKA_BROKERS (npm run engines -- up) the scenarios also run on those servers, all with
@@ -51,7 +55,9 @@ const OF_PRODUCT: Readonly<Record<string, (settings: Settings) => Promise<Findin
   soak: measureSoak,
   replicas: measureReplicas,
   runtimes: measureRuntimes,
+  metrics: measureMetrics,
   revocation: measureRevocation,
+  traces: measureTraces,
   neighbours: () => measureNeighbours().then(noFindings),
   start: () => measureStart().then(noFindings),
   json: () => measureJson().then(noFindings),

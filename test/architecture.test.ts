@@ -44,13 +44,14 @@ const EVENT_TYPE_OR_ACTION =
 /** What each room of platform may import. */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   core: [],
+  telemetry: ['core'],
   json: ['core'],
-  store: ['core'],
+  store: ['core', 'telemetry'],
   'json-schema': ['core'],
-  jobs: ['core', 'store'],
-  rpc: ['core'],
-  events: ['core', 'jobs', 'store'],
-  service: ['core', 'events', 'jobs', 'rpc', 'store'],
+  jobs: ['core', 'store', 'telemetry'],
+  rpc: ['core', 'telemetry'],
+  events: ['core', 'jobs', 'store', 'telemetry'],
+  service: ['core', 'events', 'jobs', 'rpc', 'store', 'telemetry'],
 };
 /** Beside main, config, deps, service and events. */
 const OF_ONE_SERVICE: readonly string[] = ['services/auth/src/tiers.ts', 'services/memory/src/request-members.ts'];
@@ -311,6 +312,7 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'platform/src/jobs/lease.ts',
   'platform/src/events/denials.ts',
   'platform/src/service/diagnose.ts',
+  'platform/src/service/metrics.ts',
   'platform/src/service/run.ts',
   // the store's time for leases; tokens by hash; runs of dead processes; settled runs in one batch; what is past its
   // retention; secrets under older master keys
@@ -331,6 +333,7 @@ const ACROSS_ORGANIZATIONS: string[] = [
   'services/credits/src/jobs/relay.ts',
   'services/credits/src/jobs/sweeper.ts',
   'services/credits/src/ledger/checks.ts',
+  'services/credits/src/ledger/metrics.ts',
   // the store's time for leases; work for types whose process has died
   'services/memory/src/deps.ts',
   'services/memory/src/jobs/type-changes.ts',

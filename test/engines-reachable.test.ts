@@ -59,7 +59,7 @@ describe('npm run test:engines', () => {
     expect(mongodb.untested).toEqual([
       'REDIS_URL is not set: NOT tested: the suites of its engine (*redis*.engines.test.ts).',
       'KAFKA_BROKERS is not set: NOT tested: the suites of its engine (*kafka*.engines.test.ts).',
-      'Without all three there is one replica of every service: NOT tested: test/admin/rebuild, test/faults/outages, test/replicas/(read-your-writes|clocks|jobs|keys|start).',
+      'Without all three there is one replica of every service: NOT tested: test/admin/rebuild, test/faults/outages, test/replicas/(read-your-writes|clocks|jobs|keys|rolling-restart|start), test/upgrades/replicas.',
     ]);
     expect(redis.files.filter((file) => file.startsWith('test/'))).toEqual([]);
     expect(redis.files).toContain('services/credits/test/redis-start.engines.test.ts');

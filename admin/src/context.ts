@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
@@ -8,7 +9,10 @@ import { masterKeyFile } from 'platform/core/master-key.ts';
 import type { IdentityFiles } from 'platform/rpc/identity.ts';
 import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
 import { openOperator, operatorName, type Operator } from 'platform/rpc/operator.ts';
+import { StartError } from 'platform/core/start-error.ts';
+import { URLS } from 'platform/service/backends.ts';
 import { commonConfig, identityFiles } from 'platform/service/process.ts';
+import { eventsFile } from 'platform/service/program.ts';
 import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
 import { openClusterSecrets, type ClusterSecrets } from './cluster-secrets.ts';
 import { linesOf, tableOf, textOf, type Column } from './output.ts';
@@ -23,11 +27,19 @@ interface GlobalOptions {
   operator?: string;
 }
 
+/** Where the embedded databases are. */
+export interface EmbeddedFiles {
+  folder: string;
+  eventsFile: string;
+}
+
 /** What all commands use: connections as the operator, the principal of a call, and output as tables or JSON. */
 export interface Context {
   keyFolder(): string;
   /** The file of the keys that seal stored secrets. */
   masterKeyFile(): string;
+  /** Where the embedded databases are. @throws StartError when a setting says that data is on a server instead */
+  embeddedFiles(): EmbeddedFiles;
   /** Those of the namespace of this pod. @throws StartError outside of a cluster */
   clusterSecrets(): ClusterSecrets;
   /** Resolves a path relative to the folder where npm was called. */
@@ -69,11 +81,12 @@ const OPERATOR_NAME = /^\w[\w.@-]{0,63}$/;
 
 export function makeContext(program: Command, env: Env): Context {
   const options = (): GlobalOptions => program.opts<GlobalOptions>();
-  const keyFolder = (): string => {
+  const dataFolder = (): string => {
     const { DATA_DIR } = readConfig({ DATA_DIR: commonConfig('admin').DATA_DIR }, env);
     requireOwnFolder(DATA_DIR);
-    return keyFolderOf(DATA_DIR);
+    return DATA_DIR;
   };
+  const keyFolder = (): string => keyFolderOf(dataFolder());
   const files = (): IdentityFiles => {
     const config = readConfig(commonConfig('admin'), { ...env, LOG_LEVEL: undefined, DRAIN_MS: undefined });
     requireOwnFolder(config.DATA_DIR);
@@ -117,6 +130,14 @@ export function makeContext(program: Command, env: Env): Context {
     keyFolder,
     masterKeyFile: () =>
       readConfig({ MASTER_KEY_FILE: masterKeyFile }, env).MASTER_KEY_FILE || masterKeyFileOf(keyFolder()),
+    embeddedFiles() {
+      const server = URLS.find((setting) => env[setting]);
+      if (server)
+        throw new StartError(`${server} is set, but only embedded databases are backed up so: see docs/operations.md`);
+      const { EVENTS_FILE } = readConfig({ EVENTS_FILE: eventsFile }, env);
+      const folder = dataFolder();
+      return { folder, eventsFile: EVENTS_FILE || join(folder, 'events.db') };
+    },
     clusterSecrets: () => openClusterSecrets(env),
     pathOf: (file) => typedPath(file, env),
     operatorName: name,

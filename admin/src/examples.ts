@@ -53,5 +53,8 @@ export const EXAMPLES: Readonly<Record<string, string>> = {
   'keys revoke': 'keys revoke ada',
   'keys rotate-master': 'keys rotate-master --overlap 1h',
   'keys retire-master': 'keys retire-master',
+  backup: 'backup /var/backups/agents/monday',
+  restore: 'restore /var/backups/agents/monday /srv/agents/data --master-key /root/keys/master-key',
   completion: 'completion bash',
+  version: 'version',
 };

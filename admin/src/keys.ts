@@ -18,11 +18,13 @@ export function keysCommand(context: Context): Command {
     )
     .action(async () => {
       const folder = context.keyFolder();
-      const { issued, removed } = await createKeys(folder, names());
+      const { issued, missedMasterKey, removed } = await createKeys(folder, names());
+      const made = [...issued, ...(missedMasterKey ? ['master-key'] : [])];
       context.printRecord(
-        { folder, operator: context.operatorName(), issued, removed },
-        { folder, operator: context.operatorName(), issued: issued.join(', ') || 'nothing was missing' },
+        { folder, operator: context.operatorName(), issued, missedMasterKey, removed },
+        { folder, operator: context.operatorName(), made: made.join(', ') || 'nothing was missing' },
       );
+      if (missedMasterKey) context.note(NEW_MASTER_KEY);
       if (removed.length > 0) context.note(replacedNote(removed));
     });
   command
@@ -69,6 +71,9 @@ export function keysCommand(context: Context): Command {
   command.addCommand(rotateMasterCommand(context)).addCommand(retireMasterCommand(context));
   return command;
 }
+
+const NEW_MASTER_KEY =
+  'There was no master key, so a new one was made. What an earlier one has sealed cannot be opened without that one.';
 
 /** One line about the files that a data folder of the release before has. */
 export const replacedNote = (removed: readonly string[]): string =>

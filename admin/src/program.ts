@@ -4,6 +4,7 @@ import { codeOf, ServiceError } from 'platform/core/errors.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { agentCommand } from './agent.ts';
 import { auditCommand } from './audit.ts';
+import { backupCommand } from './backup.ts';
 import { bootstrapCommand } from './bootstrap.ts';
 import { completionCommand } from './completion.ts';
 import { makeContext, type Context } from './context.ts';
@@ -16,10 +17,12 @@ import { jobCommand } from './job.ts';
 import { jwtCommand } from './jwt.ts';
 import { keysCommand } from './keys.ts';
 import { organizationCommand } from './organization.ts';
+import { restoreCommand } from './restore.ts';
 import { secretCommand } from './secret.ts';
 import { tokenCommand } from './token.ts';
 import { userCommand } from './user.ts';
 import { UsageError, type Parser } from './usage-error.ts';
+import { versionCommand } from './version.ts';
 
 const COMMANDS = [
   doctorCommand,
@@ -36,10 +39,13 @@ const COMMANDS = [
   eventsCommand,
   jobCommand,
   keysCommand,
+  backupCommand,
+  restoreCommand,
   completionCommand,
+  versionCommand,
 ];
 const HELP = `
-Exit codes: 0 success, 1 the command failed, 2 wrong usage.
+Exit codes: 0 success, 1 the command failed or doctor or audit verify found something wrong, 2 wrong usage.
 The environment gives the addresses of the services (<NAME>_ADDRESS or <NAME>_LISTEN; default: those of npm start) and
 the certificate of the operator (TLS_CERT_FILE, TLS_KEY_FILE and TLS_CA_FILE; default: DATA_DIR/keys).
 In scripts: npm run --silent admin -- --json ...

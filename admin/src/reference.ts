@@ -4,8 +4,9 @@ import { EXAMPLES } from './examples.ts';
 const HEAD = `# The admin command line
 
 \`npm run admin -- <command>\` calls the services over gRPC as a named operator with a certificate of its own. The services must
-run; the environment says where (\`<NAME>_ADDRESS\` or \`<NAME>_LISTEN\`) and where the certificates are (\`DATA_DIR\`). This page
-is made from the commands: \`npm run docs\`.
+run, but for \`keys\`, \`backup\` and \`restore\`; the environment says where (\`<NAME>_ADDRESS\` or \`<NAME>_LISTEN\`) and where
+the certificates are (\`DATA_DIR\`, or \`TLS_CERT_FILE\`, \`TLS_KEY_FILE\` and \`TLS_CA_FILE\`). This page is made from the
+commands: \`npm run docs\`.
 
 - Exit codes: 0 success, 1 the command failed or \`doctor\` or \`audit verify\` found something wrong, 2 wrong usage.
 - In scripts: \`npm run --silent admin -- --json ...\` prints JSON, and a failure as JSON with its \`code\` on standard error.

@@ -54,6 +54,9 @@ const GOALS: readonly Goal[] = [
     limit: 1.2,
     unit: 'µs',
   })),
+  ...['get', 'create', 'run'].map((scenario): Goal =>
+    goal(`metrics: CPU of a ${scenario} with them, of that without`, [`metrics ${scenario}`], 1.03, ''),
+  ),
   goal('token check: CPU of auth per get', ['product get auth cpu'], 25, 'µs'),
   {
     what: 'busiest process at 64 connections, of one core',

@@ -1,7 +1,9 @@
 import { address, addresses, integer, path, text } from 'platform/core/config.ts';
 import { restMethods } from './contract/rest-methods.ts';
 import { commonConfig } from 'platform/service/process.ts';
+import { tracesConfig } from 'platform/telemetry/traces-config.ts';
 import { redisConfig } from 'platform/service/redis-config.ts';
+import { metricsConfig } from 'platform/telemetry/metrics.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
 
 /** Services that the gateway calls: auth, and every service that has a route. */
@@ -9,6 +11,7 @@ export const audiences = (): ProcessName[] =>
   [...new Set(['auth', ...restMethods().map(({ audience }) => audience)])].sort() as ProcessName[];
 
 export const LISTEN = settingOf('gateway', 'LISTEN');
+export const METRICS_LISTEN = settingOf('gateway', 'METRICS_LISTEN');
 
 const own = {
   PUBLIC_URL: text({
@@ -29,6 +32,22 @@ const own = {
       'Empty: HTTP without TLS.',
   }),
   GATEWAY_TLS_KEY_FILE: path({ default: '', description: 'The private key of GATEWAY_TLS_CERT_FILE (PEM).' }),
+  LISTEN_WHILE_UNREADY_MS: integer({
+    default: 0,
+    min: 0,
+    max: 600_000,
+    description:
+      'How long a gateway that stops still takes connections while /readyz answers 503, so that balancers notice; part ' +
+      'of DRAIN_MS.',
+  }),
+  KEEP_IDLE_MS: integer({
+    default: 0,
+    min: 0,
+    max: 600_000,
+    description:
+      'How long a gateway that stops leaves idle connections open, which end with their next reply: a request that is on ' +
+      'its way to one that is closed fails. Never longer than 65 s in any case; part of DRAIN_MS.',
+  }),
   CORS_ORIGINS: text({
     default: '',
     form: [
@@ -103,6 +122,14 @@ const own = {
     max: 1_000_000,
     description: 'Requests of one token that this gateway works on at once; twice as many of one organization.',
   }),
+  TRACES_ASKED_PER_MINUTE: integer({
+    default: 60,
+    min: 0,
+    max: 1_000_000,
+    description:
+      'Requests in a minute that are traced because their clients ask for it (traceparent), those of all clients ' +
+      'together; beyond that they are traced as often as others.',
+  }),
   MAX_CONNECTIONS: integer({
     default: 4_096,
     min: 1,
@@ -132,7 +159,9 @@ const addressOf = (name: ProcessName) =>
 
 export const config = {
   ...commonConfig('gateway'),
+  ...tracesConfig,
   [LISTEN]: address({ default: PROCESSES.gateway, description: 'host:port that the gateway listens on.' }),
+  ...metricsConfig('gateway'),
   ...Object.fromEntries(audiences().map(addressOf)),
   ...own,
   ...redisConfig,

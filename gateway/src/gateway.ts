@@ -1,4 +1,5 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { strict as assert } from 'node:assert';
 import { setTimeout as delay } from 'node:timers/promises';
 import { clientOf, openConnection, type Connection } from 'platform/rpc/client.ts';
 import type { ConfigOf } from 'platform/core/config.ts';
@@ -6,15 +7,20 @@ import { restMethods } from './contract/rest-methods.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
 import { identityFiles, type ProcessStart, type Running } from 'platform/service/process.ts';
 import { settingOf } from 'platform/core/processes.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { CERTIFICATE_ENDS, readConnections, readEngine } from 'platform/service/metrics.ts';
+import { openMetrics, reading } from 'platform/telemetry/metrics.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { EXPECTED_REPLY_BYTES, makeAdmit } from './policies/admit.ts';
 import { makeAuthenticate } from './policies/authenticate.ts';
 import { makeCallService } from './policies/call-service.ts';
-import { audiences, LISTEN, type config as declaration } from './config.ts';
-import { errorReply } from './http/errors.ts';
+import { audiences, LISTEN, METRICS_LISTEN, type config as declaration } from './config.ts';
+import { countRequests, HTTP_METRICS } from './http/metrics.ts';
+import { errorReply, idsOf } from './http/errors.ts';
 import { makeFindRoute } from './policies/find-route.ts';
 import { probes } from './http/probes.ts';
 import { sendReply } from './http/reply.ts';
+import { traceRequests } from './http/traced-requests.ts';
 import { openTls, tlsFiles } from './http/tls.ts';
 import { makeByteBudget } from './http/byte-budget.ts';
 import { serveHttp } from './http/server.ts';
@@ -47,15 +53,23 @@ export async function startGateway({
   const tls = files && openTls(files, log);
   let isDraining = false;
   const identity = openIdentity({ name: 'gateway', ...identityFiles('gateway', config), log });
+  const metrics = await openMetrics('gateway', String(settings[METRICS_LISTEN]), HTTP_METRICS, log);
+  const counted = countRequests(metrics);
   const connections = new Map<string, Connection>(
     audiences().map((audience) => [
       audience,
       openConnection({ address: String(settings[settingOf(audience, 'ADDRESS')]), audience, identity }),
     ]),
   );
+  for (const [audience, connection] of connections) readConnections(metrics, audience, connection);
   const calls = new Map(Array.from(connections, ([audience, { call }]) => [audience, call]));
   const auth = clientOf(AuthServiceService, (connections.get('auth') as Connection).call);
   const counters = makeRateCounters(await openRateStore({ config, instanceId, identity, auth }), clock, log);
+  readEngine(metrics, 'rates', config.REDIS_URL === '' ? 'auth' : 'Redis', async () => assert(!counters.isLost()));
+  metrics.read(() => [
+    reading(CERTIFICATE_ENDS, { certificate: 'own' }, identity.endsAt() / 1e3),
+    ...(tls ? [reading(CERTIFICATE_ENDS, { certificate: 'clients' }, tls.endsAt() / 1e3)] : []),
+  ]);
   const ownCounters = makeRateCounters(aloneStore(clock), clock, log);
   const denials = openDenials(auth, clock, log);
   const routes = makeRouteTable([
@@ -75,6 +89,7 @@ export async function startGateway({
         auth,
         makeStrangers(counters, ownCounters, config.STRANGER_REQUESTS_PER_MINUTE),
         config.TRUSTED_PROXIES,
+        counted,
       ),
       'limit-rates': makeLimitRates({
         counters,
@@ -86,10 +101,14 @@ export async function startGateway({
       'read-body': makeReadBody(json, { maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
       'call-service': makeCallService({ calls, running, urls }),
     },
-    (error, req, res) => sendReply(req, res, errorReply(error, req.exchange.requestId, log)),
+    (error, req, res) => {
+      if (error instanceof ServiceError && ['RATE_LIMITED', 'TOO_MANY_REQUESTS'].includes(error.reason))
+        counted?.limited(String(error.facts.limit));
+      return sendReply(req, res, errorReply(error, idsOf(req.exchange), log));
+    },
   );
   const corsOrigins = new Set(config.CORS_ORIGINS.split(',').filter((origin) => origin !== ''));
-  const server = await serveHttp(handle, {
+  const server = await serveHttp(traceRequests(handle, config.TRACES_ASKED_PER_MINUTE), {
     listen: String(settings[LISTEN]),
     corsOrigins,
     timeoutMs: config.BODY_TIMEOUT_MS,
@@ -102,6 +121,7 @@ export async function startGateway({
     },
     allow: routes.allow,
     tls,
+    metrics: counted,
     log,
   });
 
@@ -110,7 +130,11 @@ export async function startGateway({
     async stop() {
       isDraining = true;
       const deadline = Date.now() + config.DRAIN_MS;
-      await server.drain(config.DRAIN_MS);
+      await server.drain({
+        listenMs: config.LISTEN_WHILE_UNREADY_MS,
+        idleMs: config.KEEP_IDLE_MS,
+        graceMs: config.DRAIN_MS,
+      });
       // calls that continue without their client
       await Promise.race([
         Promise.allSettled(running),
@@ -123,6 +147,7 @@ export async function startGateway({
       identity.close();
       tls?.close();
       await json.close();
+      await metrics.close();
     },
   };
 }

@@ -115,7 +115,7 @@ describe('stop', () => {
     const request = fixture.request('/api/agent/run', RUN);
     await run.begun;
     const stopped = fixture.gateway.stop();
-    await expect(fetch(`${fixture.url}/healthz`)).rejects.toThrow();
+    await expect(raw(fixture.port)).rejects.toThrow('ECONNREFUSED');
     run.go();
     expect((await request).status).toBe(200);
     await stopped;
@@ -181,6 +181,84 @@ describe('stop', () => {
   });
 });
 
+/** A connection of a client that keeps it. `ask` sends a request and resolves with its reply. */
+async function keptConnection(port: number) {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  const closed = once(socket, 'close');
+  return {
+    closed,
+    send: (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`),
+    async reply() {
+      const [bytes] = (await once(socket, 'data')) as [Buffer];
+      const { status, headers } = parseRaw(bytes.toString());
+      return { status, connection: headers.get('connection') };
+    },
+  };
+}
+
+describe('a client that keeps its connection', () => {
+  const PATIENT = { KEEP_IDLE_MS: '600000', DRAIN_MS: '600000' };
+
+  it('learns from the reply that is due when the gateway begins to stop that the connection ends with it', async () => {
+    const listed = Promise.withResolvers<{ items: [] }>();
+    const begun = Promise.withResolvers<void>();
+    const listMemoryTypes = () => (begun.resolve(), listed.promise);
+    const fixture = await startGatewayFixture({ memory: { listMemoryTypes } }, PATIENT);
+    const kept = await keptConnection(fixture.port);
+    kept.send('/api/memory/types');
+    await begun.promise;
+    const stopped = fixture.gateway.stop();
+    listed.resolve({ items: [] });
+    expect(await kept.reply()).toEqual({ status: 200, connection: 'close' });
+    await Promise.all([kept.closed, stopped]);
+    await fixture.stop();
+  });
+
+  it('and does not use it is not disconnected for KEEP_IDLE_MS: its next request is answered, which ends it', async () => {
+    const fixture = await startGatewayFixture({ memory: { listMemoryTypes: async () => ({ items: [] }) } }, PATIENT);
+    const [kept, other] = [await keptConnection(fixture.port), await keptConnection(fixture.port)];
+    for (const each of [kept, other]) {
+      each.send('/healthz');
+      expect(await each.reply()).toEqual({ status: 200, connection: 'keep-alive' });
+    }
+    const stopped = fixture.gateway.stop();
+    await expect(raw(fixture.port)).rejects.toThrow('ECONNREFUSED');
+    kept.send('/api/memory/types');
+    expect(await kept.reply()).toEqual({ status: 200, connection: 'close' });
+    other.send('/readyz');
+    expect(await other.reply()).toEqual({ status: 503, connection: 'close' });
+    await Promise.all([kept.closed, other.closed, stopped]);
+    await fixture.stop();
+  });
+
+  it('is answered also without KEEP_IDLE_MS, when its request has arrived before the connection is closed', async () => {
+    const fixture = await startGatewayFixture({});
+    const kept = await keptConnection(fixture.port);
+    kept.send('/healthz');
+    await kept.reply();
+    const stopped = fixture.gateway.stop();
+    // the gateway is busy until after the time at which it closes idle connections
+    for (const until = performance.now() + 200; performance.now() < until;);
+    kept.send('/healthz');
+    expect(await kept.reply()).toEqual({ status: 200, connection: 'close' });
+    await Promise.all([kept.closed, stopped]);
+    await fixture.stop();
+  });
+});
+
+it('takes connections for LISTEN_WHILE_UNREADY_MS, answers their requests, and says that it is not ready', async () => {
+  const fixture = await startGatewayFixture({}, { LISTEN_WHILE_UNREADY_MS: '4000' });
+  const stopped = fixture.gateway.stop();
+  const ask = (path: string) => fixture.request(path, { token: '' });
+  expect((await ask('/readyz')).status).toBe(503);
+  const { status, headers } = await ask('/healthz');
+  expect([status, headers.get('connection')]).toEqual([200, 'close']);
+  await stopped;
+  await expect(ask('/readyz')).rejects.toThrow();
+  await fixture.stop();
+});
+
 it('answers 503 with Retry-After while a service is down, and 200 once it is back', async () => {
   let down = true;
   const fixture = await startGatewayFixture({
@@ -220,8 +298,7 @@ describe('the pipeline', () => {
     'call-service': pass,
     ...given,
   });
-  const onError: ErrorHandler = (error, req, res) =>
-    sendReply(req, res, errorReply(error, req.exchange.requestId, log));
+  const onError: ErrorHandler = (error, req, res) => sendReply(req, res, errorReply(error, req.exchange, log));
 
   async function answerOf(handle: RequestListener): Promise<{ status: number; json: unknown }> {
     const server = createServer((req, res) => {

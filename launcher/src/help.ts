@@ -11,7 +11,7 @@ const INTRODUCTION = `npm start: runs the gateway and the four services, either 
 
 All settings are environment variables, for example DATA_DIR=/tmp/demo GATEWAY_LISTEN=127.0.0.1:9000 npm start.
 Relative paths start at the folder where npm was called. npm start makes the keys of the processes in DATA_DIR/keys and
-sets LOG_LEVEL to warn by default.
+sets LOG_LEVEL to warn and DRAIN_MS to 5000 by default.
 `;
 
 /**

@@ -56,7 +56,8 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   if (removed.length > 0) print(replacedKeysMessage(removed));
   setInterval(() => void renewKeys(keyFolder, names), DAY_MS).unref();
 
-  const env = { LOG_LEVEL: 'warn', ...given, ...addresses, DATA_DIR };
+  // whoever presses Ctrl-C waits: a run that takes longer is interrupted
+  const env = { LOG_LEVEL: 'warn', DRAIN_MS: '5000', ...given, ...addresses, DATA_DIR };
   const settings = new Set(Object.keys(heapConfig));
   const asked = (names: readonly string[]): void => names.forEach((name) => settings.add(name));
   children = CHILDREN.map((spec) =>

@@ -1,3 +1,4 @@
+import { RELEASE } from 'platform/core/release.ts';
 import type { ProcessEndedError } from './child.ts';
 import type { Seeded } from './seed.ts';
 
@@ -37,7 +38,7 @@ export function readyMessage({
   ];
   return [
     '',
-    `Ready after ${uptime}: ${baseUrl}`,
+    `Ready after ${uptime}: ${baseUrl} (release ${RELEASE})`,
     '',
     ...(firstStart ?? []),
     'Run an agent:',

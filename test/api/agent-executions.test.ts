@@ -20,7 +20,7 @@ const SUMMARY = [
   'status',
   'usage',
 ];
-const WHOLE = [...SUMMARY, 'args', 'messages', 'output'].sort();
+const WHOLE = [...SUMMARY, 'args', 'messages', 'output', 'requestId', 'traceId'].sort();
 const AGENTS = [
   expressionAgent('good', '{ "got": $ }', { pricing: { base: 2, max: 3, perUnit: { steps: 0 } } }),
   expressionAgent('bad', '{ "a": $number("x") }'),
@@ -150,6 +150,8 @@ describe('GET /api/agent/executions/{id}', () => {
         createdAt: anyTime,
         startedAt: anyTime,
         finishedAt: anyTime,
+        requestId: runs[2]!.headers.get('x-request-id'),
+        traceId: null,
       });
     });
 

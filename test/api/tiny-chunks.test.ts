@@ -4,7 +4,7 @@ import { startStack, type Stack } from '../support/stack.ts';
 import type { Tenant } from '../support/tenant.ts';
 
 const MIB = 1 << 20;
-const BODIES = 40;
+const BODIES = 16;
 /** What the process needs without load, and what is in flight; each such body took 300 MiB. */
 const MAX_RSS = 1_024 * MIB;
 

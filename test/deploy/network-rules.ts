@@ -77,9 +77,11 @@ function faultsOfPolicy(policy: Document, workloads: readonly Workload[]): strin
     for (const rule of (spec[way] ?? []) as Document[]) {
       if (way === 'ingress' && peersOf(rule, way).length === 0) faults.push(`${at} lets everybody in`);
       for (const { podSelector, namespaceSelector } of peersOf(rule, way)) {
-        if (!podSelector || namespaceSelector) continue;
-        const peers = takes(podSelector as object);
-        if (peers.length === 0) faults.push(`${at} names pods that are not there: ${JSON.stringify(podSelector)}`);
+        const isOutside = !podSelector || namespaceSelector;
+        if (isOutside && way === 'egress') continue;
+        const peers = isOutside ? [] : takes(podSelector as object);
+        if (!isOutside && peers.length === 0)
+          faults.push(`${at} names pods that are not there: ${JSON.stringify(podSelector)}`);
         const servers = way === 'ingress' ? own : peers;
         for (const { port } of (rule.ports ?? []) as Document[])
           if (!servers.every((each) => hasPort(each, port as string)))

@@ -1,15 +1,22 @@
+import { isDeepStrictEqual } from 'node:util';
 import { readConfig } from 'platform/core/config.ts';
 import { settingOf } from 'platform/core/processes.ts';
+import { RESOLVE_MS } from 'platform/rpc/replicas.ts';
+import { KEEP_ALIVE_MS } from '../../gateway/src/http/server.ts';
 import { nameOf, type Document } from '../../tools/k8s/src/render.ts';
 import { hasPort, ofKind, portsOf, selects, workloadsOf, type Workload } from './pods.ts';
 import { PROGRAMS, requiredIn, type Declared } from './programs.ts';
 
 /** Settings of Node and of every program beside those that it declares. */
 const ALLOWED = ['NODE_OPTIONS'];
-/** Longest time limit of a run (services/agents/src/definitions/definition.ts). */
-const LONGEST_RUN_MS = 300_000;
+/** Longest time limit of a run (services/agents/src/definitions/definition.ts), and what its end takes. */
+const LONGEST_RUN_MS = 303_000;
 /** What holds runs: the client's request, and the run itself. */
 const HOLD_RUNS = ['gateway', 'agents'];
+/** How long proxies take to learn that a pod goes. */
+const PROXIES_LEARN_MS = 10_000;
+/** How long the DNS of a cluster keeps answers: CoreDNS as kubeadm sets it up. */
+const DNS_KEEPS_MS = 30_000;
 /** What a process takes after DRAIN_MS (platform/src/service/process.ts), and as much again for a slow node. */
 const CLOSE_MS = 4_000;
 
@@ -69,17 +76,41 @@ function faultsOfProgram(declared: Declared, workload: Workload, documents: read
       faults.push(`${name} finds ${called} at ${host}:${port}, where no service is`);
     else if (service.spec.clusterIP !== 'None') faults.push(`${name} finds only one address of ${called}`);
   }
-  const listens = [settingOf(name, 'LISTEN'), settingOf(name, 'HEALTH_LISTEN')].flatMap((each) => env.get(each) ?? []);
+  const listens = (['LISTEN', 'HEALTH_LISTEN', 'METRICS_LISTEN'] as const).flatMap(
+    (each) => env.get(settingOf(name, each)) ?? [],
+  );
   const opened = portsOf(workload).map(({ containerPort }) => containerPort);
   if (listens.map((each) => Number(each.split(':')[1])).join() !== opened.join())
     faults.push(`${name} listens at ${listens.join(' and ')}, and its ports are ${opened.join(' and ')}`);
+  faults.push(...faultsOfScrapes(name, workload, env));
   faults.push(...faultsOfProbes(declared, container, env));
-  faults.push(...faultsOfEnd(name, spec, env));
+  faults.push(...faultsOfEnd(name, spec, env), ...faultsOfUpdate(name, document.spec));
   const { maxUnavailable, maxSurge } = document.spec.strategy?.rollingUpdate ?? {};
   if (maxUnavailable !== 0 || !(Number(maxSurge) > 0)) faults.push(`${name} has fewer replicas during an update`);
   if (document.spec.replicas !== undefined) faults.push(`${name} sets the number that its autoscaler owns`);
   if ((spec.topologySpreadConstraints ?? []).length < 2) faults.push(`${name} is not spread over zones and nodes`);
   return faults;
+}
+
+/** Prometheus is told of the port where the program listens, or of none. */
+function faultsOfScrapes(name: string, { document }: Workload, env: Map<string, string | undefined>): string[] {
+  const port = env.get(settingOf(name, 'METRICS_LISTEN'))?.split(':')[1];
+  const annotations = (document.spec.template.metadata.annotations ?? {}) as Record<string, string>;
+  const told = Object.entries(annotations).filter(([key]) => key.startsWith('prometheus.io/'));
+  const expected =
+    port === undefined
+      ? []
+      : [
+          ['scrape', 'true'],
+          ['port', port],
+          ['path', '/metrics'],
+        ];
+  return isDeepStrictEqual(
+    told,
+    expected.map(([key, value]) => [`prometheus.io/${key}`, value]),
+  )
+    ? []
+    : [`${name} is not scraped where it tells its metrics`];
 }
 
 /** Values by name; undefined where a secret has it that is not here. */
@@ -117,14 +148,27 @@ function faultsOfProbes(
 }
 
 function faultsOfEnd(name: string, spec: Document, env: Map<string, string | undefined>): string[] {
-  const drainMs = Number(env.get('DRAIN_MS'));
-  const sleepMs = 1_000 * Number(spec.containers[0].lifecycle?.preStop?.sleep?.seconds ?? 0);
+  const ms = (setting: string): number => Number(env.get(setting) ?? 0);
   const graceMs = 1_000 * Number(spec.terminationGracePeriodSeconds);
+  // on a connection that was idle, a run may begin as late as that
+  const forRunsMs = ms('DRAIN_MS') - ms('KEEP_IDLE_MS');
   return [
-    ...(graceMs < sleepMs + drainMs + CLOSE_MS ? [`${name} is killed before it has drained`] : []),
-    ...(HOLD_RUNS.includes(name) && drainMs <= LONGEST_RUN_MS ? [`${name} stops before the longest run ends`] : []),
+    ...(graceMs < ms('DRAIN_MS') + CLOSE_MS ? [`${name} is killed before it has drained`] : []),
+    ...(HOLD_RUNS.includes(name) && forRunsMs < LONGEST_RUN_MS ? [`${name} stops before the longest run ends`] : []),
+    ...(name === 'gateway' && ms('LISTEN_WHILE_UNREADY_MS') < PROXIES_LEARN_MS
+      ? ['gateway takes no connections while proxies do not know that it stops']
+      : []),
+    ...(name === 'gateway' && ms('KEEP_IDLE_MS') < KEEP_ALIVE_MS
+      ? ['gateway closes connections on which a request may be on its way']
+      : []),
   ];
 }
+
+/** While a Deployment is updated, its callers must know a new replica before an old one goes. */
+const faultsOfUpdate = (name: string, { minReadySeconds = 0 }: Document): string[] =>
+  name === 'gateway' || 1_000 * minReadySeconds >= RESOLVE_MS + DNS_KEEPS_MS
+    ? []
+    : [`${name} is updated faster than its callers find new replicas`];
 
 /** Whoever selects pods must find some; a budget must leave some. */
 function faultsOfSelectors(document: Document, workloads: readonly Workload[]): string[] {

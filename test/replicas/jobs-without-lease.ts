@@ -14,6 +14,7 @@ import { LEASES } from 'platform/jobs/lease.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { declarationOf, type Program, type Start } from 'platform/service/program.ts';
+import { NO_METRICS } from 'platform/telemetry/metrics.ts';
 import type { Collection, OpenStore, PlatformStore } from 'platform/store/store.ts';
 import type { Stack } from '../support/stack.ts';
 
@@ -31,8 +32,8 @@ export async function openJobsWithoutLease<D extends Declaration, Deps>(
   stack: Stack,
 ): Promise<JobsWithoutLease> {
   const { name } = program;
-  const config = readConfig(declarationOf(program), stack.env) as unknown as ConfigOf<D> &
-    EngineConfig & { LEASE_MS: number };
+  const config = readConfig(declarationOf(program), stack.env) as unknown as Start<ConfigOf<D>>['config'] &
+    EngineConfig;
   const log = makeLog(name, 'silent');
   const keys = keyFolderOf(stack.folder);
   const identity = openIdentity({ name, ...identityFilesOf(keys, name) });
@@ -53,6 +54,7 @@ export async function openJobsWithoutLease<D extends Declaration, Deps>(
     },
     openBus: async () => bus,
     denials: makeDenials(),
+    metrics: NO_METRICS,
     relaySoon: () => undefined,
     connect<C extends ServiceDefinition>(definition: C, audience: ProcessName) {
       const connection = openConnection({
@@ -63,7 +65,7 @@ export async function openJobsWithoutLease<D extends Declaration, Deps>(
       connections.push(connection);
       return clientOf(definition, connection.call);
     },
-  } as unknown as Start<ConfigOf<D>>);
+  });
   const { platformStore } = store!;
   const relay = program.outbox === 'own' ? [] : [relayJob({ platformStore, bus, log, intervalMs: 1_000 })];
   const jobs: readonly Job[] = [...program.jobs(deps), ...relay];

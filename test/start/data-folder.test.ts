@@ -1,7 +1,10 @@
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { PROCESSES } from 'platform/core/processes.ts';
+import { RELEASE } from 'platform/core/release.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
+import { freeAddresses } from '../support/addresses.ts';
 import { runToEnd } from '../support/run-process.ts';
 import { REPOSITORY } from '../support/stack.ts';
 
@@ -64,6 +67,30 @@ describe('a data folder that is not safe is refused with one sentence, and nothi
     expect(await outcomeOf('launcher', path)).toEqual({
       code: 1,
       sentence: `Other users can write in the folder ${join(path, 'keys')}: run chmod go-w on it\n`,
+    });
+  });
+});
+
+describe('a data folder that a far later release has written', () => {
+  const temporary = temporaryFolder();
+  afterAll(() => temporary.remove());
+
+  it('is refused by npm start with the releases in a sentence', async () => {
+    const file = join(temporary.path, 'memory.db');
+    const later = new DatabaseSync(file);
+    later.exec('PRAGMA user_version = 999000000');
+    later.close();
+    const { code, stderr } = await runToEnd(process.execPath, [join(REPOSITORY, MAIN_FILES.launcher![0]!)], {
+      env: { ...(await freeAddresses()), DATA_DIR: temporary.path },
+    });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(
+        new RegExp(
+          `^memory: cannot open ${file}: release 999.0.0 has written it, and this is release ${RELEASE}, ` +
+            'which opens files of releases up to \\d+\\.\\d+\\n$',
+        ),
+      ),
     });
   });
 });

@@ -28,10 +28,11 @@ export async function replicaAddresses(): Promise<[Record<string, string>, Recor
 }
 
 /**
- * Below the ports of the engines, and a range for each of Jest's workers: otherwise two could choose the same port
- * before a process listens on it.
+ * Below the ports of the engines, and a range for each worker of each lane of Jest: otherwise two could choose the same
+ * port before a process listens on it.
  */
-const RANGE = { first: 10_000 + 1_000 * (Number(process.env.JEST_WORKER_ID ?? 0) % 10), pairs: 500 };
+const { JEST_WORKER_ID = '0', TEST_LANE = '0' } = process.env;
+const RANGE = { first: 10_000 + 1_000 * (Number(JEST_WORKER_ID) % 10) + 500 * Number(TEST_LANE), pairs: 250 };
 
 /** Loopback ports that are free. None is returned twice. */
 export const freePorts = (count: number): Promise<number[]> =>

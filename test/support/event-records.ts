@@ -24,10 +24,14 @@ export interface EventRecords {
 export const eventsOf = (stack: RunningStack, tenant: TenantRef): Promise<EventRecords> =>
   stack.env.KAFKA_BROKERS ? eventsInKafka(stack, tenant) : Promise.resolve(eventsInFile(stack, tenant));
 
-/** True when the audit consumer has read its whole topic. */
+/** True when the audit consumer has read its whole topic, and its place can be read. */
 export async function isAuditConsumerCaughtUp(stack: RunningStack): Promise<boolean> {
   if (!stack.env.KAFKA_BROKERS) return eventsInFile(stack, { organizationId: '', token: '' }).auditCaughtUp;
-  return withAdmin(brokersOf(stack), (admin) => isCaughtUpInKafka(admin, stack));
+  return withAdmin(brokersOf(stack), (admin) => isCaughtUpInKafka(admin, stack)).catch((error: unknown) => {
+    // a broker that has just started does not know the group yet
+    if ((error as { retriable?: boolean }).retriable) return false;
+    throw error;
+  });
 }
 
 const brokersOf = ({ env }: RunningStack): string[] => (env.KAFKA_BROKERS as string).split(',');

@@ -30,6 +30,8 @@ export interface TrackedObject {
   key: string;
   id: string | undefined;
   possible: (object | undefined)[];
+  /** Every content that it may have had at any time. */
+  ever: (object | undefined)[];
   /** Acknowledged changes: "created", "updated", "deleted". */
   acknowledged: string[];
 }
@@ -69,15 +71,18 @@ interface SendOptions {
 /**
  * Starts clients that create, update and delete objects and run an agent, with and without a key, until they are
  * stopped. Several gateways take turns.
+ * @param options.ask by default sends the request once
  */
 export async function startLoad({
   baseUrl,
   token,
   clients,
+  ask = request,
 }: {
   baseUrl: string | readonly string[];
   token: string;
   clients: number;
+  ask?: typeof request;
 }): Promise<Load> {
   let turn = 0;
   const gateways = typeof baseUrl === 'string' ? [baseUrl] : baseUrl;
@@ -103,7 +108,7 @@ export async function startLoad({
     { at = gateway(), waits = true }: SendOptions = {},
   ): Promise<SentRequest> {
     const [requestId, from] = [newId(), performance.now()];
-    const reply = await request(at, method, path, {
+    const reply = await ask(at, method, path, {
       token,
       body,
       headers: { ...headers, 'X-Request-Id': requestId },
@@ -139,6 +144,7 @@ export async function startLoad({
     sending: Promise<SentRequest>,
   ): Promise<void> {
     const { outcome, body } = await sending;
+    object.ever.push(next);
     if (outcome === 'acknowledged') {
       object.possible = [next];
       object.acknowledged.push(verb);
@@ -149,7 +155,7 @@ export async function startLoad({
   }
 
   async function create(key: string, content: object, options?: SendOptions): Promise<TrackedObject> {
-    const object: TrackedObject = { key, id: undefined, possible: [undefined], acknowledged: [] };
+    const object: TrackedObject = { key, id: undefined, possible: [undefined], ever: [undefined], acknowledged: [] };
     objects.push(object);
     const sending = send('POST', '/api/memory/objects', { typeId, key, content }, {}, options);
     await change(object, 'created', content, sending);

@@ -14,16 +14,21 @@ export interface StackProcess {
   child: ChildProcess;
 }
 
-/** Starts one more process of a stack on a free port, with the settings of the others except for those given. */
+/**
+ * Starts one more process of a stack on a free port, with the settings of the others except for those given.
+ * @param release.root where its sources are
+ * @param release.stderr `pipe`: what it logs can be read from the child
+ */
 export async function startProcess(
   stack: RunningStack,
   name: ProcessName,
   given: Record<string, string>,
+  { root = REPOSITORY, stderr = 'inherit' }: { root?: string; stderr?: 'inherit' | 'pipe' } = {},
 ): Promise<StackProcess> {
   const [port] = await freePorts(1);
   const keys = keyFolderOf(stack.folder);
   const folder = name === 'gateway' ? 'gateway' : `services/${name}`;
-  const child = spawn(process.execPath, [join(REPOSITORY, folder, 'src/main.ts')], {
+  const child = spawn(process.execPath, [join(root, folder, 'src/main.ts')], {
     env: {
       ...process.env,
       NODE_OPTIONS: '',
@@ -35,7 +40,7 @@ export async function startProcess(
       [settingOf(name, 'LISTEN')]: `127.0.0.1:${port}`,
       ...given,
     },
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    stdio: ['ignore', 'ignore', stderr, 'ipc'],
   });
   closedInTheEnd(() => child.kill('SIGKILL'));
   const [{ ready }] = (await once(child, 'message')) as [{ ready: string }];

@@ -49,6 +49,8 @@ export interface Stack extends RunningStack {
   pidsOf(name: ProcessName): number[];
   /** kill -9 of one process of the first replica; resolves when the launcher has restarted it. */
   killAndAwait(name: ProcessName): Promise<void>;
+  /** SIGTERM to one process of a replica; resolves when it has drained and the launcher has restarted it. */
+  drainAndAwait(name: ProcessName, replica: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -94,6 +96,12 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
   const launchers = second ? [launcher, second.launcher] : [launcher];
   const pidsOf = (name: ProcessName): number[] => launchers.map(({ pid }) => childNamed(pid as number, name));
   const pidOf = (name: ProcessName): number => childNamed(launcher.pid as number, name);
+  async function signalAndAwait(name: ProcessName, signal: NodeJS.Signals, replica = 0): Promise<void> {
+    const one = [{ launcher, output }, second][replica]!;
+    const seen = one.output().length;
+    process.kill(childNamed(one.launcher.pid as number, name), signal);
+    await untilPrinted(one.launcher, () => one.output().slice(seen), `${name} is back`);
+  }
   return {
     ...running,
     output,
@@ -103,11 +111,8 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
     pidsOf,
     outputs: () => [output(), ...(second ? [second.output()] : [])],
     publishKeys: () => other && copyKeys(temporary.path),
-    async killAndAwait(name) {
-      const seen = output().length;
-      process.kill(pidOf(name), 'SIGKILL');
-      await untilPrinted(launcher, () => output().slice(seen), `${name} is back`);
-    },
+    killAndAwait: (name) => signalAndAwait(name, 'SIGKILL'),
+    drainAndAwait: (name, replica) => signalAndAwait(name, 'SIGTERM', replica),
     stop: closedInTheEnd(async () => {
       running.operator.close();
       await Promise.all(launchers.map(stopLauncher));
@@ -138,12 +143,16 @@ export function connect({ baseUrls, folder, env }: Pick<RunningStack, 'baseUrls'
   };
 }
 
-/** Starts a launcher without waiting for anything, for tests of the start itself. It is stopped in the end. */
+/**
+ * Starts a launcher without waiting for anything, for tests of the start itself. It is stopped in the end.
+ * @param root where the sources of its release are
+ */
 export function launch(
   env: Record<string, string>,
   args: readonly string[] = [],
+  root = REPOSITORY,
 ): { launcher: ChildProcess; output: () => string } {
-  const launcher = spawn(process.execPath, [join(REPOSITORY, 'launcher/src/main.ts'), ...args], {
+  const launcher = spawn(process.execPath, [join(root, 'launcher/src/main.ts'), ...args], {
     env: { ...process.env, NODE_OPTIONS: '', ...NO_ENGINES, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

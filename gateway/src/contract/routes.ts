@@ -8,6 +8,8 @@ import { compileResponse } from './transcode-response.ts';
 /** A route that calls a method of a service. */
 export interface ServiceRoute {
   kind: 'service';
+  /** "/api/memory/types/{id}" */
+  template: string;
   /** Name of the service's process. */
   audience: string;
   method: CallableMethod;
@@ -30,6 +32,8 @@ export type Route = ServiceRoute | LocalRoute;
 
 /** One path with all of its verbs. */
 export interface Resource {
+  /** As its first route declares it. */
+  template: string;
   routes: ReadonlyMap<string, Route>;
   /** Verbs for the Allow header. */
   allow: readonly string[];
@@ -50,6 +54,7 @@ function serviceRoute(
   const takesBody = body === '*';
   return {
     kind: 'service',
+    template,
     audience,
     options,
     takesBody,
@@ -89,6 +94,7 @@ const paramsOf = (template: string): string[] =>
  */
 export function makeRouteTable(entries: readonly { verb: string; template: string; route: Route }[]): RouteTable {
   const byPath = new Map<string, Map<string, Route>>();
+  const templates = new Map<string, string>();
   for (const { verb, template, route } of entries) {
     if (/[{}*:]/.test(template.replace(PARAMETER, '')))
       throw new Error(`${template}: a path template may hold only {name} parameters`);
@@ -96,11 +102,12 @@ export function makeRouteTable(entries: readonly { verb: string; template: strin
     const verbs = byPath.get(path) ?? new Map<string, Route>();
     if (verbs.has(verb)) throw new Error(`${verb} ${template} is declared twice`);
     byPath.set(path, verbs.set(verb, route));
+    templates.set(path, templates.get(path) ?? template);
   }
   const fixed = new Map<string, Resource>();
   const patterns: { pattern: RegExp; resource: Resource }[] = [];
   for (const [path, routes] of byPath) {
-    const resource = { routes, allow: allowOf([...routes.keys()]) };
+    const resource = { template: templates.get(path)!, routes, allow: allowOf([...routes.keys()]) };
     if (!path.includes('{}')) fixed.set(path, resource);
     else
       patterns.push({

@@ -1,14 +1,15 @@
 import protobuf, { type Enum, type Field, type Reader, type Type } from 'protobufjs';
-import { concatenate, type JsonText } from './json-text.ts';
+import { makeJsonWriter } from './json-writer.ts';
 import { fieldOptions, hasPresence, httpStatuses } from './rest-methods.ts';
 
-/** A longer value that is free JSON stays bytes of the message: to decode and encode a large page would take long. */
+/** A longer value that is free JSON stays bytes of the message: to copy those of a large page would take long. */
 const LONG_BYTES = 16_384;
 
 /** A service's response as status, JSON text and headers. */
 export interface TranscodedResponse {
   status: number;
-  body: JsonText;
+  /** In pieces, none of which is empty. */
+  body: readonly Uint8Array[];
   headers: readonly ResponseHeader[];
 }
 export interface ResponseHeader {
@@ -18,39 +19,12 @@ export interface ResponseHeader {
   value: string;
 }
 
-/**
- * Compiled once per route. Turns the bytes of a message into JSON text in one pass, without an intermediate object.
- * Long values stay parts of `bytes`.
- */
-export function compileResponse(type: Type, responseBody: string): (bytes: Uint8Array) => TranscodedResponse {
-  const slots = compileSlots(type);
-  const inBody = slots.map(({ header, outcome }) => header === undefined && !outcome);
-  const bodyIndex = responseBody === '' ? -1 : slots.findIndex(({ name }) => name === responseBody);
-  const replacesIndex = type.fieldsArray.findIndex((field) => fieldOptions(field).replacesBody);
-  const statusIndex = slots.findIndex(({ outcome }) => outcome);
-  const read = slotReader(slots);
+/** Writes the value at which the reader is. */
+type WriteValue = (reader: Reader) => void;
+/** Where the value of each field is in the message, or each element of a list; undefined if it is absent. */
+type Places = (number | number[] | undefined)[];
 
-  return (bytes) => {
-    const reader = protobuf.Reader.create(bytes);
-    const texts = read(reader, reader.len);
-    const headers = slots.flatMap(({ header }, index) =>
-      header && texts[index] ? [{ ...header, value: texts[index] as string }] : [],
-    );
-    return {
-      status: Number(texts[statusIndex] ?? 200),
-      headers,
-      body:
-        bodyIndex >= 0
-          ? (texts[replacesIndex] ?? texts[bodyIndex] ?? 'null')
-          : join(
-              slots,
-              texts.map((text, index) => (inBody[index] ? text : undefined)),
-            ),
-    };
-  };
-}
-
-/** How one field is read and written. */
+/** How one field of a message becomes a member of an object. */
 interface Slot {
   /** Field number. */
   id: number;
@@ -60,124 +34,178 @@ interface Slot {
   repeated: boolean;
   /** JSON text of an absent field; undefined if it is left out. */
   absent: string | undefined;
-  read(reader: Reader): JsonText;
-  /** The field determines the HTTP status. */
-  outcome: boolean;
-  header?: Omit<ResponseHeader, 'value'>;
+  /** Undefined for what is no part of the body: a header, or the outcome, which determines the status. */
+  write: WriteValue | undefined;
 }
-/** JSON text per slot, undefined if it is left out. */
-type Texts = (JsonText | undefined)[];
 
-function compileSlots(type: Type): Slot[] {
-  return type.fieldsArray.map((field) => {
+/** Of the process: a body is written in one go. */
+const json = makeJsonWriter();
+
+/**
+ * Compiled once per route. Turns the bytes of a message into the bytes of JSON text, without an intermediate object or
+ * string. Long values stay parts of `bytes`.
+ */
+export function compileResponse(type: Type, responseBody: string): (bytes: Uint8Array) => TranscodedResponse {
+  const slots = compileSlots(type);
+  const places = placeReader(slots);
+  const headers = type.fieldsArray.flatMap((field, index) => headerOf(field, index) ?? []);
+  const bodyIndex = responseBody === '' ? -1 : slots.findIndex(({ name }) => name === responseBody);
+  const replacesIndex = type.fieldsArray.findIndex((field) => fieldOptions(field).replacesBody);
+  const statusIndex = type.fieldsArray.findIndex((field) => fieldOptions(field).outcome);
+  const statuses = statusIndex < 0 ? undefined : httpStatuses(type.fieldsArray[statusIndex]!.resolvedType as Enum);
+
+  return (bytes) => {
+    const reader = protobuf.Reader.create(bytes);
+    const at = places(reader, reader.len);
+    let status = 200;
+    if (statuses && at[statusIndex] !== undefined) {
+      reader.pos = at[statusIndex] as number;
+      status = statuses.get(reader.int32()) ?? 200;
+    }
+    // what an error has left there may be of another organization
+    json.begin();
+    const index = at[replacesIndex] === undefined ? bodyIndex : replacesIndex;
+    if (bodyIndex < 0) writeObject(slots, reader, at);
+    else if (isWritten(slots[index] as Slot, at[index])) writeValue(slots[index] as Slot, reader, at[index]);
+    else json.ascii('null');
+    return {
+      status,
+      headers: headers.flatMap(({ index, kind, name }) => {
+        if (at[index] === undefined) return [];
+        reader.pos = at[index] as number;
+        const value = reader.string();
+        return value === '' ? [] : [{ kind, name, value }];
+      }),
+      body: json.end(),
+    };
+  };
+}
+
+function headerOf(field: Field, index: number): (Omit<ResponseHeader, 'value'> & { index: number }) | undefined {
+  const { header, link, url } = fieldOptions(field);
+  if (link !== '') return { index, kind: 'link', name: link };
+  return header === '' ? undefined : { index, kind: url ? 'url' : 'plain', name: header };
+}
+
+const compileSlots = (type: Type): Slot[] =>
+  type.fieldsArray.map((field) => {
     if (field.map) throw new Error(`${field.fullName}: a map cannot be returned through REST`);
-    const { header, link, url, outcome, omitAbsent, replacesBody } = fieldOptions(field);
-    const slot = {
+    const { header, link, outcome, omitAbsent, replacesBody } = fieldOptions(field);
+    const isInBody = header === '' && link === '' && !outcome;
+    return {
       id: field.id,
       name: field.name,
       prefix: `${JSON.stringify(field.name)}:`,
       repeated: field.repeated,
-      outcome,
+      absent: isInBody && !omitAbsent && !replacesBody ? absentText(field) : undefined,
+      write: isInBody ? compileValue(field) : undefined,
     };
-    if (header !== '' || link !== '') {
-      const out: Omit<ResponseHeader, 'value'> =
-        link !== '' ? { kind: 'link', name: link } : { kind: url ? 'url' : 'plain', name: header };
-      return { ...slot, absent: undefined, read: (reader) => reader.string(), header: out };
-    }
-    if (outcome) {
-      const statuses = httpStatuses(field.resolvedType as Enum);
-      return { ...slot, absent: undefined, read: (reader) => String(statuses.get(reader.int32()) ?? 200) };
-    }
-    return { ...slot, absent: omitAbsent || replacesBody ? undefined : absentText(field), read: valueReader(field) };
   });
-}
 
-/** Does not support packed fields. Only repeated numbers are packed, and valueReader rejects those. */
-function slotReader(slots: readonly Slot[]): (reader: Reader, end: number) => Texts {
+/** Does not support packed fields. Only repeated numbers are packed, and compileValue rejects those. */
+function placeReader(slots: readonly Slot[]): (reader: Reader, end: number) => Places {
   const indexOfId: number[] = [];
   slots.forEach(({ id }, index) => {
     indexOfId[id] = index;
   });
-  const empty: Texts = slots.map(({ absent }) => absent);
+  const none: Places = slots.map(() => undefined);
   return (reader, end) => {
-    const texts = empty.slice();
-    const elements: JsonText[][] = [];
+    const places = none.slice();
     while (reader.pos < end) {
       const tag = reader.uint32();
       const index = indexOfId[tag >>> 3];
-      if (index === undefined) {
-        reader.skipType(tag & 7);
-        continue;
+      if (index !== undefined) {
+        if ((slots[index] as Slot).repeated) ((places[index] ??= []) as number[]).push(reader.pos);
+        else places[index] = reader.pos;
       }
-      const slot = slots[index] as Slot;
-      if (slot.repeated) (elements[index] ??= []).push(slot.read(reader));
-      else texts[index] = slot.read(reader);
+      reader.skipType(tag & 7);
     }
-    elements.forEach((list, index) => {
-      texts[index] = concatenate(['[', ...list.flatMap((text, i) => (i === 0 ? [text] : [',', text])), ']']);
-    });
-    return texts;
+    return places;
   };
 }
 
-function join(slots: readonly Slot[], texts: Texts): JsonText {
-  const parts: JsonText[] = [];
-  for (let index = 0; index < slots.length; index++) {
-    const text = texts[index];
-    if (text !== undefined) parts.push((parts.length === 0 ? '{' : ',') + (slots[index] as Slot).prefix, text);
+const isWritten = ({ absent, write }: Slot, at: Places[number]): boolean =>
+  write !== undefined && (at !== undefined || absent !== undefined);
+
+function writeValue({ absent, write }: Slot, reader: Reader, at: Places[number]): void {
+  if (at === undefined) return json.ascii(absent as string);
+  if (typeof at === 'number') {
+    reader.pos = at;
+    return write!(reader);
   }
-  return parts.length === 0 ? '{}' : concatenate([...parts, '}']);
+  for (let i = 0; i < at.length; i++) {
+    json.ascii(i === 0 ? '[' : ',');
+    reader.pos = at[i] as number;
+    write!(reader);
+  }
+  json.ascii(']');
+}
+
+function writeObject(slots: readonly Slot[], reader: Reader, places: Places): void {
+  let separator = '{';
+  for (let index = 0; index < slots.length; index++) {
+    const slot = slots[index] as Slot;
+    if (!isWritten(slot, places[index])) continue;
+    json.ascii(separator);
+    json.ascii(slot.prefix);
+    writeValue(slot, reader, places[index]);
+    separator = ',';
+  }
+  json.ascii(separator === '{' ? '{}' : '}');
 }
 
 function absentText(field: Field): string {
   if (field.repeated) return '[]';
   if (hasPresence(field) || fieldOptions(field).json) return 'null';
-  if (field.resolvedType) return JSON.stringify((field.resolvedType as Enum).valuesById[0]);
   return field.type === 'string' ? '""' : field.type === 'bool' ? 'false' : '0';
 }
 
-function readJson(reader: Reader): JsonText {
-  const start = reader.pos;
-  const length = reader.uint32();
-  reader.pos = start;
-  return length > LONG_BYTES ? [reader.bytes()] : reader.string() || 'null';
-}
-
-function valueReader(field: Field): (reader: Reader) => JsonText {
-  if (fieldOptions(field).json) return readJson;
+function compileValue(field: Field): WriteValue {
+  if (fieldOptions(field).json) return writeFreeJson;
   const resolved = field.resolvedType;
-  if (resolved && 'fields' in resolved) return messageReader(resolved);
+  if (resolved && 'fields' in resolved) return compileMessage(resolved);
   if (field.repeated && field.type !== 'string')
     throw new Error(`${field.fullName}: a list of ${field.type} cannot be returned through REST`);
-  if (resolved) {
-    const { valuesById } = resolved;
-    return (reader) => JSON.stringify(valuesById[reader.int32()]);
-  }
   switch (field.type) {
     case 'string':
-      return (reader) => JSON.stringify(reader.string());
+      return (reader) => {
+        const end = endOfBytes(reader);
+        json.string(reader.buf, reader.pos, end);
+      };
     case 'bool':
-      return (reader) => String(reader.bool());
+      return (reader) => json.ascii(String(reader.bool()));
     case 'double':
-      return (reader) => JSON.stringify(reader.double());
+      return (reader) => json.ascii(JSON.stringify(reader.double()));
     case 'int32':
-      return (reader) => String(reader.int32());
+      return (reader) => json.ascii(String(reader.int32()));
     case 'int64':
-      return (reader) => String(reader.int64());
+      return (reader) => json.ascii(String(reader.int64()));
     case 'uint32':
-      return (reader) => String(reader.uint32());
+      return (reader) => json.ascii(String(reader.uint32()));
     case 'uint64':
-      return (reader) => String(reader.uint64());
+      return (reader) => json.ascii(String(reader.uint64()));
     default:
       throw new Error(`${field.fullName}: a field of type ${field.type} cannot be returned through REST`);
   }
 }
 
-function messageReader(type: Type): (reader: Reader) => JsonText {
+function compileMessage(type: Type): WriteValue {
   const slots = compileSlots(type);
-  const read = slotReader(slots);
-  return (reader) => {
-    const end = reader.uint32() + reader.pos;
-    return join(slots, read(reader, end));
-  };
+  const places = placeReader(slots);
+  return (reader) => writeObject(slots, reader, places(reader, endOfBytes(reader)));
+}
+
+function writeFreeJson(reader: Reader): void {
+  const end = endOfBytes(reader);
+  const { buf, pos } = reader;
+  if (end === pos) json.ascii('null');
+  else if (end - pos > LONG_BYTES) json.piece(buf.subarray(pos, end));
+  else json.json(buf, pos, end);
+}
+
+/** Moves the reader behind the length of a text or message. @returns where that ends */
+function endOfBytes(reader: Reader): number {
+  const end = reader.uint32() + reader.pos;
+  if (end > reader.len) throw new RangeError('A value is longer than its message');
+  return end;
 }

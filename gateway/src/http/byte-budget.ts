@@ -44,7 +44,8 @@ export function makeByteBudget({ totalBytes, tokenBytes }: ByteBudgetLimits): By
         held = bytes;
       };
       const tryResize = (bytes: number): boolean => {
-        if (bytes > held && !fits(bytes - held)) return false;
+        // also what is no number does not fit
+        if (!(bytes <= held) && !fits(bytes - held)) return false;
         resize(bytes);
         return true;
       };

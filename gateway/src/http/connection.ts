@@ -28,6 +28,8 @@ export interface Connection {
   isBroken: boolean;
   /** Handles the request when the replies to those before it have been passed on. */
   handleInTurn(req: GatewayRequest, res: ServerResponse): void;
+  /** The connection ends with the reply that is due, unless further requests have come already. */
+  endWithReply(): void;
 }
 
 /**
@@ -56,7 +58,7 @@ export function openConnection(
   let isWatched = false;
   let isDropping = false;
   let droppedBytes = 0;
-  const connection: Connection = { replies, last: undefined, isBroken: false, handleInTurn };
+  const connection: Connection = { replies, last: undefined, isBroken: false, handleInTurn, endWithReply };
   return connection;
 
   function receive(bytes: Buffer): void {
@@ -99,6 +101,12 @@ export function openConnection(
     socket.destroySoon = () => socket.end();
     if (replies.size === 0) socket.destroy();
     else socket.resume();
+  }
+
+  function endWithReply(): void {
+    const { last } = connection;
+    if (held.length === 0 && last && replies.has(last))
+      (last.req as GatewayRequest).exchange.headers.connection = 'close';
   }
 
   function readOn(): void {

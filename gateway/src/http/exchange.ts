@@ -13,6 +13,10 @@ export interface Exchange extends RequestParts {
   headers: Record<string, string>;
   /** Set by find-route. */
   route?: Route;
+  /** The template of the path, as it is declared: "/api/memory/objects/{id}". Set by find-route. */
+  template?: string;
+  /** Of the error that is replied. */
+  code?: string;
   /** Set by authenticate, unless the route is public. */
   principal?: Principal;
   /** Set by admit. */

@@ -10,6 +10,8 @@ export interface Reply<Body = JsonText> {
   headers?: Record<string, string>;
   /** Undefined: no body. */
   body?: Body;
+  /** Of an error. */
+  code?: string;
   /** In place of `compress`, for a body that was compressed before. */
   compress?: Compress;
 }
@@ -33,6 +35,7 @@ const STATIC_HEADERS: Readonly<Record<string, string>> = {
 /** Writes the reply of a request. Does nothing if the client has gone or the drain has already answered the request. */
 export async function sendReply(req: GatewayRequest, res: ServerResponse, reply: Reply): Promise<void> {
   const headers: Record<string, string | number> = { ...STATIC_HEADERS, ...req.exchange.headers, ...reply.headers };
+  if (reply.code !== undefined) req.exchange.code = reply.code;
   // a client that waits for "100 Continue" never sends the body that this connection still expects
   if (req.headers.expect !== undefined && !req.complete) headers.connection = 'close';
   let pieces: Exclude<JsonText, string> = [];

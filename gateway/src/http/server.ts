@@ -1,17 +1,18 @@
 import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Log } from 'platform/core/log.ts';
 import { addressFault } from 'platform/core/start-error.ts';
 import { openConnection, type Connection } from './connection.ts';
 import { makePlaces, type ConnectionLimits, type Place } from './connection-limits.ts';
-import { errorReply, methodNotAllowed, replyOf } from './errors.ts';
+import { drainConnections, type DrainTimes } from './drain.ts';
+import { errorReply, idsOf, methodNotAllowed, replyOf } from './errors.ts';
 import { beginExchange, type GatewayRequest } from './exchange.ts';
 import { rawReply, sendReply } from './reply.ts';
 import { watchReaders } from './slow-readers.ts';
+import type { HttpMetrics } from './metrics.ts';
 import type { Tls } from './tls.ts';
 
 export interface HttpServerOptions {
@@ -29,19 +30,17 @@ export interface HttpServerOptions {
   allow: readonly string[];
   /** Absent: without TLS. */
   tls?: Tls | undefined;
+  metrics?: HttpMetrics | undefined;
   log: Log;
 }
 export interface HttpServer {
   /** host:port that it listens on. */
   address: string;
-  /** Stops accepting connections and waits up to graceMs for open requests; answers 504 to those still open then. */
-  drain(graceMs: number): Promise<void>;
+  drain(times: DrainTimes): Promise<void>;
 }
 
-const KEEP_ALIVE_MS = 65_000;
-const SWEEP_MS = 50;
-/** After graceMs a drain answers the open requests; it waits this long until those replies are written. */
-const FLUSH_MS = 1_000;
+/** An idle connection is kept for so long, as `Keep-Alive` says in every reply. */
+export const KEEP_ALIVE_MS = 65_000;
 
 const TOO_MANY_CONNECTIONS = new ServiceError('UNAVAILABLE', 'Too many connections are open');
 const REFUSAL_LOG_MS = 1_000;
@@ -49,18 +48,31 @@ const REFUSAL_LOG_MS = 1_000;
 /** @throws StartError when the address cannot be bound */
 export async function serveHttp(
   handle: RequestListener,
-  { listen, corsOrigins, timeoutMs, stallMs, firstByteMs, connections: limits, allow, tls, log }: HttpServerOptions,
+  {
+    listen,
+    corsOrigins,
+    timeoutMs,
+    stallMs,
+    firstByteMs,
+    connections: limits,
+    allow,
+    tls,
+    metrics,
+    log,
+  }: HttpServerOptions,
 ): Promise<HttpServer> {
   const connections = new Map<Socket, Connection>();
   const places = makePlaces(limits);
+  let isLeaving = false;
   const onRequest: RequestListener = (req, res) => {
     const exchange = beginExchange(req, corsOrigins);
     (req as GatewayRequest).exchange = exchange;
+    metrics?.began(req as GatewayRequest, res);
     res.once('finish', () => exchange.permit?.giveBack());
     (connections.get(req.socket) as Connection).handleInTurn(req as GatewayRequest, res);
   };
   const begin: RequestListener = (req, res) => {
-    if (!server.listening) (req as GatewayRequest).exchange.headers.connection = 'close';
+    if (isLeaving) (req as GatewayRequest).exchange.headers.connection = 'close';
     handle(req, res);
   };
   const options: ServerOptions = {
@@ -89,7 +101,7 @@ export async function serveHttp(
         const { exchange } = req as GatewayRequest;
         exchange.permit?.giveBack();
         // during a drain the gateway and proxies close connections, too: the client has not gone
-        if (server.listening) exchange.onClientGone?.();
+        if (!isLeaving) exchange.onClientGone?.();
       }
     });
     return connection;
@@ -129,6 +141,7 @@ export async function serveHttp(
   };
   /** A flood of connections is logged once a second. */
   const logRefusal = ({ remoteAddress: address }: Socket): void => {
+    metrics?.refused();
     if (Date.now() - refusalLoggedAt < REFUSAL_LOG_MS) return;
     refusalLoggedAt = Date.now();
     log.warn({ address, open: connections.size }, 'too many connections');
@@ -136,7 +149,7 @@ export async function serveHttp(
 
   const answer = (res: ServerResponse, error: ServiceError): void => {
     const req = res.req as GatewayRequest;
-    const reply = errorReply(error, req.exchange.requestId, log);
+    const reply = errorReply(error, idsOf(req.exchange), log);
     sendReply(req, res, { ...reply, headers: { ...reply.headers, connection: 'close' } }).catch(() => res.destroy());
   };
   /** Answers invalid bytes with an error and closes the connection, after the replies to the requests before them. */
@@ -150,7 +163,7 @@ export async function serveHttp(
     const end = (): void => {
       if (!socket.writable) return;
       const requestId = newId();
-      const bytes = isBodyAtFault ? '' : rawReply(errorReply(error, requestId, log), requestId);
+      const bytes = isBodyAtFault ? '' : rawReply(errorReply(error, { requestId }, log), requestId);
       socket.end(bytes, () => socket.destroy());
     };
     if (last && connection.replies.has(last)) last.once('finish', end);
@@ -171,33 +184,14 @@ export async function serveHttp(
     server.once('error', (error) => reject(addressFault('gateway', listen, error)));
     server.listen(Number(listen.slice(separator + 1)), host.replace(/^\[|\]$/g, ''), resolve);
   });
+  metrics?.readConnections(() => connections.size);
   const stopWatching = watchReaders(() => connections.keys(), stallMs);
   const { port } = server.address() as { port: number };
   return {
     address: `${host}:${port}`,
-    async drain(graceMs) {
-      const closed = new Promise<void>((resolve) => {
-        server.close(() => resolve());
-      });
-      // close() closes only the connections that are idle now, not those that become idle later
-      const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
-      if (!(await settledWithin(graceMs, closed))) {
-        // the requests behind the first of a connection were not begun, so they need no answer
-        const open = [...connections.values()].flatMap(({ replies }) => [...replies].slice(0, 1));
-        const written = open.map(
-          (res) =>
-            new Promise((resolve) => {
-              res.once('close', resolve);
-            }),
-        );
-        for (const res of open)
-          if (!res.headersSent)
-            answer(res, new ServiceError('OUTCOME_UNKNOWN', undefined, { cause: 'the gateway stopped' }));
-        await settledWithin(FLUSH_MS, Promise.all(written));
-        for (const socket of connections.keys()) socket.destroy();
-        await closed;
-      }
-      clearInterval(sweep);
+    async drain(times) {
+      isLeaving = true;
+      await drainConnections({ server, connections, answer }, times);
       stopWatching();
     },
   };
@@ -234,9 +228,6 @@ function closeIfSilent(socket: Socket, afterMs: number): NodeJS.Timeout {
     });
   }, afterMs).unref();
 }
-
-const settledWithin = (ms: number, work: Promise<unknown>): Promise<boolean> =>
-  Promise.race([work.then(() => true), delay(ms, false, { ref: false })]);
 
 function protocolError({ code }: NodeJS.ErrnoException): ServiceError {
   switch (code) {

@@ -24,6 +24,8 @@ interface Loaded extends TlsPair {
 }
 export interface Tls {
   pair(): TlsPair;
+  /** When the certificate ends, in milliseconds since the epoch. */
+  endsAt(): number;
   /** Calls `notify` with each new pair. */
   onRenewed(notify: (pair: TlsPair) => void): void;
   /** Looks for new files no longer. */
@@ -52,6 +54,7 @@ export function openTls(files: TlsFiles, log: Log, clock: Clock = machineClock):
   });
   return {
     pair: followed.current,
+    endsAt: () => followed.current().endsAt,
     onRenewed: (notify) => void followed.onChanged(notify),
     close: followed.close,
   };

@@ -1,5 +1,6 @@
 import type { Clock } from 'platform/core/clock.ts';
 import type { Log } from 'platform/core/log.ts';
+import { outsideTraces } from 'platform/telemetry/traces.ts';
 import type { OwnCount, RateStore } from './rate-store.ts';
 import { countAt, secondsUntilRoom, windowAt, type Admitted } from './window.ts';
 
@@ -53,6 +54,8 @@ export interface RateCounters {
   share(): Promise<void>;
   /** The store's time. */
   now(): number;
+  /** Whether the store has not answered for so long that this gateway enforces its share alone. */
+  isLost(): boolean;
   close(): void;
 }
 
@@ -146,7 +149,7 @@ export function makeRateCounters(store: RateStore, clock: Clock, log: Log): Rate
   }
   function plan(afterMs: number): void {
     clearTimeout(timer);
-    timer = setTimeout(() => void share(), afterMs).unref();
+    timer = setTimeout(() => void outsideTraces(share), afterMs).unref();
   }
 
   const share = (): Promise<void> =>
@@ -208,6 +211,7 @@ export function makeRateCounters(store: RateStore, clock: Clock, log: Log): Rate
     },
     share,
     now,
+    isLost,
     close() {
       clearTimeout(timer);
       store.close();

@@ -1,5 +1,6 @@
 import type { Enum, Field } from 'protobufjs';
 import { fieldOptions, httpStatuses, textOf, type HttpBinding, type RestMethod } from '../contract/rest-methods.ts';
+import { RELEASE } from 'platform/core/release.ts';
 import { camelCase } from 'platform/rpc/method-options.ts';
 import { ERROR_SCHEMA, failureReplies, reasonsOf } from './failures.ts';
 import { EXAMPLES, type Example } from './examples.ts';
@@ -44,7 +45,7 @@ export function openApiDocument(methods: readonly RestMethod[], publicUrl: strin
     openapi: '3.1.0',
     info: {
       title: 'Agent and memory service',
-      version: '1',
+      version: RELEASE,
       description:
         'Runs functional agents and keeps typed memory, for one organization: that of the token. ' +
         'GET answers HEAD, too, and every path answers OPTIONS. Numbers, texts and ids are never coerced.',

@@ -105,6 +105,8 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     status: 200,
     reply: {
       ...EXECUTION,
+      requestId: '019a5b3e-0c00-7000-8000-000000000006',
+      traceId: null,
       args: ARGS,
       output: OUTPUT,
       messages: [],

@@ -1,9 +1,12 @@
 import type { ServiceClient } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { servicePrincipal, type Principal } from 'platform/core/principal.ts';
+import { inScopeOfOne, inSpan, traceScope } from 'platform/telemetry/traces.ts';
+import type { TraceScope } from 'platform/telemetry/traceparent.ts';
 import { fromStatus } from 'platform/rpc/wire-errors.ts';
 import type { AuthServiceService, Decision } from 'proto/auth/v1/auth.ts';
 import type { GatewayRequest, Policy } from '../http/exchange.ts';
+import type { HttpMetrics } from '../http/metrics.ts';
 import { clientAddress } from '../http/forwarded.ts';
 import { isRepeated } from '../http/request-headers.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
@@ -19,19 +22,26 @@ interface Attempt {
 }
 interface PendingAttempt {
   attempt: Attempt;
+  scope: TraceScope | undefined;
   resolve(principal: Principal): void;
   reject(error: unknown): void;
 }
 
 const BEARER = /^bearer +([\w.~+/=-]{1,4096})$/i;
 const MAX_BATCH = 100;
+const NO_ATTRIBUTES = () => ({});
 const SELF = servicePrincipal('gateway');
 
 /**
  * Second policy: every route that is not public needs a token that auth accepts for the route's method. Too many
  * requests without one are refused before auth is asked (429).
  */
-export function makeAuthenticate(auth: AuthClient, strangers: Strangers, trustedProxies: number): Policy {
+export function makeAuthenticate(
+  auth: AuthClient,
+  strangers: Strangers,
+  trustedProxies: number,
+  metrics?: Pick<HttpMetrics, 'authenticated'>,
+): Policy {
   const authenticate = batched(auth);
   return async (req, _res, next) => {
     const { exchange } = req;
@@ -45,12 +55,12 @@ export function makeAuthenticate(auth: AuthClient, strangers: Strangers, trusted
         throw error;
       };
       if (bearer === undefined) return deny(new ServiceError('UNAUTHENTICATED'));
-      exchange.principal = await authenticate({
-        bearer,
-        method: method.path,
-        requestId: exchange.requestId,
-        address,
-      }).catch(deny);
+      const askedAt = performance.now();
+      const attempt = { bearer, method: method.path, requestId: exchange.requestId, address };
+      exchange.principal = await inSpan('internal', 'authenticate', NO_ATTRIBUTES, () => authenticate(attempt)).catch(
+        deny,
+      );
+      metrics?.authenticated(performance.now() - askedAt);
       strangers.wasValid(bearer);
       exchange.keepPlace?.();
     }
@@ -78,7 +88,7 @@ function batched(auth: AuthClient): (attempt: Attempt) => Promise<Principal> {
   return (attempt) =>
     new Promise((resolve, reject) => {
       if (pending.length === 0) setImmediate(flush);
-      pending.push({ attempt, resolve, reject });
+      pending.push({ attempt, scope: traceScope(), resolve, reject });
     });
 }
 
@@ -93,9 +103,9 @@ async function decide(auth: AuthClient, batch: readonly PendingAttempt[], alone 
     },
   ] = batch as [PendingAttempt];
   try {
-    const { decisions } = await auth.authenticate(
-      { attempts: batch.map(({ attempt }) => attempt) },
-      { principal: SELF, requestId },
+    const { decisions } = await inScopeOfOne(
+      batch.map(({ scope }) => scope),
+      () => auth.authenticate({ attempts: batch.map(({ attempt }) => attempt) }, { principal: SELF, requestId }),
     );
     const again = batch.filter((_, index) => decisions[index]?.askAlone && !alone);
     for (const ofOneToken of Map.groupBy(again, ({ attempt }) => attempt.bearer).values())

@@ -2,7 +2,7 @@ import { methodOptionsOf } from 'platform/rpc/method-options.ts';
 import type { CallableMethod, UnaryCall } from 'platform/rpc/client.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import { byteLength, type JsonText } from '../contract/json-text.ts';
+import { byteLength } from '../contract/json-text.ts';
 import type { TranscodedResponse } from '../contract/transcode-response.ts';
 import type { Permit } from '../http/byte-budget.ts';
 import { EXPECTED_REPLY_BYTES, overBudget } from './admit.ts';
@@ -13,9 +13,8 @@ const MAX_REMEMBERED = 10_000;
 const HEADROOM = 1.25;
 const ATTEMPTS = 3;
 
-/** UTF-8 needs at most three bytes for a UTF-16 unit, so a short text need not be counted. */
-const bytesOf = (text: JsonText): number =>
-  typeof text === 'string' && text.length * 3 <= EXPECTED_REPLY_BYTES ? text.length : byteLength(text);
+const isTooLarge = (error: unknown): error is ServiceError =>
+  error instanceof ServiceError && error.reason === 'REPLY_TOO_LARGE' && Number.isSafeInteger(error.facts.bytes);
 
 type Read = (
   call: UnaryCall,
@@ -65,11 +64,11 @@ export function makeBoundedRead(): Read {
           const response = (await call(method, message, { ...options, deadline, maxReplyBytes })) as TranscodedResponse;
           // one small reply among large ones lowers it slowly
           const half = Math.floor(ofCalls.expectedBytes / 2);
-          ofCalls.expectedBytes = Math.max(bytesOf(response.body) * HEADROOM, half, EXPECTED_REPLY_BYTES);
+          ofCalls.expectedBytes = Math.max(byteLength(response.body) * HEADROOM, half, EXPECTED_REPLY_BYTES);
           isRight = attempt === 1;
           return response;
         } catch (error) {
-          if (!(error instanceof ServiceError && error.reason === 'REPLY_TOO_LARGE')) {
+          if (!isTooLarge(error)) {
             isRight = attempt === 1 && options.signal?.aborted !== true;
             throw error;
           }

@@ -15,6 +15,7 @@ export function makeFindRoute(table: RouteTable): Policy {
     const found = table.find(path);
     if (!found) throw new ServiceError('NOT_FOUND', undefined, { facts: { reference: '/reference' } });
     const { resource, values } = found;
+    req.exchange.template = resource.template;
     if (req.method === 'OPTIONS') return sendReply(req, res, optionsReply(req, resource.allow));
     const route = resource.routes.get(req.method === 'HEAD' ? 'GET' : (req.method as string));
     if (!route) throw methodNotAllowed(resource.allow);

@@ -9,6 +9,7 @@ describe('the budget of bytes in flight', () => {
     const first = acquired(budget, 'o', 'a', 60);
     expect(acquired(budget, 'o', 'a', 41)).toBeUndefined();
     expect(first.tryResize(101)).toBe(false);
+    expect(first.tryResize(Number.NaN)).toBe(false);
     expect(first.tryResize(100)).toBe(true);
     expect(acquired(budget, 'o', 'a', 1)).toBeUndefined();
     expect(acquired(budget, 'o', 'b', 100)).toBeDefined();

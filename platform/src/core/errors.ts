@@ -2,7 +2,7 @@ import { status } from '@grpc/grpc-js';
 import type { Reason } from 'proto/platform/v1/errors.ts';
 import { sentenceAbout } from './sentence.ts';
 
-export type KnownReason = Exclude<Reason, 'REASON_UNSPECIFIED'>;
+export type KnownReason = Exclude<Reason, 'REASON_UNSPECIFIED' | 'UNRECOGNIZED'>;
 
 interface Mapping {
   grpc: status;
@@ -124,6 +124,14 @@ export const ERRORS: Record<KnownReason, Mapping> = {
 
 /** Stable snake_case name of a reason, as it stands in `code` of an error body. */
 export const codeOf = (reason: KnownReason): string => reason.toLowerCase();
+
+/** What an agent has done, or its caller has asked for, and not the platform. */
+const OF_AGENTS = (['AGENT_FAILED', 'OUTPUT_INVALID', 'RUN_TIMEOUT', 'RUN_CANCELLED'] satisfies KnownReason[]).map(
+  codeOf,
+);
+
+/** Whether an error is a fault of the platform: for logs and traces. @param http its status */
+export const isFault = (http: number, code: string): boolean => http >= 500 && !OF_AGENTS.includes(code);
 
 export interface ErrorExtras {
   /** Violations, each a JSON pointer and a sentence; at most MAX_DETAILS reach the client. */

@@ -45,7 +45,7 @@ export function fairScheduler({ nowMs, wakeAfter }: Time = realTime): FairSchedu
     const until = nowMs() + SLICE_MS;
     while (nowMs() < until) {
       if (runNext()) continue;
-      if (!waiting.isEmpty) wakeAfter(Math.min(...waiting.organizationIds().map(pauseEnd)) - nowMs(), run);
+      if (!waiting.isEmpty) wakeAfter(Math.max(0, Math.min(...waiting.organizationIds().map(pauseEnd)) - nowMs()), run);
       return;
     }
     if (!waiting.isEmpty) run();

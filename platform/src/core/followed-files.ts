@@ -9,8 +9,8 @@ const FAULTS_LOGGED_AT = 5;
 /** What a process makes of files, and makes again when they change. */
 export interface FollowedFiles<T> {
   current(): T;
-  /** Looks at once. Files that are wrong leave everything as it is. */
-  look(): void;
+  /** Looks at once. Files that are wrong leave everything as it is. @returns whether they are right */
+  look(): boolean;
   /** Calls `notify` with each new state. @returns what ends that */
   onChanged(notify: (loaded: T) => void): () => void;
   /** Looks no longer. */
@@ -41,7 +41,7 @@ export function followFiles<Texts extends object, T>({
   let loaded = load(texts);
   let faults = 0;
   const listeners = new Set<(loaded: T) => void>();
-  function look(): void {
+  function look(): boolean {
     const before = texts;
     try {
       const found = read();
@@ -52,6 +52,7 @@ export function followFiles<Texts extends object, T>({
       if (faults === FAULTS_LOGGED_AT) log?.warn({ error }, warning);
     }
     if (texts !== before) for (const notify of listeners) notify(loaded);
+    return faults === 0;
   }
   const timer = setInterval(() => {
     eachSecond?.(loaded);

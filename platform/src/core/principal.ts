@@ -35,6 +35,21 @@ export const servicePrincipal = (service: string, organizationId = ''): Principa
   name: service,
 });
 
+/** Ids of a principal for logs and traces. Of users there is none, and nobody's name: it may be an e-mail address. */
+export const principalIds = ({
+  kind,
+  organizationId,
+  subject,
+}: Pick<Principal, 'kind' | 'organizationId' | 'subject'>): {
+  organizationId?: string;
+  tokenId?: string;
+  agentExecutionId?: string;
+} => ({
+  ...(organizationId !== '' && { organizationId }),
+  ...(kind === 'SERVER_TOKEN' && { tokenId: subject }),
+  ...(kind === 'AGENT_EXECUTION' && { agentExecutionId: subject }),
+});
+
 /** Who made a change, as stored in events and records. */
 export interface Actor {
   kind: string;

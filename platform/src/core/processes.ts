@@ -9,5 +9,5 @@ export const PROCESSES = {
 export type ProcessName = keyof typeof PROCESSES;
 
 /** The name of a setting of one process: "memory", "LISTEN" -> "MEMORY_LISTEN". */
-export const settingOf = (name: string, setting: 'LISTEN' | 'HEALTH_LISTEN' | 'ADDRESS'): string =>
+export const settingOf = (name: string, setting: 'LISTEN' | 'HEALTH_LISTEN' | 'METRICS_LISTEN' | 'ADDRESS'): string =>
   `${name.toUpperCase()}_${setting}`;

@@ -27,6 +27,8 @@ export interface Sealing {
    * anew. `lost`: it does not open.
    */
   ageOf(purpose: string, sealed: string): 'present' | 'older' | 'lost';
+  /** Whether the file is right now. If not, this process keeps the keys that it has read, and no other can start. */
+  hasFile(): boolean;
   /** Looks no longer whether the file has changed. */
   close(): void;
 }
@@ -61,6 +63,8 @@ export function openSealing(
   }
   return {
     seal(purpose, secret) {
+      // a key that has just taken the place of a lost one is used at once
+      followed.look();
       const key = sealingKey();
       const iv = randomBytes(IV_BYTES);
       const cipher = createCipheriv(CIPHER, key.secret, iv).setAAD(Buffer.from(purpose));
@@ -82,6 +86,7 @@ export function openSealing(
         return 'lost';
       }
     },
+    hasFile: followed.look,
     close: followed.close,
   };
 }

@@ -6,9 +6,14 @@ export class StartError extends Error {
 }
 
 /** The error for an address that cannot be listened on. `process` is the name of the process (see PROCESSES). */
-export function addressFault(process: string, listen: string, error: Error): StartError {
+export function addressFault(
+  process: string,
+  listen: string,
+  error: Error,
+  setting: Parameters<typeof settingOf>[1] = 'LISTEN',
+): StartError {
   const why = error.message.includes('EADDRINUSE')
     ? 'is in use by another program'
     : `cannot be listened on (${error.message})`;
-  return new StartError(`The address ${listen} ${why}; ${settingOf(process, 'LISTEN')} sets another`);
+  return new StartError(`The address ${listen} ${why}; ${settingOf(process, setting)} sets another`);
 }

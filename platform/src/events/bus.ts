@@ -25,6 +25,8 @@ export interface CloudEvent {
   partitionkey: string;
   /** Rises with each event of a subject; an event that arrives after one with a higher number is out of date. */
   sequence: number;
+  /** The trace of the request that made the change, if it is sampled (CloudEvents' extension for tracing). */
+  traceparent?: string;
   data: Record<string, unknown>;
 }
 
@@ -93,6 +95,12 @@ export interface SubscribeOptions {
   handleTogether?: (events: readonly CloudEvent[]) => Promise<void>;
 }
 
+export interface Backlog {
+  events: number;
+  deadLetters: number;
+}
+export const MOST_DEAD_LETTERS = 10_000;
+
 export interface EventBus {
   /**
    * Resolves when the events are durable. An event that is published again may be stored twice.
@@ -114,6 +122,12 @@ export interface EventBus {
    * theirs. Resolves to their number. Only for an engine that does not do so by itself.
    */
   removeExpired?(nowMs: number, signal: AbortSignal): Promise<number>;
+  /**
+   * How many events the group has not handled yet, and how many dead letters it has, of which at most 10,000 are
+   * counted. On Kafka all groups of a topic share its dead letters, and each counts those that it has not replayed.
+   * @throws ServiceError UNAVAILABLE
+   */
+  backlog(topic: Topic, group: string): Promise<Backlog>;
   /** Resolves when the engine answers. @throws ServiceError UNAVAILABLE */
   check(): Promise<void>;
   close(): Promise<void>;

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { newId } from '../core/ids.ts';
 import type { Actor } from '../core/principal.ts';
 import { collection, insert, type Document, type Op } from '../store/store.ts';
+import { isSampled, traceparent } from '../telemetry/traces.ts';
 import type { AuditChanges } from './audit-changes.ts';
 import { MAX_EVENT_BYTES, type CloudEvent, type Topic } from './bus.ts';
 
@@ -97,6 +98,7 @@ function insertOp(id: string, { topic, source, type, organizationId, subject, se
     organizationid: organizationId,
     partitionkey: organizationId,
     sequence,
+    ...(isSampled() && { traceparent: traceparent() }),
     data,
   };
   const text = JSON.stringify(event);

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { ServiceError } from '../core/errors.ts';
 import { acquireLease, keepLease, releaseLease, renewLease, type Lease } from './lease.ts';
 import type { Log } from '../core/log.ts';
+import { outsideTraces } from '../telemetry/traces.ts';
 import type { PlatformStore } from '../store/store.ts';
 
 /**
@@ -49,7 +50,10 @@ export interface JobRunnerOptions {
   owner: string;
   leaseMs: number;
   log: Log;
+  /** Told of each round of this replica that has ended. */
+  onRound?: OnRound;
 }
+export type OnRound = (job: string, outcome: 'succeeded' | 'failed', count: number, tookMs: number) => void;
 
 const BACK_OFF_MAX_MS = 30_000;
 
@@ -82,7 +86,7 @@ export function startJobs(jobs: readonly Job[], options: JobRunnerOptions): JobR
 
 type Round = Awaited<ReturnType<JobRunner['runNow']>>;
 
-function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOptions, stopping: AbortSignal) {
+function startLoop(job: Job, { platformStore, owner, leaseMs, log, onRound }: JobRunnerOptions, stopping: AbortSignal) {
   let lease: Lease | undefined;
   let last: Promise<unknown> = Promise.resolve();
   let failures = 0;
@@ -119,6 +123,19 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
     }
   }
 
+  /** A round is no failure of the job when the process stops. */
+  async function toldRound(tell: OnRound): Promise<Round> {
+    const startedAt = performance.now();
+    try {
+      const done = await round();
+      if (done.ran) tell(job.name, 'succeeded', done.count, performance.now() - startedAt);
+      return done;
+    } catch (error) {
+      if (!stopping.aborted) tell(job.name, 'failed', 0, performance.now() - startedAt);
+      throw error;
+    }
+  }
+
   function succeeded(count: number): Round {
     failures = 0;
     return { ran: true, count };
@@ -126,7 +143,7 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
 
   /** Runs a round after those that were started before. */
   function next(): Promise<Round> {
-    const result = last.then(round);
+    const result = last.then(onRound ? () => toldRound(onRound) : round);
     last = result.catch(() => undefined);
     return result;
   }
@@ -152,7 +169,7 @@ function startLoop(job: Job, { platformStore, owner, leaseMs, log }: JobRunnerOp
 
   function schedule(delayMs: number): void {
     clearTimeout(timer);
-    if (!stopping.aborted && job.intervalMs !== undefined) timer = setTimeout(tick, delayMs);
+    if (!stopping.aborted && job.intervalMs !== undefined) timer = setTimeout(() => void outsideTraces(tick), delayMs);
   }
 
   async function release(held: Lease): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Sealing } from '../core/sealing.ts';
+import { keyIdOf, type Sealing } from '../core/sealing.ts';
 import { ExpectationFailedError } from '../store/store.ts';
 import type { Job } from './jobs.ts';
 
@@ -46,3 +46,12 @@ export const resealJob = <D>(sealing: Sealing, documents: SealedDocuments<D>): J
     return count;
   },
 });
+
+/** The ids of all master keys under which texts are sealed that are still of use. */
+export async function masterKeysOf<D>({ notUnder, textsOf }: SealedDocuments<D>): Promise<string[]> {
+  const ids = new Set<string>();
+  for await (const document of notUnder('')) for (const { sealed } of textsOf(document)) ids.add(keyIdOf(sealed) ?? '');
+  // The job seals anew, within a minute, what a release before ids has sealed.
+  ids.delete('');
+  return [...ids];
+}

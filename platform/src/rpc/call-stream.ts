@@ -70,6 +70,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   let cancelled: number[] = [];
   let windowUpdates: WindowUpdate[] = [];
   let state: CallStream['state'] = 'connecting';
+  let closedBy: GrpcError | undefined;
   let lastId = 0;
   let unsentCalls = 0;
   let unaryCalls = 0;
@@ -112,7 +113,8 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
 
   /** The call is sent with the others of this turn. @returns its id. @throws NeverSentError, ServiceError */
   function begin(call: OutgoingCall, receive: Pending['receive'], onSettled: Pending['settle']): number {
-    if (state === 'retiring' || state === 'closed') throw new NeverSentError();
+    if (state === 'retiring' || state === 'closed')
+      throw new NeverSentError(closedBy?.message ?? `The stream is ${state}`, { cause: closedBy });
     if (receive && streamingCalls >= MAX_STREAMING_CALLS) throw new NeverSentError('Too many streaming calls are open');
     if (call.signal?.aborted) throw new ServiceError('CLIENT_GONE');
     const id = (lastId = (lastId + 1) >>> 0 || 1);
@@ -199,6 +201,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   function onClosed(cause: GrpcError | undefined): void {
     if (state === 'closed') return;
     clearTimeout(leaving);
+    closedBy = cause;
     for (const [id, one] of [...pending]) settle(id, one, lost(one, cause));
     change('closed');
   }

@@ -77,10 +77,11 @@ export function bind<D extends ServiceDefinition, Deps>(
   return { definition, handlers: Object.fromEntries(bound) as BoundService['handlers'] };
 }
 
-/** Metadata keys of a call: `maxReplyBytes`, the bytes of the Principal message, and the id of the request. */
+/** Metadata keys of a call: `maxReplyBytes`, the bytes of the Principal message, the id of the request, its trace. */
 export const MAX_REPLY_BYTES = 'max-reply-bytes';
 export const PRINCIPAL = 'principal-bin';
 export const REQUEST_ID = 'x-request-id';
+export const TRACEPARENT = 'traceparent';
 
 export interface CallOptions {
   /** Who the call acts for. The service checks that this process may call for it. */

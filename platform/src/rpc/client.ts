@@ -3,10 +3,12 @@ import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
 import { makeDialer, type Target } from './dialer.ts';
 import { ServiceError } from '../core/errors.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
-import type { OutgoingCall } from './outgoing-call.ts';
+import { NeverSentError, type OutgoingCall } from './outgoing-call.ts';
 import { Principal } from '../core/principal.ts';
 import { openReplicas } from './replicas.ts';
-import { openUnary } from './unary.ts';
+import { rpcAttributes } from './interceptors/trace.ts';
+import { inSpan, traceparent } from '../telemetry/traces.ts';
+import { openUnary, type Transport } from './unary.ts';
 
 /** One method as @grpc/proto-loader and ts-proto both describe it. */
 export interface CallableMethod {
@@ -22,16 +24,17 @@ export interface AnyCall extends UnaryCall {
   (method: CallableMethod & { responseStream: true }, request: object, options: CallOptions): AsyncIterable<object>;
 }
 
+/** Before a call is made again: it is repeatable, or no replica was found that it could be sent to. */
 const RETRY_DELAYS_MS = [50, 200];
 
-export interface Connection {
+export interface Connection extends Pick<Transport, 'load'> {
   call: AnyCall;
   close(): void;
 }
 
 /**
  * Connects to the replicas of one service. Each call gets its deadline and its principal; repeatable methods are
- * retried.
+ * retried, and so is each call that was never sent.
  * @param given.address host:port; several replicas comma-separated
  * @param given.carriedBy streams are for a process that makes many calls
  */
@@ -46,7 +49,15 @@ export function openConnection({
   const deadlineOf = ({ deadlineMs }: MethodOptions, { deadline }: CallOptions): number =>
     Math.min(Date.now() + deadlineMs, deadline ?? Number.POSITIVE_INFINITY);
 
-  async function callForReply(method: CallableMethod, request: object, options: CallOptions): Promise<object> {
+  const callForReply = (...call: Parameters<typeof attemptCall>): Promise<object> =>
+    inSpan(
+      'client',
+      call[0].path.slice(1),
+      () => rpcAttributes(call[0].path),
+      () => attemptCall(...call),
+    );
+
+  async function attemptCall(method: CallableMethod, request: object, options: CallOptions): Promise<object> {
     const methodOptions = methodOptionsOf(method.path);
     const deadline = deadlineOf(methodOptions, options);
     for (let attempt = 0; ; attempt++) {
@@ -87,6 +98,7 @@ export function openConnection({
       method.responseStream
         ? callForReplies(method, request, options)
         : callForReply(method, request, options)) as AnyCall,
+    ...(transport.load && { load: transport.load }),
     close: () => transport.close(),
   };
 }
@@ -103,6 +115,7 @@ const outgoing = (
   organizationId: principal.organizationId,
   principal: Buffer.from(Principal.encode(principal).finish()),
   requestId,
+  traceparent: traceparent(),
   maxReplyBytes,
   signal,
   deadline,
@@ -116,8 +129,9 @@ async function delayBeforeRetry(
   { repeatable }: MethodOptions,
   deadline: number,
 ): Promise<void> {
-  const retryDelayMs = repeatable ? RETRY_DELAYS_MS[attempt] : undefined;
   const isUnavailable = error instanceof ServiceError && error.reason === 'UNAVAILABLE';
+  const mayRepeat = repeatable || (isUnavailable && error.cause instanceof NeverSentError);
+  const retryDelayMs = mayRepeat ? RETRY_DELAYS_MS[attempt] : undefined;
   if (!isUnavailable || retryDelayMs === undefined || Date.now() + retryDelayMs >= deadline) throw error;
   await delay(retryDelayMs);
 }

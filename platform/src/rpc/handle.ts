@@ -12,6 +12,8 @@ export interface Call {
   /** The other end of the connection by which the call came. */
   readonly peer: Peer;
   readonly requestId: string;
+  /** Where in a trace the caller is; empty: nowhere. */
+  readonly traceparent: string;
   /** Aborted when the caller cancels, the deadline passes or the caller is lost. */
   readonly signal: AbortSignal;
   /** Milliseconds since the epoch. */

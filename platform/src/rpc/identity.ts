@@ -40,6 +40,8 @@ export interface Peer {
 export interface Identity {
   readonly name: string;
   context(): TlsContext;
+  /** When its certificate ends, in milliseconds since the epoch. */
+  endsAt(): number;
   /** Calls `notify` with each new context. @returns what ends that */
   onRenewed(notify: (context: TlsContext) => void): () => void;
   /** @param certificate that TLS has verified; undefined: there is none, so every check fails */
@@ -87,6 +89,7 @@ export function openIdentity({
   return {
     name,
     context: () => followed.current().context,
+    endsAt: () => followed.current().endsAt,
     onRenewed: (notify) => followed.onChanged(({ context }) => notify(context)),
     peerOf(certificate) {
       const peerName = nameOfSan(certificate?.subjectAltName);

@@ -43,6 +43,8 @@ export const identityFilesOf = (folder: string, name: string): IdentityFiles => 
 export interface ChangedKeys {
   /** Names that got a new certificate. */
   issued: string[];
+  /** There were certificates and no master key, so another one was made. */
+  missedMasterKey: boolean;
   /** Files of the release before, which signed calls instead, that were removed. */
   removed: string[];
 }
@@ -61,15 +63,16 @@ export async function createKeys(folder: string, names: readonly string[], now =
   const revoked = names.find((name) => revokedNames(folder).includes(name));
   if (revoked) throw new StartError(`${revoked} is revoked (${revokedFileOf(folder)}), and no other may have its name`);
   createPrivateOnce(revokedFileOf(folder), '');
-  createPrivateOnce(masterKeyFileOf(folder), makeMasterKey());
+  const had = issuedNames(folder);
+  const missedMasterKey = createPrivateOnce(masterKeyFileOf(folder), makeMasterKey()) && had.length > 0;
   const old = signingKeysIn(folder);
-  const due = [...new Set([...names, ...old.names, ...issuedNames(folder)])].filter((name) => isDue(folder, name, now));
+  const due = [...new Set([...names, ...old.names, ...had])].filter((name) => isDue(folder, name, now));
   if (due.length > 0 || existsSync(authorityFileOf(folder))) await createAuthorities(folder, now);
   const authority = existsSync(authorityFileOf(folder)) && readAuthority(authorityFileOf(folder));
   if (authority && endsWithin(authority.certificate, RENEW_AUTHORITY_BEFORE_MS, now))
-    return { issued: await rotateKeys(folder, names, now), removed: [] };
+    return { issued: await rotateKeys(folder, names, now), missedMasterKey, removed: [] };
   await issue(folder, due, now);
-  return { issued: due, removed: removeSigningKeys(old) };
+  return { issued: due, missedMasterKey, removed: removeSigningKeys(old) };
 }
 
 /**

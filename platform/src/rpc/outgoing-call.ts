@@ -12,12 +12,16 @@ export interface OutgoingCall extends Omit<CallFrame, 'id' | 'timeoutMs' | 'wind
 }
 
 /** The call has left this process by no stream: it can be sent by another one. */
-export class NeverSentError extends Error {}
+export class NeverSentError extends Error {
+  constructor(message?: string, options?: ErrorOptions) {
+    super(message ?? (options?.cause as Error | undefined)?.message, options);
+  }
+}
 
 /** @param windowBytes of a server-streaming call; 0 for a unary one */
 export const frameOf = (
   id: number,
-  { deadline, method, request, principal, requestId, maxReplyBytes }: OutgoingCall,
+  { deadline, method, request, principal, requestId, maxReplyBytes, traceparent }: OutgoingCall,
   windowBytes: number,
   now: number,
 ): CallFrame => ({
@@ -27,6 +31,7 @@ export const frameOf = (
   principal,
   requestId,
   maxReplyBytes: uint32(maxReplyBytes),
+  traceparent,
   timeoutMs: Math.max(1, uint32(deadline - now)),
   windowBytes,
 });

@@ -1,9 +1,10 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 
-type Resolve = (host: string) => Promise<{ address: string; family: number }[]>;
+/** All addresses of a host name. */
+export type Resolve = (host: string) => Promise<{ address: string; family: number }[]>;
 
-const resolveAll: Resolve = (host) => lookup(host, { all: true });
+export const resolveAll: Resolve = (host) => lookup(host, { all: true });
 const hostOf = (address: string): string => address.slice(0, address.lastIndexOf(':'));
 
 export const isNumeric = (address: string): boolean => isIP(hostOf(address).replace(/^\[|\]$/g, '')) !== 0;

@@ -10,12 +10,12 @@ import { ServiceError } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import type { Log } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
-import { CALLER_LOST, MAX_REPLY_BYTES, PRINCIPAL, REQUEST_ID } from './call.ts';
+import { CALLER_LOST, MAX_REPLY_BYTES, PRINCIPAL, REQUEST_ID, TRACEPARENT } from './call.ts';
 import type { CarriedCall, Carrier } from './call-carrier.ts';
 import type { Call } from './handle.ts';
 import type { Peer } from './identity.ts';
 import type { MethodOptions } from './method-options.ts';
-import { toGrpcError } from './wire-errors.ts';
+import { toGrpcError, unknownMethod } from './wire-errors.ts';
 
 /** A method and what handles its calls. */
 export interface Served {
@@ -33,13 +33,20 @@ export const carriedTo =
   (methods: ReadonlyMap<string, Served>, log: Log) =>
   ({ method, request, principal, requestId, maxReplyBytes, ...carried }: CarriedCall): ReturnType<Served['handle']> => {
     const served = methods.get(method);
-    if (!served) return Promise.reject(new ServiceError('INTERNAL'));
+    if (!served) return Promise.reject(unknownMethod(method));
     const { path, options, handle, requestDeserialize } = served;
+    let message: unknown;
+    try {
+      message = requestDeserialize(request);
+    } catch (error) {
+      log.error({ path, requestId, error }, 'a request could not be read');
+      return Promise.reject(new ServiceError('INTERNAL'));
+    }
     return handle({
       ...carried,
       path,
       options,
-      request: requestDeserialize(request),
+      request: message,
       requestId: requestId || newId(),
       maxReplyBytes: maxReplyBytes || Number.POSITIVE_INFINITY,
       principal: principalOf(principal),
@@ -83,6 +90,7 @@ function callOf(
     peer,
     principal: principalOf(call.metadata.get(PRINCIPAL)[0] as Buffer),
     requestId: firstValue(call.metadata, REQUEST_ID) || newId(),
+    traceparent: firstValue(call.metadata, TRACEPARENT),
     signal: aborter.signal,
     deadline: deadlineOf(call, options),
     maxReplyBytes: Number(call.metadata.get(MAX_REPLY_BYTES)[0] ?? Number.POSITIVE_INFINITY),

@@ -1,10 +1,12 @@
 import { logVerbosity, Server, setLogVerbosity } from '@grpc/grpc-js';
 import { X509Certificate } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { HealthService } from 'proto/grpc/health/v1/health.ts';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { fairScheduler } from '../core/fair-scheduler.ts';
 import type { Log } from '../core/log.ts';
+import { principalIds } from '../core/principal.ts';
 import { addressFault } from '../core/start-error.ts';
 import type { BoundService, CallContext, ServiceDefinition } from './call.ts';
 import { makeCarrier } from './call-carrier.ts';
@@ -16,7 +18,10 @@ import { identifyCaller } from './interceptors/caller.ts';
 import { requireTimeLeft } from './interceptors/deadline.ts';
 import { noteDenials, type DeniedRequest } from './interceptors/denials.ts';
 import { logCalls } from './interceptors/log.ts';
+import { tellCalls, type OnCall } from './interceptors/tell-calls.ts';
+import { traceCalls } from './interceptors/trace.ts';
 import { methodOptionsOf } from './method-options.ts';
+import { makeOpenWork } from './open-work.ts';
 import { sendReplies } from './send-replies.ts';
 import { serializeReply } from './serialize-reply.ts';
 import { carriedTo, serverStreaming, unary, type GrpcCall, type Served } from './served.ts';
@@ -28,8 +33,9 @@ export interface RunningServer {
   /** host:port at which it tells its health without TLS; undefined: nowhere. */
   healthAddress: string | undefined;
   /**
-   * Accepts no new calls, waits up to graceMs for the running ones, then cancels them. Server-streaming calls of
-   * repeatable methods end after half of that time, so that their callers go on at another replica.
+   * Accepts no new calls, waits up to graceMs for the running ones, also for those whose caller is lost, then cancels
+   * them. Server-streaming calls of repeatable methods end after half of that time, so that their callers go on at
+   * another replica.
    */
   drain(graceMs: number): Promise<void>;
 }
@@ -43,12 +49,19 @@ export interface ServerOptions {
   services: readonly BoundService[];
   /** Called for every request that a handler denied. */
   onDenied?(denied: DeniedRequest): void;
+  /** Told of every call. */
+  onCall?: OnCall | undefined;
 }
 
 // grpc-js prints nothing: the errors that we log and throw say the same.
 setLogVerbosity(logVerbosity.NONE);
 
 const MAX_REQUEST_BYTES = 4 << 20;
+/** How often a server that drains looks for connections that it has just got. */
+const SWEEP_MS = 100;
+/** A connection whose TLS handshake never ends cannot be cut, so a drain waits no longer for those that it has cut. */
+const CUT_MS = 1_000;
+
 type Handler = (request: unknown, context: CallContext) => Promise<unknown> | AsyncIterable<unknown>;
 
 /**
@@ -56,8 +69,11 @@ type Handler = (request: unknown, context: CallContext) => Promise<unknown> | As
  * @throws StartError when the address cannot be bound
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { listen, healthListen = '', identity, log, services, onDenied = () => undefined } = options;
-  const interceptors = [logCalls, identifyCaller, requireTimeLeft, requireAccess, noteDenials(onDenied)];
+  const { listen, healthListen = '', identity, log, services, onDenied = () => undefined, onCall } = options;
+  const work = makeOpenWork();
+  const told = onCall ? [tellCalls(onCall)] : [];
+  const checks = [identifyCaller, requireTimeLeft, requireAccess, noteDenials(onDenied)];
+  const interceptors = [work.count, ...told, traceCalls, logCalls, ...checks];
   const peerOf = (call: GrpcCall): Peer => {
     const shown = call.getAuthContext().sslPeerCertificate;
     return identity.peerOf(shown && new X509Certificate(shown.raw));
@@ -114,24 +130,25 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
           server.forceShutdown();
           throw error;
         });
+  const address = `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`;
   return {
-    address: `${listen.slice(0, listen.lastIndexOf(':'))}:${port}`,
+    address,
     healthAddress: plain?.address,
-    drain(graceMs) {
+    async drain(graceMs) {
       health.stop();
       carrier.goAway();
-      let timer = setTimeout(() => {
-        for (const stop of stops) stop();
-        timer = setTimeout(() => server.forceShutdown(), graceMs / 2);
-      }, graceMs / 2);
-      return new Promise((resolve) => {
-        server.tryShutdown(() => {
-          clearTimeout(timer);
-          tls.close();
-          plain?.close();
-          resolve();
-        });
-      });
+      const graceEnds = delay(graceMs, undefined, { ref: false });
+      const halfway = setTimeout(() => [...stops].forEach((stop) => stop()), graceMs / 2);
+      // tryShutdown also waits for connections that are being made when it is called, but closes only those it has
+      const sweep = setInterval(() => server.drain(address, graceMs), SWEEP_MS);
+      const closed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      await Promise.race([closed.then(() => work.ended()), graceEnds]);
+      clearTimeout(halfway);
+      clearInterval(sweep);
+      server.forceShutdown();
+      await Promise.race([closed, delay(CUT_MS, undefined, { ref: false })]);
+      tls.close();
+      plain?.close();
     },
   };
 }
@@ -147,7 +164,7 @@ function contextOf(
     signal,
     deadline,
     maxReplyBytes,
-    log: log.child({ requestId }),
+    log: log.child({ requestId, ...principalIds(principal) }),
   };
 }
 

@@ -1,9 +1,9 @@
 import { Metadata, type Client, type ServiceError as GrpcError } from '@grpc/grpc-js';
 import { ServiceError } from '../core/errors.ts';
-import { MAX_REPLY_BYTES, PRINCIPAL, REQUEST_ID } from './call.ts';
+import { MAX_REPLY_BYTES, PRINCIPAL, REQUEST_ID, TRACEPARENT } from './call.ts';
 import type { Dialer } from './dialer.ts';
-import type { OutgoingCall } from './outgoing-call.ts';
-import { fromGrpcError } from './wire-errors.ts';
+import { NeverSentError, type OutgoingCall } from './outgoing-call.ts';
+import { fromGrpcError, neverSent } from './wire-errors.ts';
 
 /** Sends calls to one service. Rejects with ServiceError. */
 export interface Transport {
@@ -14,6 +14,8 @@ export interface Transport {
    * loop cancels it.
    */
   replies(call: OutgoingCall): AsyncIterable<Uint8Array>;
+  /** Streams that are open, and calls on them that are not answered yet; undefined where calls have no streams. */
+  load?(): { streams: number; calls: number };
   /** Takes no further calls; those that are open are answered. */
   close(): void;
 }
@@ -34,9 +36,18 @@ export function openUnary(addresses: readonly string[], { clientTo, onRenewed }:
     client.close();
     client = open();
   });
+  const unavailable = (error: unknown): never => {
+    throw error instanceof NeverSentError ? new ServiceError('UNAVAILABLE', undefined, { cause: error }) : error;
+  };
   return {
-    call: (call) => callUnary(client, call),
-    replies: (call) => callServerStreaming(client, call),
+    call: (call) => callUnary(client, call).catch(unavailable),
+    async *replies(call) {
+      try {
+        yield* callServerStreaming(client, call);
+      } catch (error) {
+        unavailable(error);
+      }
+    },
     close() {
       stopRenewal();
       client.close();
@@ -46,17 +57,21 @@ export function openUnary(addresses: readonly string[], { clientTo, onRenewed }:
 
 const asItIs = (bytes: Buffer): Buffer => bytes;
 
-function metadataOf({ principal, requestId, maxReplyBytes }: OutgoingCall): Metadata {
+function metadataOf({ principal, requestId, maxReplyBytes, traceparent }: OutgoingCall): Metadata {
   const metadata = new Metadata();
   metadata.set(PRINCIPAL, principal);
   metadata.set(REQUEST_ID, requestId);
+  if (traceparent !== '') metadata.set(TRACEPARENT, traceparent);
   if (maxReplyBytes > 0) metadata.set(MAX_REPLY_BYTES, String(maxReplyBytes));
   return metadata;
 }
 
-/** Makes one gRPC call. @returns the serialized reply. @throws ServiceError */
+const errorOf = (error: GrpcError, { repeatable }: OutgoingCall): Error =>
+  neverSent(error) ? new NeverSentError(undefined, { cause: error }) : fromGrpcError(error, repeatable);
+
+/** Makes one gRPC call. @returns the serialized reply. @throws ServiceError, NeverSentError */
 export function callUnary(client: Client, call: OutgoingCall): Promise<Uint8Array> {
-  const { method, request, signal, deadline, repeatable } = call;
+  const { method, request, signal, deadline } = call;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
     const cancel = () => grpc.cancel();
@@ -70,16 +85,16 @@ export function callUnary(client: Client, call: OutgoingCall): Promise<Uint8Arra
       { deadline },
       (error: GrpcError | null, reply?: Buffer) => {
         signal?.removeEventListener('abort', cancel);
-        if (error) reject(fromGrpcError(error, repeatable));
+        if (error) reject(errorOf(error, call));
         else resolve(reply!);
       },
     );
   });
 }
 
-/** Makes one gRPC call with several replies, each serialized. @throws ServiceError */
+/** Makes one gRPC call with several replies, each serialized. @throws ServiceError, NeverSentError */
 export async function* callServerStreaming(client: Client, call: OutgoingCall): AsyncGenerator<Uint8Array> {
-  const { method, request, signal, deadline, repeatable } = call;
+  const { method, request, signal, deadline } = call;
   if (signal?.aborted) throw new ServiceError('CLIENT_GONE');
   const grpc = client.makeServerStreamRequest(method, asItIs, asItIs, request, metadataOf(call), { deadline });
   const cancel = () => grpc.cancel();
@@ -89,7 +104,7 @@ export async function* callServerStreaming(client: Client, call: OutgoingCall): 
   try {
     for await (const reply of grpc) yield reply as Buffer;
   } catch (error) {
-    throw fromGrpcError(error as GrpcError, repeatable);
+    throw errorOf(error as GrpcError, call);
   } finally {
     signal?.removeEventListener('abort', cancel);
     cancel();

@@ -11,6 +11,23 @@ const DOMAIN = 'agent-and-memory-service';
 /** ErrorInfo.metadata holds reply headers under this prefix, and facts, as JSON text, under their own names. */
 const HEADER = 'header-';
 const MAX_TRAILER_BYTES = 32_768;
+const NEVER_SENT = /No connection established|Name resolution failed|channel has been closed|Stream refused by server/i;
+/**
+ * What a reason of a later release is here, by its gRPC code: the plainest one of those with that code that need no
+ * facts.
+ */
+const PLAINEST: Partial<Record<number, KnownReason>> = {
+  [status.INVALID_ARGUMENT]: 'INVALID_REQUEST',
+  [status.UNAUTHENTICATED]: 'UNAUTHENTICATED',
+  [status.PERMISSION_DENIED]: 'FORBIDDEN',
+  [status.NOT_FOUND]: 'NOT_FOUND',
+  [status.ALREADY_EXISTS]: 'ALREADY_EXISTS',
+  [status.FAILED_PRECONDITION]: 'CONFLICT',
+  [status.ABORTED]: 'CONFLICT',
+  [status.RESOURCE_EXHAUSTED]: 'RATE_LIMITED',
+  [status.UNAVAILABLE]: 'UNAVAILABLE',
+  [status.DEADLINE_EXCEEDED]: 'OUTCOME_UNKNOWN',
+};
 
 const anyOf = <M>(type: string, codec: { encode(message: M): { finish(): Uint8Array } }, message: M): Any => ({
   typeUrl: `type.googleapis.com/${type}`,
@@ -38,7 +55,7 @@ export function toStatus({
 }
 
 /** Undefined for a status of other software, which has no ErrorInfo of our domain. */
-export function fromStatus({ message, details }: Status): ServiceError | undefined {
+export function fromStatus({ code, message, details }: Status): ServiceError | undefined {
   const find = (type: string) => details.find(({ typeUrl }) => typeUrl.endsWith(`/google.rpc.${type}`))?.value;
   const info = ErrorInfo.decode(find('ErrorInfo') ?? new Uint8Array());
   if (info.domain !== DOMAIN) return undefined;
@@ -49,12 +66,22 @@ export function fromStatus({ message, details }: Status): ServiceError | undefin
     else facts[name] = JSON.parse(value);
   }
   const { fieldViolations } = BadRequest.decode(find('BadRequest') ?? new Uint8Array());
-  return new ServiceError(info.reason as KnownReason, message, {
+  return new ServiceError(knownReason(info.reason) ?? PLAINEST[code] ?? 'INTERNAL', message, {
     details: fieldViolations.map(({ field, description }) => ({ path: field, message: description })),
     facts,
     headers,
   });
 }
+
+const knownReason = (reason: string): KnownReason | undefined =>
+  Object.hasOwn(ERRORS, reason) ? (reason as KnownReason) : undefined;
+
+/** Nothing was done: the service is of a release without this method. Another replica may have it. */
+export const unknownMethod = (method: string): ServiceError =>
+  new ServiceError('UNAVAILABLE', 'The service is of a release that does not have this method', {
+    headers: { 'Retry-After': '1' },
+    cause: new Error(`${method} is unknown`),
+  });
 
 /** Headers that are too large end the HTTP/2 session with all calls in it: the last violations are left out instead. */
 function trailerOf(error: ServiceError): Buffer {
@@ -71,10 +98,12 @@ export function toGrpcError(error: ServiceError): Partial<GrpcError> {
   return { code: ERRORS[error.reason].grpc, details: error.message, metadata };
 }
 
-/** Undefined for a trailer that no process of ours has written. */
-function readTrailer(bytes: Buffer): ServiceError | undefined {
+/** Undefined for an error that no process of ours has sent. */
+function sentByService({ metadata }: GrpcError): ServiceError | undefined {
+  const [trailer] = metadata.get(TRAILER);
+  if (!(trailer instanceof Buffer)) return undefined;
   try {
-    return fromStatus(Status.decode(bytes));
+    return fromStatus(Status.decode(trailer));
   } catch {
     return undefined;
   }
@@ -85,8 +114,7 @@ function readTrailer(bytes: Buffer): ServiceError | undefined {
  * request was not sent or the method is repeatable, OUTCOME_UNKNOWN when the service may have done what was requested.
  */
 export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceError {
-  const [details] = error.metadata.get(TRAILER);
-  const ours = details instanceof Buffer ? readTrailer(details) : undefined;
+  const ours = sentByService(error);
   if (ours) return ours;
   switch (error.code) {
     case status.UNAVAILABLE:
@@ -95,6 +123,9 @@ export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceErr
       });
     case status.DEADLINE_EXCEEDED:
       return new ServiceError(repeatable ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN', undefined, { cause: error });
+    // grpc-js answers so, before any code of ours
+    case status.UNIMPLEMENTED:
+      return unknownMethod(error.details);
     case status.CANCELLED:
       return new ServiceError('CLIENT_GONE', undefined, { cause: error });
     default:
@@ -102,6 +133,9 @@ export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceErr
   }
 }
 
-/** The call had no connection, so its request never left this process. Recognized by the messages of grpc-js. */
-const neverSent = (error: GrpcError): boolean =>
-  /No connection established|Name resolution failed|channel has been closed/i.test(error.details);
+/**
+ * No handler has seen the call: it had no connection, or a service that stops has refused it. Recognized by the
+ * messages of grpc-js.
+ */
+export const neverSent = (error: GrpcError): boolean =>
+  error.code === status.UNAVAILABLE && NEVER_SENT.test(error.details) && !sentByService(error);

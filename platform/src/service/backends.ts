@@ -3,6 +3,7 @@ import { DAY_MS } from '../core/clock.ts';
 import { StartError } from '../core/start-error.ts';
 import { DEAD_LETTER_RETENTION_MS, type EventBus, type Topic } from '../events/bus.ts';
 import { kafkaSecurity, kafkaSecurityConfig } from '../events/kafka/security.ts';
+import { tracedBus } from '../events/traced-bus.ts';
 import { openSqliteBus } from '../events/sqlite/bus.ts';
 import type { Log } from '../core/log.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
@@ -87,7 +88,7 @@ interface Opening {
 }
 
 /** The settings that name a server, for which a SQLite file is used otherwise; REDIS_URL is one of credits. */
-const URLS = ['MONGODB_URL', 'REDIS_URL', 'KAFKA_BROKERS'];
+export const URLS = ['MONGODB_URL', 'REDIS_URL', 'KAFKA_BROKERS'];
 
 /** @throws StartError with a line for each engine that would be a SQLite file although EMBEDDED refuses that */
 export function requireServers(settings: EngineConfig & Readonly<Record<string, unknown>>): void {
@@ -122,7 +123,7 @@ export async function openBusEngine(
 ): Promise<EventBus> {
   const deadLetterRetentionMs = settings.DEAD_LETTER_RETENTION_DAYS * DAY_MS;
   if (settings.KAFKA_BROKERS === '')
-    return openSqliteBus(file, { log, leaseMs: settings.LEASE_MS, deadLetterRetentionMs });
+    return tracedBus(await openSqliteBus(file, { log, leaseMs: settings.LEASE_MS, deadLetterRetentionMs }), 'sqlite');
   const { openKafkaBus } = await import('../events/kafka/bus.ts');
   const {
     KAFKA_BROKERS,
@@ -131,7 +132,7 @@ export async function openBusEngine(
     KAFKA_REPLICATION: replication,
     KAFKA_TIMEOUT_MS: timeoutMs,
   } = settings;
-  return openKafkaBus({
+  const bus = await openKafkaBus({
     brokers: KAFKA_BROKERS.split(','),
     prefix,
     clientId: service,
@@ -143,4 +144,5 @@ export async function openBusEngine(
     log,
     security: kafkaSecurity(settings),
   });
+  return tracedBus(bus, 'kafka');
 }

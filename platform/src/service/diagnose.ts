@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { DiagnoseResponse, Finding } from 'proto/platform/v1/diagnosis.ts';
 import { DAY_MS, machineClock } from '../core/clock.ts';
+import { RELEASE } from '../core/release.ts';
 import { withTimeout } from '../core/with-timeout.ts';
 import type { CloudEvent, EventBus } from '../events/bus.ts';
 import { OUTBOX } from '../events/outbox.ts';
@@ -55,6 +56,7 @@ export function commonChecks({ identity, platformStore, bus, engines }: Parts, h
     },
   };
   return [
+    { name: 'release', look: async () => ({ fine: true, sentence: RELEASE }) },
     { name: 'certificate', look: async () => certificateFinding(identity.context().cert) },
     {
       name: 'document store',

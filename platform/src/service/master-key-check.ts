@@ -6,9 +6,9 @@ export const MASTER_KEY_CHECK = 'master key';
 /** A count beyond this says no more. */
 const MAX_COUNTED = 1_000;
 
-/** What `admin doctor` looks at: is everything sealed under the newest master key? */
+/** What `admin doctor` looks at: is everything sealed under the newest master key, and is that in its file? */
 export const masterKeyCheck = <D>(
-  sealing: Pick<Sealing, 'sealsUnder' | 'ageOf'>,
+  sealing: Pick<Sealing, 'sealsUnder' | 'ageOf' | 'hasFile'>,
   { notUnder, textsOf }: SealedDocuments<D>,
 ): Check => ({
   name: MASTER_KEY_CHECK,
@@ -23,6 +23,7 @@ export const masterKeyCheck = <D>(
       if (count.older === MAX_COUNTED) break;
     }
     const faults = [
+      ...(sealing.hasFile() ? [] : ['its file cannot be read: bring it back before a restart']),
       ...(count.older > 0 ? [`older ones are needed for ${count.older} (job reseal)`] : []),
       ...(count.lost > 0 ? [`MASTER_KEY_FILE does not hold the key for ${count.lost}`] : []),
     ];

@@ -18,7 +18,11 @@ import type { IdentityFiles } from '../rpc/identity.ts';
 import { identityFilesOf, keyFolderOf } from '../rpc/keys.ts';
 import { makeLog, type Log } from '../core/log.ts';
 import { whenParentEnds } from './parent.ts';
+import { RELEASE } from '../core/release.ts';
 import { StartError } from '../core/start-error.ts';
+import { startTraces } from '../telemetry/start-traces.ts';
+import { traceFacts } from '../telemetry/traces.ts';
+import { tracesUrl, type tracesConfig } from '../telemetry/traces-config.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../../..');
 
@@ -53,10 +57,11 @@ export const commonConfig = (name: string) => ({
     default: 10_000,
     min: 0,
     max: 600_000,
-    description: 'How long running work may take to end when the process stops.',
+    description: 'How long running work may take to end when the process stops; what takes longer is cut off.',
   }),
 });
 export type CommonConfig = ConfigOf<ReturnType<typeof commonConfig>>;
+type ProcessConfig = ReturnType<typeof commonConfig> & typeof tracesConfig;
 
 /**
  * Message of a process to the one that started it with an IPC channel. `asksFor`: the names of its settings, to which
@@ -96,7 +101,7 @@ const CLOSE_MS = 2_000;
  * are wrong or the start fails, it reports each fault in one sentence and exits with code 1. SIGTERM, SIGINT and the
  * end of the parent drain the process; a second signal changes nothing, since DRAIN_MS limits the drain.
  */
-export async function runProcess<D extends Declaration & ReturnType<typeof commonConfig>>(
+export async function runProcess<D extends Declaration & ProcessConfig>(
   program: ProcessProgram<D>,
   env: Env,
   args: readonly string[],
@@ -114,7 +119,7 @@ export async function runProcess<D extends Declaration & ReturnType<typeof commo
   }
 }
 
-async function startAndReport<D extends Declaration & ReturnType<typeof commonConfig>>(
+async function startAndReport<D extends Declaration & ProcessConfig>(
   { name, declaration, start }: ProcessProgram<D>,
   env: Env,
 ): Promise<void> {
@@ -123,11 +128,12 @@ async function startAndReport<D extends Declaration & ReturnType<typeof commonCo
   const settings = env[SETTINGS_BY_MESSAGE] ? { ...env, ...(await askForSettings(Object.keys(declaration))) } : env;
   const config = readConfig(declaration, settings);
   requireOwnFolder(config.DATA_DIR as string);
-  const log = makeLog(name, config.LOG_LEVEL as string);
+  const isTraced = tracesUrl(config) !== '';
+  const log = makeLog(name, config.LOG_LEVEL as string, isTraced ? traceFacts : undefined);
+  const instanceId = `${name}-${newId()}`;
+  const stopTraces = await startTraces(config, { service: name, instanceId, log });
   const stopsWithinMs = (config.DRAIN_MS as number) + CLOSE_MS;
-  const started = Promise.resolve().then(() =>
-    start({ config, log, clock: systemClock, instanceId: `${name}-${newId()}` }),
-  );
+  const started = Promise.resolve().then(() => start({ config, log, clock: systemClock, instanceId }));
   let stopping: Promise<void> | undefined;
   const stop = (cause: string): void => {
     log.debug({ cause }, 'stopping');
@@ -138,6 +144,7 @@ async function startAndReport<D extends Declaration & ReturnType<typeof commonCo
         (running) => running.stop(),
         () => undefined,
       )
+      .then(stopTraces)
       .then(
         () => process.exit(0),
         (error: unknown) => {
@@ -153,7 +160,7 @@ async function startAndReport<D extends Declaration & ReturnType<typeof commonCo
   else if (process.send) stop('the parent is gone');
   else if (env.npm_lifecycle_event) whenParentEnds(() => stop('npm is gone'));
   const { address } = await started;
-  log.info({ address }, 'ready');
+  log.info({ address, release: RELEASE }, 'ready');
   await sendToParent({ ready: address, stopsWithinMs });
 }
 

@@ -6,9 +6,12 @@ import type { Denials } from '../events/denials.ts';
 import type { Job } from '../jobs/jobs.ts';
 import type { BoundService, ServiceClient, ServiceDefinition } from '../rpc/call.ts';
 import type { Collection, PlatformStore, Store } from '../store/store.ts';
+import { tracesConfig } from '../telemetry/traces-config.ts';
 import { engineConfig, type EngineConfig } from './backends.ts';
+import { metricsConfig, type Metric, type Metrics } from '../telemetry/metrics.ts';
 import type { Check } from './diagnose.ts';
 import { commonConfig, type CommonConfig, type ProcessStart } from './process.ts';
+import type { CopyChecks } from './verify-copy.ts';
 
 /** The document store as a service uses it. */
 export interface ServiceStore {
@@ -30,6 +33,8 @@ export interface Start<C> extends ProcessStart<C & ServiceConfig> {
   relaySoon(): void;
   /** For a denial that is not an error of a handler; `run` counts the errors. */
   denials: Denials;
+  /** For what `metrics` of the program declares. */
+  metrics: Metrics;
   /** Client of another service (one of `calls`), at the address in the setting `<NAME>_ADDRESS`. */
   connect<D extends ServiceDefinition>(definition: D, audience: ProcessName): ServiceClient<D>;
 }
@@ -54,14 +59,25 @@ export interface Program<D extends Declaration, Deps> {
   jobs(deps: Deps): readonly Job[];
   /** What `admin doctor` looks at, beside the checks of every service. */
   checks?(deps: Deps): readonly Check[];
-  /** Called before the server drains; ends work that would take longer than the drain. */
+  /** What `admin backup` and `admin restore` look at in a copy of its SQLite file. */
+  copy?: CopyChecks;
+  /** What it tells Prometheus, beside the metrics of every service. */
+  metrics?: readonly Metric[];
+  /** Ends work that takes longer than the drain. Called shortly before the drain is over, and again after it. */
   interrupt?(deps: Deps): Promise<void>;
   /** Called when server and jobs have stopped; closes what openDeps opened beyond store, bus and clients. */
   close?(deps: Deps): Promise<void>;
 }
 
+/** The setting that says where the embedded event bus is. */
+export const eventsFile = path({
+  default: '',
+  description: 'SQLite file of the event bus; empty: events.db in DATA_DIR.',
+});
+
 const serviceConfig = (name: ProcessName) => ({
   ...commonConfig(name),
+  ...tracesConfig,
   [settingOf(name, 'LISTEN')]: address({
     default: PROCESSES[name],
     description: 'host:port that this service listens on.',
@@ -72,13 +88,14 @@ const serviceConfig = (name: ProcessName) => ({
       'host:port at which this service answers grpc.health.v1 without TLS, for probes that have no certificate; ' +
       'empty: nowhere. With TLS it answers at its own address.',
   }),
+  ...metricsConfig(name),
   LEASE_MS: integer({
     default: 15_000,
     min: 1_000,
     max: 300_000,
     description: 'How long the lease of a job lasts; then another replica takes over the jobs of a dead one.',
   }),
-  EVENTS_FILE: path({ default: '', description: 'SQLite file of the event bus; empty: events.db in DATA_DIR.' }),
+  EVENTS_FILE: eventsFile,
   RELAY_INTERVAL_MS: integer({
     default: 1_000,
     min: 10,

@@ -7,6 +7,7 @@ import { ServiceError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { settingOf } from '../core/processes.ts';
 import { StartError } from '../core/start-error.ts';
+import { withTimeout } from '../core/with-timeout.ts';
 import { denialsJob, flushDenials, makeDenials } from '../events/denials.ts';
 import type { EventBus } from '../events/bus.ts';
 import { OUTBOX } from '../events/outbox.ts';
@@ -20,18 +21,24 @@ import { clientOf, openConnection, type Connection } from '../rpc/client.ts';
 import { openIdentity } from '../rpc/identity.ts';
 import { startServer } from '../rpc/server.ts';
 import type { Op, OpenStore, PlatformStore, Store } from '../store/store.ts';
+import { openMetrics } from '../telemetry/metrics.ts';
 import { openBusEngine, openStoreEngine, requireServers } from './backends.ts';
 import { commonChecks, diagnose } from './diagnose.ts';
+import { countCalls, countEvents, countRounds, readConnections, readEngines, SERVICE_METRICS } from './metrics.ts';
 import { identityFiles, runProcess, type ProcessStart, type Running } from './process.ts';
 import { declarationOf, type DenialsConfig, type Program, type ServiceConfig } from './program.ts';
+import { VERIFY_COPY, verifyCopy } from './verify-copy.ts';
 
-/** Runs a service as a process, from its settings to its drain. */
-export const run = <D extends Declaration, Deps>(
+/** Runs a service as a process, from its settings to its drain; or looks at a copy of its file, for `admin backup`. */
+export async function run<D extends Declaration, Deps>(
   program: Program<D, Deps>,
   env: Env,
   argv: readonly string[],
-): Promise<void> =>
-  runProcess(
+): Promise<void> {
+  const [first, file] = argv.slice(2);
+  if (first === VERIFY_COPY && file !== undefined)
+    return void process.stdout.write(JSON.stringify(await verifyCopy(file, program.copy)));
+  return runProcess(
     {
       name: program.name,
       declaration: declarationOf(program),
@@ -40,6 +47,7 @@ export const run = <D extends Declaration, Deps>(
     env,
     argv.slice(2),
   );
+}
 
 /** Opens everything that a service needs, in order; `stop` closes it in reverse order. */
 export async function startService<D extends Declaration, Deps>(
@@ -56,11 +64,22 @@ export async function startService<D extends Declaration, Deps>(
   const connections: Connection[] = [];
   const denials = makeDenials();
   const opened: { store?: OpenStore; bus?: Promise<EventBus>; migrates?: boolean; startRelay?: () => void } = {};
-  const openBus = () => (opened.bus ??= openBusEngine(opening, eventsFile, program.publishes));
+  const openBus = () =>
+    (opened.bus ??= openBusEngine(opening, eventsFile, program.publishes).then((bus) => countEvents(metrics, bus)));
+  const metrics = await openMetrics(
+    program.name,
+    String(settings[settingOf(program.name, 'METRICS_LISTEN')]),
+    [...SERVICE_METRICS, ...(program.metrics ?? [])],
+    log,
+  ).catch((error: unknown) => {
+    identity.close();
+    throw error;
+  });
 
   /** Closes what is open. @throws StartError for an engine that failed */
   async function giveUp(error: unknown): Promise<never> {
     identity.close();
+    await metrics.close();
     await opened.bus?.then((bus) => bus.close()).catch(() => undefined);
     await opened.store?.close();
     throw startError(error);
@@ -72,6 +91,7 @@ export async function startService<D extends Declaration, Deps>(
       storeFile,
       openBus,
       denials,
+      metrics,
       relaySoon: () => opened.startRelay?.(),
       async openStore(collections) {
         const store = (opened.store = await openStoreEngine(opening, storeFile, [...collections, OUTBOX, LEASES]));
@@ -84,6 +104,7 @@ export async function startService<D extends Declaration, Deps>(
         const address = String(settings[settingOf(audience, 'ADDRESS')]);
         const connection = openConnection({ address, audience, identity });
         connections.push(connection);
+        readConnections(metrics, audience, connection);
         return clientOf(definition, connection.call);
       },
     })
@@ -105,7 +126,13 @@ export async function startService<D extends Declaration, Deps>(
     ...(store.cutBackLog ? [cutBackLogJob(store.cutBackLog, log)] : []),
     ...(opened.migrates ? [migrateJob(store)] : []),
   ];
-  const runner = startJobs(jobs, { platformStore, owner: instanceId, leaseMs: settings.LEASE_MS, log });
+  const runner = startJobs(jobs, {
+    platformStore,
+    owner: instanceId,
+    leaseMs: settings.LEASE_MS,
+    log,
+    ...countRounds(metrics),
+  });
   opened.startRelay = () => runner.runSoon(relay.name);
   const engines = {
     store: settings.MONGODB_URL === '' ? 'SQLite' : 'MongoDB',
@@ -115,6 +142,7 @@ export async function startService<D extends Declaration, Deps>(
     ...commonChecks({ identity, platformStore, bus, engines }, deniesRequests),
     ...(program.checks?.(deps) ?? []),
   ];
+  readEngines(metrics, { identity, store, bus, engines, hasOutbox: deniesRequests, folder: settings.DATA_DIR });
   const server = await startServer({
     listen: String(settings[settingOf(program.name, 'LISTEN')]),
     healthListen: String(settings[settingOf(program.name, 'HEALTH_LISTEN')]),
@@ -125,24 +153,41 @@ export async function startService<D extends Declaration, Deps>(
       bind(JobServiceService, runner, { listJobs, runJob }),
       bind(DiagnosisServiceService, checks, { diagnose }),
     ],
+    onCall: countCalls(metrics),
     onDenied: (denial) => deniesRequests && denials.note({ ...denial, time: isoTime(clock.now()) }),
   });
+
+  const warn = (message: string) => (error: unknown) => log.warn({ error }, message);
+  /** What the calls have written for which the drain waited; events that stay are published by another replica. */
+  async function publishLast(): Promise<void> {
+    if (deniesRequests) await flushDenials(denialDeps).catch(warn('counted denials are not in the audit trail'));
+    await withTimeout(runner.runNow(relay.name), PUBLISH_MS).catch(warn('events stay for another replica or start'));
+  }
 
   return {
     address: server.address,
     async stop() {
-      await program.interrupt?.(deps);
+      const interrupting = setTimeout(() => void program.interrupt?.(deps), interruptAfterMs(settings.DRAIN_MS));
       await server.drain(settings.DRAIN_MS);
-      await runner.stop();
+      clearTimeout(interrupting);
+      await program.interrupt?.(deps);
+      await publishLast();
+      await withTimeout(runner.stop(), STOP_JOBS_MS).catch(warn('a round of a job did not end'));
       await program.close?.(deps);
-      if (deniesRequests) await flushDenials(denialDeps);
       for (const connection of connections) connection.close();
       identity.close();
       await bus.close();
       await store.close();
+      await metrics.close();
     },
   };
 }
+
+/** What is left of the drain then is enough to store how the interrupted work ended, and to answer. */
+const interruptAfterMs = (drainMs: number): number => drainMs - Math.min(2_500, drainMs / 2);
+
+/** Of the last round of the relay, and of the rounds of jobs: an engine that does not answer holds up no stop. */
+const [PUBLISH_MS, STOP_JOBS_MS] = [1_000, 5_000];
 
 /** A StartError for an engine that failed at the start, with the message that callers get; any other error as it is. */
 function startError(error: unknown): unknown {

@@ -6,6 +6,8 @@ import type { Collection, FindOptions, Op, OpenStore } from './store.ts';
  * operations that it gets are checked already (see openStoreOn).
  */
 export interface Engine extends Pick<OpenStore, 'counterShards' | 'exclusive' | 'cutBackLog' | 'close'> {
+  /** As OpenTelemetry names it. */
+  readonly system: 'sqlite' | 'mongodb';
   /** @param inTurn runs each part of a read that takes long; a small read is done at once */
   find(
     collection: Collection<never>,
@@ -13,7 +15,8 @@ export interface Engine extends Pick<OpenStore, 'counterShards' | 'exclusive' | 
     options: FindOptions<never>,
     inTurn: InTurn,
   ): Promise<unknown[]>;
-  count(collection: Collection<never>, filter: Readonly<Record<string, unknown>>): Promise<number>;
+  /** @param limit counts no further */
+  count(collection: Collection<never>, filter: Readonly<Record<string, unknown>>, limit?: number): Promise<number>;
   sum(collection: Collection<never>, filter: Readonly<Record<string, unknown>>, field: string): Promise<number>;
   /** At least one operation. Copies what it needs of `ops` before its first await: the caller may change them then. */
   apply(ops: readonly Op[]): Promise<void>;

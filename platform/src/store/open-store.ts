@@ -5,6 +5,7 @@ import { applyVersioned, inPresentVersion, migrate } from './document-versions.t
 import type { Engine } from './engine.ts';
 import type { InTurn } from './reply-limit.ts';
 import type { Collection, FindOptions, Op, OpenStore, PlatformStore, Store } from './store.ts';
+import { tracedEngine } from './traced-engine.ts';
 import { scopedFilter, scopedOp } from './tenancy.ts';
 
 type Filter = Readonly<Record<string, unknown>>;
@@ -17,7 +18,8 @@ export function checkCollectionNames(collections: readonly Collection<never>[]):
 }
 
 /** Makes the store of an engine that was opened with these collections: adds checks, tenancy and document versions. */
-export function openStoreOn(engine: Engine, collections: readonly Collection<never>[]): OpenStore {
+export function openStoreOn(opened: Engine, collections: readonly Collection<never>[]): OpenStore {
+  const engine = tracedEngine(opened);
   const names = new Set(collections.map(({ name }) => name));
   const schedule = fairScheduler();
   const turnOf =
@@ -42,9 +44,13 @@ export function openStoreOn(engine: Engine, collections: readonly Collection<nev
     return found.map((document) => inPresentVersion(collection as Collection<never>, document as never) as D);
   }
 
-  async function count(collection: { readonly name: string }, filter: Filter): Promise<number> {
+  async function count(
+    collection: { readonly name: string },
+    filter: Filter,
+    { limit }: { limit?: number | undefined } = {},
+  ): Promise<number> {
     checkOpen(collection);
-    return engine.count(collection as Collection<never>, filter);
+    return engine.count(collection as Collection<never>, filter, limit);
   }
 
   async function sum(collection: Collection<never>, filter: Filter, field: string): Promise<number> {

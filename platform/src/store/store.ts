@@ -194,7 +194,12 @@ export interface Store {
 export interface PlatformStore {
   findOne<D extends Document>(collection: Collection<D>, filter: Filter<D>): Promise<D | undefined>;
   find<D extends Document>(collection: Collection<D>, filter: Filter<D>, options?: FindOptions<D>): Promise<D[]>;
-  count<D extends Document>(collection: Collection<D>, filter: Filter<D>): Promise<number>;
+  /** @param options.limit counts no further */
+  count<D extends Document>(
+    collection: Collection<D>,
+    filter: Filter<D>,
+    options?: { limit?: number | undefined },
+  ): Promise<number>;
   apply(ops: readonly Op[]): Promise<void>;
   /** The store's time, in milliseconds since the epoch: leases use no other clock. */
   now(): Promise<number>;

@@ -37,6 +37,23 @@ describe('fairScheduler', () => {
     expect(done).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
   });
 
+  it.each([0.5, 1.5, 2.5, 3.5, 4.5, 5.5])('waits for no negative time when it wakes %d ms early', async (earlyMs) => {
+    let nowMs = 0;
+    const pauses: number[] = [];
+    const schedule = fairScheduler({
+      // time passes between two looks at the clock
+      nowMs: () => (nowMs += 1),
+      wakeAfter(ms, wake) {
+        pauses.push(ms);
+        nowMs += Math.max(0, ms - earlyMs);
+        setImmediate(wake);
+      },
+    });
+    await Promise.all(['a', 'a', 'a', 'a'].map((id) => schedule(id, () => void (nowMs += LONG_MS))));
+    expect(pauses.length).toBeGreaterThan(0);
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(0);
+  });
+
   it('gives others as much time as the last piece of an organization took', async () => {
     const { done, work, pauses } = startScheduler();
     await Promise.all([

@@ -133,6 +133,17 @@ describe('what is sealed', () => {
 });
 
 describe('the file of the master key', () => {
+  it('opens while the file is gone, and is sealed under another key as soon as that is there', () => {
+    const file = newFile(OLD);
+    const sealing = open(file);
+    rmSync(file);
+    expect(sealing.hasFile()).toBe(false);
+    expect(sealing.open('purpose', sealing.seal('purpose', 'secret'))).toBe('secret');
+    writeFileSync(file, NEW);
+    expect(keyIdOf(sealing.seal('purpose', 'secret'))).toBe(idOf(NEW));
+    expect(sealing.hasFile()).toBe(true);
+  });
+
   it('is read again when it changes', async () => {
     const file = newFile(OLD);
     const sealing = open(file);

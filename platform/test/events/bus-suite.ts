@@ -9,6 +9,7 @@ import {
   type Topic,
 } from 'platform/events/bus.ts';
 import { newId } from 'platform/core/ids.ts';
+import { deadLettersSuite } from './bus-suite-dead-letters.ts';
 import { eventOf } from './event-of.ts';
 import { Seen } from './seen.ts';
 
@@ -27,8 +28,8 @@ export const childArguments = (engine: BusEngine, ...words: string[]): string[] 
   ...words,
 ];
 
-const TOPIC = 'audit.v1';
-const numberOf = (event: CloudEvent): number => event.data.n as number;
+export const TOPIC = 'audit.v1';
+export const numberOf = (event: CloudEvent): number => event.data.n as number;
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
 /**
@@ -78,6 +79,8 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
         retries,
       );
 
+    deadLettersSuite({ now: () => ({ engine, organization, group }), open, events, subscribe });
+
     it('answers a check', async () => {
       await expect((await open()).check()).resolves.toBeUndefined();
     });
@@ -120,41 +123,6 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       await seen.count(5);
       expect(seen.items).toEqual([0, 1, 1, 1, 2]);
       expect(await engine.deadLetters(TOPIC, group)).toEqual([]);
-    });
-
-    it('moves an event that fails maxAttempts times to the dead letters of that group alone', async () => {
-      const bus = await open();
-      const seen = new Seen<number>();
-      const sound = new Seen<number>();
-      const published = events(3);
-      await subscribe(bus, async (event) => {
-        seen.add(numberOf(event));
-        if (numberOf(event) === 1) throw new Error('poison');
-      });
-      await subscribe(bus, async (event) => sound.add(numberOf(event)), `${group}-sound`);
-      await bus.publish(TOPIC, published);
-      await Promise.all([seen.count(5), sound.count(3)]);
-      expect(seen.items).toEqual([0, 1, 1, 1, 2]);
-      expect(sound.items).toEqual([0, 1, 2]);
-      expect(await engine.deadLetters(TOPIC, group)).toEqual([{ id: published[1]!.id, error: 'Error: poison' }]);
-      expect(await engine.deadLetters(TOPIC, `${group}-sound`)).toEqual([]);
-    });
-
-    it('moves an event that its handler rejects to the dead letters at once, and delivers the next', async () => {
-      const bus = await open();
-      const seen = new Seen<number>();
-      const published = events(3);
-      const handler = async (event: CloudEvent): Promise<void> => {
-        seen.add(numberOf(event));
-        if (numberOf(event) === 1) throw new RejectedEventError('never');
-      };
-      await subscribe(bus, handler, group, { maxAttempts: 600, retryDelayMs: 3_600_000 });
-      await bus.publish(TOPIC, published);
-      await seen.count(3);
-      expect(seen.items).toEqual([0, 1, 2]);
-      expect(await engine.deadLetters(TOPIC, group)).toEqual([
-        { id: published[1]!.id, error: 'RejectedEventError: never' },
-      ]);
     });
 
     it('gives a handler of several events what was published together, in order, and then goes on after it', async () => {
@@ -202,67 +170,6 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       expect(await engine.deadLetters(TOPIC, group)).toEqual([
         { id: published[7]!.id, error: 'RejectedEventError: never' },
       ]);
-    });
-
-    /** Publishes `count` events; those with these numbers become dead letters of the group. */
-    async function makeDeadLetters(bus: EventBus, count: number, ...numbers: number[]): Promise<CloudEvent[]> {
-      const published = events(count);
-      const attempts = new Seen<number>();
-      const member = await subscribe(bus, async (event) => {
-        attempts.add(numberOf(event));
-        if (numbers.includes(numberOf(event))) throw new Error('poison');
-      });
-      await bus.publish(TOPIC, published);
-      await attempts.count(count + 2 * numbers.length);
-      await member.stop();
-      return published;
-    }
-    const idsOf = async (): Promise<string[]> => (await engine.deadLetters(TOPIC, group)).map(({ id }) => id);
-
-    it('replays the dead letters of one group unchanged, oldest first, and removes them', async () => {
-      const bus = await open();
-      const published = await makeDeadLetters(bus, 5, 1, 3, 4);
-      const [replayed, others] = [new Seen<CloudEvent>(), new Seen<CloudEvent>()];
-      expect(await bus.replay(TOPIC, `${group}-other`, async (event) => others.add(event))).toBe(0);
-      expect(await bus.replay(TOPIC, group, async (event) => replayed.add(event))).toBe(3);
-      expect(replayed.items).toEqual([published[1], published[3], published[4]]);
-      expect(others.items).toEqual([]);
-      expect(await idsOf()).toEqual([]);
-      expect(await bus.replay(TOPIC, group, async (event) => replayed.add(event))).toBe(0);
-      expect(replayed.items).toHaveLength(3);
-    });
-
-    it('stops a replay at the first event that fails again and keeps it and the later ones for the next replay', async () => {
-      const bus = await open();
-      const published = await makeDeadLetters(bus, 3, 0, 1, 2);
-      const seen = new Seen<number>();
-      const failing = bus.replay(TOPIC, group, async (event) => {
-        seen.add(numberOf(event));
-        if (numberOf(event) === 1) throw new Error('still poison');
-      });
-      await expect(failing).rejects.toThrow('still poison');
-      expect(seen.items).toEqual([0, 1]);
-      expect(await idsOf()).toEqual([published[1]!.id, published[2]!.id]);
-      expect(await (await open()).replay(TOPIC, group, async (event) => seen.add(numberOf(event)))).toBe(2);
-      expect(seen.items).toEqual([0, 1, 1, 2]);
-    });
-
-    it('keeps a dead letter that is rejected again, and replays those after it', async () => {
-      const bus = await open();
-      const published = await makeDeadLetters(bus, 3, 0, 1, 2);
-      const replay = (rejected: number | undefined, seen: Seen<number>): Promise<number> =>
-        bus.replay(TOPIC, group, async (event) => {
-          seen.add(numberOf(event));
-          if (numberOf(event) === rejected) throw new RejectedEventError('never');
-        });
-      for (const expected of [[0, 1, 2], [0]]) {
-        const seen = new Seen<number>();
-        expect(await replay(0, seen)).toBe(expected.length - 1);
-        expect(seen.items).toEqual(expected);
-        expect(await idsOf()).toEqual([published[0]!.id]);
-      }
-      expect(await replay(undefined, new Seen())).toBe(1);
-      expect(await idsOf()).toEqual([]);
     });
 
     it('lets a group of one name consume several topics, each on its own', async () => {

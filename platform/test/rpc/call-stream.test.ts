@@ -36,6 +36,7 @@ describe('a stream of calls', () => {
       peer: PEER,
       principal: Buffer.from('me'),
       requestId: 'r1',
+      traceparent: '',
       maxReplyBytes: 9,
     });
   });

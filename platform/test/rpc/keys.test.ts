@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { DAY_MS } from 'platform/core/clock.ts';
 import { CERTIFICATE_MS } from 'platform/rpc/certificates.ts';
 import { certificatesIn, openIdentity } from 'platform/rpc/identity.ts';
-import { createKeys, finishRotation, identityFilesOf, revokeOperator, rotateKeys } from 'platform/rpc/keys.ts';
+import {
+  createKeys,
+  finishRotation,
+  identityFilesOf,
+  masterKeyFileOf,
+  revokeOperator,
+  rotateKeys,
+} from 'platform/rpc/keys.ts';
 import { OPERATOR, temporaryFolder } from 'platform/service/testing.ts';
 import { eventually } from 'platform/service/test-end.ts';
 import { openJobClient, startJobServer } from './job-server.ts';
@@ -23,7 +30,7 @@ const open = (folder: string, name: string) => openIdentity({ name, ...identityF
 describe('keys create', () => {
   it('makes an authority and a certificate for each name, in files that only their owner can read', async () => {
     const folder = newFolder();
-    expect(await createKeys(folder, NAMES)).toEqual({ issued: NAMES, removed: [] });
+    expect(await createKeys(folder, NAMES)).toEqual({ issued: NAMES, missedMasterKey: false, removed: [] });
     for (const file of readdirSync(folder))
       expect([file, statSync(join(folder, file)).mode & 0o777]).toEqual([file, 0o600]);
     expect(NAMES.map((name) => certificateOf(folder, name).subjectAltName)).toEqual([
@@ -31,7 +38,16 @@ describe('keys create', () => {
       'DNS:memory',
       'URI:operator:test',
     ]);
-    expect(await createKeys(folder, NAMES)).toEqual({ issued: [], removed: [] });
+    expect(await createKeys(folder, NAMES)).toEqual({ issued: [], missedMasterKey: false, removed: [] });
+  });
+
+  it('says that there was no master key, unless everything is new', async () => {
+    const folder = newFolder();
+    await createKeys(folder, NAMES);
+    const lost = readFileSync(masterKeyFileOf(folder), 'utf8');
+    rmSync(masterKeyFileOf(folder));
+    expect(await createKeys(folder, NAMES)).toEqual({ issued: [], missedMasterKey: true, removed: [] });
+    expect(readFileSync(masterKeyFileOf(folder), 'utf8')).not.toBe(lost);
   });
 
   it('makes one authority, however often it runs at the same time', async () => {
@@ -55,7 +71,11 @@ describe('keys create', () => {
     const before = certificateOf(folder, 'memory');
     const authorities = authoritiesOf(folder);
     expect(before.validToDate.getTime() - Date.now()).toBeGreaterThan(CERTIFICATE_MS - DAY_MS);
-    expect(await createKeys(folder, NAMES, Date.now() + 59 * DAY_MS)).toEqual({ issued: [], removed: [] });
+    expect(await createKeys(folder, NAMES, Date.now() + 59 * DAY_MS)).toEqual({
+      issued: [],
+      missedMasterKey: false,
+      removed: [],
+    });
     expect((await createKeys(folder, ['memory'], Date.now() + 61 * DAY_MS)).issued.sort()).toEqual([...NAMES].sort());
     expect(certificateOf(folder, 'memory').issuer).toBe(before.issuer);
     expect(authoritiesOf(folder)).toEqual(authorities);
@@ -67,7 +87,7 @@ describe('keys create', () => {
     const folder = newFolder();
     await createKeys(folder, NAMES);
     for (const file of ['authority.pem', 'next-authority.pem']) rmSync(join(folder, file));
-    expect(await createKeys(folder, NAMES)).toEqual({ issued: [], removed: [] });
+    expect(await createKeys(folder, NAMES)).toEqual({ issued: [], missedMasterKey: false, removed: [] });
     await expect(createKeys(folder, ['auth'])).rejects.toThrow(/The key of the authority is not in/);
     expect(existsSync(join(folder, 'authority.pem'))).toBe(false);
   });

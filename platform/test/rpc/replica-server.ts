@@ -2,6 +2,7 @@ import { Client, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { makeCarrier, type HandleCarried } from 'platform/rpc/call-carrier.ts';
+import type { Dialer } from 'platform/rpc/dialer.ts';
 import type { OutgoingCall } from 'platform/rpc/outgoing-call.ts';
 import { openReplicas } from 'platform/rpc/replicas.ts';
 import type { Peer } from 'platform/rpc/identity.ts';
@@ -13,19 +14,19 @@ export const textOf = (reply: Uint8Array): string => Buffer.from(reply).toString
 export const PEER: Peer = { name: 'gateway', check: async () => undefined };
 
 /** One replica of a service that has no methods: every call goes to `handle`. */
-export async function startReplica(handle: HandleCarried, port = 0) {
+export async function startReplica(handle: HandleCarried, port = 0, host = '127.0.0.1') {
   const carrier = makeCarrier(handle, () => PEER);
   const server = new Server();
   server.addService(CallsServiceService, { carry: carrier.carry });
   const bound = await new Promise<number>((resolve, reject) =>
-    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, at) =>
+    server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, at) =>
       error ? reject(error) : resolve(at),
     ),
   );
   const kill = closedInTheEnd(async () => server.forceShutdown());
   return {
     port: bound,
-    address: `127.0.0.1:${bound}`,
+    address: `${host}:${bound}`,
     kill,
     drain: () => {
       carrier.goAway();
@@ -34,9 +35,15 @@ export async function startReplica(handle: HandleCarried, port = 0) {
   };
 }
 /** Connections without TLS. */
-export function connect(...addresses: string[]): Transport & { renewCertificate(): void } {
+export const connect = (...addresses: string[]) => connectByNames(addresses);
+
+/** @param names of `openReplicas` */
+export function connectByNames(
+  addresses: readonly string[],
+  names?: Parameters<typeof openReplicas>[2],
+): Transport & { renewCertificate(): void } {
   let renewCertificate = (): void => undefined;
-  const replicas = openReplicas(addresses, {
+  const dialer: Dialer = {
     clientTo: (address, options) =>
       new Client(address, credentials.createInsecure(), {
         'grpc.initial_reconnect_backoff_ms': 100,
@@ -47,7 +54,8 @@ export function connect(...addresses: string[]): Transport & { renewCertificate(
       renewCertificate = notify;
       return () => undefined;
     },
-  });
+  };
+  const replicas = openReplicas(addresses, dialer, names);
   closedInTheEnd(async () => replicas.close());
   return { ...replicas, renewCertificate: () => renewCertificate() };
 }
@@ -58,6 +66,7 @@ export const callOf = (method: string, given: Partial<OutgoingCall> = {}): Outgo
   organizationId: 'A',
   principal: Buffer.alloc(0),
   requestId: 'r1',
+  traceparent: '',
   maxReplyBytes: 0,
   deadline: Date.now() + 60_000,
   repeatable: true,

@@ -21,6 +21,17 @@ describe('replicas of a service', () => {
     await eventually(async () => (await outcome(replicas.call(callOf('again', { repeatable: false })))) === 'back');
   });
 
+  it('that are not there: also the calls that follow at once say why', async () => {
+    const { address, kill } = await startReplica(hanging);
+    await kill();
+    const replicas = connect(address);
+    for (let i = 0; i < 5; i++)
+      await expect(replicas.call(callOf('none'))).rejects.toMatchObject({
+        reason: 'UNAVAILABLE',
+        cause: { message: expect.stringContaining('ECONNREFUSED') as string },
+      });
+  });
+
   it('get the calls that fewest others are before', async () => {
     const slow = await startReplica(hanging);
     const quick = await startReplica(async () => Buffer.from('quick'));

@@ -33,6 +33,7 @@ describe('the diagnosis of a replica', () => {
       return reply.findings.map(({ name, fine, sentence }) => [name, fine, sentence]);
     };
     const sound = [
+      ['release', true, expect.stringMatching(/^\d+\.\d+\.\d+$/)],
       ['certificate', true, expect.stringMatching(/^is good until \d{4}-\d\d-\d\d$/)],
       ['document store', true, 'SQLite answers'],
       ['event bus', true, 'SQLite answers'],

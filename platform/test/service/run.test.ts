@@ -67,6 +67,19 @@ describe('a service', () => {
     expect(await opened!.store.count('A', NEW, { upper: 'ADA' })).toBe(1);
   });
 
+  it('that stops ends the calls, then the work that is left, then publishes what they have written', async () => {
+    const steps: string[] = [];
+    const step = async (name: string) => void steps.push(name);
+    const service = (running = await startProgram({
+      ...programWith(({ openStore }) => openStore([])),
+      jobs: () => [{ name: 'relay', description: 'Publishes.', run: () => step('relay').then(() => 0) }],
+      interrupt: () => step('interrupt'),
+      close: () => step('close'),
+    }));
+    await service.stop();
+    expect(steps).toEqual(['interrupt', 'relay', 'close']);
+  });
+
   it('whose engine fails at the start reports it in one sentence', async () => {
     const cause = new Error('connection 7 timed out\nat some depth');
     const starting = startProgram(

@@ -35,6 +35,8 @@ describe('a queue on SQLite', () => {
     expect(texts(await platformStore.find(LETTERS, { topic: { in: ['b', 'c'] } }))).toEqual(['2', '1']);
     expect(texts(await platformStore.find(LETTERS, { _id: { gt: all[1]!._id } }, { limit: 1 }))).toEqual(['5']);
     expect(await platformStore.count(LETTERS, { topic: 'a' })).toBe(2);
+    expect(await platformStore.count(LETTERS, {}, { limit: 3 })).toBe(3);
+    expect(await platformStore.count(LETTERS, { topic: 'a' }, { limit: 3 })).toBe(2);
     await expect(platformStore.find(LETTERS, {}, { sort: [['text', 'asc']] })).rejects.toThrow(TypeError);
   });
 

@@ -24,6 +24,19 @@ export function sumsAndElementsSuite(opened: () => OpenStore): void {
     });
   });
 
+  describe('counts across organizations', () => {
+    it('go no further than they are asked', async () => {
+      await store().apply(
+        'A',
+        Array.from({ length: 5 }, (_, place) => insert(ITEMS, item(`${place}`, { group: place < 3 ? 'g' : 'h' }))),
+      );
+      const count = (filter: Filter<Item>, limit?: number) => opened().platformStore.count(ITEMS, filter, { limit });
+      expect(await Promise.all([count({}), count({}, 4), count({}, 9), count({ group: 'g' }, 2)])).toEqual([
+        5, 4, 5, 2,
+      ]);
+    });
+  });
+
   describe('documents found by the elements of a list', () => {
     const found = async (organizationId: string, tags: string[]): Promise<string[]> =>
       idsOf(await store().find(organizationId, ITEMS, { tags: { containsAny: tags } }));

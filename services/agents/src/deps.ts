@@ -14,8 +14,9 @@ import type { Config } from './config.ts';
 import { AGENTS, AGENT_VERSIONS, openDefinitions, type Definitions } from './definitions/store.ts';
 import { makeVersionLoader, type LoadVersion } from './definitions/version-loader.ts';
 import { EXECUTIONS, EXECUTION_PAYLOADS, openExecutions, RUN_KEYS, type Executions } from './executions/store.ts';
+import { countRuns, type CountedRuns } from './executions/metrics.ts';
 import { makeHeartbeats, type Heartbeats } from './executions/heartbeats.ts';
-import { openReleases, type Credits, type Releases } from './executions/reservation.ts';
+import { openReleases, type Credits, type Releases } from './executions/releases.ts';
 import { makeSettledRuns, type SettledRuns } from './executions/settled-runs.ts';
 import { openSecrets, SECRETS, type Secrets } from './secrets/store.ts';
 import type { Memory } from './tools/memory-operations.ts';
@@ -38,6 +39,7 @@ export interface Deps {
   releases: Releases;
   heartbeats: Heartbeats;
   settledRuns: SettledRuns;
+  countedRuns: CountedRuns;
   runtimes: Runtimes;
   /** Runs what parses, hashes or checks texts of clients and of runners: organizations take turns. */
   schedule: FairScheduler;
@@ -55,7 +57,8 @@ export const COLLECTIONS = [
   ...[CALLBACK_TOKENS, SECRETS, USAGE],
 ];
 
-export async function openDeps({ config, clock, log, instanceId, openStore, connect }: Start<Config>): Promise<Deps> {
+export async function openDeps(start: Start<Config>): Promise<Deps> {
+  const { config, clock, log, instanceId, metrics, openStore, connect } = start;
   if (config.RESERVATION_TTL_MS <= config.RUN_LEASE_MS)
     throw new StartError('RESERVATION_TTL_MS must be longer than RUN_LEASE_MS');
   if (config.RUNNERS_MAX < config.RUNNERS)
@@ -72,6 +75,7 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
   const schedule = fairScheduler();
   const secrets = openSecrets(store, sealing);
   const runtimes = openRuntimes({ config, log, schedule, clock, secrets });
+  const releases = openReleases({ ttlMs: config.RESERVATION_TTL_MS, log });
   const usage = openUsage(store, counterShards, () => runtimes.waiting);
   return {
     definitions,
@@ -84,9 +88,10 @@ export async function openDeps({ config, clock, log, instanceId, openStore, conn
     usage,
     counterShards,
     credits: connect(CreditsServiceService, 'credits'),
-    releases: openReleases({ ttlMs: config.RESERVATION_TTL_MS, log }),
+    releases,
     heartbeats: makeHeartbeats(config.RUN_LEASE_MS),
     settledRuns: makeSettledRuns(),
+    countedRuns: countRuns(metrics, { runtimes, releases }),
     runtimes,
     schedule,
     platformStore,

@@ -1,3 +1,5 @@
+import { systemClock } from 'platform/core/clock.ts';
+import { masterKeysOf } from 'platform/jobs/reseal.ts';
 import { masterKeyCheck } from 'platform/service/master-key-check.ts';
 import type { Program } from 'platform/service/program.ts';
 import { bind } from 'platform/rpc/call.ts';
@@ -11,9 +13,10 @@ import { listAgents } from './definitions/list-agents.ts';
 import { listRunnableAgents } from './definitions/list-runnable-agents.ts';
 import { publishAgent } from './definitions/publish-agent.ts';
 import { retireAgent } from './definitions/retire-agent.ts';
-import { openDeps, type Deps } from './deps.ts';
+import { COLLECTIONS, openDeps, type Deps } from './deps.ts';
 import { cancelAgentExecution } from './executions/cancel-agent-execution.ts';
 import { getAgentExecution } from './executions/get-agent-execution.ts';
+import { RUN_METRICS } from './executions/metrics.ts';
 import { listAgentExecutions } from './executions/list-agent-executions.ts';
 import { runAgent } from './executions/run-agent.ts';
 import { executionBytesJob } from './jobs/count-bytes.ts';
@@ -30,6 +33,7 @@ export const program: Program<typeof config, Deps> = {
   config,
   calls: ['credits', 'memory'],
   publishes: ['agent.execution.v1', 'audit.v1'],
+  metrics: RUN_METRICS,
   openDeps,
   services: (deps) => [
     bind(AgentsServiceService, deps, {
@@ -58,7 +62,11 @@ export const program: Program<typeof config, Deps> = {
     resealSecretsJob(deps),
   ],
   checks: (deps) => [masterKeyCheck(deps.sealing, sealedSecrets(deps))],
-  // Interrupts the running evaluations: they are not charged, and their replies are sent while the server drains.
+  copy: {
+    collections: COLLECTIONS,
+    masterKeys: ({ platformStore }) => masterKeysOf(sealedSecrets({ platformStore, clock: systemClock })),
+  },
+  // Interrupts the runs that have not ended by themselves: they are not charged, and their replies are sent.
   interrupt: ({ runtimes }) => runtimes.stop(),
   async close(deps) {
     deps.sealing.close();

@@ -1,3 +1,4 @@
+import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { serverToken } from 'platform/service/testing.ts';
 import { cancelAgentExecution } from '../src/executions/cancel-agent-execution.ts';
@@ -52,8 +53,9 @@ describe('CancelAgentExecution', () => {
     const { agentExecutionId: id } = await agents.run('quick', {});
     expect(await failureOf(cancel(id))).toMatchObject({ reason: 'CONFLICT', message: 'The agent execution has ended' });
     const foreign = { principal: serverToken(newId()) };
-    for (const call of [cancel(newId()), cancel('nothing'), cancel(id, foreign)])
-      expect(await failureOf(call)).toMatchObject({ reason: 'NOT_FOUND', message: 'Agent execution not found' });
+    const calls = [cancel(newId()), cancel('nothing'), cancel(id, foreign)];
+    for (const failure of await Promise.all(calls.map(failureOf)))
+      expect(failure).toMatchObject({ reason: 'NOT_FOUND', message: 'Agent execution not found' });
   });
 
   it('is for operators, too, and may be repeated; the audit trail has it once', async () => {
@@ -89,6 +91,52 @@ describe('a cancellation that another process takes than the one that runs', () 
     expect(ended.map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
     expect(ended.map(({ chargeMicros }) => chargeMicros === 0).sort()).toEqual([false, true]);
     expect(simulation.account.reserved).toBe(0);
+    await simulation.close();
+  });
+
+  it.each([
+    ['there are not enough credits', { available: 0 }],
+    ['credits does not answer', undefined],
+  ])('ends a run as cancelled that cannot begin, because %s: for nothing, and it is found', async (_, left) => {
+    const simulation = await simulateProcesses();
+    const { healthy } = simulation;
+    await simulation.publish(definitionOf('quick', '1'));
+    const credits: typeof healthy.credits = {
+      ...healthy.credits,
+      async reserve(...given) {
+        for (const { _id } of await simulation.records())
+          await cancelAgentExecution(simulation.process(), { id: _id }, simulation.context());
+        if (!left) throw new ServiceError('UNAVAILABLE');
+        return { ...(await healthy.credits.reserve(...given)), outcome: 'INSUFFICIENT' };
+      },
+    };
+    const [outcome] = [await failureOf(simulation.run({ ...healthy, credits }, 'quick', 'key'))];
+    const [ended] = await simulation.records();
+    expect(outcome).toMatchObject({ reason: 'RUN_CANCELLED', facts: { agentExecutionId: ended!._id } });
+    expect(ended).toMatchObject({ status: 'cancelled', chargeMicros: 0 });
+    expect(await failureOf(simulation.run(healthy, 'quick', 'key'))).toMatchObject({ reason: 'RUN_CANCELLED' });
+    expect(simulation.account.spent).toBe(0);
+    await simulation.close();
+  });
+
+  it.each([
+    ['succeeded', '1', {}],
+    ['failed', '$error("no")', {}],
+    ['timed out', ENDLESS, { limits: { maxSteps: 1_000 } }],
+  ])('ends a run as cancelled that has %s before it heard of it, and charges no base price', async (_, code, given) => {
+    const simulation = await simulateProcesses();
+    const other = simulation.process();
+    const answers: string[] = [];
+    const owner = simulation.process(async (step, side) => {
+      if (step !== 'finish' || side !== 'before') return;
+      const id = (await simulation.records())[0]!._id;
+      answers.push((await cancelAgentExecution(other, { id }, simulation.context())).outcome);
+    });
+    await simulation.publish(definitionOf('ends', code, { ...given, pricing: { base: 3, max: 5 } }));
+    expect(await failureOf(simulation.run(owner, 'ends'))).toMatchObject({ reason: 'RUN_CANCELLED' });
+    expect(await simulation.records()).toMatchObject([{ status: 'cancelled', chargeMicros: 0 }]);
+    expect(simulation.account).toMatchObject({ reserved: 0 });
+    expect(answers).toEqual(['CANCEL_REQUESTED', 'CANCEL_REQUESTED']);
     await simulation.close();
   });
 });

@@ -57,6 +57,7 @@ const SETTINGS = {
   RELAY_INTERVAL_MS: '3600000',
   RUNNERS: '1',
   RUNNERS_MAX: '1',
+  DRAIN_MS: '5000',
 };
 
 /**

@@ -29,6 +29,8 @@ describe('GetAgentExecution', () => {
       createdAt: time,
       startedAt: time,
       finishedAt: time,
+      requestId: expect.any(String),
+      traceId: undefined,
     });
     expect(JSON.parse(agentExecution?.usage ?? '')).toEqual({ steps: expect.any(Number), cpuMs: expect.any(Number) });
   });

@@ -6,5 +6,6 @@ export const NO_SEALING: Sealing = {
   open: (_purpose, sealed) => sealed,
   sealsUnder: () => 'none',
   ageOf: () => 'present',
+  hasFile: () => true,
   close: () => undefined,
 };

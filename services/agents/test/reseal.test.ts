@@ -141,6 +141,13 @@ describe('the job reseal', () => {
     });
   });
 
+  it('tells whoever would retire a key that the file of the keys cannot be read', async () => {
+    expect(await masterKeyCheck({ ...after, hasFile: () => false }, sealedSecrets(store)).look()).toMatchObject({
+      fine: false,
+      sentence: `${after.sealsUnder()} seals, its file cannot be read: bring it back before a restart`,
+    });
+  });
+
   it('does not replace a value that is set between its read and its write, nor does that lose the one before', async () => {
     await store.set(before, 'name', 'one');
     const documents = sealedSecrets(store);

@@ -3,7 +3,7 @@ import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { serverToken } from 'platform/service/testing.ts';
 import type { Deps } from '../src/deps.ts';
-import { openReleases } from '../src/executions/reservation.ts';
+import { openReleases } from '../src/executions/releases.ts';
 import { definitionOf, until } from './fixture.ts';
 import { simulateProcesses, type Simulation } from './simulated-processes.ts';
 

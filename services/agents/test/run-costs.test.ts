@@ -5,7 +5,7 @@ import type { Op } from 'platform/store/store.ts';
 import type { Deps } from '../src/deps.ts';
 import { makeHeartbeats } from '../src/executions/heartbeats.ts';
 import type { RunResult } from '../src/runtimes/runtime.ts';
-import { testRuntimes } from './runtimes/test-runtimes.ts';
+import { NO_RUNNERS, testRuntimes } from './runtimes/test-runtimes.ts';
 import type { ExecutionRecord } from '../src/executions/store.ts';
 import { runAgent } from '../src/executions/run-agent.ts';
 import { executionBytes, payloadBytes } from '../src/executions/rules.ts';
@@ -54,6 +54,7 @@ describe('what runs cost', () => {
       {
         stop: deps.runtimes.stop,
         queued: 0,
+        state: NO_RUNNERS.state,
         evaluate: ({ onStart }) =>
           new Promise((resolve) => {
             onStart();

@@ -8,7 +8,7 @@ import { definitionOf } from './fixture.ts';
 import { callTools, chatOf, say } from './runtimes/llm/model-server.ts';
 import { answerWith, startEndpoint, type Endpoint } from './runtimes/network/endpoint.ts';
 import { runners } from './runtimes/runners/pool-fixture.ts';
-import { simulateProcesses, STEPS, type Simulation, type Step } from './simulated-processes.ts';
+import { REAPER_STEPS, simulateProcesses, STEPS, type Simulation, type Step } from './simulated-processes.ts';
 
 const DRAWS = 40;
 const LEASE_MS = 20_000;
@@ -26,6 +26,10 @@ const deaths = fc.record({
   side: fc.constantFrom('before' as const, 'after' as const),
   nth: fc.constantFrom(1, 2),
 });
+const reaperDeaths = fc.record({
+  step: fc.constantFrom<Step>(...REAPER_STEPS),
+  side: fc.constantFrom('before' as const, 'after' as const),
+});
 const runOf = { agent: fc.constantFrom(...AGENTS), key: fc.constantFrom(undefined, 'a', 'b') };
 const actions = fc.oneof(
   { weight: 3, arbitrary: fc.record({ act: fc.constant('die' as const), ...runOf, death: deaths }) },
@@ -36,8 +40,12 @@ const actions = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ act: fc.constant('cancel' as const), nth: fc.nat(5) }) },
   {
-    weight: 2,
-    arbitrary: fc.record({ act: fc.constant('reap' as const), afterMs: fc.constantFrom(LEASE_MS + 1, TTL_MS + 1) }),
+    weight: 3,
+    arbitrary: fc.record({
+      act: fc.constant('reap' as const),
+      afterMs: fc.constantFrom(LEASE_MS + 1, TTL_MS + 1),
+      death: fc.option(reaperDeaths),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ act: fc.constant('thaw' as const) }) },
 );
@@ -150,7 +158,15 @@ describe('runs of every runtime with tools, whose processes die or stall anywher
           } else if (one.act === 'reap') {
             simulation.advance(one.afterMs);
             simulation.sweep();
-            await simulation.reap(replicas[1]);
+            if (one.death === null || frozen.length === MOST_FROZEN) await simulation.reap(replicas[1]);
+            else {
+              const freeze = simulation.freezeAt(one.death.step, one.death.side);
+              const process = simulation.process(freeze.probe);
+              dying.push(process);
+              const run = simulation.reap(process).then(() => undefined);
+              frozen.push({ ...freeze, run });
+              await Promise.race([freeze.frozen, run]);
+            }
           } else if (one.act === 'thaw') await awake(frozen.splice(0, 1));
         }
 

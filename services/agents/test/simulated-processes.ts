@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
+import { NO_METRICS } from 'platform/telemetry/metrics.ts';
 import { openCounterShards } from 'platform/jobs/counter-shards.ts';
 import { openSqliteStore } from 'platform/store/sqlite/store.ts';
 import type { Op, Store } from 'platform/store/store.ts';
@@ -17,8 +18,9 @@ import { publishAgent } from '../src/definitions/publish-agent.ts';
 import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
 import { makeVersionLoader } from '../src/definitions/version-loader.ts';
 import { COLLECTIONS, type Deps } from '../src/deps.ts';
+import { countRuns } from '../src/executions/metrics.ts';
 import { makeHeartbeats } from '../src/executions/heartbeats.ts';
-import { openReleases } from '../src/executions/reservation.ts';
+import { openReleases } from '../src/executions/releases.ts';
 import { makeSettledRuns } from '../src/executions/settled-runs.ts';
 import { EXECUTION_PAYLOADS, EXECUTIONS, openExecutions, RUN_KEYS } from '../src/executions/store.ts';
 import { runAgent } from '../src/executions/run-agent.ts';
@@ -38,8 +40,13 @@ import { creditsDouble } from './credits-double.ts';
 
 /** The calls by which a run has effects outside its process, in their order. */
 export const STEPS = ['create', 'reserve', 'evaluate', 'finish', 'settle'] as const;
+/** The writes of the reaper, which also settles and releases. */
+export const REAPER_STEPS = ['takeOver', 'leaseSettlement', 'settle', 'release'] as const;
 /** With heartbeats, what takes a run back, and the calls of its tools. */
-export type Step = (typeof STEPS)[number] | 'extendLease' | 'extend' | 'withdraw' | 'release' | 'issueToken' | 'tool';
+export type Step =
+  | (typeof STEPS)[number]
+  | (typeof REAPER_STEPS)[number]
+  | ('extendLease' | 'extend' | 'withdraw' | 'issueToken' | 'tool');
 /** Called before and after each step. It may throw (the answer is lost) or never resolve (the process is dead). */
 export type Probe = (step: Step, side: 'before' | 'after') => Promise<void> | void;
 
@@ -142,6 +149,8 @@ export async function simulateProcesses({
         finish: around('finish', records.finish),
         extendLease: around('extendLease', records.extendLease),
         withdraw: around('withdraw', records.withdraw),
+        takeOver: around('takeOver', records.takeOver),
+        leaseSettlement: around('leaseSettlement', records.leaseSettlement),
       },
       credits: {
         ...credits.client,
@@ -156,7 +165,8 @@ export async function simulateProcesses({
         Object.entries(memory.client).map(([name, call]) => [name, around('tool', call as () => Promise<never>)]),
       ) as unknown as Memory,
       sealing: NO_SEALING,
-      runtimes: { byType: probedRuntimes(around), waiting: 0, stop: () => Promise.resolve() },
+      runtimes: { ...runtimes, byType: probedRuntimes(around), waiting: 0, stop: () => Promise.resolve() },
+      countedRuns: countRuns(NO_METRICS, { runtimes, releases }),
     };
   }
   const healthy = process();

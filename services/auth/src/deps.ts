@@ -10,6 +10,7 @@ import type { ServiceClient } from 'platform/rpc/call.ts';
 import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
 import { openSealing, type Sealing } from 'platform/core/sealing.ts';
 import { consumeAudit } from './audit/consume-audit.ts';
+import { readConsumer } from './audit/metrics.ts';
 import { AUDIT_ENTRIES, AUDIT_HEADS, openAuditEntries, type AuditEntries } from './audit/store.ts';
 import type { Config } from './config.ts';
 import { openOrganizations, ORGANIZATIONS, type Organizations } from './organizations/store.ts';
@@ -59,7 +60,8 @@ export interface Deps {
   bus: EventBus;
 }
 
-const COLLECTIONS = [
+/** All that it stores. */
+export const COLLECTIONS = [
   ORGANIZATIONS,
   USERS,
   MEMBERSHIPS,
@@ -72,7 +74,7 @@ const COLLECTIONS = [
 
 /** @throws StartError for the master key */
 export async function openDeps(start: Start<Config>): Promise<Deps> {
-  const { config, clock, openStore, openBus, denials, connect, log } = start;
+  const { config, clock, openStore, openBus, denials, metrics, connect, log } = start;
   const sealing = openSealing(config.MASTER_KEY_FILE || masterKeyFileOf(keyFolderOf(config.DATA_DIR)), { clock, log });
   const { store, platformStore } = await openStore(COLLECTIONS);
   const bus = await openBus();
@@ -80,6 +82,7 @@ export async function openDeps(start: Start<Config>): Promise<Deps> {
   const tokenLookup = openTokenLookup(platformStore);
   const jwtLookup = openJwtLookup(platformStore);
   const signingKeys = openSigningKeys(platformStore);
+  readConsumer(metrics, bus);
   await makeFirstKey({ signingKeys, sealing, clock }, log);
   return {
     config,

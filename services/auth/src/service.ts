@@ -1,12 +1,17 @@
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
+import { systemClock } from 'platform/core/clock.ts';
+import { masterKeysOf } from 'platform/jobs/reseal.ts';
 import { masterKeyCheck } from 'platform/service/master-key-check.ts';
 import type { Program } from 'platform/service/program.ts';
 import { bind } from 'platform/rpc/call.ts';
 import { exportAuditEntries } from './audit/export-audit-entries.ts';
 import { listAuditEntries } from './audit/list-audit-entries.ts';
+import { CONSUMER_METRICS } from './audit/metrics.ts';
 import { verifyAuditTrail } from './audit/verify-audit-trail.ts';
+import { openAuditEntries } from './audit/store.ts';
+import { verifyTrails } from './audit/verify-trails.ts';
 import { config } from './config.ts';
-import { openDeps, type Deps } from './deps.ts';
+import { COLLECTIONS, openDeps, type Deps } from './deps.ts';
 import { auditRetentionJob } from './jobs/audit-retention.ts';
 import { deadLettersJob } from './jobs/dead-letters.ts';
 import { eventRetentionJob } from './jobs/event-retention.ts';
@@ -28,6 +33,7 @@ import { resealSigningKeysJob, sealedSigningKeys } from './jobs/reseal.ts';
 import { signingKeysJob } from './jobs/signing-keys.ts';
 import { getJwks } from './signing-keys/get-jwks.ts';
 import { signingKeyCheck } from './signing-keys/check.ts';
+import { openSigningKeys } from './signing-keys/store.ts';
 import { rotateSigningKey } from './signing-keys/rotate-signing-key.ts';
 import { authenticate } from './authentication/authenticate.ts';
 import { shareRates } from './rates/share-rates.ts';
@@ -47,6 +53,7 @@ export const program: Program<typeof config, Deps> = {
   config,
   calls: ['credits', 'agents'],
   publishes: ['audit.v1'],
+  metrics: CONSUMER_METRICS,
   openDeps,
   services: (deps) => [
     bind(AuthServiceService, deps, {
@@ -91,6 +98,12 @@ export const program: Program<typeof config, Deps> = {
     ...(deps.bus.removeExpired ? [eventRetentionJob(deps, deps.bus.removeExpired)] : []),
   ],
   checks: (deps) => [signingKeyCheck(deps), masterKeyCheck(deps.sealing, sealedSigningKeys(deps))],
+  copy: {
+    collections: COLLECTIONS,
+    chains: (_, { store, platformStore }) => verifyTrails(openAuditEntries(store, platformStore)),
+    masterKeys: ({ platformStore }) =>
+      masterKeysOf(sealedSigningKeys({ signingKeys: openSigningKeys(platformStore), clock: systemClock })),
+  },
   async close(deps) {
     deps.sealing.close();
     await deps.auditSubscription.stop();

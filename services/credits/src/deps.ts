@@ -1,10 +1,12 @@
 import { DAY_MS } from 'platform/core/clock.ts';
 import type { EventBus } from 'platform/events/bus.ts';
 import type { ServiceConfig, Start } from 'platform/service/program.ts';
+import { inSpan, isTracing } from 'platform/telemetry/traces.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { lockFile } from 'platform/store/sqlite/file-lock.ts';
 import type { Config } from './config.ts';
 import { claimLocation, LEDGER_LOCATION } from './ledger/location.ts';
+import { countReservations, readLedger } from './ledger/metrics.ts';
 import type { Ledger, Mirroring, OpenLedger, PlatformLedger } from './ledger/ledger.ts';
 import { openSqliteLedger } from './ledger/sqlite/ledger.ts';
 
@@ -19,16 +21,30 @@ export interface Deps {
 
 /** @throws StartError */
 export async function openDeps(start: Start<Config>): Promise<Deps> {
-  const { mirroring, close: closeLedger, ledger, platformLedger } = await openLedger(start);
+  const { mirroring, close: closeLedger, ledger: opened, platformLedger } = await openLedger(start);
+  const ledger = countReservations(start.metrics, opened);
+  readLedger(start.metrics, { ledger, platformLedger }, start.config.REDIS_URL === '' ? 'SQLite' : 'Redis');
   return {
     // Rows that must be mirrored first are relayed at the interval.
-    ledger: mirroring ? ledger : notifying(ledger, start.relaySoon),
+    ledger: traced(mirroring ? ledger : notifying(ledger, start.relaySoon), start.config),
     platformLedger,
     mirroring,
     bus: await start.openBus(),
     config: start.config,
     closeLedger,
   };
+}
+
+/** The ledger, with a span around each call of a traced request: what is done, never an amount. */
+function traced(ledger: Ledger, { REDIS_URL }: Pick<Config, 'REDIS_URL'>): Ledger {
+  if (!isTracing()) return ledger;
+  const system = REDIS_URL === '' ? 'sqlite' : 'redis';
+  type Call = (...given: unknown[]) => Promise<unknown>;
+  const calls = Object.entries(ledger as unknown as Record<string, Call>).map(([name, call]): [string, Call] => {
+    const attributes = () => ({ 'db.system.name': system, 'db.operation.name': name, 'db.collection.name': 'ledger' });
+    return [name, (...given) => inSpan('client', `${name} ledger`, attributes, () => call(...given))];
+  });
+  return Object.fromEntries(calls) as unknown as Ledger;
 }
 
 /** The ledger, which calls `notify` after each call that may have added rows. */

@@ -10,7 +10,9 @@ import { mirrorJob } from './jobs/mirror.ts';
 import { relayJob } from './jobs/relay.ts';
 import { sweeperJob } from './jobs/sweeper.ts';
 import { ledgerChecks } from './ledger/checks.ts';
+import { LEDGER_METRICS } from './ledger/metrics.ts';
 import { listLedgerRows } from './ledger/list-ledger-rows.ts';
+import { verifyLedger } from './ledger/sqlite/verify-ledger.ts';
 import { extend } from './reservations/extend.ts';
 import { release } from './reservations/release.ts';
 import { reserve } from './reservations/reserve.ts';
@@ -23,6 +25,7 @@ export const program: Program<typeof config, Deps> = {
   publishes: ['credits.ledger.v1', 'audit.v1'],
   // the rows of the ledger are its outbox
   outbox: 'own',
+  metrics: LEDGER_METRICS,
   openDeps,
   services: (deps) => [
     bind(CreditsServiceService, deps, {
@@ -38,5 +41,7 @@ export const program: Program<typeof config, Deps> = {
   ],
   jobs: (deps) => [relayJob(deps), sweeperJob(deps), ...(deps.mirroring ? [mirrorJob(deps.mirroring, deps)] : [])],
   checks: ledgerChecks,
+  // The tables of the ledger are no collections of the store.
+  copy: { collections: [], chains: async (file) => verifyLedger(file) },
   close: (deps) => deps.closeLedger(),
 };

@@ -38,12 +38,11 @@ export interface Deps {
   log: Log;
 }
 
+/** All that it stores. */
+export const COLLECTIONS = [TYPES, OBJECTS, FENCES, USAGE, TYPE_CHANGES, REFERENCES];
+
 export async function openDeps({ config, clock, log, instanceId, openStore }: Start<Config>): Promise<Deps> {
-  const {
-    store,
-    platformStore,
-    counterShards: shardCount,
-  } = await openStore([TYPES, OBJECTS, FENCES, USAGE, TYPE_CHANGES, REFERENCES]);
+  const { store, platformStore, counterShards: shardCount } = await openStore(COLLECTIONS);
   const counterShards = await openCounterShards(
     { counterShards: shardCount, platformStore },
     { owner: instanceId, leaseMs: config.LEASE_MS, log },

@@ -2,7 +2,7 @@ import { MemoryServiceService } from 'proto/memory/v1/memory.ts';
 import type { Program } from 'platform/service/program.ts';
 import { bind } from 'platform/rpc/call.ts';
 import { config } from './config.ts';
-import { openDeps, type Deps } from './deps.ts';
+import { COLLECTIONS, openDeps, type Deps } from './deps.ts';
 import { memoryBytesJob } from './jobs/count-bytes.ts';
 import { cancelMemoryTypeChange } from './changes/cancel-memory-type-change.ts';
 import { typeChangesJob } from './jobs/type-changes.ts';
@@ -39,6 +39,7 @@ export const program: Program<typeof config, Deps> = {
     }),
   ],
   jobs: (deps) => [memoryBytesJob(deps), typeChangesJob(deps)],
+  copy: { collections: COLLECTIONS },
   interrupt: (deps) => deps.background.stop(),
   async close(deps) {
     await deps.counterShards

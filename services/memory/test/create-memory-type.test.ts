@@ -106,6 +106,47 @@ describe('400', () => {
   });
 });
 
+describe('one mistake in a schema is one violation, at its place', () => {
+  const DRAFTS = [undefined, 'http://json-schema.org/draft-07/schema#', 'https://json-schema.org/draft/2020-12/schema'];
+  const MISTAKES: [path: string, schema: object][] = [
+    ['/type', { type: 'nonsense' }],
+    ['/type', { type: 5 }],
+    ['/type', { type: ['object', 'object'] }],
+    ['/type', { type: 'string' }],
+    ['/required', { required: 'name' }],
+    ['/required/1', { required: ['name', 5] }],
+    ['/properties', { properties: [] }],
+    ['/properties/a', { properties: { a: 'string' } }],
+    ['/properties/a/type', { properties: { a: { type: 'strin' } } }],
+    ['/properties/a/type', { properties: { a: { type: null } } }],
+    ['/properties/a/enum', { properties: { a: { enum: 'red' } } }],
+    ['/properties/a/minLength', { properties: { a: { minLength: -1 } } }],
+    ['/properties/a/minLength', { properties: { a: { minLength: '1' } } }],
+    ['/properties/a/pattern', { properties: { a: { pattern: '(' } } }],
+    ['/properties/a/format', { properties: { a: { format: 'emial' } } }],
+    ['/properties/a/requred', { properties: { a: { requred: [] } } }],
+    ['/properties/a/items', { properties: { a: { items: 'string' } } }],
+    ['/properties/a/$ref', { properties: { a: { $ref: '#/$defs/none' } } }],
+    ['/properties/a/$ref', { properties: { a: { $ref: 5 } } }],
+    ['/properties/a/anyOf', { properties: { a: { anyOf: [] } } }],
+    ['/properties/a/anyOf/1/type', { properties: { a: { anyOf: [{}, { type: 'nul' }] } } }],
+    ['/properties/a/not/type', { properties: { a: { not: { type: 'strin' } } } }],
+    ['/additionalProperties', { additionalProperties: 'no' }],
+    ['/maxProperties', { maxProperties: 1.5 }],
+  ];
+  it.each(MISTAKES)('%s: %j', async (path, mistake) => {
+    for (const $schema of DRAFTS) {
+      const schema = { ...($schema && { $schema }), type: 'object', ...mistake };
+      const { reason, details } = await errorOf(token.createType({ jsonSchema: JSON.stringify(schema) }));
+      expect([reason, $schema, details.map((each) => each.path)]).toEqual([
+        'INVALID_SCHEMA',
+        $schema,
+        [`/jsonSchema${path}`],
+      ]);
+    }
+  });
+});
+
 describe('403', () => {
   it('never exceeds the tier limit, even with concurrent requests', async () => {
     const small = memory.organization({ limits: { memory_types: 5 } });

@@ -144,13 +144,13 @@ describe.each([1, 4])('with %i fences for each type', (shardCount) => {
       displayName: 'x',
       updateMask: ['displayName'],
     });
-    for (const attempt of [
+    const attempts = [
       updateMemoryObject(deps, patchOfTheirs, theirs),
       deleteMemoryObject(deps, { id }, theirs),
       updateMemoryType(deps, putOfTheirs, theirs),
       deleteMemoryType(deps, { id: typeId }, theirs),
-    ])
-      expect(await errorOf(attempt)).toMatchObject({ reason: 'NOT_FOUND' });
+    ];
+    for (const error of await Promise.all(attempts.map(errorOf))) expect(error).toMatchObject({ reason: 'NOT_FOUND' });
     stopped.resolve();
     await Promise.all(writes);
   });

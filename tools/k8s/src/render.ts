@@ -12,9 +12,10 @@ const KNOWN = ['apiVersion', 'kind', 'resources', 'components', 'images', 'patch
  * Renders a folder with a kustomization.yaml. It knows the part of kustomize that our manifests use: resources,
  * components, images by their names, and patches of JSON Patch (RFC 6902) with a target of kind and name. `npm run k8s
  * -- lint` compares the result with kustomize itself.
+ * @param given what a component changes
  * @throws Error for anything that it does not know
  */
-export const render = (folder: string): Document[] => applied(folder, []);
+export const render = (folder: string, given: readonly Document[] = []): Document[] => applied(folder, given);
 
 /** Adds what a kustomization or a component has to the documents of the one that uses it, and changes them. */
 function applied(folder: string, given: readonly Document[]): Document[] {

@@ -9,7 +9,8 @@ import { render, type Document } from './render.ts';
 const NAMESPACE = 'agent-memory';
 /** Its module has the definitions of its kinds, by which the server then checks them. */
 const CERT_MANAGER = 'github.com/cert-manager/cert-manager@v1.19.1';
-const WITHIN = '--timeout=180s';
+/** An update takes 45 s for each replica (minReadySeconds). */
+const WITHIN = '--timeout=300s';
 /** More than one core: far above what any replica asks for. */
 const BUSY_MILLIS = 5_000;
 

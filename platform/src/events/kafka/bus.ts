@@ -1,7 +1,8 @@
-import { EventsTooLargeError, type EventBus, type Subscription, type Topic } from '../bus.ts';
+import { EventsTooLargeError, MOST_DEAD_LETTERS, type EventBus, type Subscription, type Topic } from '../bus.ts';
 import { kafkaClient, kafkaUnavailable, type KafkaOptions } from './client.ts';
 import { checkPermissions } from './permissions.ts';
 import { replayDeadLetters } from './dead-letters.ts';
+import { distanceOf, offsetsOf } from './offsets.ts';
 import { openSender } from './sender.ts';
 import { startMember } from './subscription.ts';
 import { deadLetterName, groupName, prepareTopics, topicName } from './topics.ts';
@@ -40,7 +41,7 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
       const messages = events.map((event) => ({
         key: event.partitionkey,
         value: JSON.stringify(event),
-        headers: { 'content-type': CONTENT_TYPE },
+        headers: { 'content-type': CONTENT_TYPE, ...(event.traceparent && { traceparent: event.traceparent }) },
       }));
       const tooLarge = await sender.send(topicName(prefix, topic), messages);
       if (tooLarge.length === 0) return;
@@ -77,6 +78,16 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
         handler,
         log,
       });
+    },
+    async backlog(topic, group) {
+      const groups = [sourceOf(topic, group), deadLettersOf(topic, group)];
+      const [events, deadLetters] = await offsetsOf(kafka, groups).catch((error: unknown) => {
+        throw kafkaUnavailable(error);
+      });
+      return {
+        events: distanceOf(events!),
+        deadLetters: Math.min(distanceOf(deadLetters!), MOST_DEAD_LETTERS),
+      };
     },
     async check() {
       const admin = kafka.admin();

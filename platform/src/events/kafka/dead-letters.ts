@@ -4,6 +4,7 @@ import type { Log } from '../../core/log.ts';
 import { MAX_EVENT_BYTES, parseEvent, RejectedEventError, type EventHandler } from '../bus.ts';
 import { kafkaUnavailable } from './client.ts';
 import { consume, type Consumption, type Received } from './consumer.ts';
+import { offsetsOf } from './offsets.ts';
 import type { Sender } from './sender.ts';
 
 const ERROR_LENGTH = 1_000;
@@ -96,16 +97,6 @@ async function remainingOffsets(
   topic: string,
   groupId: string,
 ): Promise<{ next: bigint; end: bigint }> {
-  const admin = kafka.admin();
-  try {
-    await admin.connect();
-    const [[stored], [kept]] = await Promise.all([
-      admin.fetchTopicOffsets(topic),
-      admin.fetchOffsets({ groupId, topics: [topic] }),
-    ]);
-    const [low, committed] = [BigInt(stored!.low), BigInt(kept!.partitions[0]!.offset)];
-    return { next: committed > low ? committed : low, end: BigInt(stored!.high) };
-  } finally {
-    await admin.disconnect();
-  }
+  const [only] = await offsetsOf(kafka, [{ topic, groupId }]);
+  return only![0]!;
 }

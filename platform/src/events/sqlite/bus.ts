@@ -5,6 +5,7 @@ import { Notifier } from '../../core/notifier.ts';
 import { cutBackLog, LOG_LIMIT_BYTES } from '../../store/sqlite/database.ts';
 import {
   DEAD_LETTER_RETENTION_MS,
+  MOST_DEAD_LETTERS,
   parseEvent,
   RejectedEventError,
   RETENTION_MS,
@@ -75,6 +76,7 @@ export async function openSqliteBus(
       if (bytesAbove > 0) log.warn({ bytesAbove }, 'another process reads an old state of the event file');
       return count;
     },
+    backlog: (topic, group) => events.backlog(topic, group, MOST_DEAD_LETTERS),
     async check() {
       await connection.read(() => connection.db.prepare('PRAGMA schema_version').get());
     },

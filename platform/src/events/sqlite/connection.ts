@@ -4,6 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { makeFolder, requireOwnFolder } from '../../core/folder.ts';
 import { StartError } from '../../core/start-error.ts';
 import { useWriteAheadLog } from '../../store/sqlite/database.ts';
+import { isBusy } from '../../store/sqlite/group-commit.ts';
+import { noteRelease } from '../../store/sqlite/written-by.ts';
 
 const GIVE_UP_MS = 10_000;
 
@@ -40,7 +42,11 @@ export async function openSharedFile(
     const open = (db = new DatabaseSync(file, { timeout: 0 }));
     await whenUnlocked(() => useWriteAheadLog(open), giveUpMs);
     await whenUnlocked(
-      () => inTransaction(open, () => prepare(open)),
+      () =>
+        inTransaction(open, () => {
+          noteRelease(open);
+          prepare(open);
+        }),
       giveUpMs,
       () => isOld(open),
     );
@@ -92,9 +98,6 @@ function inTransaction<T>(db: DatabaseSync, work: () => T): T {
     throw error;
   }
 }
-
-const SQLITE_BUSY = 5;
-const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY;
 
 /** @param mayLast true while the lock may be held for long; the time to give up begins after that */
 async function whenUnlocked<T>(work: () => T, giveUpMs = GIVE_UP_MS, mayLast = () => false): Promise<T> {

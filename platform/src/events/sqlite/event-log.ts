@@ -1,4 +1,4 @@
-import type { CloudEvent, Topic } from '../bus.ts';
+import type { Backlog, CloudEvent, Topic } from '../bus.ts';
 import { packEvents, unpackEvents, type Block } from './blocks.ts';
 import type { SharedConnection } from './connection.ts';
 import { blockWriter } from './tables.ts';
@@ -43,6 +43,11 @@ export function eventLog({ db, read, write }: SharedConnection) {
 
   const letters = db.prepare(
     'SELECT rowid AS seq, event FROM dead_letter WHERE topic = ? AND "group" = ? AND rowid > ? ORDER BY rowid LIMIT 1',
+  );
+  const unhandled = db.prepare(`SELECT coalesce(sum(min(count, last - seq)), 0) AS events FROM progress
+    JOIN block ON block.topic = progress.topic AND last > seq WHERE progress.topic = ? AND "group" = ?`);
+  const countLetters = db.prepare(
+    'SELECT count(*) AS letters FROM (SELECT 1 FROM dead_letter WHERE topic = ? AND "group" = ? LIMIT ?)',
   );
   const discard = db.prepare('DELETE FROM dead_letter WHERE rowid = ?');
 
@@ -115,6 +120,12 @@ export function eventLog({ db, read, write }: SharedConnection) {
     /** The oldest dead letter of the group after position `seq`. */
     deadLetter: (topic: Topic, group: string, seq: number): Promise<LoggedEvent | undefined> =>
       read(() => letters.get(topic, group, seq) as unknown as LoggedEvent | undefined),
+    /** How many events are after the position of the group, and how many dead letters it has, counted up to `most`. */
+    backlog: (topic: Topic, group: string, most: number): Promise<Backlog> =>
+      read(() => ({
+        events: Number(unhandled.get(topic, group)!.events),
+        deadLetters: Number(countLetters.get(topic, group, most)!.letters),
+      })),
     discard: (seq: number): Promise<unknown> => write(() => discard.run(seq)),
   };
 }

@@ -98,13 +98,15 @@ function makeEngine(client: MongoClient, db: Db, timeoutMs: number, onAbort: () 
     );
 
   return {
+    system: 'mongodb',
     counterShards: COUNTER_SHARDS,
     exclusive: false,
     find: ({ name }, filter, options, inTurn) =>
       findDocuments(db.collection<Stored>(name), filter, options, read, inTurn),
-    async count(collection, filter) {
+    async count(collection, filter, limit) {
       const where = mongoFilter(filter);
-      return read(() => db.collection<Stored>(collection.name).countDocuments(where));
+      const most = limit === undefined ? {} : { limit };
+      return read(() => db.collection<Stored>(collection.name).countDocuments(where, most));
     },
     async sum(collection, filter, field) {
       const stages = [{ $match: mongoFilter(filter) }, { $group: { _id: null, sum: { $sum: `$${field}` } } }];

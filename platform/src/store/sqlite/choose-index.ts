@@ -5,6 +5,7 @@ import type { Layout } from './layout.ts';
 const FIXED = 4;
 
 type Fields = Readonly<Record<string, unknown>>;
+type Order = readonly (readonly [field: string, direction: 'asc' | 'desc'])[];
 
 /** SQLite's name of an index: a part of the documents makes it another one. */
 export const indexName = ({ name, only }: EngineIndex): string => (only === undefined ? name : `${name} ${only}`);
@@ -43,6 +44,28 @@ export function goesByElements(layout: Layout, filter: Fields): boolean {
 
 export const isList = (filter: Fields, field: string): boolean =>
   typeof filter[field] === 'object' && Object.keys(filter[field] ?? {}).join() === 'in';
+
+/**
+ * The field with a list of values that comes right before the sort order in an index, after fields that the filter
+ * fixes to one value. Without it, SQLite would sort all documents that match, or walk all of the organization.
+ */
+export function listBeforeOrder(layout: Layout, filter: Fields, order: Order): string | undefined {
+  if (new Set(order.map(([, direction]) => direction)).size > 1) return undefined;
+  const sorted = order.map(([field]) => field).join();
+  return Object.keys(filter).find(
+    (field) =>
+      isList(filter, field) &&
+      layout.indexes.some(({ columns, only }) => {
+        const place = columns.indexOf(field);
+        return (
+          only === undefined &&
+          place >= 0 &&
+          columns.slice(0, place).every((before) => isFixed(filter, before)) &&
+          columns.slice(place + 1).join() === sorted
+        );
+      }),
+  );
+}
 
 function scoreOf({ columns, unique, only }: EngineIndex, filter: Fields, order: readonly string[]): number {
   const [first] = columns as [string];

@@ -1,5 +1,7 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { LOCKED_AT_MOST_MS } from './group-commit.ts';
+import { noteRelease } from './written-by.ts';
 
 /** SQLite empties the log whenever it has grown by 4 MiB and nobody reads an older state of the database. */
 export const LOG_LIMIT_BYTES = 16 * 1_048_576;
@@ -16,11 +18,15 @@ export function useWriteAheadLog(db: DatabaseSync): void {
   db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT_BYTES}`);
 }
 
-/** Opens or creates a database for writing. */
+/**
+ * Opens or creates a database for writing. It waits while a backup locks the file.
+ * @throws Error when it cannot, or may not (written-by.ts)
+ */
 export function openWriter(file: string): DatabaseSync {
-  const db = new DatabaseSync(file);
+  const db = new DatabaseSync(file, { timeout: LOCKED_AT_MOST_MS });
   try {
     useWriteAheadLog(db);
+    noteRelease(db);
     return db;
   } catch (error) {
     db.close();

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeFolder, requireOwnFolder } from '../../core/folder.ts';
@@ -26,6 +27,19 @@ export function lockFile(path: string, inUse = `${path} is in use by another pro
   }
   held.add(lock);
   return { release: () => void (held.delete(lock) && lock.close()) };
+}
+
+/** Whether another process holds the lock of this path. */
+export function isLocked(path: string): boolean {
+  if (!existsSync(`${path}.lock`)) return false;
+  using lock = new DatabaseSync(`${path}.lock`);
+  try {
+    lock.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return false;
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return true;
+    throw unwritable(path, error);
+  }
 }
 
 function openLock(path: string): DatabaseSync {

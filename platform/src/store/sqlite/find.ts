@@ -1,15 +1,16 @@
-import type { SQLInputValue } from 'node:sqlite';
 import { completeSort } from '../checks.ts';
 import type { FindOptions } from '../store.ts';
 import { requireFit, type InTurn } from '../reply-limit.ts';
 import { cellOf, idOfText, idTextSql } from './cells.ts';
 import type { Layout } from './layout.ts';
-import { bytesSql, hasLargeText, knownFields, makeRowReader, type Row, type RowReader } from './rows.ts';
+import { bytesSql, hasLargeText, knownFields, makeRowReader, type RowReader, type Rows } from './rows.ts';
+import { narrowPage } from './narrow-page.ts';
 import { bind, findSql, fromSql, shapeOf, whereSql, type Sql } from './sql.ts';
 
 type Filter = Readonly<Record<string, unknown>>;
-/** Runs a SELECT. */
-export type Rows = (sql: string, values: readonly SQLInputValue[]) => Row[];
+
+/** Who removes documents of a page all the time makes it short, and not endless. */
+const ATTEMPTS = 3;
 
 /** The statements of the reads with filters and options of one shape. */
 interface Query {
@@ -46,44 +47,56 @@ export function makeReads(rows: Rows) {
     return rows(sql.text, bind(sql.values, filter))[0]![0] as number;
   }
 
+  /**
+   * Finds the documents. If some have large texts, measures all, and only then reads the large ones, each in turn.
+   * One that is removed, or changed so that the filter does not match, before its turn is left out.
+   * @throws ServiceError REPLY_TOO_LARGE
+   */
+  async function read(layout: Layout, filter: Filter, options: FindOptions<never>, inTurn: InTurn): Promise<unknown[]> {
+    const { reader, small, measure, whole } = queryOf(layout, filter, options);
+    const { maxBytes = Infinity } = options;
+    const found = rows(small.text, bind(small.values, filter, options));
+    if (!found.some(hasLargeText)) {
+      if (found.length * reader.mostBytes > maxBytes) {
+        const bytes = found.reduce((sum, row) => sum + reader.bytesOf(row, filter), 0);
+        requireFit(bytes, maxBytes);
+      }
+      return found.map((row) => reader.documentOf(row, filter));
+    }
+
+    // Nothing is written between the two queries, because both are synchronous.
+    const measured = rows(measure.text, bind(measure.values, filter, options));
+    const bytes = measured.reduce((sum, row) => sum + (row[1] as number), 0);
+    requireFit(bytes, maxBytes);
+    const conditions = bind(whole.values, filter);
+    const documents: unknown[] = [];
+    for (const [place, [id]] of measured.entries()) {
+      const row = found[place]!;
+      if (!hasLargeText(row)) documents.push(reader.documentOf(row, filter));
+      else
+        await inTurn(() => {
+          const [found] = rows(whole.text, [cellOf(idOfText(id as string), layout.isId('_id')), ...conditions]);
+          if (found) documents.push(reader.documentOf(found, filter));
+        });
+    }
+    return documents;
+  }
+
   return {
-    count: (layout: Layout, filter: Filter): number => aggregate('count(*)', layout, filter),
+    count: (layout: Layout, filter: Filter, limit?: number): number =>
+      Math.min(aggregate('count(*)', layout, filter), limit ?? Infinity),
     sum: (layout: Layout, filter: Filter, field: string): number =>
       aggregate(`coalesce(sum("${field}"), 0)`, layout, filter),
-
     /**
-     * Finds the documents. If some have large texts, measures all, and only then reads the large ones, each in turn.
-     * One that is removed, or changed so that the filter does not match, before its turn is left out.
-     * @throws ServiceError REPLY_TOO_LARGE
+     * See `read`. A page may be short of documents that were removed while it was read. @throws ServiceError
+     * REPLY_TOO_LARGE
      */
     async find(layout: Layout, filter: Filter, options: FindOptions<never>, inTurn: InTurn): Promise<unknown[]> {
-      const { reader, small, measure, whole } = queryOf(layout, filter, options);
-      const { maxBytes = Infinity } = options;
-      const found = rows(small.text, bind(small.values, filter, options));
-      if (!found.some(hasLargeText)) {
-        if (found.length * reader.mostBytes > maxBytes) {
-          const bytes = found.reduce((sum, row) => sum + reader.bytesOf(row, filter), 0);
-          requireFit(bytes, maxBytes);
-        }
-        return found.map((row) => reader.documentOf(row, filter));
+      for (let attempt = 1; ; attempt++) {
+        const page = await narrowPage(rows, layout, filter, options, inTurn);
+        const found = page === undefined ? [] : await read(layout, page.filter, page.options, inTurn);
+        if (page?.endsEarly !== true || found.length === options.limit || attempt === ATTEMPTS) return found;
       }
-
-      // Nothing is written between the two queries, because both are synchronous.
-      const measured = rows(measure.text, bind(measure.values, filter, options));
-      const bytes = measured.reduce((sum, row) => sum + (row[1] as number), 0);
-      requireFit(bytes, maxBytes);
-      const conditions = bind(whole.values, filter);
-      const documents: unknown[] = [];
-      for (const [place, [id]] of measured.entries()) {
-        const row = found[place]!;
-        if (!hasLargeText(row)) documents.push(reader.documentOf(row, filter));
-        else
-          await inTurn(() => {
-            const [found] = rows(whole.text, [cellOf(idOfText(id as string), layout.isId('_id')), ...conditions]);
-            if (found) documents.push(reader.documentOf(found, filter));
-          });
-      }
-      return documents;
     },
   };
 }

@@ -35,6 +35,12 @@ export const storeUnavailable = (cause: unknown): ServiceError =>
   unavailable('The document store is not available', cause);
 export const isSqliteError = (error: unknown): boolean => (error as { errcode?: number }).errcode !== undefined;
 
+const SQLITE_BUSY = 5;
+export const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY;
+/** Only a backup locks the file of another process, for some milliseconds (snapshots.ts). */
+export const LOCKED_AT_MOST_MS = 5_000;
+const LOCKED_PAUSE_MS = 2;
+
 /**
  * Puts the writes of one event-loop turn into one transaction: one sync to disk for all, one savepoint for each. Those
  * of an organization keep their order; if there are too many bytes for one group, organizations take turns.
@@ -42,6 +48,9 @@ export const isSqliteError = (error: unknown): boolean => (error as { errcode?: 
 export function groupCommit(db: DatabaseSync): GroupCommit {
   const waiting = fairQueue<Write>();
   let willCommit = false;
+  let lockedSince: number | undefined;
+  // Waiting inside SQLite would block the event loop.
+  db.exec('PRAGMA busy_timeout = 0');
   const [begin, savepoint, undo, keep, commit] = [
     'BEGIN IMMEDIATE',
     'SAVEPOINT one',
@@ -72,37 +81,57 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
     return group;
   }
 
-  function commitGroup(): void {
-    const group = takeGroup();
+  /** False while another process has locked the file. */
+  function hasBegun(): boolean {
     try {
       begin.run();
+      lockedSince = undefined;
+      return true;
+    } catch (error) {
+      lockedSince ??= performance.now();
+      if (!isBusy(error) || performance.now() - lockedSince > LOCKED_AT_MOST_MS) throw error;
+      return false;
+    }
+  }
+
+  /** @returns false when nothing could begin, because another process has locked the file */
+  function commitGroup(): boolean {
+    let group: Write[] | undefined;
+    try {
+      if (!hasBegun()) return false;
+      group = takeGroup();
       group.forEach(attempt);
       commit.run();
     } catch (cause) {
       if (db.isOpen && db.isTransaction) db.exec('ROLLBACK');
-      for (const entry of group) entry.reject(storeUnavailable(cause));
-      return;
+      for (const entry of group ?? takeGroup()) entry.reject(storeUnavailable(cause));
+      return true;
     }
     for (const { outcome, resolve, reject } of group) {
       if ('error' in outcome!) reject(outcome.error);
       else resolve(outcome!.result as never);
     }
+    return true;
   }
 
   function flush(): void {
+    if (waiting.isEmpty) return;
+    db.exec(`PRAGMA busy_timeout = ${LOCKED_AT_MOST_MS}`);
     while (!waiting.isEmpty) commitGroup();
+    db.exec('PRAGMA busy_timeout = 0');
   }
 
   function commitNext(): void {
     willCommit = false;
-    if (!waiting.isEmpty) commitGroup();
-    if (!waiting.isEmpty) commitSoon();
+    const couldBegin = waiting.isEmpty || commitGroup();
+    if (!waiting.isEmpty) commitSoon(couldBegin ? 0 : LOCKED_PAUSE_MS);
   }
 
-  function commitSoon(): void {
+  function commitSoon(pauseMs = 0): void {
     if (willCommit) return;
     willCommit = true;
-    setImmediate(commitNext);
+    if (pauseMs === 0) setImmediate(commitNext);
+    else setTimeout(commitNext, pauseMs);
   }
 
   const write = <R>(work: () => R, { organizationId, bytes } = PLATFORM): Promise<R> =>

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { checkFilter } from '../checks.ts';
-import type { Rows } from './find.ts';
+import type { Rows } from './rows.ts';
 import type { Collection, FindOptions, Op } from '../store.ts';
 import { LIMIT_VALUE } from './statements.ts';
 
@@ -80,9 +80,15 @@ export function findInQueue(
   }));
 }
 
-export function countInQueue(rows: Rows, { name }: Queue, filter: Readonly<Record<string, unknown>>): number {
+export function countInQueue(
+  rows: Rows,
+  { name }: Queue,
+  filter: Readonly<Record<string, unknown>>,
+  limit = -1,
+): number {
   const { text, values } = whereOf(filter);
-  return rows(`SELECT count(*) FROM "${name}" WHERE ${text}`, values)[0]![0] as number;
+  const counted = `SELECT 1 FROM "${name}" WHERE ${text} LIMIT ${LIMIT_VALUE}`;
+  return rows(`SELECT count(*) FROM (${counted})`, [...values, limit])[0]![0] as number;
 }
 
 const OPERATORS: Record<string, string> = { ne: 'IS NOT', gt: '>', gte: '>=', lt: '<', lte: '<=' };

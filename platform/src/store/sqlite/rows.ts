@@ -1,8 +1,10 @@
-import type { SQLOutputValue } from 'node:sqlite';
+import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import { idOfText, idTextSql, uuidTextSql, valueOfCell } from './cells.ts';
 import { REST, type Layout } from './layout.ts';
 
 export type Row = readonly SQLOutputValue[];
+/** Runs a SELECT. */
+export type Rows = (sql: string, values: readonly SQLInputValue[]) => Row[];
 
 /** Texts up to this size come with the first query; SQLite keeps larger ones apart, and reading them takes long. */
 const SMALL_BYTES = 4_096;

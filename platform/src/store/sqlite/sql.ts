@@ -1,7 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { checkFilter, completeSort } from '../checks.ts';
 import type { FindOptions, Scalar } from '../store.ts';
-import { goesByElements, indexedBy, isFixed, isList } from './choose-index.ts';
+import { goesByElements, indexedBy, isFixed, isList, listBeforeOrder } from './choose-index.ts';
 import { elementsTable } from './elements.ts';
 import { cellOf, listCell, LISTED_CELL } from './cells.ts';
 import { REST, type Layout } from './layout.ts';
@@ -160,28 +160,6 @@ function withoutTies(layout: Layout, filter: Fields, order: Order): Order {
     return keys.some((key) => key.every((field) => known.has(field) || isFixed(filter, field)));
   };
   return order.slice(0, [...order.keys()].find(isDecided));
-}
-
-/**
- * The field with a list of values that comes right before the sort order in an index, after fields that the filter
- * fixes to one value. Without it, SQLite would sort all documents that match, or walk all of the organization.
- */
-function listBeforeOrder(layout: Layout, filter: Fields, order: Order): string | undefined {
-  if (new Set(order.map(([, direction]) => direction)).size > 1) return undefined;
-  const sorted = order.map(([field]) => field).join();
-  return Object.keys(filter).find(
-    (field) =>
-      isList(filter, field) &&
-      layout.indexes.some(({ columns, only }) => {
-        const place = columns.indexOf(field);
-        return (
-          only === undefined &&
-          place >= 0 &&
-          columns.slice(0, place).every((before) => isFixed(filter, before)) &&
-          columns.slice(place + 1).join() === sorted
-        );
-      }),
-  );
 }
 
 /** After the last document seen: later in the first sort field, or equal in it and later in the second, and so on. */

@@ -5,11 +5,11 @@ import { groupCommit, isSqliteError, storeUnavailable } from './group-commit.ts'
 import type { Engine } from '../engine.ts';
 import { checkCollectionNames, openStoreOn } from '../open-store.ts';
 import { cutBackLog, LOG_LIMIT_BYTES, openWriter } from './database.ts';
-import { makeReads, type Rows } from './find.ts';
+import { makeReads } from './find.ts';
 import { layoutOf } from './layout.ts';
 import { compileOp, originOf } from './ops.ts';
 import { compileQueueRemovals, countInQueue, findInQueue, isQueue } from './queue.ts';
-import type { Row } from './rows.ts';
+import type { Row, Rows } from './rows.ts';
 import { statementCache } from './statements.ts';
 import { prepareTables } from './tables.ts';
 import type { Collection, OpenStore } from '../store.ts';
@@ -65,14 +65,17 @@ function makeEngine({ file, writer, reader, closeFiles }: OpenFile): Engine {
   const reads = makeReads(rows);
 
   return {
+    system: 'sqlite',
     counterShards: 1,
     exclusive: true,
     find: async (collection, filter, options, inTurn) =>
       isQueue(collection)
         ? findInQueue(rows, collection, filter, options)
         : reads.find(layoutOf(collection), filter, options, inTurn),
-    count: async (collection, filter) =>
-      isQueue(collection) ? countInQueue(rows, collection, filter) : reads.count(layoutOf(collection), filter),
+    count: async (collection, filter, limit) =>
+      isQueue(collection)
+        ? countInQueue(rows, collection, filter, limit)
+        : reads.count(layoutOf(collection), filter, limit),
     sum: async (collection, filter, field) => reads.sum(layoutOf(collection), filter, field),
     async apply(ops) {
       const removals = compileQueueRemovals(prepareWrite, ops);

@@ -66,6 +66,13 @@ export async function answerOfInterrupted(
   return answer(interrupted, { output: null, messages: '[]' });
 }
 
+/** What the reply to a failed run says of it. */
+export const failureFacts = ({ sessionId, _id }: ExecutionRecord) => ({
+  success: false,
+  sessionId,
+  agentExecutionId: _id,
+});
+
 /**
  * The answer of an ended execution, the same for the first request and for repeats.
  * @throws ServiceError when the run failed, with both ids among its facts
@@ -78,7 +85,7 @@ export function answer(
   const { sessionId, _id: agentExecutionId, agent, error } = ended;
   const creditsCharged = String((ended.chargeMicros ?? 0) / 1e6);
   if (error) {
-    const facts = { success: false, sessionId, agentExecutionId };
+    const facts = failureFacts(ended);
     const headers = { 'Credits-Charged': creditsCharged, ...(replayed && { 'Idempotency-Replayed': 'true' }) };
     throw new ServiceError(error.reason, error.message, { facts, headers });
   }

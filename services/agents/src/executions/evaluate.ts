@@ -1,5 +1,6 @@
 import type { Message } from 'proto/agents/v1/agents.ts';
 import { isCallerLost } from 'platform/rpc/call.ts';
+import { inSpan } from 'platform/telemetry/traces.ts';
 import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
@@ -23,14 +24,18 @@ export async function evaluate(
 ): Promise<EvaluatedRun> {
   const { runtime, limits, trace, outputSchema, checkOutput } = version;
   try {
-    const result = await runtimes.byType[runtime.type]!.run({
+    const run: RunRequest = {
       ...request,
       ...{ runtime, limits, trace, outputSchema, checkOutput },
       organizationId: execution.organizationId,
       agent: execution.agent,
       agentVersion: execution.agentVersion,
       agentExecutionId: execution._id,
-    });
+    };
+    const attributes = () => ({ 'agentmemory.agent_execution.id': execution._id, 'agentmemory.runtime': runtime.type });
+    const result = await inSpan('internal', `evaluate ${runtime.type}`, attributes, () =>
+      runtimes.byType[runtime.type]!.run(run),
+    );
     // A client that disconnects cancels its run; a lost gateway process is a fault of the platform.
     const lost = result.outcome === 'cancelled' && isCallerLost(request.signal);
     return await evaluatedRun(lost ? { outcome: 'interrupted' } : result, version);
@@ -65,11 +70,15 @@ async function evaluatedRun(result: RunResult, version: LoadedVersion): Promise<
     case 'timed_out':
       return failedRun('timed_out', 'RUN_TIMEOUT', 'The run took too long', result.usage);
     case 'cancelled':
-      return failedRun('cancelled', 'RUN_CANCELLED', 'The run was cancelled', result.usage);
+      return cancelledRun(result.usage);
     case 'interrupted':
       return { end: INTERRUPTED, output: null, messages: '[]' };
   }
 }
+
+/** A cancelled run is charged for what it has used, and has no output. */
+export const cancelledRun = (usage: Usage): EvaluatedRun =>
+  failedRun('cancelled', 'RUN_CANCELLED', 'The run was cancelled', usage);
 
 const failedRun = (
   status: EndStatus,

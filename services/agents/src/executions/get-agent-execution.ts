@@ -25,6 +25,8 @@ export async function getAgentExecution(
       args: payload?.args,
       output: payload?.output ?? undefined,
       messages: JSON.parse(payload?.messages ?? '[]'),
+      requestId: execution.requestId,
+      traceId: execution.traceId,
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { Log } from 'platform/core/log.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
-import type { Credits } from './reservation.ts';
+import { inScope, outsideTraces, traceScope } from 'platform/telemetry/traces.ts';
+import type { Credits } from './releases.ts';
 import type { ExecutionRecord, Executions } from './store.ts';
 
 export interface Heartbeat {
@@ -94,23 +95,23 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
       const { _id: id, organizationId, requestId } = execution;
       const warn = (message: string) => (error: unknown) =>
         log.warn({ error, agentExecutionId: id, requestId }, message);
+      const scope = traceScope();
+      function beat(): void {
+        credits.extend({ id, ttlMs: config.RESERVATION_TTL_MS }, call).catch(warn('the reservation was not extended'));
+        executions.extendLease({ ...execution, startedAt: startedAt() }).then((owned) => {
+          if (!owned) lost.abort();
+        }, warn('the lease was not extended'));
+      }
       const run: BeatingRun = {
         id,
         organizationId,
         executions,
         dueTick: ticks + 2,
         cancel: cancelled,
-        beat() {
-          credits
-            .extend({ id, ttlMs: config.RESERVATION_TTL_MS }, call)
-            .catch(warn('the reservation was not extended'));
-          executions.extendLease({ ...execution, startedAt: startedAt() }).then((owned) => {
-            if (!owned) lost.abort();
-          }, warn('the lease was not extended'));
-        },
+        beat: () => inScope(scope, beat),
       };
       beating.set(id, run);
-      timer ??= setInterval(tick, tickMs);
+      timer ??= setInterval(() => outsideTraces(tick), tickMs);
       return { lost: lost.signal, cancelled: cancelled.signal, stop: () => void beating.delete(id) };
     },
     cancel,

@@ -6,10 +6,12 @@ import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
 import { executionEvents } from '../events.ts';
 import { runTools } from '../tools/run-tools.ts';
-import { evaluate, type EvaluatedRun } from './evaluate.ts';
-import { settleOrRelease, withdraw } from './reservation.ts';
+import { failureFacts } from './answer.ts';
+import { cancelledRun, evaluate, type EvaluatedRun } from './evaluate.ts';
+import { settleOrRelease } from './reservation.ts';
 import { chargeOf } from './rules.ts';
 import type { ExecutionRecord } from './store.ts';
+import { withdraw } from './withdraw.ts';
 
 type Needs = Pick<
   Deps,
@@ -18,6 +20,7 @@ type Needs = Pick<
   | 'releases'
   | 'heartbeats'
   | 'settledRuns'
+  | 'countedRuns'
   | 'runtimes'
   | 'memory'
   | 'callbackTokens'
@@ -38,30 +41,40 @@ export interface ReservedRun {
   asked: Principal;
 }
 
+type FinishedRun = EvaluatedRun & { ended: ExecutionRecord };
+
 /**
  * Performs a run: evaluate under heartbeat → finish → settle or release. `finish` is the commit point: only the owner
  * of the lease can write it, and only what it wrote is charged.
  * @param call on whose behalf credits are asked
  * @param cancel ends the run; CancelAgentExecution does so, too
  * @returns undefined when the reaper has interrupted the run; this result is discarded
- * @throws ServiceError QUEUE_FULL, UNAVAILABLE: nothing was run, record and reservation are taken back; OUTCOME_UNKNOWN
+ * @throws ServiceError QUEUE_FULL, UNAVAILABLE: nothing was run, record and reservation are taken back; RUN_CANCELLED,
+ * OUTCOME_UNKNOWN as in `withdraw`
  */
 export async function performRun(
   deps: Needs,
   run: ReservedRun,
   call: CallOptions,
   cancel?: AbortSignal,
-): Promise<(EvaluatedRun & { ended: ExecutionRecord }) | undefined> {
-  const { startedAt, ...evaluated } = await evaluateUnderHeartbeat(deps, run, call, cancel);
-  const ended = await finish(deps, { ...run.execution, startedAt }, run.version, evaluated);
-  if (!ended) return undefined;
+): Promise<FinishedRun | undefined> {
+  const leave = deps.countedRuns.begin(run.version.runtime.type);
+  let finished: FinishedRun | undefined;
+  try {
+    const { startedAt, ...evaluated } = await evaluateUnderHeartbeat(deps, run, call, cancel);
+    finished = await finish(deps, { ...run.execution, startedAt }, run.version, evaluated);
+  } finally {
+    leave(finished?.ended);
+  }
+  if (!finished) return undefined;
+  const { ended } = finished;
   await settleOrRelease(deps, ended, call).catch((error: unknown) =>
     deps.log.warn(
       { error, agentExecutionId: ended._id, requestId: call.requestId },
       'a run is not settled yet; the reaper will settle it',
     ),
   );
-  return { ...evaluated, ended };
+  return finished;
 }
 
 /** Evaluates while a heartbeat keeps lease and reservation. */
@@ -94,7 +107,8 @@ async function evaluateUnderHeartbeat(
 }
 
 /**
- * Writes end, charge and events in one batch. Undefined: the reaper has interrupted the run.
+ * Writes end, charge and events in one batch. A run that somebody cancelled before that ends as cancelled, also when it
+ * had come to an end by itself: the answer to the cancellation said so. Undefined: the reaper has interrupted the run.
  * @throws ServiceError OUTCOME_UNKNOWN
  */
 async function finish(
@@ -102,14 +116,16 @@ async function finish(
   execution: ExecutionRecord,
   { price }: LoadedVersion,
   evaluated: EvaluatedRun,
-): Promise<ExecutionRecord | undefined> {
+): Promise<FinishedRun | undefined> {
   const finishedAt = isoTime(clock.now());
-  const chargeMicros = chargeOf(price, evaluated.end);
-  const ended: ExecutionRecord = { ...execution, ...evaluated.end, chargeMicros, finishedAt };
   try {
-    return (await executions.finish(ended, evaluated, executionEvents(ended, finishedAt))) ? ended : undefined;
+    for (const run of [evaluated, cancelledRun(evaluated.end.usage)]) {
+      const chargeMicros = chargeOf(price, run.end);
+      const ended: ExecutionRecord = { ...execution, ...run.end, chargeMicros, finishedAt };
+      if (await executions.finish(ended, run, executionEvents(ended, finishedAt))) return { ...run, ended };
+    }
+    return undefined;
   } catch (cause) {
-    const facts = { success: false, sessionId: execution.sessionId, agentExecutionId: execution._id };
-    throw new ServiceError('OUTCOME_UNKNOWN', undefined, { facts, cause });
+    throw new ServiceError('OUTCOME_UNKNOWN', undefined, { facts: failureFacts(execution), cause });
   }
 }

@@ -4,6 +4,7 @@ import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
+import { isSampled, traceScope } from 'platform/telemetry/traces.ts';
 import { actorOf, servicePrincipal, type Principal } from 'platform/core/principal.ts';
 import type { RunAgentRequest, RunAgentResponse } from 'proto/agents/v1/agents.ts';
 import type { LoadedVersion } from '../definitions/version-loader.ts';
@@ -129,6 +130,7 @@ function newExecution(
     chargeMicros: null,
     usage: null,
     requestId,
+    ...(isSampled() && { traceId: traceScope()!.traceId }),
     runKeyId: key === undefined ? null : newId(),
     createdAt: isoTime(clock.now()),
     startedAt: null,

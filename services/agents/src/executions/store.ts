@@ -31,6 +31,8 @@ export interface ExecutionRecord extends OrganizationDocument {
   steps?: number | null;
   cpuMs?: number | null;
   requestId: string;
+  /** Of the request that began it, if that is traced. */
+  traceId?: string;
   /** `_id` of its claim on an idempotency key; null without a key. */
   runKeyId: string | null;
   createdAt: string;
@@ -167,13 +169,16 @@ export function openExecutions(store: Store, usage: StoredUsage, leaseUntil: () 
       }
     },
 
-    /** Removes an execution that never started; its key is free again. False: this process no longer owns it. */
+    /**
+     * Removes an execution that never started; its key is free again. False: this process no longer owns it, or
+     * somebody has asked for its end.
+     */
     async withdraw(execution: ExecutionRecord): Promise<boolean> {
       const { organizationId, _id } = execution;
       const payload = await store.findOne(organizationId, EXECUTION_PAYLOADS, { _id });
       const bytes = -executionBytes(execution) - (payload?.bytes ?? 0);
       const ops = [
-        remove(EXECUTIONS, stillOwned(execution)),
+        remove(EXECUTIONS, { ...stillOwned(execution), cancelRequestedAt: null }),
         remove(EXECUTION_PAYLOADS, { _id }),
         ...freeKey(execution),
       ];
@@ -208,7 +213,10 @@ export function openExecutions(store: Store, usage: StoredUsage, leaseUntil: () 
       return found.filter(({ cancelRequestedAt }) => cancelRequestedAt !== undefined).map(({ _id }) => _id);
     },
 
-    /** The owner ends its run, with its events. False: it no longer owns the run, and nothing is written. */
+    /**
+     * The owner ends its run, with its events. False, and nothing is written: it no longer owns the run, or somebody
+     * has asked for the end of the run, which therefore ends as cancelled, or as interrupted by the platform.
+     */
     finish(
       ended: ExecutionRecord,
       { output, messages }: Pick<ExecutionPayloadRecord, 'output' | 'messages'>,
@@ -216,8 +224,10 @@ export function openExecutions(store: Store, usage: StoredUsage, leaseUntil: () 
     ): Promise<boolean> {
       const errorBytes = executionBytes(ended) - executionBytes({ error: null });
       const growth = resultBytes({ output, messages }) - resultBytes(NO_RESULT);
+      const isStopped = ended.status === 'cancelled' || ended.status === 'interrupted';
+      const where = { ...stillOwned(ended), ...(!isStopped && { cancelRequestedAt: null }) };
       const ops = [
-        update(EXECUTIONS, stillOwned(ended), { set: endFields(ended), increment: { bytes: errorBytes } }),
+        update(EXECUTIONS, where, { set: endFields(ended), increment: { bytes: errorBytes } }),
         update(EXECUTION_PAYLOADS, { _id: ended._id }, { set: { output, messages }, increment: { bytes: growth } }),
         ...(ended.status === 'interrupted' ? freeKey(ended) : []),
         ...events,

@@ -4,12 +4,16 @@ import type { Job } from 'platform/jobs/jobs.ts';
 import { servicePrincipal } from 'platform/core/principal.ts';
 import type { Deps } from '../deps.ts';
 import { executionEvents } from '../events.ts';
-import { isPermanent, settleOrRelease } from '../executions/reservation.ts';
+import { isPermanent } from '../executions/releases.ts';
+import { settleOrRelease } from '../executions/reservation.ts';
 import { INTERRUPTED, isActive } from '../executions/rules.ts';
 import { EXECUTIONS, type ExecutionRecord } from '../executions/store.ts';
 import { markSettled } from './settled.ts';
 
-type Needs = Pick<Deps, 'platformStore' | 'executions' | 'credits' | 'settledRuns' | 'clock' | 'config' | 'log'>;
+type Needs = Pick<
+  Deps,
+  'platformStore' | 'executions' | 'credits' | 'settledRuns' | 'countedRuns' | 'clock' | 'config' | 'log'
+>;
 
 const BATCH = 100;
 
@@ -66,10 +70,12 @@ async function complete(deps: Needs, execution: ExecutionRecord): Promise<boolea
 }
 
 async function interrupt(
-  { executions, clock }: Pick<Needs, 'executions' | 'clock'>,
+  { executions, countedRuns, clock }: Pick<Needs, 'executions' | 'countedRuns' | 'clock'>,
   abandoned: ExecutionRecord,
 ): Promise<ExecutionRecord | false> {
   const finishedAt = isoTime(clock.now());
   const ended: ExecutionRecord = { ...abandoned, ...INTERRUPTED, chargeMicros: 0, finishedAt };
-  return (await executions.takeOver(abandoned, ended, executionEvents(ended, finishedAt))) && ended;
+  if (!(await executions.takeOver(abandoned, ended, executionEvents(ended, finishedAt)))) return false;
+  countedRuns.interrupted();
+  return ended;
 }

@@ -1,8 +1,6 @@
 import type { Message } from 'proto/agents/v1/agents.ts';
+import { MAX_MESSAGES, MAX_TEXT_CHARACTERS } from './runners/evaluation.ts';
 
-export const MAX_MESSAGES = 100;
-/** Of one message. */
-const MAX_CHARACTERS = 2_000;
 /** Of all messages of a run. */
 const MAX_CHARACTERS_IN_ALL = 16_384;
 
@@ -10,7 +8,7 @@ const MAX_CHARACTERS_IN_ALL = 16_384;
 export function messagesOf(texts: readonly string[]): Message[] {
   let left = MAX_CHARACTERS_IN_ALL;
   return texts.slice(0, MAX_MESSAGES).flatMap((written) => {
-    const text = written.slice(0, Math.min(left, MAX_CHARACTERS)).toWellFormed();
+    const text = written.slice(0, Math.min(left, MAX_TEXT_CHARACTERS)).toWellFormed();
     left -= text.length;
     return text === '' && written !== '' ? [] : [{ role: 'agent', parts: [{ type: 'text', text }] }];
   });
@@ -25,7 +23,7 @@ export function openTrace(redact: (text: string) => string) {
   const texts: string[] = [];
   return {
     note(text: string): void {
-      if (texts.length < MAX_MESSAGES) texts.push(copyOf(redact(text).slice(0, MAX_CHARACTERS)));
+      if (texts.length < MAX_MESSAGES) texts.push(copyOf(redact(text).slice(0, MAX_TEXT_CHARACTERS)));
     },
     messages: (): Message[] => messagesOf(texts),
   };

@@ -18,6 +18,9 @@ export interface Runtimes {
   byType: Readonly<Record<string, Runtime>>;
   /** Runs that wait for their turn. */
   readonly waiting: number;
+  /** The same by what they wait for. */
+  readonly queues: Readonly<Record<string, number>>;
+  readonly runners: RunnerPool['state'];
   /** Ends all runs of all runtimes. */
   stop(): Promise<void>;
 }
@@ -87,10 +90,17 @@ export function runtimesOf({
     http: httpRuntime(http),
     llm: llmRuntime(llm),
   };
+  const queues = () => ({ runners: runners.queued, http: http.turns.waiting, llm: llm.turns.waiting });
   return {
     byType,
     get waiting() {
-      return runners.queued + http.turns.waiting + llm.turns.waiting;
+      return Object.values(queues()).reduce((sum, waiting) => sum + waiting, 0);
+    },
+    get queues() {
+      return queues();
+    },
+    get runners() {
+      return runners.state;
     },
     stop: async () => void (await Promise.all(Object.values(byType).map((runtime) => runtime.stop()))),
   };

@@ -1,5 +1,6 @@
 import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import { codeOf, ServiceError, type KnownReason } from 'platform/core/errors.ts';
+import { inScope, traceScope } from 'platform/telemetry/traces.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { isObject, membersOf } from 'platform/json/parts.ts';
 import { strictJson } from 'platform/json/strict-json.ts';
@@ -45,12 +46,14 @@ export function runTools(
   const operations = MEMORY_OPERATIONS.filter(({ writes }) => !writes || mayWrite(tools));
   const principal = principalOf(execution, tools, asked);
   let calls = 0;
+  // A runner asks by a message, which comes in no scope.
+  const scope = traceScope();
 
   async function perform(name: string, inputText: string, signal: AbortSignal): Promise<string> {
     const operation = operations.find((one) => one.name === name);
     if (!operation) throw new ServiceError('FORBIDDEN', `The agent has no tool memory.${name.slice(0, 50)}`);
     const input = await schedule(organizationId, () => inputOf(operation, inputText));
-    return operation.perform(memory, input, { principal, requestId, signal });
+    return inScope(scope, () => operation.perform(memory, input, { principal, requestId, signal }));
   }
 
   return {

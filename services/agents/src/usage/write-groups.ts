@@ -1,4 +1,6 @@
 import { ServiceError } from 'platform/core/errors.ts';
+import { inScopeOfOne, inSpan, traceScope } from 'platform/telemetry/traces.ts';
+import type { TraceScope } from 'platform/telemetry/traceparent.ts';
 import { DuplicateKeyError, ExpectationFailedError, type Op } from 'platform/store/store.ts';
 
 /** Operations of one batch, and by how much they change the stored bytes of the organization. */
@@ -10,8 +12,11 @@ export interface CountedWrite {
 /** A group with more bytes is closed, because a batch holds up all others of its store. */
 const GROUP_BYTES = 262_144;
 
+const NO_ATTRIBUTES = () => ({});
+
 interface Waiting<W> {
   write: W;
+  scope: TraceScope | undefined;
   resolve(): void;
   reject(error: unknown): void;
 }
@@ -37,7 +42,10 @@ export function writeGroups<W extends CountedWrite>(
 
   async function applyGroup(group: readonly Waiting<W>[]): Promise<void> {
     try {
-      await apply(group.map(({ write }) => write));
+      await inScopeOfOne(
+        group.map(({ scope }) => scope),
+        () => apply(group.map(({ write }) => write)),
+      );
       for (const { resolve } of group) resolve();
     } catch (error) {
       if (group.length > 1 && isConflict(error)) for (const one of group) void applyGroup([one]);
@@ -51,14 +59,15 @@ export function writeGroups<W extends CountedWrite>(
     else setTimeout(applyAll, ms);
   }
 
-  return (key, write) =>
+  const add = (key: string, write: W): Promise<void> =>
     new Promise((resolve, reject) => {
       if (waiting.size === 0) applyLater();
-      const one = { write, resolve, reject };
+      const one = { write, scope: traceScope(), resolve, reject };
       const others = waiting.get(key);
       if (others) others.push(one);
       else waiting.set(key, [one]);
     });
+  return (key, write) => inSpan('internal', 'write in a group', NO_ATTRIBUTES, () => add(key, write));
 }
 
 function inGroups<W extends CountedWrite>(writes: readonly Waiting<W>[]): Waiting<W>[][] {

@@ -13,6 +13,7 @@ export const SECRET = `whsec_${Buffer.alloc(32, 'k').toString('base64')}`;
 /** What a test that has no endpoint needs of runners that evaluate nothing. */
 export const NO_RUNNERS: RunnerPool = {
   queued: 0,
+  state: { busy: 0, idle: 0, started: 0, replaced: 0 },
   evaluate: () => Promise.reject(new Error('this test has no runners')),
   stop: () => Promise.resolve(),
 };

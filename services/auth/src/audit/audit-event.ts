@@ -72,7 +72,7 @@ export function auditEntryOf(event: CloudEvent): AuditEntryRecord {
   };
 }
 
-function checkedData(event: Readonly<Record<keyof CloudEvent, unknown>>): AuditData {
+function checkedData(event: Readonly<Partial<Record<keyof CloudEvent, unknown>>>): AuditData {
   const { id, source, type, organizationid, partitionkey, time } = event;
   const data = membersOf(event.data);
   const { action, outcome, target, changes, code, count, requestId } = data;

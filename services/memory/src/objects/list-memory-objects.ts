@@ -53,14 +53,11 @@ export async function listMemoryObjects(
     (await objects.list(organizationId, filter, { ...bare, after: [id] })).length > 0;
   const newer = async (id: string): Promise<boolean> =>
     (await objects.listNewer(organizationId, filter, id, bare)).length > 0;
-  const hasOlder =
-    last !== undefined &&
-    (cursor?.newer === true
-      ? await older(last)
-      : isFull && ((cursor === undefined && page.skip + limit < total) || (await older(last))));
-  const hasNewer =
-    first !== undefined &&
-    (cursor === undefined ? page.skip > 0 : cursor.newer ? isFull && (await newer(first)) : await newer(first));
+  // A page is short at the end of the list, or because an object was deleted while it was read.
+  const isEnd = cursor === undefined && !isFull && page.skip + records.length >= total;
+  const goesOn = cursor === undefined && isFull && page.skip + limit < total;
+  const hasOlder = last !== undefined && !isEnd && (goesOn || (await older(last)));
+  const hasNewer = first !== undefined && (cursor === undefined ? page.skip > 0 : await newer(first));
   return {
     nextCursor: hasOlder ? cursorOf(request, organizationId, last, 'older') : undefined,
     prevCursor: hasNewer ? cursorOf(request, organizationId, first, 'newer') : undefined,

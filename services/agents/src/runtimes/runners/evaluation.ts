@@ -2,6 +2,8 @@ import type { RunLimits, RuntimeDefinition } from '../rules.ts';
 
 /** A runner counts steps exactly, and reports them no more often than this. */
 export const REPORT_STEPS = 10_000;
+/** Texts of a trace that are kept as messages, and characters of one of them. */
+export const [MAX_MESSAGES, MAX_TEXT_CHARACTERS] = [100, 2_000] as const;
 /** Of the message of an evaluation that failed. A runner that reports a longer one is not believed. */
 export const MAX_MESSAGE_CHARACTERS = 1_000;
 
@@ -21,3 +23,7 @@ export type EvaluationResult =
   | { outcome: 'succeeded'; outputText: string; steps: number; trace?: string[] }
   | { outcome: 'failed'; message: string; steps: number; trace?: string[] }
   | { outcome: 'timed_out'; steps: number };
+
+/** Whether this can be a trace. A runner that reports another one is not believed. */
+export const isTrace = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.length <= MAX_MESSAGES && value.every((text) => typeof text === 'string');

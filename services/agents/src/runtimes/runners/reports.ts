@@ -1,5 +1,10 @@
-import { MAX_MESSAGES } from '../messages.ts';
-import { MAX_MESSAGE_CHARACTERS, REPORT_STEPS, type EvaluationLimits, type EvaluationResult } from './evaluation.ts';
+import {
+  isTrace,
+  MAX_MESSAGE_CHARACTERS,
+  REPORT_STEPS,
+  type EvaluationLimits,
+  type EvaluationResult,
+} from './evaluation.ts';
 import { isOutputText } from './output-text.ts';
 import type { Report } from './runner-child.ts';
 import { MAX_INPUT_BYTES, TOOL_CALLS_AT_ONCE, type ToolCall } from './tool-calls.ts';
@@ -87,10 +92,8 @@ function toolCallOf({ call, operation, input }: Record<string, unknown>, progres
 
 function traceOf({ trace }: Record<string, unknown>, progress: Progress): { trace?: string[] } {
   if (!progress.trace || trace === undefined) return {};
-  const isSound =
-    Array.isArray(trace) && trace.length <= MAX_MESSAGES && trace.every((text) => typeof text === 'string');
-  if (!isSound) throw new InvalidReportError('a trace that is no list of texts, or too long');
-  return { trace: trace };
+  if (!isTrace(trace)) throw new InvalidReportError('a trace that is no list of texts, or too long');
+  return { trace };
 }
 
 function stepsOf({ steps }: Record<string, unknown>, least: number, { limits }: Progress): number {

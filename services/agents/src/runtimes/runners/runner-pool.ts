@@ -37,6 +37,8 @@ export interface RunnerPool {
   stop(): Promise<void>;
   /** Evaluations that wait for a runner. */
   readonly queued: number;
+  /** Of the processes; `started` and `replaced` since the pool was. */
+  readonly state: { busy: number; idle: number; started: number; replaced: number };
 }
 
 interface WaitingEvaluation {
@@ -89,6 +91,7 @@ export function startRunnerPool({
   /** Of the last run that needed a process: most runs have the same. */
   let usualMemoryMb = 0;
   let folder: string | undefined;
+  const counts = { started: 0, replaced: 0 };
   let stopped = false;
 
   const idleRunner = (memoryMb: number): Runner | undefined =>
@@ -125,6 +128,7 @@ export function startRunnerPool({
   function replace(runner: Runner): void {
     worn.set(runner, false);
     startReady(runner.memoryMb, () => {
+      counts.replaced += 1;
       if (idle.has(runner)) end(runner);
       else if (runner.alive) worn.set(runner, true);
     });
@@ -149,6 +153,7 @@ export function startRunnerPool({
     folder ??= mkdtempSync(join(tmpdir(), 'runner-'));
     const runner = startRunner({ memoryMb, cwd: folder, log, schedule, program });
     alive.add(runner);
+    counts.started += 1;
     void runner.exited.then(() => {
       alive.delete(runner);
       worn.delete(runner);
@@ -253,6 +258,9 @@ export function startRunnerPool({
   return {
     get queued() {
       return queue.length;
+    },
+    get state() {
+      return { busy: queue.running, idle: idle.size, ...counts };
     },
     async evaluate(request) {
       if (stopped)

@@ -1,34 +1,35 @@
-// What runs inside of a script's own JavaScript engine before the script: it keeps the built-in functions that it
-// needs, because the script may change them. The texts of these functions are compiled there for each run, so they
-// refer to nothing outside of themselves, and a run has only those that it needs.
+// What a script's own JavaScript engine has before the script: functions that keep the built-in functions which they
+// need, because the script may change them. Their texts are compiled there, so each refers to nothing outside of
+// itself. They have no template literals: QuickJS makes them by calling `concat`, which the script may change, too.
 
-export interface Start {
-  /** Resolves to `=` and the output as JSON text, or to `!` and why the run failed (see messageOf). */
-  start(run: unknown, argsText: string): Promise<string>;
-  /** What callers of the agent may read about a failure; empty when nothing is known, as when memory was too short. */
-  messageOf(error: unknown): string;
+import { MAX_MESSAGES, MAX_TEXT_CHARACTERS } from '../runners/evaluation.ts';
+
+/** What is kept of the console; `maxJson` are the characters of all lines as JSON text. */
+export const CONSOLE = { maxLines: MAX_MESSAGES, maxLineCharacters: MAX_TEXT_CHARACTERS, maxJson: 40_000 };
+
+/** @returns resolves to `=` and the output as JSON text, or to `!` and why it failed; rejects with what was thrown */
+function makeStart(): (run: unknown, argsText: string) => Promise<string> {
+  const { parse, stringify } = JSON;
+  return async (run, argsText) => {
+    if (typeof run !== 'function') return '!The script defines no function run(args)';
+    const output: unknown = await run(parse(argsText));
+    const json = stringify(output) as string | undefined;
+    return json === undefined ? '!The script returned no output' : '=' + json;
+  };
 }
 
-export function makeStart(): Start {
+/**
+ * @returns what callers of the agent may read about a failure; empty when nothing is known, as when memory was too
+ * short. What the author threw is shown: a text, or the message of an `Error`. An error of the language itself shows
+ * only its kind and its place, because its message may contain values; those of a limit (InternalError) contain none.
+ */
+function makeMessageOf(): (error: unknown) => string {
   const MAX_CHARACTERS = 300;
-  const { parse, stringify } = JSON;
-  const text = String;
-  const AnyError = Error;
+  const NAMES = ['', 'TypeError', 'RangeError', 'ReferenceError', 'SyntaxError', 'EvalError', 'URIError'];
   const { InternalError } = globalThis as unknown as { InternalError: ErrorConstructor };
+  const [text, AnyError] = [String, Error];
   const ofLanguage = [InternalError, TypeError, RangeError, ReferenceError, SyntaxError, EvalError, URIError];
-  const names = ofLanguage.map(({ name }) => name);
-
-  /** The line and column of the script where an error was made. */
-  function placeOf({ stack }: Error): string {
-    const [, line, column] = /script\.js:(\d+):(\d+)/.exec(text(stack)) ?? [];
-    return line === undefined ? '' : ` at line ${line}, column ${column}`;
-  }
-
-  /**
-   * What the author threw is shown: a text, or the message of an `Error`. An error of the language itself shows only
-   * its kind and its place, because its message may contain values; those of a limit (InternalError) contain none.
-   */
-  function messageOf(error: unknown): string {
+  return (error) => {
     try {
       if (error === null || error === undefined) return '';
       if (typeof error === 'string') return error.slice(0, MAX_CHARACTERS);
@@ -36,71 +37,79 @@ export function makeStart(): Start {
       const message = text(error.message).slice(0, MAX_CHARACTERS);
       const kind = ofLanguage.findIndex((known) => error instanceof known);
       if (kind < 0) return message;
-      return `${kind === 0 ? message : names[kind]}${placeOf(error)}`;
+      const [, line, column] = /script\.js:(\d+):(\d+)/.exec(text(error.stack)) ?? [];
+      return (kind === 0 ? message : NAMES[kind]!) + (line ? ' at line ' + line + ', column ' + column! : '');
     } catch {
       return '';
     }
-  }
-
-  return {
-    messageOf,
-    async start(run, argsText) {
-      try {
-        if (typeof run !== 'function') return '!The script defines no function run(args)';
-        const output: unknown = await run(parse(argsText));
-        const json = stringify(output) as string | undefined;
-        return json === undefined ? '!The script returned no output' : `=${json}`;
-      } catch (error) {
-        return `!${messageOf(error)}`;
-      }
-    },
   };
 }
 
-/** Defines a console that keeps nothing. */
-export function makeSilentConsole(): undefined {
-  const write = () => undefined;
-  Object.defineProperty(globalThis, 'console', {
-    value: Object.freeze({ debug: write, info: write, log: write, warn: write, error: write }),
-  });
+/**
+ * Defines a Math.random of its own (sfc32), because every run begins with the same memory, and so with the same state
+ * of the engine's.
+ * @returns sets its state: a JSON list of four integers of 32 bits
+ */
+function makeRandom(): (seed: string) => void {
+  const { parse } = JSON;
+  let [a, b, c, d] = [0, 0, 0, 0];
+  const bits = (): number => {
+    const sum = (((a + b) | 0) + d) | 0;
+    d = (d + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (((c << 21) | (c >>> 11)) + sum) | 0;
+    return sum >>> 0;
+  };
+  const { random } = {
+    random: () => (bits() * 2_097_152 + (bits() >>> 11)) / 9_007_199_254_740_992,
+  };
+  Math.random = random;
+  return (seed) => {
+    [a, b, c, d] = parse(seed) as [number, number, number, number];
+    for (let i = 0; i < 12; i++) bits();
+  };
 }
 
 /**
- * Defines a console.
- * @returns gives what the script wrote, as the JSON text of a list of texts; runs nothing of the script
+ * Defines a console, which keeps nothing unless it is told to.
+ * @returns tells it to keep what is written; or, when it does, gives that as the JSON text of a list of texts, and runs
+ * nothing of the script
  */
-export function makeConsole(): () => string {
-  /** Lines, characters of a line, and characters of all lines as JSON text. */
-  const [MAX_LINES, MAX_LINE_CHARACTERS, MAX_JSON] = [100, 2_000, 40_000];
+function makeConsole({ maxLines, maxLineCharacters, maxJson }: typeof CONSOLE): () => string {
   const { stringify } = JSON;
+  const { apply } = Reflect;
+  const { slice } = String.prototype;
   const text = String;
-  let isFull = false;
+  let isKeeping = false;
   let lines = 0;
   let json = '';
   function write(...values: unknown[]): void {
-    if (isFull) return;
+    if (!isKeeping) return;
     let line = '';
-    for (let i = 0; i < values.length && line.length <= MAX_LINE_CHARACTERS; i++) {
+    for (let i = 0; i < values.length && line.length <= maxLineCharacters; i++) {
       const value = values[i];
-      line += `${i === 0 ? '' : ' '}${typeof value === 'string' ? value : ((stringify(value) as string | undefined) ?? text(value))}`;
+      line += i === 0 ? '' : ' ';
+      line += typeof value === 'string' ? value : ((stringify(value) as string | undefined) ?? text(value));
     }
-    const added = stringify(line.length > MAX_LINE_CHARACTERS ? `${line.slice(0, MAX_LINE_CHARACTERS - 1)}…` : line);
-    isFull = lines === MAX_LINES || json.length + added.length > MAX_JSON;
-    if (isFull) return;
-    json += `${lines === 0 ? '' : ','}${added}`;
+    if (line.length > maxLineCharacters) line = apply(slice, line, [0, maxLineCharacters - 1]) + '…';
+    const added = stringify(line);
+    isKeeping = lines < maxLines && json.length + added.length <= maxJson;
+    if (!isKeeping) return;
+    json += (lines === 0 ? '' : ',') + added;
     lines += 1;
   }
   Object.defineProperty(globalThis, 'console', {
     value: Object.freeze({ debug: write, info: write, log: write, warn: write, error: write }),
   });
-  return () => `[${json}]`;
+  return () => {
+    isKeeping = true;
+    return '[' + json + ']';
+  };
 }
 
 /** @returns defines the object `memory` with these operations, each called by `callTool` (RunTools) */
-export function makeMemory(): (
-  callTool: (operation: string, input: string) => Promise<string>,
-  operations: string,
-) => void {
+function makeMemory(): (callTool: (operation: string, input: string) => Promise<string>, operations: string) => void {
   const { parse, stringify } = JSON;
   const AnyError = Error;
   const { assign } = Object;
@@ -119,11 +128,16 @@ export function makeMemory(): (
   };
 }
 
-/**
- * The text of one of these functions as a call of it: without comments and indentation, because compiling takes a time
- * that grows with its length. None of them has a text with several spaces.
- */
-export const callOf = (make: () => unknown): string =>
-  `(${String(make)
-    .replace(/\/\*\*[\s\S]*?\*\//g, '')
-    .replace(/\s+/g, ' ')})()`;
+const callOf = <Given extends unknown[]>(make: (...given: Given) => unknown, ...given: Given): string =>
+  `(${String(make)})(${given.map((one) => JSON.stringify(one)).join()})`;
+
+/** By name, the text of an expression whose value is the function. */
+export const PRELUDE = {
+  start: callOf(makeStart),
+  messageOf: callOf(makeMessageOf),
+  seedRandom: callOf(makeRandom),
+  keepConsole: callOf(makeConsole, CONSOLE),
+  defineMemory: callOf(makeMemory),
+  /** The function `run` of the script, which may be a variable of any kind. */
+  findRun: "() => typeof run === 'undefined' ? undefined : run",
+};

@@ -1,40 +1,15 @@
-import variant from '@jitl/quickjs-wasmfile-release-sync';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import {
-  newQuickJSWASMModuleFromVariant,
-  newVariant,
-  Scope,
-  type QuickJSContext,
-  type QuickJSHandle,
-  type QuickJSSyncVariant,
-  type QuickJSWASMModule,
-} from 'quickjs-emscripten-core';
-import { MAX_MESSAGE_CHARACTERS, REPORT_STEPS, type EvaluationResult } from '../runners/evaluation.ts';
+import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
+import { isTrace, MAX_MESSAGE_CHARACTERS, REPORT_STEPS, type EvaluationResult } from '../runners/evaluation.ts';
 import type { RunLimits } from '../rules.ts';
 import { makeJsonText } from '../json-text.ts';
-import { callOf, makeConsole, makeSilentConsole, makeStart } from './prelude.ts';
+import { FIRST_BYTES, loadQuickJs, MB, type Engine } from './engine.ts';
+import { CONSOLE } from './prelude.ts';
 import { openToolBridge, type CallTool } from './tool-bridge.ts';
 
-/** The package declares the type of its CommonJS form. */
-const VARIANT = variant as unknown as QuickJSSyncVariant;
 /** QuickJS asks whether to go on after about ten thousand calls and rounds of loops, which count as so many steps. */
 const STEPS_PER_TICK = 100;
-/** Of the stack of WebAssembly, below what V8 allows it. */
-const MAX_STACK_BYTES = 131_072;
-const BYTES_PER_PAGE = 65_536;
-const MB = 1_048_576;
-/** With how much memory QuickJS starts; a definition's least `memoryMb` is as much. */
-const FIRST_BYTES = 16 * MB;
-/** An engine that has taken more than this is not kept. */
-const KEPT_BYTES = 32 * MB;
-/** Organizations whose engine is kept: starting one takes about 3 ms of processor time. */
-const KEPT_ENGINES = 4;
-const [START, CONSOLE, SILENT_CONSOLE] = [makeStart, makeConsole, makeSilentConsole].map(callOf) as [
-  string,
-  string,
-  string,
-];
+/** Organizations whose engine is kept. */
+const KEPT_ENGINES = 8;
 const OUT_OF_MEMORY = /^out of memory( |$)/;
 /** Less than this was left when memory was too short, even for an error that says so. */
 const LAST_BYTES = MB;
@@ -50,13 +25,6 @@ const jsonText = makeJsonText({
   },
 });
 
-/** A QuickJS engine in WebAssembly with a memory of its own. */
-interface Engine {
-  quickjs: QuickJSWASMModule;
-  memory: WebAssembly.Memory;
-  maxBytes: number;
-}
-
 export interface Script {
   source: string;
   /** JSON text; absent to compile the source only. */
@@ -70,26 +38,19 @@ export interface Script {
 export type EvaluateScript = (organizationId: string, script: Script, limits: RunLimits) => Promise<EvaluationResult>;
 
 /**
- * Opens the sandbox of scripts. Every run has a new runtime and a new global object. Runs of one organization may
- * follow each other in one engine; an engine in which anything went wrong is thrown away.
+ * Opens the sandbox of scripts. Runs of one organization may follow each other in one engine, whose memory is set back
+ * before each; an engine in which anything went wrong is thrown away.
  * @param onSteps called with the number of steps every 10,000 steps, synchronously
  * @param callTool performs the operations of `memory`
  */
 export function openSandbox(onSteps: (steps: number) => void, callTool: CallTool): EvaluateScript {
-  const file = createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm');
-  const wasmModule = new WebAssembly.Module(readFileSync(file));
+  const startEngine = loadQuickJs();
   /** The least recently used first. */
   const engines = new Map<string, Engine>();
 
-  async function startEngine(memoryMb: number): Promise<Engine> {
-    const maximum = (memoryMb * MB) / BYTES_PER_PAGE;
-    const memory = new WebAssembly.Memory({ initial: FIRST_BYTES / BYTES_PER_PAGE, maximum });
-    const quickjs = await newQuickJSWASMModuleFromVariant(newVariant(VARIANT, { wasmModule, wasmMemory: memory }));
-    return { quickjs, memory, maxBytes: memoryMb * MB };
-  }
-
   function keep(organizationId: string, engine: Engine): void {
-    if (engine.memory.buffer.byteLength > KEPT_BYTES) return;
+    // memory does not shrink, and a run is to have as much left as in a new engine
+    if (engine.memory.buffer.byteLength > FIRST_BYTES) return;
     engines.set(organizationId, engine);
     if (engines.size > KEPT_ENGINES) engines.delete(engines.keys().next().value!);
   }
@@ -106,18 +67,20 @@ export function openSandbox(onSteps: (steps: number) => void, callTool: CallTool
 
 /** @returns `isSound` is false when the engine must not be used again */
 async function evaluate(
-  { quickjs, memory, maxBytes }: Engine,
+  engine: Engine,
   script: Script,
   limits: RunLimits,
   { onSteps, callTool }: { onSteps(steps: number): void; callTool: CallTool },
 ): Promise<{ result: EvaluationResult; isSound: boolean }> {
+  const { memory, maxBytes } = engine;
   const deadline = Date.now() + limits.wallMs;
   let steps = 0;
   let stopped: 'late' | 'steps' | undefined;
-  let ended = false;
+  let ticksAfterEnd = -1;
 
   function tick(): boolean {
-    if (ended) return false;
+    // what the script wrote is read in less than one
+    if (ticksAfterEnd >= 0) return ++ticksAfterEnd > 1;
     if (steps + STEPS_PER_TICK > limits.maxSteps) stopped ??= 'steps';
     else {
       steps += STEPS_PER_TICK;
@@ -146,30 +109,24 @@ async function evaluate(
 
   let result: EvaluationResult | undefined;
   try {
-    await Scope.withScopeAsync(async (scope) => {
-      const runtime = scope.manage(quickjs.newRuntime());
-      runtime.setMaxStackSize(MAX_STACK_BYTES);
-      runtime.setInterruptHandler(tick);
-      const context = scope.manage(runtime.newContext());
-      const before = (text: string): QuickJSHandle =>
-        scope.manage(context.unwrapResult(context.evalCode(text, 'runtime.js')));
-      const start = before(START);
-      const written = before(script.trace ? CONSOLE : SILENT_CONSOLE);
-      try {
-        const output = await outputOf(context, scope, start, script, callTool);
-        result = stopped
-          ? failed('')
-          : { outcome: 'succeeded', outputText: jsonText(JSON.parse(output), limits.outputBytes), steps };
-      } catch (error) {
-        if (!(error instanceof ScriptError)) throw error;
-        result = failed(reasonOf(error));
-      }
-      ended = true;
-      if (script.trace && result.outcome !== 'timed_out') result.trace = writtenBy(context, scope, written);
-    });
-    return { result: result!, isSound: stopped === undefined };
+    const tools = openToolBridge(engine.context, callTool);
+    engine.restart({ tick, callTool: tools.call });
+    try {
+      // steps count from the first
+      if (tick()) throw new ScriptError('');
+      const output = await outputOf(engine, script, tools.nextAnswer);
+      result = stopped
+        ? failed('')
+        : { outcome: 'succeeded', outputText: jsonText(JSON.parse(output), limits.outputBytes), steps };
+    } catch (error) {
+      if (!(error instanceof ScriptError)) throw error;
+      result = failed(reasonOf(error));
+    }
+    ticksAfterEnd = 0;
+    if (script.trace && result.outcome !== 'timed_out') result.trace = writtenBy(engine);
+    return { result, isSound: stopped === undefined };
   } catch {
-    // The engine itself failed: at its limit of stack, say, or when it found objects of a run that was stopped.
+    // The engine itself failed: at its limit of stack, say.
     return {
       result: result ?? failed('The script exceeds a limit of the runtime, such as the deepest recursion'),
       isSound: false,
@@ -178,68 +135,70 @@ async function evaluate(
 }
 
 /**
+ * @param nextAnswer gives the script the next answer of a tool; false: none is due
  * @returns JSON text
  * @throws ScriptError
  */
 async function outputOf(
-  context: QuickJSContext,
-  scope: Scope,
-  functions: QuickJSHandle,
-  { source, argsText, operations }: Script,
-  callTool: CallTool,
+  { context, prelude }: Engine,
+  { source, argsText, trace, operations }: Script,
+  nextAnswer: () => Promise<boolean>,
 ): Promise<string> {
-  /** @throws ScriptError with the message that callers may read */
-  function evaluated(result: ReturnType<QuickJSContext['evalCode']>): QuickJSHandle {
-    if (!result.error) return scope.manage(result.value);
-    const error = scope.manage(result.error);
-    const message = context.callFunction(messageOf, context.undefined, error);
-    throw new ScriptError(message.error ? '' : context.getString(scope.manage(message.value)));
+  const call = (one: QuickJSHandle, ...args: QuickJSHandle[]): ReturnType<QuickJSContext['callFunction']> =>
+    context.callFunction(one, context.undefined, ...args);
+
+  /** An error with the message that callers may read. */
+  function thrown(error: QuickJSHandle): ScriptError {
+    const message = call(prelude.messageOf, error);
+    return new ScriptError(message.error ? '' : context.getString(message.value));
   }
 
-  const start = scope.manage(context.getProp(functions, 'start'));
-  const messageOf = scope.manage(context.getProp(functions, 'messageOf'));
+  /** @throws ScriptError */
+  function valueOf(result: ReturnType<QuickJSContext['callFunction']>): QuickJSHandle {
+    if (result.error) throw thrown(result.error);
+    return result.value;
+  }
+
   if (argsText === undefined) {
-    checkSyntax(context, scope, source);
+    checkSyntax(context, source);
     return 'null';
   }
-  const bridge = openToolBridge(context, scope, { operations, callTool });
-  evaluated(context.evalCode(source, 'script.js'));
-  const run = evaluated(context.evalCode("typeof run === 'undefined' ? undefined : run", 'runtime.js'));
-  const promise = evaluated(
-    context.callFunction(start, context.undefined, run, scope.manage(context.newString(argsText))),
-  );
+  valueOf(call(prelude.seedRandom, context.newString(randomSeed())));
+  if (trace) valueOf(call(prelude.keepConsole));
+  if (operations.length > 0)
+    valueOf(call(prelude.defineMemory, prelude.callTool, context.newString(JSON.stringify(operations))));
+  valueOf(context.evalCode(source, 'script.js'));
+  const promise = valueOf(call(prelude.start, valueOf(call(prelude.findRun)), context.newString(argsText)));
   const settle = (): ReturnType<QuickJSContext['getPromiseState']> => {
-    const jobs = context.runtime.executePendingJobs();
-    if (jobs.error) scope.manage(jobs.error);
+    context.runtime.executePendingJobs();
     return context.getPromiseState(promise);
   };
   let state = settle();
   // Calls that the script does not wait for are answered, too, so that they have their effect within the run.
-  while (await bridge.nextAnswer()) state = settle();
+  while (await nextAnswer()) state = settle();
   if (state.type === 'pending') throw new ScriptError('The script waits for something that never happens');
-  if (state.type === 'rejected') {
-    scope.manage(state.error);
-    throw new ScriptError('');
-  }
-  const text = context.getString(scope.manage(state.value));
+  if (state.type === 'rejected') throw thrown(state.error);
+  const text = context.getString(state.value);
   if (!text.startsWith('=')) throw new ScriptError(text.slice(1));
   return text.slice(1);
 }
 
-/** What the script wrote; nothing when memory is too short to say. */
-function writtenBy(context: QuickJSContext, scope: Scope, read: QuickJSHandle): string[] {
-  const written = context.callFunction(read, context.undefined);
-  if (written.error) {
-    scope.manage(written.error);
-    return [];
-  }
-  return JSON.parse(context.getString(scope.manage(written.value))) as string[];
+/** Four integers of 32 bits, as JSON text. From the system, so that no organization can tell those of another. */
+const randomSeed = (): string => JSON.stringify(Array.from(crypto.getRandomValues(new Int32Array(4))));
+
+/** What the script wrote; nothing when memory is too short to say, and nothing that the prelude cannot have kept. */
+function writtenBy({ context, prelude }: Engine): string[] {
+  const written = context.callFunction(prelude.keepConsole, context.undefined);
+  if (written.error) return [];
+  const json = context.getString(written.value);
+  const lines = json.length > CONSOLE.maxJson + '[]'.length ? [] : (JSON.parse(json) as unknown);
+  return isTrace(lines) ? lines : [];
 }
 
 /** @throws ScriptError with the message of the engine, which its author may read */
-function checkSyntax(context: QuickJSContext, scope: Scope, source: string): void {
+function checkSyntax(context: QuickJSContext, source: string): void {
   const compiled = context.evalCode(source, 'script.js', { compileOnly: true });
-  if (!compiled.error) return void scope.manage(compiled.value);
-  const { message, lineNumber } = context.dump(scope.manage(compiled.error)) as Record<string, unknown>;
+  if (!compiled.error) return;
+  const { message, lineNumber } = context.dump(compiled.error) as Record<string, unknown>;
   throw new ScriptError(`${String(message)}${typeof lineNumber === 'number' ? ` at line ${lineNumber}` : ''}`);
 }

@@ -1,45 +1,42 @@
-import type { QuickJSContext, QuickJSHandle, Scope } from 'quickjs-emscripten-core';
-import { callOf, makeMemory } from './prelude.ts';
-
-const MEMORY = callOf(makeMemory);
+import type { QuickJSContext, QuickJSDeferredPromise, QuickJSHandle } from 'quickjs-emscripten-core';
 
 /** Calls a tool with an input as JSON text. Resolves to an answer as RunTools gives it; never rejects. */
 export type CallTool = (operation: string, input: string) => Promise<string>;
 
-/**
- * Lets a script call tools: gives it the object `memory` if it has any operations.
- * @param given.operations their names
- */
-export function openToolBridge(
-  context: QuickJSContext,
-  scope: Scope,
-  { operations, callTool }: { operations: readonly string[]; callTool: CallTool },
-) {
-  /** Each gives the script its answer. */
-  const unanswered = new Set<Promise<() => void>>();
-
-  const callFromScript = (operation: QuickJSHandle, input: QuickJSHandle): QuickJSHandle => {
-    const deferred = scope.manage(context.newPromise());
-    const answered = callTool(context.getString(operation), context.getString(input)).then((answer) => () => {
-      unanswered.delete(answered);
-      context.newString(answer).consume(deferred.resolve);
-    });
-    unanswered.add(answered);
-    return deferred.handle;
-  };
-  if (operations.length > 0) {
-    const provide = scope.manage(context.unwrapResult(context.evalCode(MEMORY, 'runtime.js')));
-    const names = scope.manage(context.newString(JSON.stringify(operations)));
-    const host = scope.manage(context.newFunction('callTool', callFromScript));
-    scope.manage(context.unwrapResult(context.callFunction(provide, context.undefined, host, names)));
-  }
+/** Lets a script call tools, whose answers it gets between its own turns. */
+export function openToolBridge(context: QuickJSContext, callTool: CallTool) {
+  let unanswered = 0;
+  /** Each gives the script an answer that has come. */
+  const answers: (() => void)[] = [];
+  let onAnswer = (): void => undefined;
 
   return {
+    /** @returns a promise of the script */
+    call(operation: string, input: string): QuickJSHandle {
+      const deferred = newPromise(context);
+      unanswered += 1;
+      void callTool(operation, input).then((answer) => {
+        answers.push(() => context.newString(answer).consume(deferred.resolve));
+        onAnswer();
+      });
+      return deferred.handle;
+    },
     /** Waits until a call is answered, and gives the script the answer. False: none is unanswered. */
     async nextAnswer(): Promise<boolean> {
-      if (unanswered.size === 0) return false;
-      (await Promise.race(unanswered))();
+      if (unanswered === 0) return false;
+      if (answers.length === 0) await new Promise<void>((resolve) => (onAnswer = resolve));
+      unanswered -= 1;
+      answers.shift()!();
       return true;
     },
   };
+}
+
+/** The library fails when the memory grows in the middle of this, and succeeds when it has grown. */
+function newPromise(context: QuickJSContext): QuickJSDeferredPromise {
+  try {
+    return context.newPromise();
+  } catch {
+    return context.newPromise();
+  }
 }

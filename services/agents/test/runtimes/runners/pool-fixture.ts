@@ -42,6 +42,9 @@ export function testPool(options: Partial<Parameters<typeof startRunnerPool>[0]>
     get queued() {
       return pool.queued;
     },
+    get state() {
+      return pool.state;
+    },
     run: (
       source,
       {

@@ -10,6 +10,8 @@ const REPOSITORY = join(import.meta.dirname, '../../../../..');
 /** The soft and the hard limit in the text of `/proc/<pid>/limits`. */
 const coreLimit = (limits: string) => /^Max core file size +(\S+) +(\S+)/m.exec(limits)?.slice(1, 3);
 
+const processGroupOf = (pid: number) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')[2];
+
 const cpuMsOf = (result: RunResult): number => ('usage' in result ? (result.usage.cpuMs ?? 0) : 0);
 
 describe('a runner', () => {
@@ -48,6 +50,15 @@ describe('a runner', () => {
       'services/agents/src/runtimes/runners/runner-child.ts',
       String(process.pid),
     ]);
+  });
+
+  it('works on when a terminal or a supervisor signals all processes of the service', async () => {
+    await pool.run('1');
+    const [pid] = runners() as [number];
+    expect(processGroupOf(pid)).not.toBe(processGroupOf(process.pid));
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(pid, signal);
+    expect(await pool.run('1 + 1')).toMatchObject({ outcome: 'succeeded' });
+    expect(runners()).toEqual([pid]);
   });
 
   it('leaves no core dump when it dies', async () => {

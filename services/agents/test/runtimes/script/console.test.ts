@@ -46,6 +46,8 @@ it.each([
   'Array.prototype.push = () => { throw 1 }; Array.prototype[Symbol.iterator] = undefined; console.log("a", "b")',
   'Object.prototype.toJSON = () => "x\\"]"; console.log({})',
   'String.prototype.slice = () => "x".repeat(1e6); console.log("y".repeat(3_000))',
+  'String.prototype.concat = () => "[1]"; console.log("a")',
+  'String.prototype.concat = () => "x".repeat(1e6); console.log("y".repeat(3_000), { a: 1 })',
   'try { console.log = 1 } catch {} try { globalThis.console = { log: 1 } } catch {} delete globalThis.console; console.log("a")',
 ])('writes only texts within its limits, whatever the script does: %s', async (statements) => {
   for (const text of await writtenBy(statements)) {
@@ -53,6 +55,20 @@ it.each([
     expect(text.length).toBeLessThanOrEqual(2_000);
   }
   expect(await writtenBy('console.log("the next run")')).toEqual(['the next run']);
+});
+
+it('runs nothing of the script when what it wrote is read', async () => {
+  const change = `
+    for (const { prototype } of [String, Array, Object, Function, Promise, RegExp, Number])
+      for (const name of Object.getOwnPropertyNames(prototype)) {
+        const { value, writable } = Object.getOwnPropertyDescriptor(prototype, name);
+        if (typeof value !== 'function' || !writable || name === 'constructor') continue;
+        prototype[name] = () => { for (;;); };
+      }`;
+  const source = `${change}; function run() { console.log('a', 'b', 1); return 5; }`;
+  const result = await pool.run(source, { type: 'script', trace: true, limits: { maxSteps: 100_000, wallMs: 5_000 } });
+  expect(result).toMatchObject({ outcome: 'succeeded', outputText: '5', usage: { steps: 100 } });
+  expect('messages' in result && result.messages.map(({ parts }) => parts[0]!.text)).toEqual(['a b 1']);
 });
 
 it('an engine that is short of memory says what it can, and the next run has one that is not', async () => {

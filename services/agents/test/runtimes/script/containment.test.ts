@@ -79,6 +79,13 @@ describe('a script', () => {
     expect(await output(run(looking))).toEqual(['undefined', 'undefined', 'undefined', '1', 'function']);
   });
 
+  it('has other random numbers in each run', async () => {
+    const two = () => output(returning('[Math.random(), Math.random()]')) as Promise<number[]>;
+    const all = [...(await two()), ...(await two())];
+    expect(new Set(all).size).toBe(4);
+    for (const number of all) expect(number >= 0 && number < 1).toBe(true);
+  });
+
   it('does no work after it has ended', async () => {
     const later = 'function run() { const again = () => Promise.resolve().then(again); again(); return 1; }';
     expect(await run(later, { wallMs: 300 })).toMatchObject({ outcome: 'timed_out' });
@@ -102,6 +109,30 @@ describe('a script', () => {
       Error.prototype.toString = () => { throw 2; };
       function run() { return { a: 1 }; }`;
     expect(await output(run(changed))).toBe('all');
+    const joined = 'String.prototype.concat = () => "HACK"; function run() { return { a: 1 }; }';
+    expect(await output(run(joined))).toEqual({ a: 1 });
+  });
+
+  it('takes a hundred steps at least', async () => {
+    expect(await returning('1')).toMatchObject({ outcome: 'succeeded', usage: { steps: 100 } });
+    expect(await run('function run() { return 1; }', { maxSteps: 99 })).toMatchObject({
+      outcome: 'failed',
+      message: 'The script takes more than 99 steps',
+    });
+  });
+
+  it('has as much memory in every run, however much the run before took', async () => {
+    const most = `function run() {
+      const all = [];
+      try { for (;;) all.push(new Uint8Array(100_000)); } catch {}
+      return all.length;
+    }`;
+    const limits = { memoryMb: 40, maxSteps: 100_000 };
+    const first = await output(run(most, limits));
+    expect(first).toBeGreaterThan(100);
+    await run('function run() { return new Uint8Array(16e6).length; }', limits);
+    expect(await output(run(most, limits))).toBe(first);
+    expect(await run('function run() { throw null; }', limits)).toMatchObject({ message: 'The script failed' });
   });
 
   it.each([
