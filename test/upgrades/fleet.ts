@@ -9,7 +9,7 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses, replicaAddresses } from '../support/addresses.ts';
 import { HIGH_RATES } from '../support/high-rates.ts';
 import { QUICK } from '../support/load-settings.ts';
-import { request } from '../support/request.ts';
+import { request, type Reply } from '../support/request.ts';
 import { sharedEngines } from '../support/shared-engines.ts';
 import { connect, type RunningStack } from '../support/stack.ts';
 import { startProcess, type StackProcess } from '../support/stack-process.ts';
@@ -24,6 +24,8 @@ export const CALLED_FIRST: readonly ProcessName[] = ['auth', 'credits', 'memory'
 export interface Fleet extends RunningStack {
   /** URLs of the gateways that take requests, as a load balancer knows them. */
   inService: readonly string[];
+  /** Sends a request as the load balancer does, which lets those at a gateway end before that gateway is stopped. */
+  ask: typeof request;
   /** Stops a process as a rolling update does; it must end by itself. */
   drain(name: ProcessName, replica: number): Promise<void>;
   /** Starts a process at the address of the one before, of the release in the folder `root`. */
@@ -46,6 +48,7 @@ export async function startFleet(root: string, settings: Record<string, string> 
   const env = { ...HIGH_RATES, DATA_DIR: temporary.path, ...engines.env, ...settings, ...places[0] };
   const stack = connect({ baseUrls, folder: temporary.path, env });
   const inService: string[] = [];
+  const underWay = new Map(baseUrls.map((url) => [url, new Set<Promise<Reply>>()]));
   const running = new Map<string, StackProcess & { handled: Set<string> }>();
 
   async function start(name: ProcessName, replica: number, from: string): Promise<void> {
@@ -61,25 +64,36 @@ export async function startFleet(root: string, settings: Record<string, string> 
   }
   async function drain(name: ProcessName, replica: number): Promise<void> {
     const { child } = running.get(`${name} ${replica}`)!;
-    if (name === 'gateway') inService.splice(inService.indexOf(baseUrls[replica]!), 1);
+    if (name === 'gateway') {
+      const url = baseUrls[replica]!;
+      inService.splice(inService.indexOf(url), 1);
+      await Promise.allSettled(underWay.get(url)!);
+    }
     const ended = once(child, 'exit');
     child.kill('SIGTERM');
     expect({ name, ended: await ended }).toEqual({ name, ended: [0, null] });
   }
 
+  const ask: typeof request = (baseUrl, ...rest) => {
+    const replies = underWay.get(baseUrl)!;
+    const reply = request(baseUrl, ...rest);
+    replies.add(reply);
+    return reply.finally(() => replies.delete(reply));
+  };
+
   async function untilCalled({ token }: Tenant, name: ProcessName, replica: number): Promise<void> {
-    async function ask(url: string): Promise<string> {
+    async function askOnce(url: string): Promise<string> {
       const requestId = newId();
       const headers = { 'X-Request-Id': requestId };
-      if (name === 'credits') await request(url, 'POST', '/api/agent/run', { token, headers, body: RUN });
-      else await request(url, 'GET', name === 'agents' ? '/api/agent/run' : '/api/memory/types', { token, headers });
+      if (name === 'credits') await ask(url, 'POST', '/api/agent/run', { token, headers, body: RUN });
+      else await ask(url, 'GET', name === 'agents' ? '/api/agent/run' : '/api/memory/types', { token, headers });
       return requestId;
     }
     /** Asks at this gateway, several times at once so that each replica gets some, until a request came `by` these. */
     async function untilReached(url: string, ...by: readonly string[]): Promise<void> {
       const asked: string[] = [];
       await eventually(async () => {
-        asked.push(...(await Promise.all(Array.from({ length: 4 }, () => ask(url)))));
+        asked.push(...(await Promise.all(Array.from({ length: 4 }, () => askOnce(url)))));
         return asked.some((id) => by.every((place) => running.get(place)!.handled.has(id)));
       });
     }
@@ -94,6 +108,7 @@ export async function startFleet(root: string, settings: Record<string, string> 
   return {
     ...stack,
     inService,
+    ask,
     drain,
     start,
     untilCalled,

@@ -20,7 +20,7 @@ describe(`one process after the other of release ${PREVIOUS}, on its data folder
   beforeAll(async () => {
     fleet = await startFleet(previous.root, SHORT_LEASES);
     tenant = await fleet.tenant({ credits: CREDITS, agents: LOAD_AGENTS });
-    load = await startLoad({ baseUrl: fleet.inService, token: tenant.token, clients: CLIENTS });
+    load = await startLoad({ baseUrl: fleet.inService, token: tenant.token, clients: CLIENTS, ask: fleet.ask });
     await load.untilAcknowledged(EVERY_KIND);
     // the new gateway with old services, each old service in turn with new ones, then the old gateway with new services
     await exchange('gateway', REPOSITORY);

@@ -20,7 +20,7 @@ describe(`two replicas of everything, of release ${PREVIOUS}, on shared servers`
   beforeAll(async () => {
     fleet = await startFleet(previous.root, { ...SHORT_LEASES, ...LONG_ENGINE_TIMEOUTS });
     tenant = await fleet.tenant({ credits: CREDITS, agents: LOAD_AGENTS });
-    load = await startLoad({ baseUrl: fleet.inService, token: tenant.token, clients: CLIENTS });
+    load = await startLoad({ baseUrl: fleet.inService, token: tenant.token, clients: CLIENTS, ask: fleet.ask });
     await load.untilAcknowledged(EVERY_KIND);
     for (const name of CALLED_FIRST) {
       await replace([name], 0, REPOSITORY);
