@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService, ListAuditEntriesRequest } from 'proto/auth/v1/auth.ts';
 import { eventually } from 'platform/service/test-end.ts';
-import { request } from '../support/request.ts';
+import { request, untilAvailable } from '../support/request.ts';
 import { REPOSITORY, startStack, type Stack } from '../support/stack.ts';
 import type { Tenant } from '../support/tenant.ts';
 
@@ -174,14 +174,23 @@ describe('the endpoint of an http agent, with the callback token of a run', () =
   });
 
   it('makes as many requests as the definition allows, also when it makes many at once', async () => {
+    let unavailable = 0;
+    const onceAvailable = (token: string) =>
+      untilAvailable(async () => {
+        const reply = await callBack(token, 'GET', '/api/memory/objects?pageSize=1');
+        if (reply.status === 503) unavailable += 1;
+        return reply;
+      });
     onCall = async ({ callback: { token } }) => {
-      const replies = await Promise.all(
-        Array.from({ length: 30 }, () => callBack(token, 'GET', '/api/memory/objects?pageSize=1')),
-      );
+      const replies = await Promise.all(Array.from({ length: 30 }, () => onceAvailable(token)));
       return replies.map(({ status }) => status);
     };
     const statuses = (await run('remote', {})).body.output as number[];
-    expect([200, 403].map((status) => statuses.filter((one) => one === status).length)).toEqual([12, 18]);
+    const [succeeded, refused] = [200, 403].map((status) => statuses.filter((one) => one === status).length);
+    expect(succeeded! + refused!).toBe(30);
+    // one that failed for a machine that stalled may have been counted
+    expect(succeeded).toBeGreaterThanOrEqual(12 - unavailable);
+    expect(succeeded).toBeLessThanOrEqual(12);
   });
 
   it('is refused from the moment on at which the run has ended', async () => {

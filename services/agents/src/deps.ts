@@ -1,5 +1,6 @@
 import type { Clock } from 'platform/core/clock.ts';
 import { fairScheduler, type FairScheduler } from 'platform/core/fair-scheduler.ts';
+import { keyedMutex, type KeyedMutex } from 'platform/core/keyed-mutex.ts';
 import type { Log } from 'platform/core/log.ts';
 import { openCounterShards, type CounterShards } from 'platform/jobs/counter-shards.ts';
 import { openSealing, type Sealing } from 'platform/core/sealing.ts';
@@ -43,6 +44,8 @@ export interface Deps {
   runtimes: Runtimes;
   /** Runs what parses, hashes or checks texts of clients and of runners: organizations take turns. */
   schedule: FairScheduler;
+  /** Puts uses of one callback token in this process in turn, so that they do not conflict. */
+  mutex: KeyedMutex;
   platformStore: PlatformStore;
   clock: Clock;
   config: Config;
@@ -94,6 +97,7 @@ export async function openDeps(start: Start<Config>): Promise<Deps> {
     countedRuns: countRuns(metrics, { runtimes, releases }),
     runtimes,
     schedule,
+    mutex: keyedMutex(),
     platformStore,
     clock,
     config,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
+import { keyedMutex } from 'platform/core/keyed-mutex.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { NO_METRICS } from 'platform/telemetry/metrics.ts';
 import { openCounterShards } from 'platform/jobs/counter-shards.ts';
@@ -133,6 +134,7 @@ export async function simulateProcesses({
       definitions,
       loadVersion: makeVersionLoader(definitions, { schedule, cacheBytes: 1e8 }),
       schedule,
+      mutex: keyedMutex(),
       platformStore,
       usage,
       counterShards,

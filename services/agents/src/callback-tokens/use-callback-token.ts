@@ -7,13 +7,18 @@ import { isActive } from '../executions/rules.ts';
 
 const UNKNOWN: UseCallbackTokenResponse = { run: undefined, admitted: 0, maxCalls: 0 };
 
-/** Whose run a callback token belongs to. Asked on every request that carries it, so that it dies with the run. */
-export function useCallbackToken(
-  { callbackTokens, executions, clock }: Pick<Deps, 'callbackTokens' | 'executions' | 'clock'>,
+/**
+ * Whose run a callback token belongs to. Asked on every request that carries it, so that it dies with the run. Uses of
+ * one token take turns: an endpoint may make many at once, and all but one would conflict at every attempt.
+ */
+export async function useCallbackToken(
+  { callbackTokens, executions, mutex, clock }: Pick<Deps, 'callbackTokens' | 'executions' | 'mutex' | 'clock'>,
   { hash, calls }: UseCallbackTokenRequest,
   { signal }: CallContext,
 ): Promise<UseCallbackTokenResponse> {
-  return retryOnConflict(signal, async () => {
+  const known = await callbackTokens.byHash(hash);
+  if (!known) return UNKNOWN;
+  const count = async (): Promise<UseCallbackTokenResponse> => {
     const token = await callbackTokens.byHash(hash);
     if (!token || token.expiresAt <= isoTime(clock.now())) return UNKNOWN;
     const { organizationId, executionId: agentExecutionId, agent, memoryTypes, mayWrite, maxCalls } = token;
@@ -22,5 +27,6 @@ export function useCallbackToken(
     const admitted = Math.min(calls, maxCalls - token.calls);
     if (admitted > 0) await callbackTokens.count(token, admitted);
     return { run: { organizationId, agentExecutionId, agent, memoryTypes, mayWrite }, admitted, maxCalls };
-  });
+  };
+  return mutex(known.organizationId, known._id, () => retryOnConflict(signal, count));
 }
