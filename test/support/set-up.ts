@@ -1,3 +1,7 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { layOutKeys } from 'platform/service/testing.ts';
 import { openSharedStackHost } from './shared-stack-host.ts';
 import { requireReachableEngines } from './require-reachable-engines.ts';
 
@@ -10,5 +14,8 @@ const ENGINE_URLS = ['MONGODB_URL', 'REDIS_URL', 'KAFKA_BROKERS'];
 export default async function setUp(): Promise<void> {
   if (process.env.TEST_ENGINES) await requireReachableEngines();
   else for (const name of ENGINE_URLS) delete process.env[name];
+  const keys = mkdtempSync(join(tmpdir(), 'aks-keys-'));
+  await layOutKeys(keys);
+  process.env.TEST_KEYS = keys;
   globalThis.sharedStackHost = await openSharedStackHost();
 }

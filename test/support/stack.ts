@@ -4,11 +4,11 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { sumOfRounds } from 'platform/jobs/job-service.ts';
-import { createKeys, keyFolderOf } from 'platform/rpc/keys.ts';
-import { openOperator, operatorName, type Operator } from 'platform/rpc/operator.ts';
-import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
+import { keyFolderOf } from 'platform/rpc/keys.ts';
+import { openOperator, type Operator } from 'platform/rpc/operator.ts';
+import type { ProcessName } from 'platform/core/processes.ts';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
-import { temporaryFolder } from 'platform/service/testing.ts';
+import { layOutKeys, temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses, replicaAddresses } from './addresses.ts';
 import { HIGH_RATES } from './high-rates.ts';
 import { childrenOf, commandOf } from './process-tree.ts';
@@ -79,7 +79,7 @@ export async function startStack({ env: given = {}, folder, replicaEnv, replicas
       ? [await freeAddresses()]
       : await replicaAddresses();
   const env: Record<string, string> = { ...own, ...HIGH_RATES, DATA_DIR: temporary.path, ...engines.env, ...given };
-  await createKeys(keyFolderOf(temporary.path), [...Object.keys(PROCESSES), operatorName()]);
+  await layOutKeys(keyFolderOf(temporary.path));
   const second = other && launchReplica(temporary.path, { ...env, ...other, ...replicaEnv });
   const { launcher, output } = launch(env);
   try {

@@ -2,11 +2,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
-import { PROCESSES } from 'platform/core/processes.ts';
-import { createKeys, keyFolderOf } from 'platform/rpc/keys.ts';
-import { openOperator, operatorName } from 'platform/rpc/operator.ts';
+import { keyFolderOf } from 'platform/rpc/keys.ts';
+import { openOperator } from 'platform/rpc/operator.ts';
 import { closedInTheEnd, eventually } from 'platform/service/test-end.ts';
-import { temporaryFolder } from 'platform/service/testing.ts';
+import { layOutKeys, temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
 import { startOtlpReceiver, type OtlpReceiver } from '../support/otlp-receiver.ts';
 import { exitOf } from '../support/run-process.ts';
@@ -29,7 +28,7 @@ async function startMemory(env: Record<string, string>): Promise<Running> {
   const folder = temporaryFolder();
   closedInTheEnd(() => folder.remove());
   const keyFolder = keyFolderOf(folder.path);
-  await createKeys(keyFolder, [...Object.keys(PROCESSES), operatorName()]);
+  await layOutKeys(keyFolder);
   const addresses = await freeAddresses();
   const child = spawn(process.execPath, [join(REPOSITORY, 'services/memory/src/main.ts')], {
     env: { ...process.env, ...NO_ENGINES, ...addresses, ...REPORTS, DATA_DIR: folder.path, LOG_LEVEL: 'warn', ...env },

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
-import { createKeys, keyFolderOf } from 'platform/rpc/keys.ts';
-import { operatorName } from 'platform/rpc/operator.ts';
+import { settingOf, type ProcessName } from 'platform/core/processes.ts';
+import { keyFolderOf } from 'platform/rpc/keys.ts';
 import { newId } from 'platform/core/ids.ts';
 import { closedInTheEnd, eventually } from 'platform/service/test-end.ts';
-import { temporaryFolder } from 'platform/service/testing.ts';
+import { layOutKeys, temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses, replicaAddresses } from '../support/addresses.ts';
 import { HIGH_RATES } from '../support/high-rates.ts';
 import { QUICK } from '../support/load-settings.ts';
@@ -43,7 +42,7 @@ export async function startFleet(root: string, settings: Record<string, string> 
   const temporary = temporaryFolder();
   const engines = sharedEngines(temporary.path);
   const places = engines.env.MONGODB_URL ? await replicaAddresses() : [await freeAddresses()];
-  await createKeys(keyFolderOf(temporary.path), [...Object.keys(PROCESSES), operatorName()]);
+  await layOutKeys(keyFolderOf(temporary.path));
   const baseUrls = places.map(({ GATEWAY_LISTEN }) => `http://${GATEWAY_LISTEN}`);
   const env = { ...HIGH_RATES, DATA_DIR: temporary.path, ...engines.env, ...settings, ...places[0] };
   const stack = connect({ baseUrls, folder: temporary.path, env });

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
@@ -6,10 +6,12 @@ import type { CallOptions, ServiceClient, ServiceDefinition } from '../rpc/call.
 import { clientOf, openConnection } from '../rpc/client.ts';
 import { systemClock, type Clock } from '../core/clock.ts';
 import { readConfig, type ConfigOf, type Declaration } from '../core/config.ts';
+import { makeFolder } from '../core/folder.ts';
 import { openIdentity } from '../rpc/identity.ts';
 import { newId } from '../core/ids.ts';
 import { sumOfRounds } from '../jobs/job-service.ts';
 import { createKeys, identityFilesOf, keyFolderOf, masterKeyFileOf } from '../rpc/keys.ts';
+import { operatorName } from '../rpc/operator.ts';
 import { makeLog } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
 import { PROCESSES, settingOf } from '../core/processes.ts';
@@ -18,10 +20,23 @@ import { declarationOf, type Program } from './program.ts';
 import { startService } from './run.ts';
 import { closedInTheEnd } from './test-end.ts';
 
+export const OPERATOR = 'operator:test';
+
 /** Makes an empty folder; `remove` deletes it. */
 export function temporaryFolder(): { path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'aks-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/**
+ * Fills a folder with keys of all processes, the operator of this user and OPERATOR. A test run makes them once
+ * (TEST_KEYS names their folder), because that takes each file of tests a quarter of a second.
+ */
+export async function layOutKeys(folder: string): Promise<void> {
+  const made = process.env.TEST_KEYS;
+  if (made === undefined) return void (await createKeys(folder, [...Object.keys(PROCESSES), operatorName(), OPERATOR]));
+  makeFolder(folder);
+  for (const file of readdirSync(made)) copyFileSync(join(made, file), join(folder, file));
 }
 
 /** A principal for tests: every field that is not given is empty. */
@@ -57,8 +72,6 @@ export interface RunningProgram {
   stop(): Promise<void>;
 }
 
-export const OPERATOR = 'operator:test';
-
 /**
  * A real service in this process: real gRPC on a free port, real SQLite files in a folder of its own.
  * @param replicas number of replicas; more than one need the servers that `env` names. Calls go to them in turn
@@ -71,7 +84,7 @@ export async function startProgram<D extends Declaration, Deps>(
 ): Promise<RunningProgram> {
   const folder = temporaryFolder();
   const keys = keyFolderOf(folder.path);
-  await createKeys(keys, [...Object.keys(PROCESSES), OPERATOR]);
+  await layOutKeys(keys);
   const log = makeLog(program.name, env.LOG_LEVEL ?? 'silent');
   const given = {
     EVENTS_FILE: join(folder.path, 'events.db'),
