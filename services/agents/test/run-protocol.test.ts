@@ -3,7 +3,7 @@ import { ServiceError } from 'platform/core/errors.ts';
 import { definitionOf, ENDLESS, until } from './fixture.ts';
 import { say } from './runtimes/llm/model-server.ts';
 import { answerWith, startEndpoint, type Endpoint } from './runtimes/network/endpoint.ts';
-import { simulateProcesses, STEPS, type Simulation } from './simulated-processes.ts';
+import { simulateProcesses, startSimulatedRunners, STEPS, type Simulation } from './simulated-processes.ts';
 
 const PRICE = 3_000_000;
 const LEASE_MS = 20_000;
@@ -12,12 +12,16 @@ const TTL_MS = 60_000;
 describe('the run protocol', () => {
   let simulation: Simulation;
   let endpoint: Endpoint;
+  const pool = startSimulatedRunners(1);
   beforeAll(async () => {
     endpoint = await startEndpoint(({ path }, response) =>
       path === '/http' ? answerWith(response, { output: 'done' }) : say(response, 'done'),
     );
   });
-  afterAll(() => endpoint.close());
+  afterAll(async () => {
+    await pool.stop();
+    await endpoint.close();
+  });
   /** An agent in each runtime, with the output "done". */
   const runtimeOf = {
     expression: () => ({ type: 'expression', language: 'jsonata', source: '"done"' }),
@@ -27,7 +31,7 @@ describe('the run protocol', () => {
   };
   const TYPES = Object.keys(runtimeOf) as (keyof typeof runtimeOf)[];
   beforeEach(async () => {
-    simulation = await simulateProcesses({ leaseMs: LEASE_MS, ttlMs: TTL_MS });
+    simulation = await simulateProcesses({ leaseMs: LEASE_MS, ttlMs: TTL_MS, pool });
     await simulation.publish(definitionOf('fixed', '"done"', { pricing: { base: 3 } }));
   });
   afterEach(() => simulation.close());

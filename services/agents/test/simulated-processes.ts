@@ -34,7 +34,7 @@ import { NO_SEALING } from './no-sealing.ts';
 import { SECRET, testRuntimes } from './runtimes/test-runtimes.ts';
 import type { RunRequest } from '../src/runtimes/runtime.ts';
 import type { Runtimes } from '../src/runtimes/runtimes.ts';
-import { startRunnerPool } from '../src/runtimes/runners/runner-pool.ts';
+import { startRunnerPool, type RunnerPool } from '../src/runtimes/runners/runner-pool.ts';
 import type { Memory } from '../src/tools/memory-operations.ts';
 import { memoryDouble } from './memory-double.ts';
 import { creditsDouble } from './credits-double.ts';
@@ -54,12 +54,26 @@ export type Probe = (step: Step, side: 'before' | 'after') => Promise<void> | vo
 /** Calls the probe of a process before and after each call. */
 type Around = <A extends unknown[], R>(step: Step, call: (...args: A) => Promise<R>) => (...args: A) => Promise<R>;
 
+const LOG = makeLog('agents', 'silent');
+
+/** @param program what a runner executes instead of its own program */
+export const startSimulatedRunners = (size: number, program?: string): RunnerPool =>
+  startRunnerPool({
+    size,
+    queueLimit: 100,
+    log: LOG,
+    schedule: fairScheduler(),
+    recycleAfter: 1_000,
+    program,
+  });
+
 /**
  * Simulates processes of the service within the test's process: they share one real store and one runner pool, and a
  * clock that the test moves. Each has its own probe.
  * @param options.granted credits granted to the organization
  * @param options.program what a runner executes instead of its own program
  * @param options.runners runner processes; a frozen process holds one as long as its run is evaluated
+ * @param options.pool runners of the whole test file, in place of own ones, which the caller stops
  */
 export async function simulateProcesses({
   leaseMs = 20_000,
@@ -67,7 +81,15 @@ export async function simulateProcesses({
   granted = 100,
   program,
   runners: size = 1,
-}: { leaseMs?: number; ttlMs?: number; granted?: number; program?: string; runners?: number } = {}) {
+  pool,
+}: {
+  leaseMs?: number;
+  ttlMs?: number;
+  granted?: number;
+  program?: string;
+  runners?: number;
+  pool?: RunnerPool;
+} = {}) {
   const folder = temporaryFolder();
   const opened = await openSqliteStore(join(folder.path, 'agents.db'), [...COLLECTIONS, OUTBOX]);
   const batches: (readonly Op[])[] = [];
@@ -78,17 +100,9 @@ export async function simulateProcesses({
       return apply(...args);
     };
   const store: Store = { ...opened.store, apply: noting(opened.store.apply) };
-  const log = makeLog('agents', 'silent');
-  const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log });
+  const counterShards = await openCounterShards(opened, { owner: newId(), leaseMs: 60_000, log: LOG });
   const usage = openUsage(store, counterShards, () => runners.queued);
-  const runners = startRunnerPool({
-    size,
-    queueLimit: 100,
-    log,
-    schedule: fairScheduler(),
-    recycleAfter: 1_000,
-    program,
-  });
+  const runners = pool ?? startSimulatedRunners(size, program);
   const time = { offset: 0 };
   const now = () => Date.now() + time.offset;
   const credits = creditsDouble(granted * 1e6, now);
@@ -96,7 +110,7 @@ export async function simulateProcesses({
   const organizationId = newId();
   const config = readConfig(declaration, { RUN_LEASE_MS: String(leaseMs), RESERVATION_TTL_MS: String(ttlMs) });
   const platformStore = { ...opened.platformStore, apply: noting(opened.platformStore.apply), now: async () => now() };
-  const releases = openReleases({ ttlMs, log });
+  const releases = openReleases({ ttlMs, log: LOG });
   // No run of these tests has a secret.
   const secrets = openSecrets(store, NO_SEALING);
   const token = serverToken(organizationId);
@@ -106,7 +120,7 @@ export async function simulateProcesses({
     requestId: newId(),
     signal,
     deadline: Date.now() + 60_000,
-    log,
+    log: LOG,
   });
 
   const runtimes = testRuntimes(runners, { secretValues: () => Promise.resolve([SECRET]) });
@@ -139,7 +153,7 @@ export async function simulateProcesses({
       usage,
       counterShards,
       config,
-      log,
+      log: LOG,
       releases,
       heartbeats: makeHeartbeats(leaseMs),
       settledRuns: makeSettledRuns(),
@@ -216,7 +230,7 @@ export async function simulateProcesses({
     /** Lets frozen processes continue, and waits for all runs. */
     close: closedInTheEnd(async () => {
       for (const { thaw } of frozen) thaw();
-      await runtimes.stop();
+      if (!pool) await runtimes.stop();
       await Promise.allSettled(runs);
       releases.stop();
       await opened.close();
