@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ServiceError } from 'platform/core/errors.ts';
-import { definitionOf, ENDLESS, until } from './fixture.ts';
+import { definitionOf, until } from './fixture.ts';
 import { say } from './runtimes/llm/model-server.ts';
 import { answerWith, startEndpoint, type Endpoint } from './runtimes/network/endpoint.ts';
 import { simulateProcesses, startSimulatedRunners, STEPS, type Simulation } from './simulated-processes.ts';
@@ -257,7 +257,9 @@ describe('a runner that lies', () => {
 describe('the heartbeat', () => {
   it('keeps the reaper away from a run that lasts many times longer than its lease and its reservation', async () => {
     const simulation = await simulateProcesses({ leaseMs: 8_000, ttlMs: 10_000 });
-    await simulation.publish(definitionOf('long', ENDLESS, { limits: { wallMs: 30_000, maxSteps: 1_000_000_000 } }));
+    const silent = await startEndpoint(() => undefined);
+    const runtime = { type: 'http', url: silent.url, secretRef: 'signing' };
+    await simulation.publish(definitionOf('long', '', { runtime, limits: { wallMs: 30_000 } }));
     let over = false;
     const states = new Set<unknown>();
     const running = simulation
@@ -277,5 +279,6 @@ describe('the heartbeat', () => {
     await simulation.markSettled();
     expect(await simulation.records()).toMatchObject([{ status: 'timed_out', leaseUntil: null }]);
     await simulation.close();
+    await silent.close();
   });
 });
