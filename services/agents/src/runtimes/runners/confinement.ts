@@ -6,8 +6,12 @@ import { systemCallFilter, type SystemCallFilter } from './system-call-filter.ts
 
 export type Command = [file: string, ...args: string[]];
 
-/** Makes of a command line one that confines its process first, and then becomes the program in it. */
-export type Starter = (command: Command) => Command;
+export interface Starter {
+  /** Makes of a command line one that confines its process first, and then becomes the program in it. */
+  commandOf(command: Command): Command;
+  /** The system kills the process when the service ends. Where it does not, the process must watch. */
+  endsWithService: boolean;
+}
 
 const PERL = '/usr/bin/perl';
 /** More than starting two small programs takes on any machine. */
@@ -18,10 +22,12 @@ const TRIAL_MS = 30_000;
  * The process keeps the filter when it becomes another program, and can never take it off.
  */
 const INSTALL = `
-my ($prctl, $seccomp, $prlimit64, $filter) = splice @ARGV, 0, 4;
+my ($prctl, $seccomp, $prlimit64, $service, $filter) = splice @ARGV, 0, 5;
 my @instructions = map { [map { $_ eq 'pid' ? $$ : $_ } split / /] } split /,/, $filter;
 my $code = join '', map { pack 'SCCL', @$_ } @instructions;
 my ($noBytes, $writing) = (pack('QQ', 0, 0), pack 'Q', 0x1ff2);
+syscall(0 + $prctl, 1, 9, 0, 0, 0) == 0 or die "PR_SET_PDEATHSIG: $!\\n";
+getppid == $service or die "the service has ended\\n";
 syscall(0 + $prlimit64, 0, 4, $noBytes, 0) == 0 or die "RLIMIT_CORE: $!\\n";
 syscall(0 + $prctl, 38, 1, 0, 0, 0) == 0 or die "PR_SET_NO_NEW_PRIVS: $!\\n";
 # Where the kernel has it, Landlock keeps the process from the memory of those that it does not confine, and no fd
@@ -34,28 +40,37 @@ exec { $ARGV[0] } @ARGV or die "exec: $!\\n";
 `;
 
 /** Denies the process what the filter denies, and core dumps: one would hold the realms of several organizations. */
-export const filtered =
-  ({ program, install: { prctl, seccomp, prlimit64 } }: SystemCallFilter): Starter =>
-  (command) => [PERL, '-e', INSTALL, '--', `${prctl}`, `${seccomp}`, `${prlimit64}`, program.join(','), ...command];
+export const filtered = ({ program, install: { prctl, seccomp, prlimit64 } }: SystemCallFilter): Starter => ({
+  commandOf: (command) => [
+    ...([PERL, '-e', INSTALL, '--'] as const),
+    ...[prctl, seccomp, prlimit64, process.pid].map(String),
+    program.join(','),
+    ...command,
+  ],
+  endsWithService: true,
+});
 
 /** Denies the process core dumps. A shell adds variables to the environment; the one here is all that a runner has. */
-export const withoutCoreDumps: Starter = (command) => [
-  '/bin/sh',
-  '-c',
-  'ulimit -c 0 && exec /usr/bin/env -i "$@"',
-  'sh',
-  'NODE_CHANNEL_FD=3',
-  ...command,
-];
+export const withoutCoreDumps: Starter = {
+  commandOf: (command) => [
+    '/bin/sh',
+    '-c',
+    'ulimit -c 0 && exec /usr/bin/env -i "$@"',
+    'sh',
+    'NODE_CHANNEL_FD=3',
+    ...command,
+  ],
+  endsWithService: false,
+};
 
-export const unconfined: Starter = (command) => command;
+export const unconfined: Starter = { commandOf: (command) => command, endsWithService: false };
 
 /** What the system does not keep from a process that `filtered` starts. */
 function faultsOf(filter: SystemCallFilter): { network?: string; memory?: string } {
   const reach = `
     print syscall(${filter.denied['socket']}, 1, 1, 0) == -1 && $! == ${constants.errno.EPERM} ? '' : 'network ';
     print open(my $memory, '<', '/proc/' . getppid . '/mem') ? 'memory' : '';`;
-  const [file, ...args] = filtered(filter)([PERL, '-e', reach]);
+  const [file, ...args] = filtered(filter).commandOf([PERL, '-e', reach]);
   const { status, signal, error, stderr, stdout } = spawnSync(file, args, {
     env: {},
     timeout: TRIAL_MS,

@@ -18,7 +18,7 @@ const OF_PLATFORM = [
     .find(existsSync)!,
 ];
 export const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
-/** All files that a runner may read. It may write no file and start nothing but the thread that watches its parent. */
+/** All files that a runner may read. It may write no file. */
 const readableBy = (program: string): string[] => [
   join(dirname(program), '*'),
   join(import.meta.dirname, '../expression/*'),
@@ -37,12 +37,12 @@ const readableBy = (program: string): string[] => [
  * The command that starts a runner and its arguments: a process without permissions, whose heap V8 limits.
  * @param memoryMb heap for an agent
  * @param program what the process runs
+ * @param watches whether it has a thread that watches the service, because the system does not end it with the service
  */
-export const runnerCommand = (memoryMb: number, program: string): Command => [
+export const runnerCommand = (memoryMb: number, program: string, watches: boolean): Command => [
   process.execPath,
   ...flagsOf(memoryMb, program),
-  program,
-  String(process.pid),
+  ...(watches ? ['--allow-worker', program, String(process.pid)] : [program]),
 ];
 
 const flagsOf = (memoryMb: number, program: string): string[] => [
@@ -53,7 +53,6 @@ const flagsOf = (memoryMb: number, program: string): string[] => [
   '--disallow-code-generation-from-strings',
   '--disable-proto=throw',
   '--permission',
-  '--allow-worker',
   ...readableBy(program).map((path) => `--allow-fs-read=${path}`),
 ];
 

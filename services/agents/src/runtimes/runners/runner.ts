@@ -111,7 +111,7 @@ export function startRunner({
   starter?: Starter;
 }): Runner {
   // `NODE_CHANNEL_FD` gives the child Node's channel of JSON lines (child_process, "fork"); this end reads it itself.
-  const [file, ...args] = starter(runnerCommand(memoryMb, program));
+  const [file, ...args] = starter.commandOf(runnerCommand(memoryMb, program, !starter.endsWithService));
   const child = spawn(file, args, {
     // In a process group of its own: a terminal's Ctrl-C ends the service, which waits for the run.
     ...{ env: { NODE_CHANNEL_FD: '3' }, cwd, detached: true },

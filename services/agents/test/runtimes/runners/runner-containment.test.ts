@@ -32,7 +32,6 @@ describe('a runner', () => {
       '--disallow-code-generation-from-strings',
       '--disable-proto=throw',
       '--permission',
-      '--allow-worker',
       '--allow-fs-read=services/agents/src/runtimes/runners/*',
       '--allow-fs-read=services/agents/src/runtimes/expression/*',
       '--allow-fs-read=services/agents/src/runtimes/script/*',
@@ -48,7 +47,6 @@ describe('a runner', () => {
       '--allow-fs-read=platform/package.json',
       '--allow-fs-read=node_modules/platform',
       'services/agents/src/runtimes/runners/runner-child.ts',
-      String(process.pid),
     ]);
   });
 
