@@ -16,11 +16,21 @@ export const heapConfig = {
     min: 1,
     max: 64,
     description:
-      'A third of what each process takes for new objects, in MB. More costs memory and saves processor time under load.',
+      'A third of what each service takes for new objects, in MB. More costs memory and saves processor time under load.',
+  }),
+  GATEWAY_MAX_SEMI_SPACE_MB: integer({
+    default: 16,
+    min: 1,
+    max: 64,
+    description: 'The same for the gateway, which makes new objects for every request that is under way.',
   }),
 };
 
-export const heapFlags = ({ MAX_OLD_SPACE_MB, MAX_SEMI_SPACE_MB }: ConfigOf<typeof heapConfig>): string[] => [
+/** @param name of the process that is started with them */
+export const heapFlags = (
+  { MAX_OLD_SPACE_MB, MAX_SEMI_SPACE_MB, GATEWAY_MAX_SEMI_SPACE_MB }: ConfigOf<typeof heapConfig>,
+  name: string,
+): string[] => [
   `--max-old-space-size=${MAX_OLD_SPACE_MB}`,
-  `--max-semi-space-size=${MAX_SEMI_SPACE_MB}`,
+  `--max-semi-space-size=${name === 'gateway' ? GATEWAY_MAX_SEMI_SPACE_MB : MAX_SEMI_SPACE_MB}`,
 ];

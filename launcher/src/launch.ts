@@ -61,7 +61,7 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   const settings = new Set(Object.keys(heapConfig));
   const asked = (names: readonly string[]): void => names.forEach((name) => settings.add(name));
   children = CHILDREN.map((spec) =>
-    superviseChild(spec, { ...env, ...tlsSettings(keyFolder, spec.name) }, print, heapFlags(heap), asked),
+    superviseChild(spec, { ...env, ...tlsSettings(keyFolder, spec.name) }, print, heapFlags(heap, spec.name), asked),
   );
   const gatewayAddress = await allReady().finally(() => misspelledSettings(settings, given).forEach(print));
   if (stopping) return;

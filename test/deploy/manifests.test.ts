@@ -1,8 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readConfig } from 'platform/core/config.ts';
 import { settingOf } from 'platform/core/processes.ts';
 import { commonConfig } from 'platform/service/process.ts';
 import { makeProgram } from '../../admin/src/program.ts';
+import { heapConfig, heapFlags } from '../../launcher/src/heap.ts';
 import { isPublic } from '../../services/agents/src/runtimes/network/addresses.ts';
 import { containersOf, type Document } from '../../tools/k8s/src/render.ts';
+import { REPOSITORY } from '../support/stack.ts';
 import { expectedArrows, outside } from './network-rules.ts';
 import { PROGRAMS } from './programs.ts';
 import { referencesIn } from './reference-rules.ts';
@@ -45,6 +50,19 @@ describe('the manifests of deploy/k8s', () => {
   it('name images of production by their digest', () => {
     const images = overlay('production').flatMap(containersOf);
     expect(images.filter(({ image }) => !/^[\w./-]+@sha256:[\da-f]{64}$/.test(image as string))).toEqual([]);
+  });
+
+  it.each(OVERLAYS)('give each program the heap that the launcher gives it: %s', (name) => {
+    const heap = readConfig(heapConfig, {});
+    const ofImage = /NODE_OPTIONS="(.*)"/.exec(readFileSync(join(REPOSITORY, 'deploy/Dockerfile'), 'utf8'))![1];
+    for (const program of PROGRAMS) {
+      const container = overlay(name)
+        .flatMap(containersOf)
+        .find((each) => each.name === program.name)!;
+      const own = (container.env as Document[]).find((each) => each.name === 'NODE_OPTIONS')?.value as
+        string | undefined;
+      expect([program.name, own ?? ofImage]).toEqual([program.name, heapFlags(heap, program.name).join(' ')]);
+    }
   });
 
   it.each(OVERLAYS)('run commands that the admin command line has: %s', (name) => {

@@ -45,7 +45,9 @@ it("the heap of every process has the launcher's bounds, and each service tells 
   for (const [i, name] of services.entries())
     expect([name, await healthAt(`127.0.0.1:${ports[i]}`, name)]).toEqual([name, 'SERVING']);
   for (const name of Object.keys(PROCESSES) as ProcessName[])
-    expect(commandOf(stack.pidOf(name))).toContain(' --max-old-space-size=300 --max-semi-space-size=4 ');
+    expect(commandOf(stack.pidOf(name))).toContain(
+      ` --max-old-space-size=300 --max-semi-space-size=${name === 'gateway' ? 16 : 4} `,
+    );
   await stack.stop();
 });
 

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { JobServiceService } from 'proto/platform/v1/jobs.ts';
 import { sumOfRounds } from 'platform/jobs/job-service.ts';
@@ -144,7 +144,8 @@ export function connect({ baseUrls, folder, env }: Pick<RunningStack, 'baseUrls'
 }
 
 /**
- * Starts a launcher without waiting for anything, for tests of the start itself. It is stopped in the end.
+ * Starts a launcher as `npm start` does, without waiting for anything, for tests of the start itself. It is stopped in
+ * the end.
  * @param root where the sources of its release are
  */
 export function launch(
@@ -152,7 +153,10 @@ export function launch(
   args: readonly string[] = [],
   root = REPOSITORY,
 ): { launcher: ChildProcess; output: () => string } {
-  const launcher = spawn(process.execPath, [join(root, 'launcher/src/main.ts'), ...args], {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
+  const [, ...command] = scripts.start.split(' ');
+  const launcher = spawn(process.execPath, [...command, ...args], {
+    cwd: root,
     env: { ...process.env, NODE_OPTIONS: '', ...NO_ENGINES, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
