@@ -19,5 +19,5 @@ export default class LanesRunner extends TestRunner {
 }
 
 const mostlyWaits = (path) =>
-  /\/(events\/kafka|kills\/stack)[.\w]*\.test\.ts$/.test(path) ||
+  /\/(events\/kafka|kills\/(stack|process))[.\w]*\.test\.ts$/.test(path) ||
   readFileSync(path, 'utf8').includes('/private-server.ts');
