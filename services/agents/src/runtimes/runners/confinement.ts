@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Log } from 'platform/core/log.ts';
 import { systemCallFilter, type SystemCallFilter } from './system-call-filter.ts';
@@ -27,7 +27,7 @@ my @instructions = map { [map { $_ eq 'pid' ? $$ : $_ } split / /] } split /,/, 
 my $code = join '', map { pack 'SCCL', @$_ } @instructions;
 my ($noBytes, $writing) = (pack('QQ', 0, 0), pack 'Q', 0x1ff2);
 syscall(0 + $prctl, 1, 9, 0, 0, 0) == 0 or die "PR_SET_PDEATHSIG: $!\\n";
-getppid == $service or die "the service has ended\\n";
+getppid == $service or die "its parent is not the service\\n";
 syscall(0 + $prlimit64, 0, 4, $noBytes, 0) == 0 or die "RLIMIT_CORE: $!\\n";
 syscall(0 + $prctl, 38, 1, 0, 0, 0) == 0 or die "PR_SET_NO_NEW_PRIVS: $!\\n";
 # Where the kernel has it, Landlock keeps the process from the memory of those that it does not confine, and no fd
@@ -83,20 +83,45 @@ function faultsOf(filter: SystemCallFilter): { network?: string; memory?: string
   };
 }
 
+const AT_SECURE = 23n;
+
+/**
+ * Whether the kernel gave this program privileges of its file (getauxval(3), AT_SECURE), as a node with capabilities
+ * has. It then forgets, when a runner becomes this program, that it should end with the service.
+ */
+function isPrivileged(): boolean {
+  try {
+    const entries = readFileSync('/proc/self/auxv');
+    for (let at = 0; at + 16 <= entries.length; at += 16)
+      if (entries.readBigUInt64LE(at) === AT_SECURE) return entries.readBigUInt64LE(at + 8) !== 0n;
+  } catch {
+    // not told: it may be
+  }
+  return true;
+}
+
 let found: Starter | undefined;
 
 /** The strictest starter that this machine has, found when it is first needed. */
 export const strictestStarter = (log: Log): Starter => (found ??= findStarter(log));
+
+interface Asked {
+  platform: string;
+  filter: SystemCallFilter | undefined;
+  exists(program: string): boolean;
+  isPrivileged(): boolean;
+}
 
 /**
  * @param system what is asked of the machine
  */
 export function findStarter(
   log: Log,
-  system: { platform: string; filter: SystemCallFilter | undefined; exists(program: string): boolean } = {
+  system: Asked = {
     platform: process.platform,
     filter: systemCallFilter(),
     exists: existsSync,
+    isPrivileged,
   },
 ): Starter {
   const { platform, filter, exists } = system;
@@ -106,7 +131,7 @@ export function findStarter(
     if (network === undefined) {
       if (memory !== undefined)
         log.warn({ fault: memory }, 'a fault of V8 would let an agent read the memory of this service');
-      return filtered(filter);
+      return system.isPrivileged() ? { ...filtered(filter), endsWithService: false } : filtered(filter);
     }
     fault = network;
   }

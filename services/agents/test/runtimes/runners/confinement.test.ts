@@ -112,6 +112,13 @@ describe('a runner that goes wherever it can', () => {
     });
   });
 
+  it('is refused the same in a thread, where it may have one', async () => {
+    expect(await reach({ ...confining(), endsWithService: false })).toMatchObject({
+      tcp: 'EPERM',
+      tcpOfAThread: 'EPERM',
+    });
+  });
+
   it('reaches everything where nothing confines it', async () => {
     expect(await reach(unconfined)).toEqual({
       tcp: 'reached',
@@ -187,6 +194,7 @@ describe('the start of a process', () => {
   /** The soft and the hard limit in the text of `/proc/<pid>/limits`. */
   const coreLimit = (limits: string) => /^Max core file size +(\S+) +(\S+)/m.exec(limits)?.slice(1, 3);
   const filter = systemCallFilter();
+  const isPrivileged = () => false;
 
   function found(system?: Parameters<typeof findStarter>[1]): { starter: Starter; warnings: unknown[][] } {
     const warnings: unknown[][] = [];
@@ -202,23 +210,28 @@ describe('the start of a process', () => {
   });
 
   it.each([
-    ['other systems', { platform: 'darwin', filter, exists: () => true }, unconfined, 'only Linux'],
-    ['other processors', { platform: 'linux', filter: undefined, exists: existsSync }, withoutCoreDumps, 'only Linux'],
+    ['other systems', { platform: 'darwin', filter, exists: () => true, isPrivileged }, unconfined, 'only Linux'],
+    [
+      'other processors',
+      { platform: 'linux', filter: undefined, exists: existsSync, isPrivileged },
+      withoutCoreDumps,
+      'only Linux',
+    ],
     [
       'systems without Perl',
-      { platform: 'linux', filter, exists: (file: string) => !file.includes('perl') },
+      { platform: 'linux', filter, exists: (file: string) => !file.includes('perl'), isPrivileged },
       withoutCoreDumps,
       'there is no /usr/bin/perl',
     ],
     [
       'systems whose filters have no effect',
-      { platform: 'linux', filter: { ...filter!, program: ['6 0 0 2147418112'] }, exists: existsSync },
+      { platform: 'linux', filter: { ...filter!, program: ['6 0 0 2147418112'] }, exists: existsSync, isPrivileged },
       withoutCoreDumps,
       'the filter has no effect',
     ],
     [
       'systems that take no filter',
-      { platform: 'linux', filter: { ...filter!, program: ['0 0 0 0'] }, exists: existsSync },
+      { platform: 'linux', filter: { ...filter!, program: ['0 0 0 0'] }, exists: existsSync, isPrivileged },
       withoutCoreDumps,
       'SECCOMP_SET_MODE_FILTER: Invalid argument',
     ],
@@ -227,6 +240,17 @@ describe('the start of a process', () => {
     expect(ofSystem).toBe(starter);
     expect(warnings).toEqual([[{ fault: expect.stringContaining(fault) }, expect.stringContaining('not denied')]]);
   });
+
+  it.each([true, false])(
+    'leaves it to watch the service only where node has privileges of its own: %s',
+    (privileged) => {
+      const system = { platform: 'linux', filter, exists: existsSync, isPrivileged: () => privileged };
+      const { starter } = found(system);
+      expect(starter.commandOf(['node'])[0]).toBe('/usr/bin/perl');
+      expect(starter.endsWithService).toBe(!privileged);
+      expect(found().starter.endsWithService).toBe(true);
+    },
+  );
 
   it('keeps it from the memory of the service, or says that this kernel cannot', () => {
     const hasLandlock = runPerl(unconfined, 'print 0 + (syscall(444, 0, 0, 1) > 0)') === 1;
