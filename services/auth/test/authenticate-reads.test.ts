@@ -36,8 +36,9 @@ it('reads nothing for malformed tokens, and reads once for any number of well-fo
     denials: makeDenials(),
     methodOptions: allMethodOptions(),
   };
+  const patient = { deadline: Number.POSITIVE_INFINITY, signal: new AbortController().signal };
   const ask = (bearers: string[]) =>
-    authenticate(deps, { attempts: bearers.map((bearer) => ({ bearer, method: LIST_TYPES, requestId: '' })) });
+    authenticate(deps, { attempts: bearers.map((bearer) => ({ bearer, method: LIST_TYPES, requestId: '' })) }, patient);
   const wellFormed = makeToken(SERVER_TOKEN);
   await ask([
     '',

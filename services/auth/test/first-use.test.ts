@@ -54,7 +54,9 @@ function ask(bearers: readonly string[], apply: () => Promise<void>) {
     denials: makeDenials(),
     methodOptions: allMethodOptions(),
   };
-  return authenticate(deps, { attempts: bearers.map((bearer) => ({ bearer, method: LIST_TYPES, requestId: '' })) });
+  const patient = { deadline: Number.POSITIVE_INFINITY, signal: new AbortController().signal };
+  const attempts = bearers.map((bearer) => ({ bearer, method: LIST_TYPES, requestId: '' }));
+  return authenticate(deps, { attempts }, patient);
 }
 const diskFull = () => Promise.reject(unavailable('The document store is not available', new Error('disk is full')));
 const nothing = () => new Promise<void>(() => {});

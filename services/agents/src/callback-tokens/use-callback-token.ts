@@ -4,12 +4,13 @@ import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import type { UseCallbackTokenRequest, UseCallbackTokenResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { isActive } from '../executions/rules.ts';
+import type { CallbackTokenRecord } from './store.ts';
 
 const UNKNOWN: UseCallbackTokenResponse = { run: undefined, admitted: 0, maxCalls: 0 };
 
 /**
  * Whose run a callback token belongs to. Asked on every request that carries it, so that it dies with the run. Uses of
- * one token take turns: an endpoint may make many at once, and all but one would conflict at every attempt.
+ * one token take turns: an endpoint may make many at once, of which all but one would conflict at every attempt.
  */
 export async function useCallbackToken(
   { callbackTokens, executions, mutex, clock }: Pick<Deps, 'callbackTokens' | 'executions' | 'mutex' | 'clock'>,
@@ -18,9 +19,8 @@ export async function useCallbackToken(
 ): Promise<UseCallbackTokenResponse> {
   const known = await callbackTokens.byHash(hash);
   if (!known) return UNKNOWN;
-  const count = async (): Promise<UseCallbackTokenResponse> => {
-    const token = await callbackTokens.byHash(hash);
-    if (!token || token.expiresAt <= isoTime(clock.now())) return UNKNOWN;
+  const use = async (token: CallbackTokenRecord): Promise<UseCallbackTokenResponse> => {
+    if (token.expiresAt <= isoTime(clock.now())) return UNKNOWN;
     const { organizationId, executionId: agentExecutionId, agent, memoryTypes, mayWrite, maxCalls } = token;
     const execution = await executions.byId(organizationId, agentExecutionId);
     if (!execution || !isActive(execution)) return UNKNOWN;
@@ -28,5 +28,13 @@ export async function useCallbackToken(
     if (admitted > 0) await callbackTokens.count(token, admitted);
     return { run: { organizationId, agentExecutionId, agent, memoryTypes, mayWrite }, admitted, maxCalls };
   };
-  return mutex(known.organizationId, known._id, () => retryOnConflict(signal, count));
+  // what is used up counts nothing, so it waits for nobody
+  if (known.calls >= known.maxCalls) return use(known);
+  const { organizationId, _id } = known;
+  return mutex(organizationId, _id, () =>
+    retryOnConflict(signal, async () => {
+      const token = await callbackTokens.byHash(hash);
+      return token ? use(token) : UNKNOWN;
+    }),
+  );
 }

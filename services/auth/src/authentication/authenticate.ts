@@ -3,12 +3,13 @@ import type { Status } from 'proto/google/rpc/status.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { codeOf, ServiceError, type KnownReason } from 'platform/core/errors.ts';
 import { actorOf, type Principal } from 'platform/core/principal.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import type { MethodOptions } from 'platform/rpc/method-options.ts';
 import { toStatus } from 'platform/rpc/wire-errors.ts';
 import type { Deps } from '../deps.ts';
 import { tierOf } from '../tiers.ts';
 import { denialReason } from './access.ts';
-import type { KnownBearer } from './known-bearer.ts';
+import type { KnownBearer, ResolveGiven } from './known-bearer.ts';
 import { isAskedAlone } from './resolve-callback-tokens.ts';
 
 /** Whom a bearer authenticates. */
@@ -33,13 +34,17 @@ type Needs = Pick<
  * those with a bearer about which another service is asked.
  * @throws ServiceError when a read fails, or the write of a first use
  */
-export async function authenticate(deps: Needs, { attempts }: AuthenticateRequest): Promise<AuthenticateResponse> {
+export async function authenticate(
+  deps: Needs,
+  { attempts }: AuthenticateRequest,
+  { deadline, signal }: Pick<CallContext, 'deadline' | 'signal'>,
+): Promise<AuthenticateResponse> {
   const nowMs = deps.clock.now();
   const now = isoTime(nowMs);
   const distinct = [...new Set(attempts.map(({ bearer }) => bearer))];
   const alone = new Set(distinct.length > 1 ? distinct.filter(isAskedAlone) : []);
   const others = distinct.filter((bearer) => !alone.has(bearer));
-  const bearers = await findBearers(deps, others, { nowMs, attempts });
+  const bearers = await findBearers(deps, others, { nowMs, attempts, deadline, signal });
   const mustAskAlone = ({ valid, use }: Bearer): boolean => valid && use?.isFirst === true && distinct.length > 1;
   for (const bearer of bearers.values()) {
     const { valid, use } = bearer;
@@ -59,7 +64,7 @@ export async function authenticate(deps: Needs, { attempts }: AuthenticateReques
 async function findBearers(
   { organizations, resolvers }: Needs,
   distinct: readonly string[],
-  given: { nowMs: number; attempts: readonly Attempt[] },
+  given: ResolveGiven,
 ): Promise<ReadonlyMap<string, Bearer>> {
   const found = (await Promise.all(resolvers.map((resolve) => resolve(distinct, given)))).flatMap((known) => [
     ...known,

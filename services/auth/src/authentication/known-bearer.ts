@@ -1,4 +1,5 @@
 import type { Attempt } from 'proto/auth/v1/auth.ts';
+import type { CallContext } from 'platform/rpc/call.ts';
 import type { Principal } from 'platform/core/principal.ts';
 import type { OrganizationRecord } from '../organizations/store.ts';
 
@@ -17,10 +18,15 @@ export interface KnownBearer {
 /**
  * Finds the bearers of one form among those of a call, by a fixed number of reads for all of them, and by none for
  * bearers whose form is wrong. The others are not in the map. Organizations are read once for all resolvers.
- * @param given.nowMs milliseconds since the epoch
- * @param given.attempts of the call
  */
 export type ResolveBearers = (
   bearers: readonly string[],
-  given: { nowMs: number; attempts: readonly Attempt[] },
+  given: ResolveGiven,
 ) => Promise<ReadonlyMap<string, KnownBearer>>;
+
+/** Of the call, whose deadline and signal are those of the calls that a resolver makes. */
+export interface ResolveGiven extends Pick<CallContext, 'deadline' | 'signal'> {
+  /** Milliseconds since the epoch. */
+  nowMs: number;
+  attempts: readonly Attempt[];
+}

@@ -11,13 +11,13 @@ export const isAskedAlone = (bearer: string): boolean => isWellFormed(CALLBACK_T
 /** Callback tokens of runs, which agents knows: one call for all attempts with one token. */
 export const resolveCallbackTokens =
   ({ agents }: { agents: Pick<ServiceClient<typeof AgentsServiceService>, 'useCallbackToken'> }): ResolveBearers =>
-  async (bearers, { attempts }) => {
+  async (bearers, { attempts, deadline, signal }) => {
     const [bearer] = bearers.filter(isAskedAlone);
     if (bearer === undefined) return new Map();
     const { requestId } = attempts[0]!;
     const { run, admitted, maxCalls } = await agents.useCallbackToken(
       { hash: hashToken(bearer), calls: attempts.length },
-      { principal: servicePrincipal('auth'), requestId },
+      { principal: servicePrincipal('auth'), requestId, deadline, signal },
     );
     return new Map(run ? [[bearer, knownRun(run, { admitted, maxCalls })]] : []);
   };
