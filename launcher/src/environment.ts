@@ -3,12 +3,14 @@ import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.
 import { StartError } from 'platform/core/start-error.ts';
 
 /**
- * What Node itself reads, and INIT_CWD, to which relative paths refer. Everything else, also what other programs read
- * from the environment of whoever starts this one, is handed to no process that does not ask for it.
+ * What Node itself and the C library read, and INIT_CWD, to which relative paths refer. Everything else, also what
+ * other programs read from the environment of whoever starts this one, is handed to no process that does not ask for
+ * it.
  */
 const FOR_NODE = [
   'INIT_CWD',
   'LD_LIBRARY_PATH',
+  'MALLOC_ARENA_MAX',
   'NODE_COMPILE_CACHE',
   'NODE_EXTRA_CA_CERTS',
   'NODE_OPTIONS',

@@ -24,8 +24,8 @@ it("no process of the product has a setting or another variable of the launcher'
   });
   expect(stack.output()).toContain('DATADIR is no setting, so it changes nothing; did you mean DATA_DIR?\n');
   const allowed = (
-    'INIT_CWD LD_LIBRARY_PATH NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE NODE_COMPILE_CACHE NODE_EXTRA_CA_CERTS ' +
-    'NODE_OPTIONS OPENSSL_CONF SETTINGS_BY_MESSAGE SSL_CERT_DIR SSL_CERT_FILE TMPDIR TZ'
+    'INIT_CWD LD_LIBRARY_PATH MALLOC_ARENA_MAX NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE NODE_COMPILE_CACHE ' +
+    'NODE_EXTRA_CA_CERTS NODE_OPTIONS OPENSSL_CONF SETTINGS_BY_MESSAGE SSL_CERT_DIR SSL_CERT_FILE TMPDIR TZ'
   ).split(' ');
   for (const name of Object.keys(PROCESSES) as ProcessName[]) {
     const environment = readFileSync(`/proc/${stack.pidOf(name)}/environ`, 'utf8')
