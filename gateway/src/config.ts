@@ -46,7 +46,7 @@ const own = {
     max: 600_000,
     description:
       'How long a gateway that stops leaves idle connections open, which end with their next reply: a request that is on ' +
-      'its way to one that is closed fails. Never longer than 65 s in any case; part of DRAIN_MS.',
+      'its way to one that is closed fails. After 65 s, clients that heed Keep-Alive have left; part of DRAIN_MS.',
   }),
   CORS_ORIGINS: text({
     default: '',

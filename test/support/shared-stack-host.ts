@@ -21,7 +21,8 @@ export async function openSharedStackHost(): Promise<SharedStackHost> {
   let started: Promise<Stack> | undefined;
   let left = 0;
   const server: Server = createServer((req, res) => {
-    const reply = (status: number, body: string): void => void res.writeHead(status).end(body);
+    // a file that takes as long to load as this server keeps connections would send on one that is being closed
+    const reply = (status: number, body: string): void => void res.writeHead(status, { connection: 'close' }).end(body);
     if (req.url === '/use') {
       started ??= startStack();
       started.then(

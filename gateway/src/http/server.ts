@@ -41,6 +41,8 @@ export interface HttpServer {
 
 /** An idle connection is kept for so long, as `Keep-Alive` says in every reply. */
 export const KEEP_ALIVE_MS = 65_000;
+/** And for so much longer, because timers of busy clients are late: a request on its way to a closed one would fail. */
+const LATE_CLIENTS_MS = 60_000;
 
 const TOO_MANY_CONNECTIONS = new ServiceError('UNAVAILABLE', 'Too many connections are open');
 const REFUSAL_LOG_MS = 1_000;
@@ -82,6 +84,7 @@ export async function serveHttp(
     requestTimeout: 2 * timeoutMs,
     connectionsCheckingInterval: Math.min(1_000, timeoutMs),
     keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeoutBuffer: LATE_CLIENTS_MS,
   };
   const server = tls ? serveTls(tls, options, firstByteMs) : createServer(options);
   server.on('request', onRequest);
