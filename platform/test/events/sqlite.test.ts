@@ -88,14 +88,19 @@ describe('the event file', () => {
     const publishing = bus.publish(TOPIC, [eventOf('o', 1)]).then(() => {
       published = true;
     });
-    let longestTurnMs = 0;
-    for (let turn = 0; turn < 50; turn++) {
-      const from = performance.now();
-      await new Promise((resolve) => setTimeout(resolve, 0));
-      longestTurnMs = Math.max(longestTurnMs, performance.now() - from);
-    }
+    const longestTurnOf = async (turns: number): Promise<number> => {
+      let longestMs = 0;
+      for (let turn = 0; turn < turns; turn++) {
+        const from = performance.now();
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        longestMs = Math.max(longestMs, performance.now() - from);
+      }
+      return longestMs;
+    };
+    // a turn may be long because the machine stalls, but not in each round
+    const rounds = [await longestTurnOf(50), await longestTurnOf(50), await longestTurnOf(50)];
     expect(published).toBe(false);
-    expect(longestTurnMs).toBeLessThan(2_000);
+    expect(Math.min(...rounds)).toBeLessThan(2_000);
     writer.exec('COMMIT');
     await publishing;
     expect(writer.prepare('SELECT sum(count) AS n FROM block').get()).toEqual({ n: 1 });

@@ -5,6 +5,7 @@ import { makeLog } from 'platform/core/log.ts';
 import { openMongoStore } from 'platform/store/mongo/store.ts';
 import { DuplicateKeyError, insert, remove, update, type Op, type OpenStore } from 'platform/store/store.ts';
 import { startMongo, type PrivateServer } from '../../../dev-servers/src/private-server.ts';
+import { within } from '../awake-time.ts';
 import { lossyProxy, type LossyProxy } from './lossy-proxy.ts';
 import { item, ITEMS, MESSAGES } from './store-suite.ts';
 
@@ -260,15 +261,6 @@ describe('an index that takes longer than an operation may', () => {
 });
 
 describe('a server that does not answer', () => {
-  const until = Date.now;
-  async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-    const begun = until();
-    try {
-      return await work;
-    } finally {
-      expect(until() - begun).toBeLessThan(ms);
-    }
-  }
   const SLACK_MS = 5_000;
 
   it('leaves the outcome of a write that was sent unknown; reads and open transactions are unavailable', async () => {
