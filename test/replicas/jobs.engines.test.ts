@@ -12,7 +12,7 @@ import { program as agents } from '../../services/agents/src/service.ts';
 import { program as auth } from '../../services/auth/src/service.ts';
 import { program as credits } from '../../services/credits/src/service.ts';
 import { program as memory } from '../../services/memory/src/service.ts';
-import type { PlatformStore } from 'platform/store/store.ts';
+import { update, type PlatformStore } from 'platform/store/store.ts';
 import { expectNothingLost, printCounts } from '../support/nothing-lost.ts';
 import { startLoad } from '../support/load.ts';
 import { retryWhileUnavailable } from '../support/retry-while-unavailable.ts';
@@ -98,16 +98,24 @@ describe('jobs that run at once on four replicas, two of them without a lease', 
   }
 
   /**
-   * Waits for the next heartbeat of every run. A process that is paused within one would keep the locks of its
-   * transaction, which the stand-in for MongoDB never ends; the next ones come only after a third of the lease.
+   * Pauses the processes between two heartbeats of the runs, which come only after a third of the lease. One that is
+   * paused within a heartbeat, because the machine stalls meanwhile, would keep the locks of its transaction, which the
+   * stand-in for MongoDB never ends: then they go on until their next heartbeats.
    */
-  async function untilLeasesWereExtended(platformStore: PlatformStore): Promise<void> {
-    const leases = async () => {
-      const active = await platformStore.find(EXECUTIONS, { status: { in: ACTIVE } });
-      return new Map(active.map(({ _id, leaseUntil }) => [_id, leaseUntil]));
-    };
-    const before = await leases();
-    await eventually(async () => [...(await leases())].every(([id, until]) => until !== before.get(id)));
+  async function pauseBetweenHeartbeats(pids: readonly number[], platformStore: PlatformStore): Promise<void> {
+    const active = () => platformStore.find(EXECUTIONS, { status: { in: ACTIVE } });
+    for (;;) {
+      const before = new Map((await active()).map(({ _id, leaseUntil }) => [_id, leaseUntil]));
+      await eventually(async () => (await active()).every(({ _id, leaseUntil }) => leaseUntil !== before.get(_id)));
+      await Promise.all(pids.map(pause));
+      const touched = (await active()).map(({ _id }) => update(EXECUTIONS, { _id }, { increment: { bytes: 0 } }));
+      const isLocked = await platformStore.apply(touched).then(
+        () => false,
+        () => true,
+      );
+      if (!isLocked) return;
+      for (const pid of pids) process.kill(pid, 'SIGCONT');
+    }
   }
 
   it(
@@ -132,9 +140,8 @@ describe('jobs that run at once on four replicas, two of them without a lease', 
       let reaped = 0;
       const agentPids = stack.pidsOf('agents');
       const [{ platformStore }] = unleased.agents as [JobsWithoutLease];
-      await untilLeasesWereExtended(platformStore);
-      await Promise.all(agentPids.map(pause));
       try {
+        await pauseBetweenHeartbeats(agentPids, platformStore);
         await eventually(async () => {
           reaped += sum(await Promise.all(unleased.agents.map((one) => round(() => one.run('reaper')))));
           return (await platformStore.count(EXECUTIONS, { status: { in: ACTIVE } })) === 0;

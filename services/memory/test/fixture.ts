@@ -80,24 +80,29 @@ export async function startMemory(env: Record<string, string> = {}, clock?: Cloc
       getType: async (id: string): Promise<MemoryType> => (await client().getMemoryType({ id }, options())).memoryType!,
       listTypes: async (given: { page?: number; pageSize?: number } = {}): Promise<MemoryType[]> =>
         (await client().listMemoryTypes(given, options())).items,
-      /** Sends `body` with an update mask that names its members, as the gateway does. */
+      /** The new type of a PUT of `body`, with an update mask that names its members, as the gateway does. */
       putType: async (id: string, body: Partial<UpdateMemoryTypeRequest>): Promise<MemoryType> =>
-        (
-          await client().updateMemoryType(
-            UpdateMemoryTypeRequest.fromPartial({ updateMask: Object.keys(body), ...body, pathId: id }),
-            options(),
-          )
-        ).memoryType!,
+        (await as(principal).changeType(id, body)).memoryType!,
       /** The whole answer of a PUT, also of one with dryRun or force. */
-      changeType: (id: string, body: Partial<UpdateMemoryTypeRequest>) =>
-        client().updateMemoryType(
-          UpdateMemoryTypeRequest.fromPartial({
-            updateMask: Object.keys(body).filter((name) => name !== 'dryRun' && name !== 'force'),
-            ...body,
-            pathId: id,
-          }),
-          options(),
-        ),
+      changeType: async (id: string, body: Partial<UpdateMemoryTypeRequest>) => {
+        const updateMask = Object.keys(body).filter((name) => name !== 'dryRun' && name !== 'force');
+        const request = UpdateMemoryTypeRequest.fromPartial({ updateMask, ...body, pathId: id });
+        for (;;) {
+          const answer = await client().updateMemoryType(request, options());
+          if (answer.outcome !== 'ACCEPTED' || env.MEMORY_CHANGE_WAIT_MS !== undefined) return answer;
+          // the machine stalls; a change that is refused, and a dry run, change nothing and can be repeated
+          const memoryType = await as(principal).endedChange(id);
+          if (memoryType.change!.action === 'update' && memoryType.change!.state === 'done')
+            return { ...answer, outcome: 'DONE', memoryType };
+        }
+      },
+      /** The type, when no change of it is under way. */
+      async endedChange(id: string): Promise<MemoryType> {
+        for (;;) {
+          const type = await as(principal).getType(id);
+          if (type.change?.state !== 'running') return type;
+        }
+      },
       cancelChange: (id: string) => client().cancelMemoryTypeChange({ id }, options()),
       deleteType: async (id: string, ifMatch?: string) =>
         (await client().deleteMemoryType({ id, ifMatch }, options())).deleted!,

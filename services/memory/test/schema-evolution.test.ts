@@ -183,29 +183,21 @@ describe('a change that takes longer than a request waits', () => {
   });
   afterAll(() => slow.stop());
 
-  /** Asks until nothing is under way. */
-  async function settled(caller: Caller, id: string) {
-    for (;;) {
-      const type = await caller.getType(id);
-      if (type.change?.state !== 'running') return type;
-    }
-  }
-
   it('goes on after the answer 202, and the type shows how it ended', async () => {
     const caller = slow.organization();
     const { id } = await caller.type();
     await caller.object({ typeId: id, content: '{"price":7}' });
     const { outcome, memoryType } = await caller.changeType(id, { jsonSchema: STRICTER });
     expect([outcome, memoryType!.change]).toMatchObject(['ACCEPTED', { action: 'update', state: 'running', of: 1 }]);
-    expect(await settled(caller, id)).toMatchObject({
+    expect(await caller.endedChange(id)).toMatchObject({
       version: 2,
       state: 'active',
       change: { state: 'done', checked: 1 },
     });
     await caller.changeType(id, { jsonSchema: '{"required":["no"]}' });
-    expect(await settled(caller, id)).toMatchObject({ version: 2, change: { state: 'failed', count: 1 } });
+    expect(await caller.endedChange(id)).toMatchObject({ version: 2, change: { state: 'failed', count: 1 } });
     expect((await caller.changeType(id, { jsonSchema: '{}', dryRun: true })).outcome).toBe('ACCEPTED');
-    expect(await settled(caller, id)).toMatchObject({ version: 2, change: { action: 'dryRun', state: 'done' } });
+    expect(await caller.endedChange(id)).toMatchObject({ version: 2, change: { action: 'dryRun', state: 'done' } });
   });
   it('so does a deletion', async () => {
     const caller = slow.organization();
