@@ -143,6 +143,12 @@ export function openConnection(
     if (replies.size === 0) place?.endWork();
     isWatched = false;
     if (isDropping) socket.end();
+    // requests that came together are begun one in a turn, so that other connections have theirs in between
+    if (replies.size > 0 || held.length > 0) setImmediate(goOn);
+    else goOn();
+  }
+
+  function goOn(): void {
     if (socket.destroyed || socket.writableEnded) return;
     const [next] = replies;
     // one that has been answered out of turn has an invalid body

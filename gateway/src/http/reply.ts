@@ -2,6 +2,7 @@ import { STATUS_CODES, type ServerResponse } from 'node:http';
 import fresh from 'fresh';
 import { byteLength, slicesOf, type JsonText } from '../contract/json-text.ts';
 import { compress, contentCoding, type Compress } from './content-coding.ts';
+import { LINGER_BYTES } from './connection.ts';
 import type { GatewayRequest } from './exchange.ts';
 
 /** A reply before it is written. */
@@ -34,6 +35,7 @@ const STATIC_HEADERS: Readonly<Record<string, string>> = {
 
 /** Writes the reply of a request. Does nothing if the client has gone or the drain has already answered the request. */
 export async function sendReply(req: GatewayRequest, res: ServerResponse, reply: Reply): Promise<void> {
+  if (hasCostlyRest(req)) req.exchange.dropRest?.();
   const headers: Record<string, string | number> = { ...STATIC_HEADERS, ...req.exchange.headers, ...reply.headers };
   if (reply.code !== undefined) req.exchange.code = reply.code;
   // a client that waits for "100 Continue" never sends the body that this connection still expects
@@ -63,6 +65,10 @@ export async function sendReply(req: GatewayRequest, res: ServerResponse, reply:
   else if (req.method === 'HEAD') res.end();
   else await writeSlices(res, pieces);
 }
+
+/** A body that nobody reads, and that would cost more than to begin a new connection: each chunk costs as a request. */
+const hasCostlyRest = ({ complete, headers }: GatewayRequest): boolean =>
+  !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > LINGER_BYTES);
 
 /**
  * A conditional GET (RFC 9110, 13.1.2). Of the request's headers only `If-None-Match` is passed on: `fetch` adds

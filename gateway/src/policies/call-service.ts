@@ -26,6 +26,13 @@ const SELF = servicePrincipal('gateway');
  */
 export function makeCallService({ calls, running, urls }: CallServiceDeps): Policy {
   const read = makeBoundedRead();
+  /** Reads under way that need no token: all who ask meanwhile share one, so that a flood costs no more. */
+  const shared = new Map<string, Promise<unknown>>();
+  const share = (key: string, call: () => Promise<unknown>): Promise<unknown> => {
+    const known = shared.get(key) ?? call().finally(() => shared.delete(key));
+    shared.set(key, known);
+    return known;
+  };
   return async (req, res) => {
     const { exchange } = req;
     const { audience, method, options, toMessage } = exchange.route as ServiceRoute;
@@ -43,10 +50,14 @@ export function makeCallService({ calls, running, urls }: CallServiceDeps): Poli
       requestId: exchange.requestId,
       signal: aborter.signal,
     };
-    // what a write has done must be told, however large the reply is
-    const call = isRead(req)
-      ? read(service, method, message, callOptions, exchange.permit as Permit)
-      : service(method, message, callOptions);
+    const makeCall = (): Promise<unknown> => {
+      // what a write has done must be told, however large the reply is
+      if (!isRead(req)) return service(method, message, callOptions);
+      if (!options.public) return read(service, method, message, callOptions, exchange.permit as Permit);
+      const { signal: _ofOneClient, ...ofAll } = callOptions;
+      return share(`${method.path} ${JSON.stringify(message)}`, () => service(method, message, ofAll));
+    };
+    const call = makeCall();
     running.add(call);
     const { status, headers, body } = (await call
       .catch(rethrow)

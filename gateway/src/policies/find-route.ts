@@ -30,6 +30,7 @@ export function makeFindRoute(table: RouteTable): Policy {
 /** Path and query of the request target, which may also have the absolute form that proxies send. */
 function splitTarget(req: GatewayRequest): { path: string; query: string } {
   requireHost(req);
+  requireKnownCoding(req);
   const target = (req.url as string).replace(/^https?:\/\/[^/?#]*/i, '');
   const split = target.indexOf('?');
   return split < 0 ? { path: target, query: '' } : { path: target.slice(0, split), query: target.slice(split + 1) };
@@ -41,6 +42,14 @@ function requireHost(req: GatewayRequest): void {
   if (host === undefined ? req.httpVersion !== '1.0' : !isHost(host))
     throw new ServiceError('INVALID_REQUEST', 'The Host header is missing or malformed');
   if (isRepeated(req, 'host')) throw new ServiceError('INVALID_REQUEST', 'The Host header is given more than once');
+}
+
+/** Node leaves other transfer codings in the body, and knows chunks also in HTTP/1.0 (RFC 9112, 6.1). */
+function requireKnownCoding({ headers, httpVersion, exchange }: GatewayRequest): void {
+  const { 'transfer-encoding': coding } = headers;
+  if (coding === undefined || (coding.toLowerCase() === 'chunked' && httpVersion !== '1.0')) return;
+  exchange.dropRest?.();
+  throw new ServiceError('INVALID_REQUEST', 'The Transfer-Encoding must be chunked, in HTTP/1.1');
 }
 
 /**

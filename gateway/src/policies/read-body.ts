@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { FREE_CHUNKS, makeBodyBuffer, MIN_MEAN_BYTES } from 'platform/core/body-buffer.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { JsonReader } from '../json/json-reader.ts';
-import { FREE_CHUNKS, makeBodyBuffer, MIN_MEAN_BYTES } from '../http/body-buffer.ts';
 import { LINGER_BYTES } from '../http/connection.ts';
 import { NOBODY, type GatewayRequest, type Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';

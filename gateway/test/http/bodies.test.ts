@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { MemoryObject } from 'proto/memory/v1/memory.ts';
-import { FREE_CHUNKS, MIN_MEAN_BYTES } from '../../src/http/body-buffer.ts';
-import { parseRaw, startGatewayFixture, TOKEN, type GatewayFixture } from '../fixture.ts';
+import { FREE_CHUNKS, MIN_MEAN_BYTES } from 'platform/core/body-buffer.ts';
+import { parseRaw, raw, startGatewayFixture, TOKEN, type GatewayFixture } from '../fixture.ts';
 
 const MIB = 1 << 20;
 let fixture: GatewayFixture;
@@ -71,6 +71,21 @@ describe('a body is read', () => {
   it('of 1,000 bytes whose length is declared, when they arrive one by one', async () => {
     const { status, json } = await send([head('Content-Length: 1000'), ...split(bodyOf(1_000), 1)]);
     expect([status, json.key]).toEqual([201, lengthOfContent(1_000)]);
+  });
+});
+
+describe('a chunked body that nobody reads', () => {
+  it.each([
+    ['of a request that takes none', 'GET /healthz', '', 200],
+    ['of a request without a token', 'POST /api/memory/objects', '', 401],
+    ['of an unknown path', 'POST /nope', '', 404],
+    ['of another media type', 'POST /api/memory/objects', `Authorization: Bearer ${TOKEN}\r\n`, 415],
+  ])('%s is not parsed: the connection ends with the reply', async (_, line, headers, status) => {
+    const start = `${line} HTTP/1.1\r\nHost: x\r\n${headers}Transfer-Encoding: chunked\r\n\r\n`;
+    const next = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+    const replies = await raw(fixture.port, `${start}1\r\na\r\n`, `${'1\r\na\r\n'.repeat(20_000)}0\r\n\r\n${next}`);
+    expect(replies.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
+    expect(parseRaw(replies).headers.get('connection')).toBe('close');
   });
 });
 

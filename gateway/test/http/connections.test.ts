@@ -49,6 +49,20 @@ describe('the requests of one connection', () => {
     expect(replies.map(({ json }) => json.id)).toEqual(ids);
     expect(counts).toEqual({ underWay: 0, most: 1, all: 600 });
   });
+  it('are begun one in a turn, so that other connections have their turns in between', async () => {
+    let turns = 0;
+    let counting = true;
+    const count = (): void => {
+      turns++;
+      if (counting) setImmediate(count);
+    };
+    setImmediate(count);
+    const probes = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000);
+    const received = await raw(fixture.port, probes + get('/healthz', 'Connection: close'));
+    counting = false;
+    expect(bodiesOf(received)).toHaveLength(1_001);
+    expect(turns).toBeGreaterThan(1_000);
+  });
   it('are handled one at a time also when their bytes arrive one by one', async () => {
     const bytes = Buffer.from(get('/api/memory/types/a') + get('/api/memory/types/b', 'Connection: close'));
     const socket = await open(fixture.port);

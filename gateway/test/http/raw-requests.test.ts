@@ -40,7 +40,7 @@ const sent = async (bytes: string) => ({
 /** Two servers could see the end of such a request at different places; what follows it must not become a request. */
 describe('a request whose end is ambiguous is 400, and nothing after it is read', () => {
   const length = `Content-Length: ${BODY.length}`;
-  it.each([
+  it.each<[string, string[], string, string?]>([
     ['both Content-Length and Transfer-Encoding', [length, 'Transfer-Encoding: chunked'], chunked(BODY)],
     ['both, the other way round', ['Transfer-Encoding: chunked', length], chunked(BODY)],
     ['two different lengths', [length, 'Content-Length: 0'], BODY],
@@ -53,6 +53,8 @@ describe('a request whose end is ambiguous is 400, and nothing after it is read'
     ['a length beyond 64 bits', ['Content-Length: 18446744073709551644'], BODY],
     ['Transfer-Encoding in two lines', ['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'], chunked(BODY)],
     ['an unknown coding', ['Transfer-Encoding: xchunked'], chunked(BODY)],
+    ['chunks in HTTP/1.0', ['Transfer-Encoding: chunked'], chunked(BODY), '1.0'],
+    ['a coding before chunked', ['Transfer-Encoding: gzip, chunked'], chunked(BODY)],
     ['chunked that is not the last coding', ['Transfer-Encoding: chunked, gzip'], chunked(BODY)],
     ['a space before the colon', ['Transfer-Encoding : chunked'], chunked(BODY)],
     ['a folded header', ['X-Folded: a', ' Transfer-Encoding: chunked', length], BODY],
@@ -62,8 +64,10 @@ describe('a request whose end is ambiguous is 400, and nothing after it is read'
     ['a bare CR in a header', [length, 'X-Cr: a\rTransfer-Encoding: chunked'], BODY],
     ['a header without a colon', [length, 'NoColon'], BODY],
     ['an empty header name', [length, ': value'], BODY],
-  ])('%s', async (_, lines, body) => {
-    const { statuses, created } = await sent(message([...HEAD, ...lines], body) + NEXT);
+  ])('%s', async (_, lines, body, version = '1.1') => {
+    const [line, ...headers] = HEAD;
+    const head = [line!.replace('1.1', version), ...headers];
+    const { statuses, created } = await sent(message([...head, ...lines], body) + NEXT);
     expect({ first: statuses[0], replies: statuses.length, created }).toEqual({ first: 400, replies: 1, created: 0 });
   });
 

@@ -14,7 +14,7 @@ export interface BodyBuffer {
   bytes(): Buffer<ArrayBuffer>;
 }
 
-/** @param declaredBytes size of the body as the client declared it, or 0 */
+/** @param declaredBytes size of the body as its sender declared it, or 0 */
 export function makeBodyBuffer(declaredBytes: number, maxBytes: number): BodyBuffer {
   let buffer = Buffer.allocUnsafeSlow(Math.min(declaredBytes || FIRST_BYTES, maxBytes));
   let size = 0;
