@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ForbiddenAddressError, hasForbiddenAddress } from './addresses.ts';
 import { AgentFault } from './network-run.ts';
-import { AnswerTooLargeError, type Posted, type Poster } from './post.ts';
+import { RefusedAnswerError, type Posted, type Poster } from './post.ts';
 
 export const DEFAULT_RETRIES = 2;
 /** The member `retries` of a definition's runtime. */
@@ -74,7 +74,8 @@ const unreachable = (whose: string): string => `The ${whose}'s endpoint could no
 function faultOf(error: Error & { code?: string }, whose: string): AgentFault {
   if (error instanceof ForbiddenAddressError)
     return new AgentFault(`The ${whose}'s endpoint is at an address that may not be called`);
-  if (error instanceof AnswerTooLargeError) return new AgentFault(`The answer of the ${whose}'s endpoint is too large`);
+  if (error instanceof RefusedAnswerError)
+    return new AgentFault(`The answer of the ${whose}'s endpoint ${error.message}`);
   if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|HOSTNAME/.test(error.code ?? ''))
     return new AgentFault(`The certificate of the ${whose}'s endpoint could not be verified`);
   return new AgentFault(unreachable(whose));

@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as requestByHttp, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestByHttps } from 'node:https';
+import { makeBodyBuffer } from 'platform/core/body-buffer.ts';
 import { ForbiddenAddressError, hasForbiddenAddress, isCallable, lookupOnly } from './addresses.ts';
 import { lookupInTurn } from './lookup-in-turn.ts';
 import type { Turns } from './turns.ts';
@@ -10,9 +11,9 @@ export interface Posted {
   body: Buffer;
 }
 
-/** The body of an answer is larger than its limit. */
-export class AnswerTooLargeError extends Error {
-  override readonly name = 'AnswerTooLargeError';
+/** The message says what is wrong with an answer: "is too large". */
+export class RefusedAnswerError extends Error {
+  override readonly name = 'RefusedAnswerError';
 }
 
 export interface Poster {
@@ -20,7 +21,7 @@ export interface Poster {
    * Posts JSON text and reads the answer. Nothing is followed, decompressed or repeated.
    * @param given.organizationId in whose turn the name of the endpoint is looked up
    * @param given.maxBytes of the answer's body
-   * @throws ForbiddenAddressError, AnswerTooLargeError, the reason of `signal`, or an Error of the connection
+   * @throws ForbiddenAddressError, RefusedAnswerError, the reason of `signal`, or an Error of the connection
    */
   post(
     url: URL,
@@ -38,6 +39,9 @@ export interface Poster {
 
 /** Connections that are kept for one host, and how long an unused one is kept. */
 const KEPT = { keepAlive: true, maxFreeSockets: 8, timeout: 15_000, scheduling: 'lifo' } as const;
+
+/** So many interim responses (RFC 9110, 15.2) may come before an answer: Node takes any number, and counts no byte. */
+const MAX_INTERIM = 16;
 
 /**
  * @param networks that may be called beside the public internet, and without TLS
@@ -70,6 +74,12 @@ export function makePoster(networks: readonly string[], lookupTurns: Turns): Pos
         url.protocol === 'https:'
           ? requestByHttps(url, { ...options, agent: https }, resolve)
           : requestByHttp(url, { ...options, agent: http }, resolve);
+      let interim = 0;
+      sent.on('information', () => {
+        if (++interim <= MAX_INTERIM) return;
+        reject(new RefusedAnswerError('begins with too many interim responses'));
+        sent.destroy();
+      });
       sent.on('error', reject).end(body);
       try {
         const answer = await promise;
@@ -87,13 +97,19 @@ export function makePoster(networks: readonly string[], lookupTurns: Turns): Pos
   };
 }
 
-async function bodyOf(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of answer as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    if (bytes > maxBytes) throw new AnswerTooLargeError();
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
+/** Rejects when the connection ends before the answer does. */
+function bodyOf(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const body = makeBodyBuffer(Number(answer.headers['content-length'] ?? 0), maxBytes);
+  // not `for await`, which would make promises for each chunk
+  answer.on('data', (chunk: Buffer) => {
+    const fault = body.add(chunk);
+    if (fault === undefined) return;
+    answer.destroy();
+    reject(new RefusedAnswerError(fault === 'too large' ? 'is too large' : 'comes in too many small chunks'));
+  });
+  answer.once('end', () => resolve(body.bytes()));
+  answer.once('error', reject);
+  answer.once('close', () => reject(new Error('the connection was closed')));
+  return promise;
 }

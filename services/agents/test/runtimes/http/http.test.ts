@@ -72,6 +72,15 @@ describe('a call', () => {
     expect(endpoint.requests).toEqual([]);
   });
 
+  it('is answered also after a few interim responses', async () => {
+    answer = (_request, response) => {
+      response.writeContinue();
+      for (let n = 0; n < 15; n++) response.writeProcessing();
+      answerWith(response, { output: 1 });
+    };
+    expect(await run()).toMatchObject({ outcome: 'succeeded' });
+  });
+
   it('uses a connection again, and closes those that are kept when the service stops', async () => {
     answer = (_request, response) => answerWith(response, { output: 1 });
     for (let i = 0; i < 5; i++) await run();
@@ -90,6 +99,22 @@ describe('an answer', () => {
     ['has both members', (response) => answerWith(response, { output: 1, error: 'no' }), 'must be'],
     ['is a list', (response) => answerWith(response, [1]), 'must be'],
     ['is larger than its limit', (response) => void response.end(' '.repeat(200_000)), 'too large'],
+    [
+      'comes a byte at a time',
+      (response) => {
+        for (let n = 0; n < 90_000; n++) response.write(' ');
+        response.end('{"output":1}');
+      },
+      'too many small chunks',
+    ],
+    [
+      'comes after many interim responses',
+      (response) => {
+        for (let n = 0; n < 17; n++) response.writeProcessing();
+        answerWith(response, { output: 1 });
+      },
+      'too many interim responses',
+    ],
     [
       'is compressed',
       (response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{"output":1}')),
