@@ -1,7 +1,7 @@
 import { newId } from 'platform/core/ids.ts';
 import type { Principal } from 'platform/core/principal.ts';
 import { serverToken } from 'platform/service/testing.ts';
-import { errorOf, reasonAndPathOf, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
+import { errorOf, reasonAndPathOf, SCHEMA, startMemory, userOf, type Caller, type Memory } from './fixture.ts';
 
 let memory: Memory;
 let organizationId: string;
@@ -36,6 +36,17 @@ it('a change of visibility or groups applies from the next request', async () =>
   expect(await seen()).toEqual([0, 0]);
   expect(await token.putType(id, { visibility: 'organization' })).toMatchObject({ version, groupNames: [] });
   expect(await seen()).toEqual([1, 1]);
+});
+
+it('who hides a type from himself is answered with what it has become, also when its objects were read', async () => {
+  const owner = user();
+  for (const jsonSchema of [undefined, JSON.stringify({ ...SCHEMA, description: 'changed' })]) {
+    const { id } = await owner.type();
+    await owner.object({ typeId: id });
+    const body = { visibility: 'private', ...(jsonSchema !== undefined && { jsonSchema }) };
+    expect(await owner.putType(id, body)).toMatchObject(body);
+    expect((await errorOf(owner.getType(id))).reason).toBe('NOT_FOUND');
+  }
 });
 
 it.each([

@@ -2,7 +2,7 @@ import { ServiceError } from 'platform/core/errors.ts';
 import { organizationOf } from 'platform/core/principal.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
-import { visibleTo } from '../types/rules.ts';
+import { visibleTo, type VisibilityFilter } from '../types/rules.ts';
 import type { MemoryTypeRecord } from '../types/store.ts';
 import type { TypeChangeRecord } from './store.ts';
 
@@ -23,10 +23,11 @@ export async function findWithChange(
   { types, changes }: Pick<Deps, 'types' | 'changes'>,
   { principal }: Pick<CallContext, 'principal'>,
   id: string,
+  visible: VisibilityFilter = visibleTo(principal),
 ): Promise<TypeWithChange | undefined> {
   const organizationId = organizationOf(principal);
   for (let reads = 1; ; reads++) {
-    const type = await types.byId(organizationId, id.toLowerCase(), visibleTo(principal));
+    const type = await types.byId(organizationId, id.toLowerCase(), visible);
     if (!type) return undefined;
     const found = { type, change: await changes.byType(organizationId, type._id) };
     if (agree(found) || reads === MAX_READS) return found;
@@ -38,8 +39,9 @@ export async function requireWithChange(
   deps: Pick<Deps, 'types' | 'changes'>,
   context: CallContext,
   id: string,
+  visible?: VisibilityFilter,
 ): Promise<TypeWithChange> {
-  const found = await findWithChange(deps, context, id);
+  const found = await findWithChange(deps, context, id, visible);
   if (!found) throw new ServiceError('NOT_FOUND', 'Memory type not found');
   return found;
 }

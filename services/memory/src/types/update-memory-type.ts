@@ -54,7 +54,9 @@ export async function updateMemoryType(
   if (change.state !== 'running') requireDone(change);
   if (change.action === 'dryRun' && change.state === 'done')
     return { ...NOTHING, report: dryRunReport(change, version) };
-  const present = await requireWithChange(deps, context, type._id);
+  // who hides a type from himself is told what he has made of it
+  const hides = fields.visibility !== undefined || fields.groupNames !== undefined;
+  const present = await requireWithChange(deps, context, type._id, hides ? {} : undefined);
   return {
     ...(await answer(deps, present.type, present.change)),
     outcome: change.state === 'running' ? 'ACCEPTED' : 'DONE',
