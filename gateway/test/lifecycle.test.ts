@@ -2,17 +2,14 @@ import { connect } from 'node:net';
 import { ServiceError } from 'platform/core/errors.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { startGatewayFixture, TOKEN } from './fixture.ts';
-import { RUN, slowRun } from './slow-run.ts';
+import { beginRun, RUN, slowRun } from './slow-run.ts';
 
 describe('a client that disconnects', () => {
   it('cancels its call', async () => {
     const run = slowRun();
     const fixture = await startGatewayFixture(run.stubs);
-    const aborter = new AbortController();
-    const request = fixture.request('/api/agent/run', { ...RUN, signal: aborter.signal });
-    await run.begun;
-    aborter.abort();
-    await expect(request).rejects.toThrow();
+    const leave = await beginRun(fixture, run);
+    await leave();
     expect(await run.ended).toBe('cancelled');
     run.go();
     await fixture.stop();
@@ -43,15 +40,10 @@ describe('a client that disconnects', () => {
           (request.idempotencyKey === undefined ? other : keyed).stubs.agents.runAgent(request, context),
       },
     });
-    const leave = async (headers: Record<string, string>, { begun }: { begun: Promise<void> }) => {
-      const aborter = new AbortController();
-      const request = fixture.request('/api/agent/run', { ...RUN, headers, signal: aborter.signal });
-      await begun;
-      aborter.abort();
-      await expect(request).rejects.toThrow();
-    };
-    await leave({ 'idempotency-key': 'k' }, keyed);
-    await leave({}, other);
+    const leaveKeyed = await beginRun(fixture, keyed, { 'idempotency-key': 'k' });
+    await leaveKeyed();
+    const leaveOther = await beginRun(fixture, other);
+    await leaveOther();
     // the gateway's calls share one connection, so a cancellation of the first would have arrived before this one
     expect(await other.ended).toBe('cancelled');
     other.go();

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import type { GatewayFixture } from './fixture.ts';
 
 /** The request of a run, for the fixture's `request`. */
 export const RUN = { method: 'POST', body: { agentName: 'a', args: null } };
@@ -27,6 +28,24 @@ export function slowRun() {
     return RESPONSE;
   };
   return { begun: begun.promise, go: go.resolve, ended: ended.promise, stubs: { agents: { runAgent } } };
+}
+
+/**
+ * Sends the request of a run, and resolves when the run has begun.
+ * @returns disconnects the client
+ */
+export async function beginRun(
+  fixture: GatewayFixture,
+  { begun }: { begun: Promise<void> },
+  headers: Record<string, string> = {},
+): Promise<() => Promise<void>> {
+  const aborter = new AbortController();
+  const request = fixture.request('/api/agent/run', { ...RUN, headers, signal: aborter.signal });
+  await begun;
+  return async () => {
+    aborter.abort();
+    await expect(request).rejects.toThrow();
+  };
 }
 
 /** Resolves when everything sent to a service before has arrived there, such as a cancellation. */

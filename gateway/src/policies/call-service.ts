@@ -45,16 +45,12 @@ export function makeCallService({ calls, running, urls }: CallServiceDeps): Poli
     exchange.body = undefined;
 
     const service = calls.get(audience) as UnaryCall;
-    const callOptions = {
-      principal: exchange.principal ?? SELF,
-      requestId: exchange.requestId,
-      signal: aborter.signal,
-    };
+    const ofAll = { principal: exchange.principal ?? SELF, requestId: exchange.requestId };
+    const ofClient = { ...ofAll, signal: aborter.signal };
     const makeCall = (): Promise<unknown> => {
       // what a write has done must be told, however large the reply is
-      if (!isRead(req)) return service(method, message, callOptions);
-      if (!options.public) return read(service, method, message, callOptions, exchange.permit as Permit);
-      const { signal: _ofOneClient, ...ofAll } = callOptions;
+      if (!isRead(req)) return service(method, message, ofClient);
+      if (!options.public) return read(service, method, message, ofClient, exchange.permit as Permit);
       return share(`${method.path} ${JSON.stringify(message)}`, () => service(method, message, ofAll));
     };
     const call = makeCall();

@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FREE_CHUNKS, makeBodyBuffer, MIN_MEAN_BYTES } from 'platform/core/body-buffer.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { JsonReader } from '../json/json-reader.ts';
-import { LINGER_BYTES } from '../http/connection.ts';
 import { NOBODY, type GatewayRequest, type Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 
@@ -55,10 +54,8 @@ function readBytes(
     reject(new ServiceError('BODY_TOO_LARGE', `The body is larger than ${maxBytes} bytes`));
   req.on('data', (chunk: Buffer) => {
     const fault = body.add(chunk);
-    if (fault === 'too large') {
-      rejectTooLarge();
-      if (body.size() > maxBytes + LINGER_BYTES) req.destroy();
-    } else if (fault === 'too many small chunks') {
+    if (fault === 'too large') rejectTooLarge();
+    else if (fault === 'too many small chunks') {
       exchange.dropRest?.();
       reject(new ServiceError('INVALID_REQUEST', TOO_MANY_SMALL_CHUNKS));
     }

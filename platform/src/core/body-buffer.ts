@@ -9,8 +9,6 @@ const NOTHING = Buffer.alloc(0);
 export interface BodyBuffer {
   /** @returns undefined, or why nothing of the body is kept any more */
   add(chunk: Uint8Array): 'too large' | 'too many small chunks' | undefined;
-  /** Bytes that have come, kept or not. */
-  size(): number;
   bytes(): Buffer<ArrayBuffer>;
 }
 
@@ -37,7 +35,6 @@ export function makeBodyBuffer(declaredBytes: number, maxBytes: number): BodyBuf
       buffer.set(chunk, start);
       return undefined;
     },
-    size: () => size,
     bytes: () => buffer.subarray(0, size),
   };
 }

@@ -60,8 +60,9 @@ describe('a broker that fails under load', () => {
           );
           const afterMs = awakeMs();
           taken = error === undefined;
-          if (!taken) failures.add({ error, afterMs });
-          if (!taken) await delay(50);
+          if (taken) continue;
+          failures.add({ error, afterMs });
+          await delay(50);
         }
         acknowledged.add(event);
       }
