@@ -19,9 +19,11 @@ function randomForId(): Uint8Array {
   return randomBytes.subarray(usedBytes, (usedBytes += ID_BYTES));
 }
 
-/** A new UUIDv7 (RFC 9562): ids sort by the time at which they were made. */
-export function newId(): string {
-  const now = systemClock.now();
+/**
+ * A new UUIDv7 (RFC 9562): ids sort by the time at which they were made.
+ * @param now in milliseconds since 1970
+ */
+export function newId(now = systemClock.now()): string {
   const random = randomForId();
   if (now > lastMs || lastMs - now >= MAX_STEP_BACK_MS) {
     lastMs = now;

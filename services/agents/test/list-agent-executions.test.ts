@@ -1,4 +1,4 @@
-import { newId } from 'platform/core/ids.ts';
+import { newId, timeOfId } from 'platform/core/ids.ts';
 import { serverToken } from 'platform/service/testing.ts';
 import { definitionOf, startAgents, type Agents } from './fixture.ts';
 
@@ -50,6 +50,17 @@ describe('ListAgentExecutions', () => {
       if (seen.length === 2) await agents.run('echo', 'meanwhile');
     } while (cursor !== undefined);
     expect(seen).toEqual(ids);
+  });
+
+  it('lists a run from its createdAt on, and not before it', async () => {
+    for (const { id, createdAt } of (await list({})).items) {
+      expect(Date.parse(createdAt)).toBe(timeOfId(id));
+      const idsOf = async (times: object) => (await list(times)).items.map((item) => item.id);
+      expect([await idsOf({ since: createdAt }), await idsOf({ until: createdAt })]).toEqual([
+        expect.arrayContaining([id]),
+        expect.not.arrayContaining([id]),
+      ]);
+    }
   });
 
   it.each([

@@ -3,7 +3,7 @@ import { organizationOfCall, type CallContext, type CallOptions } from 'platform
 import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import { newId } from 'platform/core/ids.ts';
+import { newId, timeOfId } from 'platform/core/ids.ts';
 import { isSampled, traceScope } from 'platform/telemetry/traces.ts';
 import { actorOf, servicePrincipal, type Principal } from 'platform/core/principal.ts';
 import type { RunAgentRequest, RunAgentResponse } from 'proto/agents/v1/agents.ts';
@@ -118,8 +118,9 @@ function newExecution(
   { key }: RunRequest,
   { principal, requestId }: CallContext,
 ): ExecutionRecord {
+  const _id = newId(clock.now());
   return {
-    _id: newId(),
+    _id,
     organizationId: principal.organizationId,
     sessionId: `api-${newId()}`,
     agent,
@@ -132,7 +133,8 @@ function newExecution(
     requestId,
     ...(isSampled() && { traceId: traceScope()!.traceId }),
     runKeyId: key === undefined ? null : newId(),
-    createdAt: isoTime(clock.now()),
+    // the time in the id, since the list finds the runs of a time by their ids
+    createdAt: isoTime(timeOfId(_id)),
     startedAt: null,
     finishedAt: null,
     owner: instanceId,
