@@ -3,6 +3,7 @@ import containsKeyword from 'ajv/dist/vocabularies/applicator/contains.js';
 import { alwaysValidSchema, evaluatedPropsToName } from 'ajv/dist/compile/util.js';
 import ifKeyword from 'ajv/dist/vocabularies/applicator/if.js';
 import unevaluatedItemsKeyword from 'ajv/dist/vocabularies/unevaluated/unevaluatedItems.js';
+import unevaluatedPropertiesKeyword from 'ajv/dist/vocabularies/unevaluated/unevaluatedProperties.js';
 
 /** Keywords whose subschemas evaluate members and items only where they are valid. */
 const BRANCHING = ['anyOf', 'oneOf', 'if'];
@@ -10,6 +11,7 @@ const OF_OBJECTS = ['dependentSchemas', 'dependencies'];
 const definitionOfContains = containsKeyword.default;
 const definitionOfIf = ifKeyword.default;
 const definitionOfUnevaluatedItems = unevaluatedItemsKeyword.default;
+const definitionOfUnevaluatedProperties = unevaluatedPropertiesKeyword.default;
 
 /**
  * Replaces keywords whose verdicts in ajv 8 are not those of JSON Schema, as the official test suite or a comparison
@@ -18,6 +20,7 @@ const definitionOfUnevaluatedItems = unevaluatedItemsKeyword.default;
  * - `contains`: of several lists, an empty one has the verdict of the one before it.
  * - `if`: what it evaluates counts as evaluated although it fails; without `then` and `else` it is not looked at.
  * - `anyOf` and its like: what was evaluated before is forgotten when none of its subschemas evaluates anything.
+ * - `unevaluatedProperties`: in a branch, a member with a name that all objects inherit counts as evaluated.
  * - `unevaluatedItems`: an `items` in a branch, which evaluates all items, counts as if it had evaluated one.
  */
 export function correctAjv(ajv: Ajv): void {
@@ -40,6 +43,7 @@ export function correctAjv(ajv: Ajv): void {
     replace(ajv, { ...definition, before: 'unevaluatedProperties', code: codeOfDependencies(definition.code) });
   }
   replace(ajv, { ...definitionOfUnevaluatedItems, code: codeOfUnevaluatedItems });
+  replace(ajv, { ...definitionOfUnevaluatedProperties, code: codeOfUnevaluatedProperties });
 }
 
 function replace(ajv: Ajv, definition: CodeKeywordDefinition): void {
@@ -105,4 +109,10 @@ function codeOfUnevaluatedItems(cxt: KeywordCxt): void {
   const { items } = cxt.it;
   if (items instanceof Name) cxt.it.items = cxt.gen.const('from', _`${items} === true ? ${cxt.data}.length : ${items}`);
   definitionOfUnevaluatedItems.code(cxt);
+}
+
+function codeOfUnevaluatedProperties(cxt: KeywordCxt): void {
+  const { props } = cxt.it;
+  if (props instanceof Name) cxt.gen.code(_`${props} && ${props} !== true && Object.setPrototypeOf(${props}, null)`);
+  definitionOfUnevaluatedProperties.code(cxt);
 }

@@ -17,6 +17,8 @@ export const heapBytesOf = (codeLength: number, schemaLength: number, patternByt
 const SUBSCHEMA = 2;
 const REFERENCE = 2;
 const PATTERN = 5;
+/** An assignment for the name of a member, where what a subschema evaluates becomes part of what another one does. */
+export const NAME = 0.25;
 
 /**
  * Estimates what it costs to compile one subschema, without the subschemas in it.

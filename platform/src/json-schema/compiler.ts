@@ -1,5 +1,6 @@
 import { Ajv, _, type CodeKeywordDefinition, type Options, type ErrorObject } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { SchemaEnv } from 'ajv/dist/compile/index.js';
 import names from 'ajv/dist/compile/names.js';
 import { correctAjv } from './ajv-corrections.ts';
 import { spend } from './budget.ts';
@@ -68,6 +69,11 @@ const checkCost: CodeKeywordDefinition = {
   before: '$ref',
   code({ gen, data, schema, it }) {
     const { units, perItem, perKey, definite } = schema as CheckCost;
+    if (String(it.errorPath).includes('.replace(')) {
+      // ajv would escape the name of a member, which may be as long as a request, at each reference for each item in it
+      Object.assign(it, { errorPath: gen.const('path', it.errorPath) });
+      gen.code(_`${gen.scopeValue('func', { ref: spend })}(${it.errorPath}.length / 16)`);
+    }
     if (it.allErrors) {
       const spendFunction = gen.scopeValue('func', { ref: chargeReport });
       gen.code(_`${spendFunction}(${data}, ${units}, ${perItem}, ${perKey}, ${names.default.vErrors}, ${definite})`);
@@ -98,18 +104,18 @@ const eagerlyCompiled = (code: string): string => `${code.replace('return functi
 
 /**
  * A new ajv instance. Each schema gets one: a shared instance leaks memory and lets one schema refer to another.
- * @param onCode is told the length of each function's code
+ * @param onCode is told the length of each function's code, and whose code it is
  */
 export function newAjv(
   draft: Draft,
   options: Options,
   patterns: Patterns,
-  onCode: (length: number) => void = () => {},
+  onCode: (length: number, compiled: SchemaEnv) => void = () => {},
 ): Ajv {
   const AjvOfDraft = draft === 'draft-07' ? Ajv : Ajv2020;
   const regExp = Object.assign((source: string) => patterns.compile(source), { code: 'patterns' });
-  const process = (code: string): string => {
-    onCode(code.length);
+  const process = (code: string, compiled?: SchemaEnv): string => {
+    onCode(code.length, compiled!);
     return eagerlyCompiled(code);
   };
   const ajv = new AjvOfDraft({

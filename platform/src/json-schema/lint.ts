@@ -1,6 +1,6 @@
 import { escapePointer } from '../core/json-pointer.ts';
 import { CHECK_COST, type CheckCost, type Draft } from './compiler.ts';
-import { compileCostOf, MAX_COMPILE_COST } from './compile-cost.ts';
+import { compileCostOf, MAX_COMPILE_COST, NAME } from './compile-cost.ts';
 import { MAPS, MAY_FAIL, PLAIN_KEYWORDS, TARGETS, type Target } from './keywords.ts';
 import type { Patterns } from './patterns.ts';
 
@@ -32,6 +32,15 @@ interface Subschema {
   definition?: number;
   /** How many subschemas are applied to one value, this one included; undefined until it is counted. */
   applications?: number;
+  /** Of members that they evaluate; undefined until they are counted. */
+  names?: Names;
+}
+/** The names that ajv collects of the members which a subschema evaluates, where something is unevaluated. */
+interface Names {
+  /** Of `properties`. */
+  listed: number;
+  /** 1 if all members of a value may be among them, because of `patternProperties`. */
+  ofValue: number;
 }
 
 /**
@@ -48,6 +57,11 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   const open = new Set<Subschema>();
   for (const sub of subs.values()) countApplications(sub, open);
   for (const sub of subs.values()) refuseContains(sub);
+  const isCollecting = [...subs.values()].some(({ children }) =>
+    ['unevaluatedProperties', 'unevaluatedItems'].some((keyword) => children.has(keyword)),
+  );
+  const propertyNames = new Set([...subs.values()].flatMap(({ children }) => namesIn(children.get('properties'))));
+  if (isCollecting) for (const sub of subs.values()) charge(mergesOf(sub).listed * NAME, sub.pointer);
   const referenced = [...new Set([...subs.values()].flatMap((sub) => (sub.ref ? [sub.ref] : [])))];
   referenced.forEach((sub, definition) => (sub.definition = definition));
   return {
@@ -65,13 +79,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     const keywords = [...PLAIN_KEYWORDS[draft], ...Object.keys(TARGETS[draft])].filter((keyword) =>
       Object.hasOwn(schema, keyword),
     );
-    compileCost += compileCostOf(schema, keywords, pointer);
-    if (compileCost > MAX_COMPILE_COST)
-      throw new SchemaRejectedError(
-        pointer,
-        'the schema has too many rules: subschemas, keywords, patterns and required names ' +
-          `together weigh more than ${MAX_COMPILE_COST}`,
-      );
+    charge(compileCostOf(schema, keywords, pointer), pointer);
     for (const [keyword, target] of Object.entries(TARGETS[draft])) {
       if (!Object.hasOwn(schema, keyword)) continue;
       const value = schema[keyword] as Json | boolean | (Json | boolean)[];
@@ -88,6 +96,16 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
       });
     }
     return sub;
+  }
+
+  function charge(cost: number, pointer: string): void {
+    compileCost += cost;
+    if (compileCost > MAX_COMPILE_COST)
+      throw new SchemaRejectedError(
+        pointer,
+        'the schema has too many rules: subschemas, keywords, patterns and required names ' +
+          `together weigh more than ${MAX_COMPILE_COST}`,
+      );
   }
 
   function checkKeywords({ pointer }: Subschema, schema: Json): void {
@@ -147,10 +165,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
       throw new SchemaRejectedError(sub.pointer, 'references loop here without consuming anything of the value');
     open.add(sub);
     let applications = 1;
-    if (sub.ref) applications += countApplications(sub.ref, open);
-    for (const { target, subs: children } of appliedChildren(sub).values()) {
-      if (target === 'value') for (const [, child] of children) applications += countApplications(child, open);
-    }
+    for (const applied of appliedInPlace(sub)) applications += countApplications(applied, open);
     if (applications > MAX_APPLICATIONS)
       throw new SchemaRejectedError(
         sub.pointer,
@@ -160,25 +175,56 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     return (sub.applications = applications);
   }
 
+  /** The subschemas that are applied to the same value as this one, by a reference or a keyword. */
+  function appliedInPlace(sub: Subschema): Subschema[] {
+    const ofKeywords = [...appliedChildren(sub).values()].filter(({ target }) => target === 'value');
+    return [...(sub.ref ? [sub.ref] : []), ...ofKeywords.flatMap(({ subs: parts }) => parts.map(([, part]) => part))];
+  }
+
+  function namesOf(sub: Subschema): Names {
+    if (sub.names) return sub.names;
+    const { listed, ofValue } = mergesOf(sub);
+    const own = sub.children.get('properties')?.subs.length ?? 0;
+    const hasPatterns = sub.children.has('patternProperties');
+    return (sub.names = {
+      listed: Math.min(own + listed, propertyNames.size),
+      ofValue: hasPatterns ? 1 : Math.min(1, ofValue),
+    });
+  }
+
+  /** How many names this subschema takes over from others, each of which gives all that it has collected. */
+  function mergesOf(sub: Subschema): Names {
+    const merges = { listed: 0, ofValue: 0 };
+    for (const applied of appliedInPlace(sub)) {
+      const { listed, ofValue } = namesOf(applied);
+      merges.listed += listed;
+      merges.ofValue += ofValue;
+    }
+    return merges;
+  }
+
   /** ajv does not know which items a `contains` evaluates. */
   function refuseContains(sub: Subschema): void {
     if (!sub.children.has('unevaluatedItems')) return;
     const applied = new Set([sub]);
-    for (const { ref, children } of applied) {
-      if (children.has('contains'))
+    for (const one of applied) {
+      if (one.children.has('contains'))
         throw new SchemaRejectedError(
           `${sub.pointer}/unevaluatedItems`,
           'contains and unevaluatedItems cannot be combined',
         );
-      if (ref) applied.add(ref);
-      for (const { target, subs: parts } of children.values())
-        if (target === 'value') for (const [, part] of parts) applied.add(part);
+      for (const part of appliedInPlace(one)) applied.add(part);
     }
   }
 
   function copy(sub: Subschema, definite: boolean): Json | boolean {
     if (typeof sub.schema === 'boolean') return sub.schema;
     const cost: CheckCost = { units: 0, perItem: 0, perKey: 0, definite };
+    if (isCollecting) {
+      const { listed, ofValue } = mergesOf(sub);
+      cost.units += listed / 2;
+      cost.perKey += ofValue;
+    }
     const out: [string, unknown][] = [];
     if (sub.ref) {
       cost.units++;
@@ -225,6 +271,9 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
       : { $ref: `#/$defs/${sub.definition}`, [CHECK_COST]: { units: 1, perItem: 0, perKey: 0, definite } };
   }
 }
+
+const namesIn = (properties?: { subs: [name: string, sub: Subschema][] }): string[] =>
+  properties?.subs.map(([name]) => name) ?? [];
 
 /** Number of lists and of the names in them. */
 const sizeOfLists = (lists: Json): number =>

@@ -70,6 +70,40 @@ export function isCheapAsOnePass(re2: Re2): boolean {
   return true;
 }
 
+const TOKEN = /\\[xpP]\{[^}]*\}|\\[^]|\[(?:\\[^]|[^\\\]])*\]|\((?:\?(?:i?:|i\)|<[^>]*>))?|\{(\d+)(?:,(\d*))?\}|[^]/gu;
+
+/**
+ * About how many instructions a pattern has when its repetitions are written out, nested ones too. Nothing counts as
+ * something here, because RE2 writes it out as well.
+ * @param pattern in the syntax of RE2
+ */
+export function expandedSizeOf(pattern: string): number {
+  const outer: number[] = [];
+  let size = 0;
+  let last = 0;
+  for (const [token, least, most] of pattern.matchAll(TOKEN)) {
+    if (least !== undefined) {
+      const more = last * (Math.max(Number(least), Number(most ?? 0), 1) - 1);
+      size += more;
+      last += more;
+    } else if (token === '(?i)') last = 0;
+    else if (token.startsWith('(')) {
+      outer.push(size);
+      size = 0;
+    } else if (token === ')') {
+      last = 2 + Math.max(1, size);
+      size = (outer.pop() ?? 0) + last;
+    } else if ('*+?'.includes(token)) {
+      size++;
+      last++;
+    } else {
+      size++;
+      last = token === '|' ? 0 : 1;
+    }
+  }
+  return outer.reduce((sum, each) => sum + each, size);
+}
+
 /** Bytes of heap that a compiled pattern keeps, as measured: for each instruction, and for tables that they share. */
 export function bytesOf({ prog, onepass }: Re2): number {
   const instructions: (Instruction & { next: ArrayLike<number> | null })[] = [...prog.inst, ...(onepass?.inst ?? [])];

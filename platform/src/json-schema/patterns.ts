@@ -1,12 +1,14 @@
 import { RE2JS } from 're2js';
 import { spend } from './budget.ts';
 import { re2Of } from './ecmascript-pattern.ts';
-import { bytesOf, charactersInRanges, isCheapAsOnePass, unitsPerCharacter } from './pattern-cost.ts';
+import { bytesOf, charactersInRanges, expandedSizeOf, isCheapAsOnePass, unitsPerCharacter } from './pattern-cost.ts';
 
 const MAX_LENGTH = 2_000;
 /** Size of a compiled pattern, in instructions. */
 const MAX_PROGRAM = 1_000;
 const MAX_PROGRAM_TOTAL = 10_000;
+/** Size of all patterns with their repetitions written out: RE2 does so before the size of the program is known. */
+const MAX_EXPANDED = 30_000;
 const MAX_PATTERNS = 200;
 /** Uses of \p and \P: each adds a table of many ranges. */
 const MAX_CLASSES = 50;
@@ -34,6 +36,7 @@ export interface Patterns {
  */
 export function patternsOfSchema(): Patterns {
   const patterns = new Map<string, Pattern>();
+  let expanded = 0;
   let instructions = 0;
   let classes = 0;
   let spaces = 0;
@@ -62,6 +65,8 @@ export function patternsOfSchema(): Patterns {
         if (folded > MAX_FOLDED)
           throw new Error(`the ranges of the patterns with (?i) name more than ${MAX_FOLDED} characters together`);
       }
+      expanded += expandedSizeOf(translated);
+      if (expanded > MAX_EXPANDED) throw new Error('the patterns repeat too much');
       // After a group, "^" is not the first instruction, and RE2 does not try whether the pattern is one-pass. What is
       // sound in a group and after one is sound.
       const grouped = compileRe2(`(${translated})`);

@@ -1,4 +1,5 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
+import type { SchemaEnv } from 'ajv/dist/compile/index.js';
 import { ServiceError, type Violation } from '../core/errors.ts';
 import { isDeeper } from '../core/json-depth.ts';
 import { escapePointer } from '../core/json-pointer.ts';
@@ -101,10 +102,16 @@ function compileLinted(linted: Record<string, unknown>, draft: Draft, patterns: 
   let codeLength = 0;
   const text = JSON.stringify(linted);
   const unevaluated = text.includes('"unevaluated');
+  const compiled: SchemaEnv[] = [];
   const make = (allErrors: boolean) =>
-    newAjv(draft, { allErrors, unevaluated, meta: false, validateSchema: false }, patterns, (length) => {
+    newAjv(draft, { allErrors, unevaluated, meta: false, validateSchema: false }, patterns, (length, one) => {
       if (!allErrors) codeLength += length;
+      if (unevaluated) compiled.push(one);
     }).compile(linted);
+  /** ajv keeps the names of the members that each function has found last, which may be all of the largest content. */
+  const forgetMembers = (): void => {
+    for (const { validate } of compiled) if (validate?.evaluated?.dynamicProps) validate.evaluated.props = undefined;
+  };
   const conforms = make(false);
   // V8 compiles the function at its first call, and only then may find that it is nested too deeply.
   for (const value of [null, 0, '', [], {}]) withBudget(CHECK_UNITS, () => conforms(value));
@@ -112,12 +119,16 @@ function compileLinted(linted: Record<string, unknown>, draft: Draft, patterns: 
   return {
     bytes: heapBytesOf(codeLength, text.length, patterns.bytes),
     validate(value, at = '', options = {}) {
-      const first = errorsOf(() => conforms, value, CHECK_UNITS);
-      if (first === 'too costly')
-        return [{ path: at, message: 'takes more steps to check against the schema than are allowed' }];
-      if (first.length === 0) return [];
-      const all = errorsOf(() => (reportAll ??= make(true)), value, REPORT_UNITS);
-      return violations(all === 'too costly' ? first : all, at, options);
+      try {
+        const first = errorsOf(() => conforms, value, CHECK_UNITS);
+        if (first === 'too costly')
+          return [{ path: at, message: 'takes more steps to check against the schema than are allowed' }];
+        if (first.length === 0) return [];
+        const all = errorsOf(() => (reportAll ??= make(true)), value, REPORT_UNITS);
+        return violations(all === 'too costly' ? first : all, at, options);
+      } finally {
+        forgetMembers();
+      }
     },
   };
 }

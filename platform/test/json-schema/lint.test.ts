@@ -68,6 +68,7 @@ describe('a schema is rejected', () => {
       { pattern: '((a{30}){30}b){9}' },
       '/pattern the pattern is not a regular expression that can be checked in linear time (no look-around, no back-references)',
     ],
+    ['with repetitions of nothing', { pattern: '(){0,1000}'.repeat(199) }, '/pattern the patterns repeat too much'],
     ['with a long program', { pattern: '(ab{300}c{300}){1}(d|e|f){300}' }, '/pattern the patterns repeat too much'],
     [
       'with many programs',
@@ -145,6 +146,14 @@ describe('a schema is rejected', () => {
       {
         $defs: object(400, (i) => [`d${i}`, { type: 'string' }]),
         properties: object(400, (i) => [`p${i}`, { $ref: `#/$defs/d${i}` }]),
+      },
+    ],
+    [
+      'names that references evaluate',
+      {
+        $defs: { d: { properties: object(200, (i) => [`p${i}`, true]) } },
+        allOf: many(100, () => ({ $ref: '#/$defs/d' })),
+        unevaluatedProperties: false,
       },
     ],
   ])('when its code would be long: %s', (_name, schema) => {

@@ -16,6 +16,16 @@ function typeWith(count: number, $schema?: string) {
   };
 }
 
+it('schemas that together take too many steps are refused as such', () => {
+  const compile = () => ({ bytes: 0, validate: () => [{ path: '', message: 'takes too many steps' }] });
+  expect(() => checkSetNull({ compile }, typeWith(2))).toThrow(
+    expect.objectContaining({
+      reason: 'INVALID_SCHEMA',
+      details: [{ path: '/jsonSchema', message: 'jsonSchema takes too many steps' }],
+    }),
+  );
+});
+
 it.each([undefined, 'http://json-schema.org/draft-07/schema#'])(
   'where relations set null, one schema is compiled for all of them (%s)',
   ($schema) => {

@@ -1,5 +1,5 @@
 import type { Relation } from 'proto/memory/v1/memory.ts';
-import { invalid } from 'platform/core/errors.ts';
+import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { segmentsOf, valueAt } from 'platform/core/json-pointer.ts';
@@ -129,6 +129,9 @@ export function checkSetNull(
   const ofNulls = JSON.stringify({ $schema, $defs, definitions, properties, ...tuple });
   const nulls = asked.map(() => null);
   const [first] = schemas.compile(organizationId, ofNulls).validate(nulls);
+  // the path of none of them: all together take too many steps
+  if (first?.path === '')
+    throw new ServiceError('INVALID_SCHEMA', undefined, { details: [{ ...first, path: '/jsonSchema' }] });
   if (first)
     throw invalid(
       `/relations/${asked[Number(segmentsOf(first.path)[0])]!.index}/onDelete`,
