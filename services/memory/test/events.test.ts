@@ -93,7 +93,7 @@ it('publishes an event and an audit entry for every change, an audit entry for d
     ['memory_object.update', 'success', null, 1, object.id, actor, { revision: [1, 2] }],
     ['memory_object.delete', 'success', null, 1, object.id, actor, { type: ['Note', null] }],
     ['memory_type.delete', 'success', null, 1, type.id, actor, { type: ['Note', null] }],
-    ['request.refused', 'denied', 'tier_limit', 2, undefined, actor, undefined],
+    ['request.refused', 'denied', 'tier_limit', 2, '/memory.v1.MemoryService/CreateMemoryType', actor, undefined],
   ]);
   expect(JSON.stringify([changes, audit])).not.toContain('confidential');
 });

@@ -8,11 +8,10 @@ import { carryOutForAWhile, startChange } from '../changes/start-change.ts';
 import { forgetChangeOp, type TypeChangeRecord } from '../changes/store.ts';
 import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
-import { requireMatch } from '../request-members.ts';
 import { objectCountOf } from './fences.ts';
 import { relationNames } from './relation-names.ts';
 import { releaseTargets } from './relation-ops.ts';
-import { memoryTypeMessage, memoryTypeTag } from './message.ts';
+import { memoryTypeMessage, requireTypeMatch } from './message.ts';
 import { requireActive } from './rules.ts';
 import { requireType, type MemoryTypeRecord } from './store.ts';
 
@@ -45,11 +44,11 @@ async function attempt(
   request: DeleteMemoryTypeRequest,
   context: CallContext,
 ): Promise<{ type: MemoryTypeRecord; change?: TypeChangeRecord }> {
-  const { types, fences, usage, changes, clock } = deps;
+  const { types, fences, usage, clock } = deps;
   const before = await requireType(types, context, request.id);
   const { _id, organizationId, type, version, jsonSchema, revision, bytes = 0 } = before;
   const names = await relationNames(deps, [before]);
-  requireMatch(request, memoryTypeTag(before, await changes.byType(organizationId, _id), names));
+  requireTypeMatch(request, before, names);
   requireActive(before);
   const typeFences = await fences.ofType(organizationId, _id);
   const count = objectCountOf(typeFences);

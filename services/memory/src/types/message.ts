@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { EmbeddingSchema, IdSchema, MemoryType } from 'proto/memory/v1/memory.ts';
+import { requireMatch } from '../request-members.ts';
 import { memoryTypeChangeMessage } from '../changes/message.ts';
 import type { TypeChangeRecord } from '../changes/store.ts';
 import { relationsOf } from './relations.ts';
@@ -18,6 +19,22 @@ export function memoryTypeTag(
   const shown = relationsOf({ relations }).flatMap(({ targetTypeId: id }) => (id === _id ? [] : [names.get(id) ?? '']));
   const parts = [revision, ...(change ? [change.changeId, change.steps] : [])];
   return `"${[...parts, ...(shown.length > 0 ? [hash('sha256', shown.join(' '), 'hex').slice(0, 12)] : [])].join('-')}"`;
+}
+
+/** The part of a tag that tells of the work: its id and its steps. */
+const WORK = /-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}-\d+/g;
+
+/**
+ * Checks If-Match against the tag of a type. Whether work was done for it makes no difference: a dry run, or a change
+ * that was refused, has left the type as it was.
+ * @throws ServiceError PRECONDITION_FAILED; INVALID_REQUEST
+ */
+export function requireTypeMatch(
+  { ifMatch }: { ifMatch?: string | undefined },
+  record: MemoryTypeRecord,
+  names: ReadonlyMap<string, string>,
+): void {
+  requireMatch({ ifMatch: ifMatch?.replaceAll(WORK, '') }, memoryTypeTag(record, undefined, names));
 }
 
 /**
