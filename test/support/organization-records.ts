@@ -109,6 +109,7 @@ export async function expectWholeTrail(
 }
 
 export interface Execution {
+  agent: string;
   id: string;
   status: string;
   charge: number | null;
