@@ -15,7 +15,7 @@ import { commonConfig, identityFiles } from 'platform/service/process.ts';
 import { eventsFile } from 'platform/service/program.ts';
 import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
 import { openClusterSecrets, type ClusterSecrets } from './cluster-secrets.ts';
-import { linesOf, tableOf, textOf, type Column } from './output.ts';
+import { jsonOf, linesOf, tableOf, textOf, type Column } from './output.ts';
 import type { Page } from './page.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -121,10 +121,10 @@ export function makeContext(program: Command, env: Env): Context {
   const width = (): number =>
     (!options().wide && (Number(env.COLUMNS) || process.stdout.columns)) || Number.POSITIVE_INFINITY;
   const write = (text: string): void => void process.stdout.write(`${text}\n`);
-  const asJson = (value: object): string => JSON.stringify(value, null, 2);
+  const asJson = (value: object): string => jsonOf(value, 2);
   const print: Context['print'] = (rows, columns) =>
     write(options().json ? asJson(rows) : tableOf(rows, columns, width()));
-  const note = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
+  const note = (sentence: string): void => void process.stderr.write(`${textOf(sentence)}\n`);
 
   return {
     keyFolder,

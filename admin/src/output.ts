@@ -103,6 +103,11 @@ const printable = (value: unknown): string =>
   value === undefined ? '-' : inSeconds(String(value)).replace(/\p{C}/gu, '?');
 /** A text of several lines, as it may reach the terminal. */
 export const textOf = (text: string): string => text.replace(/[^\P{C}\n\t]/gu, '?');
+/** JSON text with escapes for the characters that a terminal may take for a command. */
+export const jsonOf = (value: object, indent?: number): string =>
+  JSON.stringify(value, null, indent).replace(/[^\P{C}\n]/gu, (text) =>
+    text.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  );
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
 const widthOf = (text: string): number => [...text].length + (text.match(WIDE)?.length ?? 0);

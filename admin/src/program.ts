@@ -17,6 +17,7 @@ import { jobCommand } from './job.ts';
 import { jwtCommand } from './jwt.ts';
 import { keysCommand } from './keys.ts';
 import { organizationCommand } from './organization.ts';
+import { jsonOf, textOf } from './output.ts';
 import { restoreCommand } from './restore.ts';
 import { secretCommand } from './secret.ts';
 import { tokenCommand } from './token.ts';
@@ -135,7 +136,7 @@ function report(error: unknown, asJson: boolean): number {
     return error.exitCode === 0 ? 0 : EXIT_USAGE;
   const isUsage = error instanceof UsageError || error instanceof CommanderError;
   if (!isUsage && !(error instanceof ServiceError) && !(error instanceof StartError)) throw error;
-  process.stderr.write(`${asJson ? JSON.stringify(failureOf(error)) : sentenceOf(error)}\n`);
+  process.stderr.write(`${asJson ? jsonOf(failureOf(error)) : textOf(sentenceOf(error))}\n`);
   return isUsage ? EXIT_USAGE : EXIT_FAILED;
 }
 

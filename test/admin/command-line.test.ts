@@ -216,9 +216,16 @@ describe('the admin command line: usage, errors and output', () => {
   });
 
   it('prints no control characters of stored text', async () => {
-    await printed(admin(['--organization', tenant.name, 'credits', 'grant', '1', '--note', 'a\u001b[31mred']));
+    await printed(
+      admin(['--organization', tenant.name, 'credits', 'grant', '1', '--note', 'a\u001b[31mred\u009bm\u202e']),
+    );
     const { stdout } = await on('credits ledger');
     expect(stdout).not.toContain('\u001b');
+    const json = (await on('--json credits ledger')).stdout;
+    expect(JSON.parse(json)).toContainEqual(expect.objectContaining({ note: 'a\u001b[31mred\u009bm\u202e' }));
+    expect(json).not.toMatch(/[^\P{C}\n]/u);
+    const refused = await admin(['agent', 'apply', '-f', 'a\u001b[31mred']);
+    expect([refused.code, refused.stderr]).toEqual([expect.any(Number), expect.not.stringContaining('\u001b')]);
   });
 
   it('prints on standard error how to get the next page, if there is one; the pages show each row once', async () => {
