@@ -3,16 +3,18 @@ import type { KnownReason } from 'platform/core/errors.ts';
 /** For the reference page: why a request gets the code, and what to do. */
 export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: string }>> = {
   INVALID_REQUEST: {
-    cause: 'A member, parameter or header is unknown, missing or has a wrong value.',
+    cause:
+      'A member, parameter or header is unknown, missing, repeated or has a wrong value, such as a number that would ' +
+      'lose digits.',
     remedy: 'Correct what `details` names. Nothing was changed.',
   },
   MALFORMED_JSON: {
-    cause: 'The body is not JSON in UTF-8, repeats a member, or has a number that would lose digits.',
-    remedy: 'Send the output of a JSON library. `details` has the place.',
+    cause: 'The body is not JSON in UTF-8.',
+    remedy: 'Send the output of a JSON library.',
   },
   NOT_SUPPORTED: {
-    cause: 'The member is part of the contract, and this release does not support it yet.',
-    remedy: 'Leave it out, or send null.',
+    cause: 'The service does not support this with the settings that it runs with.',
+    remedy: 'Ask the operator.',
   },
   INVALID_ARGS: {
     cause: "The args do not match the agent's argumentsSchema.",
@@ -35,8 +37,7 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
     remedy: 'Run an agent of GET /api/agent/run.',
   },
   UNAUTHENTICATED: {
-    cause:
-      'The token is missing, wrong, expired or revoked, or may not be used from this address. It is not said which.',
+    cause: 'The token is missing, wrong, expired or revoked. It is not said which.',
     remedy: 'Send `Authorization: Bearer <token>` with a valid token.',
   },
   INSUFFICIENT_CREDITS: {
@@ -56,8 +57,8 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
     remedy: 'Delete what is not needed, or ask for a higher tier.',
   },
   FORBIDDEN: {
-    cause: 'This token may not call this endpoint: it lacks the scope.',
-    remedy: 'Use a token with the scope that the answer names.',
+    cause: 'This token may not call this endpoint: it lacks the scope, or may not be used from this address.',
+    remedy: 'Use a token with the scope that the answer names, from an address that the token allows.',
   },
   NOT_FOUND: {
     cause: 'There is no such path, or nothing with this id or name that the caller may see.',

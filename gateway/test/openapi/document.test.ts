@@ -37,6 +37,7 @@ describe('/openapi.json', () => {
         .sort()
         .map((name) => [name, true]),
     );
+    expect(paths['/api/auth/whoami']?.get?.parameters).toEqual([]);
     const { parameters, requestBody, responses } = paths['/api/agent/run']?.post ?? {};
     expect(parameters?.map(({ name, in: place }) => [name, place])).toEqual([['Idempotency-Key', 'header']]);
     expect(requestBody).toMatchObject({
