@@ -35,6 +35,11 @@ describe('GetAgentExecution', () => {
     expect(JSON.parse(agentExecution?.usage ?? '')).toEqual({ steps: expect.any(Number), cpuMs: expect.any(Number) });
   });
 
+  it('is found by its id in upper case, too', async () => {
+    const { agentExecutionId: id } = await agents.run('echo', {});
+    expect((await agents.call('getAgentExecution', { id: id.toUpperCase() })).agentExecution?.id).toBe(id);
+  });
+
   it('answers the same 404 for unknown ids, malformed ones and those of another organization', async () => {
     const { agentExecutionId } = await agents.run('echo', {});
     const failure = (id: string, organizationId = agents.organizationId) =>

@@ -19,7 +19,7 @@ export async function cancelAgentExecution(
   context: CallContext,
 ): Promise<CancelAgentExecutionResponse> {
   const organizationId = organizationOfCall(context);
-  const execution = await executions.byId(organizationId, id);
+  const execution = await executions.byId(organizationId, id.toLowerCase());
   if (!execution) throw new ServiceError('NOT_FOUND', 'Agent execution not found');
   if (execution.cancelRequestedAt === undefined || !isActive(execution)) {
     const now = isoTime(clock.now());

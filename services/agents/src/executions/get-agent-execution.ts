@@ -14,7 +14,7 @@ export async function getAgentExecution(
   context: CallContext,
 ): Promise<GetAgentExecutionResponse> {
   const organizationId = organizationOfCall(context);
-  const execution = await executions.byId(organizationId, request.id);
+  const execution = await executions.byId(organizationId, request.id.toLowerCase());
   if (!execution) throw new ServiceError('NOT_FOUND', 'Agent execution not found');
   const payload = await executions.payloadById(organizationId, execution._id, {
     maxBytes: context.maxReplyBytes,

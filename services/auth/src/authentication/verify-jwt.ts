@@ -14,7 +14,7 @@ export interface Claims {
   expiresAt: number;
 }
 
-/** The last digit of a signature holds two bits: with others, one JWT would have several spellings. */
+/** The last digit of a signature holds two bits. That ECDSA accepts r, n - s in place of r, s gives nobody anything. */
 const FORM = /^[\w-]{1,512}\.[\w-]{1,3000}\.[\w-]{85}[AQgw]$/;
 const HEADERS = ['alg', 'kid', 'typ'];
 
