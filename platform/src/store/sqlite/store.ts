@@ -34,7 +34,6 @@ export async function openSqliteStore(file: string, collections: readonly Collec
     // A connection of its own, so that a read never sees uncommitted data.
     const reader = new DatabaseSync(file, { readOnly: true });
     connections.push(reader);
-    reader.exec('PRAGMA cache_size = -16384');
     return openStoreOn(makeEngine({ file, writer, reader, closeFiles }), collections);
   } catch (cause) {
     closeFiles();
