@@ -183,6 +183,19 @@ describe('PUT /api/memory/types/{id}', () => {
       expect([reply.status, reply.body]).toMatchObject([200, { compatible: false, version: 2, checked: 1, count: 1 }]);
       expect(await get(id)).toMatchObject({ version: 1, change: { action: 'dryRun', state: 'done' } });
     });
+    it('a dry run and a refused change leave the ETag as good for If-Match as it was', async () => {
+      const { id } = await newType();
+      await addObject(id, 'a');
+      const etagOf = async () => (await tenant.request('GET', `/api/memory/types/${id}`)).headers.get('etag')!;
+      const headers = { 'If-Match': await etagOf() };
+      const broken = { jsonSchema: { required: ['missing'] } };
+      expect((await put(id, broken, { query: '?dryRun=true', headers })).status).toBe(200);
+      expect((await put(id, broken, { headers })).status).toBe(409);
+      const present = { 'If-Match': await etagOf() };
+      expect((await put(id, { description: 'd' }, { headers: present })).status).toBe(200);
+      for (const old of [headers, present])
+        expect((await put(id, { description: 'e' }, { headers: old })).status).toBe(412);
+    });
   });
 });
 
