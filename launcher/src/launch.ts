@@ -57,7 +57,8 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   setInterval(() => void renewKeys(keyFolder, names), DAY_MS).unref();
 
   // whoever presses Ctrl-C waits: a run that takes longer is interrupted
-  const env = { LOG_LEVEL: 'warn', DRAIN_MS: '5000', ...given, ...addresses, DATA_DIR };
+  const issuer = given.PUBLIC_URL ? { JWT_ISSUER: given.PUBLIC_URL } : {};
+  const env = { LOG_LEVEL: 'warn', DRAIN_MS: '5000', ...issuer, ...given, ...addresses, DATA_DIR };
   const settings = new Set(Object.keys(heapConfig));
   const asked = (names: readonly string[]): void => names.forEach((name) => settings.add(name));
   children = CHILDREN.map((spec) =>

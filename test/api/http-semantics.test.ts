@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { decodeJwt } from 'jose';
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { exchange, openSocket, readReply } from '../support/raw-http.ts';
 import { expectError } from '../support/expect-error.ts';
 import { ROUTES } from '../support/routes.ts';
@@ -7,11 +9,14 @@ import { startStack, type Stack } from '../support/stack.ts';
 import type { Tenant } from '../support/tenant.ts';
 
 const ORIGIN = 'https://console.example';
+const PUBLIC_URL = 'https://api.example.com';
 
 let stack: Stack;
 let tenant: Tenant;
 beforeAll(async () => {
-  stack = await startStack({ env: { CORS_ORIGINS: `https://other.example,${ORIGIN}`, BODY_TIMEOUT_MS: '5000' } });
+  stack = await startStack({
+    env: { CORS_ORIGINS: `https://other.example,${ORIGIN}`, BODY_TIMEOUT_MS: '5000', PUBLIC_URL },
+  });
   tenant = await stack.tenant();
 });
 afterAll(() => stack.stop());
@@ -23,6 +28,15 @@ const varying = /^(date|x-request-id|ratelimit.*|keep-alive|connection)$/;
 const headersOf = ({ headers }: Reply) => Object.fromEntries([...headers].filter(([name]) => !varying.test(name)));
 const send = (line: string, lines: readonly string[] = [], body = '') =>
   exchange(stack.baseUrl, [line, host(), bearer(), 'Connection: close', ...lines], body);
+
+it('begins the URLs in replies, and names the issuer of JWTs, as PUBLIC_URL says', async () => {
+  const { headers } = await tenant.request('POST', '/api/memory/types', { type: 'Note', jsonSchema: {} });
+  expect(headers.get('location')).toMatch(new RegExp(`^${PUBLIC_URL}/api/memory/types/`));
+  const auth = stack.operator.client(AuthServiceService, 'auth');
+  const { jwt } = await auth.issueJwt({ email: tenant.administrator }, stack.operator.as(tenant.organizationId));
+  expect(decodeJwt(jwt)).toMatchObject({ iss: PUBLIC_URL, aud: PUBLIC_URL });
+  expect((await request(stack.baseUrl, 'GET', '/api/auth/whoami', { token: jwt })).status).toBe(200);
+});
 
 describe('every route', () => {
   it.each(ROUTES)('answers OPTIONS without a token and lists its verbs in Allow: $name', async ({ path, verb }) => {
