@@ -75,6 +75,7 @@ describe('a server token', () => {
   });
 
   it('expires at an ISO-8601 time with a zone', () => {
+    expect(requireExpiry('2030-01-31T12:00Z', Date.UTC(2020))).toBe(Date.UTC(2030, 0, 31, 12));
     expect(requireExpiry('2030-01-31T12:00:00+02:00', Date.UTC(2020))).toBe(Date.UTC(2030, 0, 31, 10));
   });
 });

@@ -1,3 +1,4 @@
+import { requireTime } from 'platform/core/clock.ts';
 import { invalid } from 'platform/core/errors.ts';
 import { isUuid } from 'platform/core/ids.ts';
 
@@ -10,12 +11,9 @@ export function requireId(id: string): string {
   return id;
 }
 
-const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?(Z|[+-]\d\d:\d\d)$/;
-
 /** Milliseconds since 1970. @throws ServiceError INVALID_REQUEST unless it is a future ISO-8601 time with a zone */
 export function requireExpiry(expiresAt: string, nowMs: number): number {
-  const ms = ISO_TIME.test(expiresAt) ? Date.parse(expiresAt) : Number.NaN;
-  if (!(ms > nowMs))
-    throw invalid('/expiresAt', 'must be an ISO-8601 time in the future, for example 2030-01-31T12:00:00Z');
+  const ms = requireTime('/expiresAt', expiresAt);
+  if (ms <= nowMs) throw invalid('/expiresAt', 'must be in the future');
   return ms;
 }

@@ -1,4 +1,5 @@
 import { invalid } from 'platform/core/errors.ts';
+import { escapePointer } from 'platform/core/json-pointer.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { checkSpelling } from 'platform/json-schema/spelling.ts';
 import type { SchemaCache } from 'platform/json-schema/cache.ts';
@@ -12,11 +13,26 @@ export function checkAuthoredSchema(schemas: SchemaCache, organizationId: string
   schemas.compile(organizationId, jsonSchema, { path: '/jsonSchema' });
   const schema = parseJson(jsonSchema) as Record<string, unknown>;
   checkSpelling(schema, '/jsonSchema');
-  const { type } = schema;
+  requireSatisfiable(schema);
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Finds what the keywords at the top say by themselves; whether any value conforms is not decidable in general. */
+function requireSatisfiable(schema: Record<string, unknown>): void {
+  const reject = (at: string, message: string): never => {
+    throw invalid(`/jsonSchema/${at}`, message, 'INVALID_SCHEMA');
+  };
+  const { type, required = [], properties = {} } = schema;
   if (type !== undefined && ![type].flat().includes('object'))
-    throw invalid(
-      '/jsonSchema/type',
-      'type must allow "object": the content of every memory object is one',
-      'INVALID_SCHEMA',
-    );
+    reject('type', 'type must allow "object": the content of every memory object is one');
+  if (Object.hasOwn(schema, 'const') && !isObject(schema['const']))
+    reject('const', 'const must be an object: the content of every memory object is one');
+  if (Array.isArray(schema['enum']) && !schema['enum'].some(isObject))
+    reject('enum', 'enum must have an object: the content of every memory object is one');
+  const { not } = schema;
+  if (not === true || (isObject(not) && Object.keys(not as object).length === 0)) reject('not', 'not allows no object');
+  for (const name of required as string[])
+    if (Object.hasOwn(properties as object, name) && (properties as Record<string, unknown>)[name] === false)
+      reject(`properties/${escapePointer(name)}`, 'forbids a member that is required');
 }
