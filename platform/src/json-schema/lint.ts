@@ -1,8 +1,10 @@
 import { escapePointer } from '../core/json-pointer.ts';
 import { CHECK_COST, type CheckCost, type Draft } from './compiler.ts';
 import { compileCostOf, MAX_COMPILE_COST, NAME } from './compile-cost.ts';
-import { MAPS, MAY_FAIL, PLAIN_KEYWORDS, TARGETS, type Target } from './keywords.ts';
+import { MAPS, MAY_FAIL, PLAIN_KEYWORDS, TARGETS } from './keywords.ts';
+import { mergedNames } from './merged-names.ts';
 import type { Patterns } from './patterns.ts';
+import type { Json, Subschema } from './subschema.ts';
 
 const MAX_SUBSCHEMAS = 1_000;
 const MAX_ENUM = 1_000;
@@ -11,7 +13,6 @@ const MAX_BRANCHES = 250;
 /** How often subschemas may be applied to one value, not counting those for its items and members. */
 const MAX_APPLICATIONS = 5_000;
 
-type Json = Record<string, unknown>;
 /** A schema is not acceptable. `pointer` is the JSON pointer of the place in it. */
 export class SchemaRejectedError extends Error {
   override readonly name = 'SchemaRejectedError';
@@ -22,33 +23,13 @@ export class SchemaRejectedError extends Error {
   }
 }
 
-interface Subschema {
-  pointer: string;
-  schema: Json | boolean;
-  /** By keyword. The name is that of the member, the index in the list, or empty for a single subschema. */
-  children: Map<string, { target: Target; subs: [name: string, sub: Subschema][] }>;
-  ref?: Subschema;
-  /** Name under $defs in the copy when references point to this subschema. */
-  definition?: number;
-  /** How many subschemas are applied to one value, this one included; undefined until it is counted. */
-  applications?: number;
-  /** Of members that they evaluate; undefined until they are counted. */
-  names?: Names;
-}
-/** The names that ajv collects of the members which a subschema evaluates, where something is unevaluated. */
-interface Names {
-  /** Of `properties`. */
-  listed: number;
-  /** 1 if all members of a value may be among them, because of `patternProperties`. */
-  ofValue: number;
-}
-
 /**
  * Checks what a meta-schema cannot (references, patterns, cost). Returns a copy with the keywords of the draft only,
- * each referenced subschema once under `$defs`, and the check cost in each subschema.
+ * each referenced subschema once under `$defs`, and the check cost in each subschema. `collects`: something is said of
+ * what is unevaluated.
  * @throws SchemaRejectedError
  */
-export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
+export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { linted: Json; collects: boolean } {
   const subs = new Map<string, Subschema>();
   const anchors = new Map<string, Subschema>();
   let compileCost = 0;
@@ -57,17 +38,18 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   const open = new Set<Subschema>();
   for (const sub of subs.values()) countApplications(sub, open);
   for (const sub of subs.values()) refuseContains(sub);
-  const isCollecting = [...subs.values()].some(({ children }) =>
+  const collects = [...subs.values()].some(({ children }) =>
     ['unevaluatedProperties', 'unevaluatedItems'].some((keyword) => children.has(keyword)),
   );
-  const propertyNames = new Set([...subs.values()].flatMap(({ children }) => namesIn(children.get('properties'))));
-  if (isCollecting) for (const sub of subs.values()) charge(mergesOf(sub).listed * NAME, sub.pointer);
+  const mergesOf = mergedNames(subs.values(), appliedInPlace);
+  if (collects) for (const sub of subs.values()) charge(mergesOf(sub).listed * NAME, sub.pointer);
   const referenced = [...new Set([...subs.values()].flatMap((sub) => (sub.ref ? [sub.ref] : [])))];
   referenced.forEach((sub, definition) => (sub.definition = definition));
-  return {
+  const linted = {
     ...(referenceOrCopy(top, true) as Json),
     $defs: Object.fromEntries(referenced.map((sub, definition) => [String(definition), copy(sub, false)])),
   };
+  return { linted, collects };
 
   function collect(schema: Json | boolean, pointer: string): Subschema {
     const sub: Subschema = { pointer, schema, children: new Map() };
@@ -181,28 +163,6 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
     return [...(sub.ref ? [sub.ref] : []), ...ofKeywords.flatMap(({ subs: parts }) => parts.map(([, part]) => part))];
   }
 
-  function namesOf(sub: Subschema): Names {
-    if (sub.names) return sub.names;
-    const { listed, ofValue } = mergesOf(sub);
-    const own = sub.children.get('properties')?.subs.length ?? 0;
-    const hasPatterns = sub.children.has('patternProperties');
-    return (sub.names = {
-      listed: Math.min(own + listed, propertyNames.size),
-      ofValue: hasPatterns ? 1 : Math.min(1, ofValue),
-    });
-  }
-
-  /** How many names this subschema takes over from others, each of which gives all that it has collected. */
-  function mergesOf(sub: Subschema): Names {
-    const merges = { listed: 0, ofValue: 0 };
-    for (const applied of appliedInPlace(sub)) {
-      const { listed, ofValue } = namesOf(applied);
-      merges.listed += listed;
-      merges.ofValue += ofValue;
-    }
-    return merges;
-  }
-
   /** ajv does not know which items a `contains` evaluates. */
   function refuseContains(sub: Subschema): void {
     if (!sub.children.has('unevaluatedItems')) return;
@@ -220,7 +180,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
   function copy(sub: Subschema, definite: boolean): Json | boolean {
     if (typeof sub.schema === 'boolean') return sub.schema;
     const cost: CheckCost = { units: 0, perItem: 0, perKey: 0, definite };
-    if (isCollecting) {
+    if (collects) {
       const { listed, ofValue } = mergesOf(sub);
       cost.units += listed / 2;
       cost.perKey += ofValue;
@@ -271,9 +231,6 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): Json {
       : { $ref: `#/$defs/${sub.definition}`, [CHECK_COST]: { units: 1, perItem: 0, perKey: 0, definite } };
   }
 }
-
-const namesIn = (properties?: { subs: [name: string, sub: Subschema][] }): string[] =>
-  properties?.subs.map(([name]) => name) ?? [];
 
 /** Number of lists and of the names in them. */
 const sizeOfLists = (lists: Json): number =>

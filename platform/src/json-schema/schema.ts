@@ -89,7 +89,8 @@ function compile(schema: Record<string, unknown>, path: string): CompiledSchema 
       throw new ServiceError('INVALID_SCHEMA', undefined, { details: mistakes(isSchema.errors!, path) });
     }
     const patterns = patternsOfSchema();
-    return compileLinted(lintSchema(schema, draft, patterns), draft, patterns);
+    const { linted, collects } = lintSchema(schema, draft, patterns);
+    return compileLinted(linted, draft, patterns, collects);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     if (error instanceof SchemaRejectedError) throw invalidSchema(path + error.pointer, error.message);
@@ -98,10 +99,14 @@ function compile(schema: Record<string, unknown>, path: string): CompiledSchema 
 }
 
 /** What it returns keeps all that this function holds, so the schema as it was given is not among it. */
-function compileLinted(linted: Record<string, unknown>, draft: Draft, patterns: Patterns): CompiledSchema {
+function compileLinted(
+  linted: Record<string, unknown>,
+  draft: Draft,
+  patterns: Patterns,
+  unevaluated: boolean,
+): CompiledSchema {
   let codeLength = 0;
   const text = JSON.stringify(linted);
-  const unevaluated = text.includes('"unevaluated');
   const compiled: SchemaEnv[] = [];
   const make = (allErrors: boolean) =>
     newAjv(draft, { allErrors, unevaluated, meta: false, validateSchema: false }, patterns, (length, one) => {

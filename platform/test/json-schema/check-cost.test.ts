@@ -1,4 +1,4 @@
-import { many, messagesOf, nested, object, TOO_COSTLY } from './schemas.ts';
+import { compile, conforms, many, messagesOf, nested, object, TOO_COSTLY } from './schemas.ts';
 
 const branches = (levels: number): object =>
   levels === 0 ? { patternProperties: { a: true } } : { anyOf: [branches(levels - 1)] };
@@ -94,6 +94,33 @@ describe('the cost of a check is limited', () => {
     const name = '~'.repeat(120_000);
     expect(messagesOf(schema, { [name]: many(60_000, () => 0) })).toEqual([]);
     expect(messagesOf(schema, { '~/': [0, 'x'] })).toEqual(['/~0~1/1 must be number']);
+  });
+
+  it('and allows a list of many kinds that extend one base', () => {
+    const base = { properties: object(80, (i) => [`b${i}`, { type: 'string' }]), required: ['b0'] };
+    const kindOf = (i: number) => ({
+      allOf: [{ $ref: '#/$defs/base' }],
+      properties: { kind: { const: `k${i}` }, ...object(3, (j) => [`k${i}_${j}`, true]) },
+      required: ['kind'],
+      unevaluatedProperties: false,
+    });
+    const schema = {
+      $defs: { base, ...object(20, (i) => [`k${i}`, kindOf(i)]) },
+      properties: { rows: { items: { oneOf: many(20, (i) => ({ $ref: `#/$defs/k${i}` })) } } },
+      unevaluatedProperties: false,
+    };
+    const rows = many(100, (i) => ({ kind: `k${i % 20}`, ...object(6, (j) => [`b${j}`, 'text']) }));
+    expect(messagesOf(schema, { rows })).toEqual([]);
+    expect(conforms(schema, { rows: [{ ...rows[0], k1_0: 1 }] })).toBe(false);
+  });
+
+  it('and nothing is collected for a member that is only named like a keyword', () => {
+    const named = (name: string) => ({
+      ...chained(40, { anyOf: [{ properties: object(200, (i) => [`p${i}`, true]) }] }),
+      properties: { [name]: { const: name } },
+      $ref: '#/$defs/r39',
+    });
+    expect(compile(named('unevaluatedProperties')).bytes).toBeLessThan(1.1 * compile(named('anotherMember')).bytes);
   });
 
   it('and allows the largest content with a simple schema', () => {

@@ -152,6 +152,7 @@ describe('a schema is rejected', () => {
       'names that references evaluate',
       {
         $defs: { d: { properties: object(200, (i) => [`p${i}`, true]) } },
+        anyOf: [{ properties: { a: true } }],
         allOf: many(100, () => ({ $ref: '#/$defs/d' })),
         unevaluatedProperties: false,
       },
