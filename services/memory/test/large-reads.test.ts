@@ -1,5 +1,6 @@
 import { ListMemoryObjectsRequest, MemoryServiceService } from 'proto/memory/v1/memory.ts';
 import type { ServiceError } from 'platform/core/errors.ts';
+import { retryWhileUnavailable } from '../../../test/support/retry-while-unavailable.ts';
 import { startMemory, type Memory } from './fixture.ts';
 
 const CONTENT = JSON.stringify({ price: 1, text: 'x'.repeat(262_000) });
@@ -21,11 +22,14 @@ describe('lists of large objects', () => {
     const small = await neighbour.object({ typeId: (await neighbour.type()).id });
     await Promise.all(Array.from({ length: OBJECTS }, () => greedy.object({ typeId, content: CONTENT })));
     const client = memory.running.client(MemoryServiceService, 'gateway');
+    // a machine that stalls may let the deadline of a read pass
     const list = (maxReplyBytes: number) =>
-      client.listMemoryObjects(ListMemoryObjectsRequest.fromPartial({ typeId, pageSize: OBJECTS }), {
-        ...memory.running.as(greedy.principal),
-        maxReplyBytes,
-      });
+      retryWhileUnavailable(() =>
+        client.listMemoryObjects(ListMemoryObjectsRequest.fromPartial({ typeId, pageSize: OBJECTS }), {
+          ...memory.running.as(greedy.principal),
+          maxReplyBytes,
+        }),
+      );
 
     // What the error names is enough for a second attempt.
     const refusal: unknown = await list(GATEWAY_BYTES).catch((error: unknown) => error);
@@ -47,7 +51,7 @@ describe('lists of large objects', () => {
     });
     const readBefore: number[] = [];
     for (let i = 0; i < 3; i++) {
-      expect((await neighbour.getObject(small.id)).id).toBe(small.id);
+      expect((await retryWhileUnavailable(() => neighbour.getObject(small.id))).id).toBe(small.id);
       readBefore.push(outcomes.filter((outcome) => outcome !== 'REPLY_TOO_LARGE').length);
     }
     await Promise.all(flood);
