@@ -79,11 +79,7 @@ function operationOf(
   const takesBody = binding.body !== '';
   const inPath = [...binding.template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
   const rest = requestType.fieldsArray.filter(
-    (field) =>
-      !inPath.map(camelCase).includes(field.name) &&
-      !fieldOptions(field).internal &&
-      !fieldOptions(field).ratesLeft &&
-      !isHeader(field),
+    (field) => !inPath.map(camelCase).includes(field.name) && !fieldOptions(field).internal && !isHeader(field),
   );
   const inQuery = (field: Field): boolean => !takesBody || fieldOptions(field).query;
   const inHeaders = requestType.fieldsArray.filter((field) => fieldOptions(field).header !== '');
