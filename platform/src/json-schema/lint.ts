@@ -2,7 +2,7 @@ import { escapePointer } from '../core/json-pointer.ts';
 import { CHECK_COST, type CheckCost, type Draft } from './compiler.ts';
 import { compileCostOf, MAX_COMPILE_COST, NAME } from './compile-cost.ts';
 import { MAPS, MAY_FAIL, PLAIN_KEYWORDS, TARGETS } from './keywords.ts';
-import { mergedNames } from './merged-names.ts';
+import { mergedNames, NO_NAMES } from './merged-names.ts';
 import type { Patterns } from './patterns.ts';
 import type { Json, Subschema } from './subschema.ts';
 
@@ -41,8 +41,8 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { lint
   const collects = [...subs.values()].some(({ children }) =>
     ['unevaluatedProperties', 'unevaluatedItems'].some((keyword) => children.has(keyword)),
   );
-  const mergesOf = mergedNames(subs.values(), appliedInPlace);
-  if (collects) for (const sub of subs.values()) charge(mergesOf(sub).listed * NAME, sub.pointer);
+  const mergesOf = collects ? mergedNames(subs.values(), appliedInPlace) : () => NO_NAMES;
+  for (const sub of subs.values()) charge(mergesOf(sub).listed * NAME, sub.pointer);
   const referenced = [...new Set([...subs.values()].flatMap((sub) => (sub.ref ? [sub.ref] : [])))];
   referenced.forEach((sub, definition) => (sub.definition = definition));
   const linted = {
@@ -179,12 +179,8 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { lint
 
   function copy(sub: Subschema, definite: boolean): Json | boolean {
     if (typeof sub.schema === 'boolean') return sub.schema;
-    const cost: CheckCost = { units: 0, perItem: 0, perKey: 0, definite };
-    if (collects) {
-      const { listed, ofValue } = mergesOf(sub);
-      cost.units += listed / 2;
-      cost.perKey += ofValue;
-    }
+    const { listed, ofValue } = mergesOf(sub);
+    const cost: CheckCost = { units: listed / 2, perItem: 0, perKey: ofValue, definite };
     const out: [string, unknown][] = [];
     if (sub.ref) {
       cost.units++;

@@ -7,7 +7,7 @@ interface Names {
   /** How often all members of a value may be among them, because of `patternProperties`. */
   ofValue: number;
 }
-const NONE: Names = { listed: 0, ofValue: 0 };
+export const NO_NAMES: Names = { listed: 0, ofValue: 0 };
 
 /** Only the check finds out which members these evaluate; of other keywords the compiler knows it. */
 const DYNAMIC = ['anyOf', 'oneOf', 'if', 'dependentSchemas', 'dependencies', 'patternProperties'];
@@ -38,7 +38,7 @@ export function mergedNames(
   }
 
   function collectedBy(sub: Subschema): Names {
-    if (isClosed(sub)) return NONE;
+    if (isClosed(sub)) return NO_NAMES;
     let names = collected.get(sub);
     if (names === undefined) {
       const { listed, ofValue } = sumOf(inPlace(sub).map(collectedBy));
@@ -51,7 +51,7 @@ export function mergedNames(
     return names;
   }
 
-  return (sub) => (isDynamic(sub) ? sumOf(inPlace(sub).map(collectedBy)) : NONE);
+  return (sub) => (isDynamic(sub) ? sumOf(inPlace(sub).map(collectedBy)) : NO_NAMES);
 }
 
 const hasOneOf = ({ children }: Subschema, keywords: readonly string[]): boolean =>
@@ -62,7 +62,7 @@ const propertiesOf = ({ children }: Subschema): string[] =>
   children.get('properties')?.subs.map(([name]) => name) ?? [];
 
 const sumOf = (all: readonly Names[]): Names =>
-  all.reduce((sum, { listed, ofValue }) => ({ listed: sum.listed + listed, ofValue: sum.ofValue + ofValue }), NONE);
+  all.reduce((sum, { listed, ofValue }) => ({ listed: sum.listed + listed, ofValue: sum.ofValue + ofValue }), NO_NAMES);
 
 /** A reference to a subschema that leads back to it: the compiler does not know yet what that one evaluates. */
 function isRecursive(sub: Subschema): boolean {
