@@ -38,6 +38,13 @@ describe('CancelAgentExecution', () => {
     expect(agents.credits.account.reserved).toBe(0);
   });
 
+  it('finds it by its id in upper case, too', async () => {
+    const run = failureOf(agents.run('endless', {}));
+    await until(async () => (await withStatus('running')).length === 1);
+    await cancel((await withStatus('running'))[0]!.toUpperCase());
+    expect(await run).toMatchObject({ reason: 'RUN_CANCELLED' });
+  });
+
   it('ends one with an idempotency key, too, whose repeats get the same failure', async () => {
     const run = failureOf(agents.run('endless', {}, 'key'));
     await until(async () => (await withStatus('running')).length === 1);
