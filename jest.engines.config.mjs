@@ -20,9 +20,9 @@ const NO_SERVERS = [
   '/test/(architecture|shard-plan|engines-reachable|access|durability|release)\\.test\\.ts$',
 ];
 
-/** Tests of connections, of runners, of services that are down and of metrics: the servers behind them make no difference. */
+/** Of connections, runners, services that are down, metrics and the page: the servers behind them make no difference. */
 const NO_DIFFERENCE = [
-  '/test/api/(greedy-readers|tiny-chunks|http-semantics)\\.test\\.ts$',
+  '/test/api/(greedy-readers|tiny-chunks|http-semantics|reference-page-in-chromium)\\.test\\.ts$',
   '/test/faults/degradation\\.test\\.ts$',
   '/test/hostile/runs\\.test\\.ts$',
   '/test/telemetry/(metrics|documents)\\.test\\.ts$',

@@ -18,7 +18,7 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
   },
   INVALID_ARGS: {
     cause: "The args do not match the agent's argumentsSchema.",
-    remedy: 'Correct what `details` names; GET /api/agent/run?include=argumentsSchema shows the schema.',
+    remedy: 'Correct what `details` names; `GET /api/agent/run?include=argumentsSchema` shows the schema.',
   },
   INVALID_SCHEMA: {
     cause: 'The JSON Schema is not valid, too large, or cannot be checked within its limits.',
@@ -34,7 +34,7 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
   },
   AGENT_NOT_RUNNABLE: {
     cause: 'The agent exists, but it is not a functional agent or needs interactive tools.',
-    remedy: 'Run an agent of GET /api/agent/run.',
+    remedy: 'Run an agent of `GET /api/agent/run`.',
   },
   UNAUTHENTICATED: {
     cause: 'The token is missing, wrong, expired or revoked. It is not said which.',
@@ -50,7 +50,7 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
   },
   TIER_REQUIRED: {
     cause: 'The licence tier of the organization does not include this.',
-    remedy: 'GET /api/auth/whoami shows the tier and what it includes.',
+    remedy: '`GET /api/auth/whoami` shows the tier and what it includes.',
   },
   TIER_LIMIT: {
     cause: 'The organization has as many as its licence tier allows; the answer names the limit.',
@@ -77,7 +77,7 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
   },
   TYPE_CHANGING: {
     cause: 'A change or the deletion of the type is under way; `change` of the type shows how far it is.',
-    remedy: 'Try again when its `state` is active, or cancel it: DELETE /api/memory/types/{id}/change.',
+    remedy: 'Try again when its `state` is active, or cancel it: `DELETE /api/memory/types/{id}/change`.',
   },
   OBJECT_IN_USE: {
     cause:

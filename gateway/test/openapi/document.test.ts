@@ -95,6 +95,12 @@ describe('/reference', () => {
     for (const [, id] of text.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(id);
   });
 
+  it('links the schema of every reply that has one', async () => {
+    const { text } = await get('/reference');
+    expect(text).not.toMatch(/<td>(Done|Created)\.<\/td>/);
+    expect(text).toContain('<a href="#schema-Actor">Actor</a> or null');
+  });
+
   it('needs no script and no other address, and its policy allows none', async () => {
     const { headers, text } = await get('/reference');
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
