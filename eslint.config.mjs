@@ -34,4 +34,23 @@ export default tseslint.config(
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
     },
   },
+  {
+    // what runs for each request on V8
+    files: [
+      'gateway/src/{contract,http,limits,policies}/**/*.ts',
+      'platform/src/rpc/**/*.ts',
+      'services/*/src/**/*.ts',
+    ],
+    ignores: ['services/agents/src/runtimes/script/prelude.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'AssignmentExpression[left.type="MemberExpression"][right.type=/^(Arrow)?FunctionExpression$/]',
+          message:
+            'V8 makes a function that is assigned to a member in the old space, where it keeps all that it refers to until the next full collection. Name the function first (ADR 24).',
+        },
+      ],
+    },
+  },
 );

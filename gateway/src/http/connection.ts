@@ -98,7 +98,8 @@ export function openConnection(
     held = NOTHING;
     for (const { req } of replies) (req as GatewayRequest).exchange.headers.connection = 'close';
     // node would destroy the socket behind the reply, and a client that is still sending could lose it
-    socket.destroySoon = () => socket.end();
+    const end = (): void => void socket.end();
+    socket.destroySoon = end;
     if (replies.size === 0) socket.destroy();
     else socket.resume();
   }
@@ -123,18 +124,26 @@ export function openConnection(
     begin(req, res);
   }
 
+  function startBody(): void {
+    isBodyWanted = true;
+    readOn();
+  }
+
+  function keepPlace(): void {
+    place?.keep();
+  }
+
+  function watchClient(): void {
+    isWatched = true;
+    if (held.length > READ_AHEAD_BYTES) holdBack();
+  }
+
   function begin(req: GatewayRequest, res: ServerResponse): void {
     isBodyWanted = false;
-    req.exchange.startBody = () => {
-      isBodyWanted = true;
-      readOn();
-    };
+    req.exchange.startBody = startBody;
     req.exchange.dropRest = dropRest;
-    req.exchange.keepPlace = () => place?.keep();
-    req.exchange.watchClient = () => {
-      isWatched = true;
-      if (held.length > READ_AHEAD_BYTES) holdBack();
-    };
+    req.exchange.keepPlace = keepPlace;
+    req.exchange.watchClient = watchClient;
     handle(req, res);
   }
 

@@ -40,7 +40,8 @@ export function makeCallService({ calls, running, urls }: CallServiceDeps): Poli
     const aborter = new AbortController();
     const outlivesClient = options.outlivesClientWith !== '' && message[options.outlivesClientWith] !== undefined;
     if (req.socket.destroyed || res.writableEnded) return;
-    if (!outlivesClient) exchange.onClientGone = () => aborter.abort();
+    const cancel = (): void => aborter.abort();
+    if (!outlivesClient) exchange.onClientGone = cancel;
     if (!outlivesClient && options.outlivesClientWith !== '') exchange.watchClient?.();
     exchange.body = undefined;
 

@@ -34,7 +34,8 @@ export function makeLimitRates({ counters, rates, underWay, denials }: LimitRate
           ['organization', limits[1]],
         ]),
       );
-      req.exchange.ratesLeft = () => Object.keys(rates).flatMap((rate) => ratesLeft(principal, rate));
+      const allRatesLeft = (): RateLeft[] => Object.keys(rates).flatMap((rate) => ratesLeft(principal, rate));
+      req.exchange.ratesLeft = allRatesLeft;
       try {
         if (refused) throw rateLimited(refused, refused.limit === limits[0] ? 'token' : 'organization');
         underWay.enter(principal, res);

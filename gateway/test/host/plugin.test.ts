@@ -67,6 +67,17 @@ describe('the pipeline', () => {
       });
     }
   });
+  it('makes no prototype for each request', async () => {
+    const prototypes = new Set<unknown>();
+    const answer: Policy = (req, res) => {
+      prototypes.add(Object.getPrototypeOf((req as GatewayRequest & { egContext: object }).egContext));
+      return sendReply(req, res, { status: 200, body: '{}' });
+    };
+    const handle = await hostPipeline(policiesWith({ 'call-service': answer }), onError);
+    await answerOf(handle);
+    await answerOf(handle);
+    expect(prototypes.size).toBe(1);
+  });
   it('answers 404 when no policy answers', async () => {
     expect((await answerOf(await hostPipeline(policiesWith({}), onError))).status).toBe(404);
   });
