@@ -115,6 +115,7 @@ if (CHROMIUM !== undefined)
       const { page, ask, complaints } = await reference();
       expect(await ask('attack', elsewhere.url)).toEqual([]);
       expect(elsewhere.requests.slice(seen)).toEqual([]);
+      await page.waitForFunction('visitor.violations.length >= 9');
       expect(((await page.evaluate('visitor.violations')) as string[]).sort()).toEqual([
         ...['connect-src', 'connect-src', 'img-src', 'script-src-attr', 'script-src-elem', 'script-src-elem'],
         ...['style-src-attr', 'style-src-elem', 'style-src-elem'],
