@@ -12,19 +12,18 @@ export interface Application {
 }
 
 /**
- * Call it before express-gateway is loaded. For each request express-gateway makes an id with a deprecated Buffer
- * constructor, and passport adds eight properties to it; our policies use neither. It also makes a context with a
- * prototype of its own, and for each prototype V8 makes hidden classes that stay until the next full collection.
+ * Call it before express-gateway is loaded. For each request express-gateway makes a context, whose prototype has an
+ * id from a deprecated Buffer constructor, and passport adds eight properties to the request; our policies use neither.
+ * For each new prototype V8 makes hidden classes that stay until the next full collection: all contexts get one.
  */
 export function tuneBeforeLoad(require: NodeJS.Require): void {
-  const fromHost = createRequire(require.resolve('express-gateway'));
   const contextFile = require.resolve('express-gateway/lib/gateway/context');
   require(contextFile);
   const prototype = {};
   require.cache[contextFile]!.exports = function EgContextBase() {
     return prototype;
   };
-  (fromHost('uuid62') as { v4(): string }).v4 = () => '';
+  const fromHost = createRequire(require.resolve('express-gateway'));
   (fromHost('passport') as { initialize(): unknown }).initialize = () => (_req: unknown, _res: unknown, next: Next) =>
     next();
 }
