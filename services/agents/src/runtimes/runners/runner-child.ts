@@ -46,7 +46,8 @@ async function evaluate(assignment: Assignment): Promise<EvaluationResult> {
 // Whoever stops the service may signal all its processes: it lets the run end, and then ends this one.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
 const watched = process.argv[2];
-if (watched !== undefined) new Worker(new URL('./watch-parent.ts', import.meta.url), { workerData: watched }).unref();
+if (watched !== undefined)
+  new Worker(new URL('./watch-parent.js', import.meta.url), { workerData: watched, execArgv: [] }).unref();
 process.on('disconnect', () => process.exit());
 process.on('message', async (message: Assignment | ToolAnswer) => {
   const { id } = message;

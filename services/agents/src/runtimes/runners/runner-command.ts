@@ -7,31 +7,29 @@ import type { Command } from './confinement.ts';
 /** Heap beside that of an agent: 24 MB for Node and JSONata, and what a runner keeps of compiled expressions. */
 const BASE_MB = 44;
 
-/** The files of another workspace that runners import, its package, and the link through which Node finds it. */
-const OF_PLATFORM = [
-  fileURLToPath(import.meta.resolve('platform/core/parse-json.ts')),
-  fileURLToPath(import.meta.resolve('platform/json-schema/pattern-cost.ts')),
-  fileURLToPath(new URL('../../package.json', import.meta.resolve('platform/core/parse-json.ts'))),
-  createRequire(import.meta.url)
-    .resolve.paths('platform')!
-    .map((folder) => join(folder, 'platform'))
-    .find(existsSync)!,
-];
 export const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
-/** All files that a runner may read. It may write no file. */
-const readableBy = (program: string): string[] => [
-  join(dirname(program), '*'),
-  join(import.meta.dirname, '../expression/*'),
-  join(import.meta.dirname, '../script/*'),
-  join(import.meta.dirname, '../json-text.ts'),
+/** Takes the sources that `strippedSources` finds from the standard input. */
+const FIRST_MODULE = join(import.meta.dirname, 'load-sources.js');
+const platform = import.meta.resolve('platform/core/parse-json.ts');
+/** All files that a runner may read: those by which Node finds packages, and packages. It may write no file. */
+const READABLE = [
+  FIRST_MODULE,
+  join(import.meta.dirname, 'watch-parent.js'),
   join(import.meta.dirname, '../../../package.json'),
   folderOf('jsonata'),
   folderOf('re2js'),
   folderOf('quickjs-emscripten-core'),
   folderOf('@jitl/quickjs-ffi-types'),
   folderOf('@jitl/quickjs-wasmfile-release-sync'),
-  ...OF_PLATFORM,
+  fileURLToPath(new URL('../../package.json', platform)),
+  createRequire(import.meta.url)
+    .resolve.paths('platform')!
+    .map((folder) => join(folder, 'platform'))
+    .find(existsSync)!,
 ];
+/** A program of a test may read its own folder, too. */
+const readableBy = (program: string): string[] =>
+  program === RUNNER_PROGRAM ? READABLE : [...READABLE, join(dirname(program), '*')];
 
 /**
  * The command that starts a runner and its arguments: a process without permissions, whose heap V8 limits.
@@ -42,6 +40,7 @@ const readableBy = (program: string): string[] => [
 export const runnerCommand = (memoryMb: number, program: string, watches: boolean): Command => [
   process.execPath,
   ...flagsOf(memoryMb, program),
+  `--import=${FIRST_MODULE}`,
   ...(watches ? ['--allow-worker', program, String(process.pid)] : [program]),
 ];
 

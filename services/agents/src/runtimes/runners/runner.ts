@@ -12,6 +12,7 @@ import { InvalidReportError, readReport, type Progress } from './reports.ts';
 import type { RunTools } from '../../tools/run-tools.ts';
 import type { Assignment } from './runner-child.ts';
 import { RUNNER_PROGRAM, runnerCommand } from './runner-command.ts';
+import { strippedSources } from './stripped-sources.ts';
 import type { ToolAnswer, ToolCall } from './tool-calls.ts';
 
 /** Time for a child process to start, and to begin an evaluation. */
@@ -115,7 +116,7 @@ export function startRunner({
   const child = spawn(file, args, {
     // In a process group of its own: a terminal's Ctrl-C ends the service, which waits for the run.
     ...{ env: { NODE_CHANNEL_FD: '3' }, cwd, detached: true },
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
   });
   let alive = true;
   let runs = -1;
@@ -150,6 +151,15 @@ export function startRunner({
   });
   if (child.pid === undefined) throw new Error('No runner can be started');
   const { pid } = child;
+  const input = child.stdin!;
+  input.on('error', (error) => log.debug({ error, pid }, 'a runner ended before it had its sources'));
+  strippedSources(program).then(
+    (sources) => input.end(sources),
+    (error: unknown) => {
+      log.error({ error, pid }, 'the sources of a runner could not be read');
+      child.kill('SIGKILL');
+    },
+  );
   const clock = openCpuClock(pid);
   void exited.then(clock.close);
   const channel = child.stdio[3] as Socket;
