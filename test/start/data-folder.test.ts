@@ -9,7 +9,7 @@ import { runToEnd } from '../support/run-process.ts';
 import { REPOSITORY } from '../support/stack.ts';
 
 const MAIN_FILES: Record<string, readonly string[]> = {
-  launcher: ['launcher/src/main.ts'],
+  launcher: ['launcher/src/main.js'],
   admin: ['admin/src/main.ts', 'keys', 'create'],
   ...Object.fromEntries(
     Object.keys(PROCESSES).map((name) => [name, [`${name === 'gateway' ? name : `services/${name}`}/src/main.ts`]]),

@@ -9,7 +9,7 @@ import { freeAddresses, freePorts } from '../support/addresses.ts';
 import { REPOSITORY } from '../support/stack.ts';
 import { runToEnd, type ProcessResult } from '../support/run-process.ts';
 
-const LAUNCHER = join(REPOSITORY, 'launcher/src/main.ts');
+const LAUNCHER = join(REPOSITORY, 'launcher/src/main.js');
 const start = (env: Record<string, string>, args: readonly string[] = [], cwd?: string): Promise<ProcessResult> =>
   runToEnd(process.execPath, [LAUNCHER, ...args], { env, cwd });
 

@@ -27,3 +27,11 @@ export type EvaluationResult =
 /** Whether this can be a trace. A runner that reports another one is not believed. */
 export const isTrace = (value: unknown): value is string[] =>
   Array.isArray(value) && value.length <= MAX_MESSAGES && value.every((text) => typeof text === 'string');
+
+/** `cpuMs` is the processor time as the parent measured it, in begun milliseconds. */
+export type RunnerResult =
+  | (EvaluationResult & { cpuMs: number })
+  | { outcome: 'cancelled'; steps: number; cpuMs: number }
+  | { outcome: 'interrupted' }
+  /** The process died before it began the evaluation, so another process may evaluate it. */
+  | { outcome: 'unstarted' };

@@ -8,7 +8,7 @@ import type { Command } from './confinement.ts';
 const BASE_MB = 44;
 
 export const RUNNER_PROGRAM = join(import.meta.dirname, 'runner-child.ts');
-/** Takes the sources that `strippedSources` finds from the standard input. */
+/** Takes the sources that `giveSources` writes from the standard input. */
 const FIRST_MODULE = join(import.meta.dirname, 'load-sources.js');
 const platform = import.meta.resolve('platform/core/parse-json.ts');
 /** All files that a runner may read: those by which Node finds packages, and packages. It may write no file. */

@@ -7,10 +7,10 @@ import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import { messagesOf } from '../messages.ts';
 import type { RunRequest, RunResult } from '../runtime.ts';
-import type { SourceDefinition } from './evaluation.ts';
+import type { RunnerResult, SourceDefinition } from './evaluation.ts';
 import { memoryMbOf } from './process-memory.ts';
 import { runQueue } from '../run-queue.ts';
-import { startRunner, type Runner, type RunnerResult } from './runner.ts';
+import { startRunner, type Runner } from './runner.ts';
 import { sizeOf } from './size-classes.ts';
 
 /** A runner that keeps this much more memory than it had when it started is replaced. */

@@ -5,14 +5,14 @@ import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { Log } from 'platform/core/log.ts';
 import { strictestStarter, type Starter } from './confinement.ts';
 import { openCpuClock } from './cpu-time.ts';
-import type { EvaluationResult } from './evaluation.ts';
+import type { RunnerResult } from './evaluation.ts';
 import { memoryMbOf } from './process-memory.ts';
 import { reportReader } from './report-reader.ts';
 import { InvalidReportError, readReport, type Progress } from './reports.ts';
 import type { RunTools } from '../../tools/run-tools.ts';
 import type { Assignment } from './runner-child.ts';
 import { RUNNER_PROGRAM, runnerCommand } from './runner-command.ts';
-import { strippedSources } from './stripped-sources.ts';
+import { giveSources } from './stripped-sources.ts';
 import type { ToolAnswer, ToolCall } from './tool-calls.ts';
 
 /** Time for a child process to start, and to begin an evaluation. */
@@ -40,14 +40,6 @@ const firstOf = (type: string, memoryMb: number): Omit<Assignment, 'id'> => ({
 
 /** Signals by which V8 ends a process that is out of memory, or out of stack in a native function. */
 const OUT_OF_MEMORY = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV']);
-
-/** `cpuMs` is the processor time as the parent measured it, in begun milliseconds. */
-export type RunnerResult =
-  | (EvaluationResult & { cpuMs: number })
-  | { outcome: 'cancelled'; steps: number; cpuMs: number }
-  | { outcome: 'interrupted' }
-  /** The process died before it began the evaluation, so another process may evaluate it. */
-  | { outcome: 'unstarted' };
 
 /** What an evaluation has beside its assignment. */
 interface RunnerRun {
@@ -151,15 +143,7 @@ export function startRunner({
   });
   if (child.pid === undefined) throw new Error('No runner can be started');
   const { pid } = child;
-  const input = child.stdin!;
-  input.on('error', (error) => log.debug({ error, pid }, 'a runner ended before it had its sources'));
-  strippedSources(program).then(
-    (sources) => input.end(sources),
-    (error: unknown) => {
-      log.error({ error, pid }, 'the sources of a runner could not be read');
-      child.kill('SIGKILL');
-    },
-  );
+  giveSources(child.stdin!, program, log);
   const clock = openCpuClock(pid);
   void exited.then(clock.close);
   const channel = child.stdio[3] as Socket;

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { Log } from 'platform/core/log.ts';
 
 const MAX_BYTES = 16 << 20;
 const FOLDERS = [
@@ -19,11 +21,23 @@ const FILES = [
 const found = new Map<string, Promise<string>>();
 
 /**
- * The sources of a runner as JavaScript, by URL, as JSON text. A process that strips types itself takes 12 MB and 0.1 s
- * of processor time for that, so one process does it for all runners, and ends.
+ * Gives a runner its sources as JavaScript, by URL, as JSON text; one that gets none ends. A process that strips types
+ * itself takes 12 MB and 0.1 s of processor time for that, so one process does it for all runners, and ends.
+ * @param input of the runner
  * @param program what the runner runs
  */
-export function strippedSources(program: string): Promise<string> {
+export function giveSources(input: Writable, program: string, log: Log): void {
+  input.on('error', (error) => log.debug({ error }, 'a runner ended before it had its sources'));
+  strippedSources(program).then(
+    (sources) => input.end(sources),
+    (error: unknown) => {
+      log.error({ error }, 'the sources of a runner could not be read');
+      input.end();
+    },
+  );
+}
+
+function strippedSources(program: string): Promise<string> {
   let sources = found.get(program);
   if (!sources) {
     sources = stripSources(program);

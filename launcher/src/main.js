@@ -1,3 +1,4 @@
+// JavaScript, because for this file alone Node would load what strips types, which takes 12 MB (ADR 24).
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
