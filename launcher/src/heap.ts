@@ -1,7 +1,7 @@
 import { integer, type ConfigOf } from 'platform/core/config.ts';
 
 /**
- * Node's own options of the same names. V8 takes them only when a process starts, so they are settings of the launcher.
+ * Options of V8, which takes them only when a process starts, so they are settings of the launcher.
  * The defaults are measured in docs/adr/0024.
  */
 export const heapConfig = {
@@ -24,13 +24,32 @@ export const heapConfig = {
     max: 64,
     description: 'The same for the gateway, which makes new objects for every request that is under way.',
   }),
+  HEAP_GROWTH_PERCENT: integer({
+    default: 50,
+    min: 10,
+    max: 1_000,
+    description:
+      'The heap of each service may grow by so much before all of its garbage is collected again. More costs memory ' +
+      'and saves processor time under load.',
+  }),
+  GATEWAY_HEAP_GROWTH_PERCENT: integer({
+    default: 100,
+    min: 10,
+    max: 1_000,
+    description: 'The same for the gateway, whose heap counts the bytes of the replies that it passes on.',
+  }),
 };
 
+type HeapConfig = ConfigOf<typeof heapConfig>;
+
+/** What NODE_OPTIONS takes, too. @param name of the process that is started with them */
+export const heapBounds = (config: HeapConfig, name: string): string[] => [
+  `--max-old-space-size=${config.MAX_OLD_SPACE_MB}`,
+  `--max-semi-space-size=${name === 'gateway' ? config.GATEWAY_MAX_SEMI_SPACE_MB : config.MAX_SEMI_SPACE_MB}`,
+];
+
 /** @param name of the process that is started with them */
-export const heapFlags = (
-  { MAX_OLD_SPACE_MB, MAX_SEMI_SPACE_MB, GATEWAY_MAX_SEMI_SPACE_MB }: ConfigOf<typeof heapConfig>,
-  name: string,
-): string[] => [
-  `--max-old-space-size=${MAX_OLD_SPACE_MB}`,
-  `--max-semi-space-size=${name === 'gateway' ? GATEWAY_MAX_SEMI_SPACE_MB : MAX_SEMI_SPACE_MB}`,
+export const heapFlags = (config: HeapConfig, name: string): string[] => [
+  ...heapBounds(config, name),
+  `--heap-growing-percent=${name === 'gateway' ? config.GATEWAY_HEAP_GROWTH_PERCENT : config.HEAP_GROWTH_PERCENT}`,
 ];

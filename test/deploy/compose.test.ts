@@ -5,7 +5,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { parseDocument } from 'yaml';
 import { readConfig } from 'platform/core/config.ts';
 import { PROCESSES, settingOf } from 'platform/core/processes.ts';
-import { heapConfig, heapFlags } from '../../launcher/src/heap.ts';
+import { heapBounds, heapConfig } from '../../launcher/src/heap.ts';
 import { makeProgram } from '../../admin/src/program.ts';
 import type { Document } from '../../tools/k8s/src/render.ts';
 import { REPOSITORY } from '../support/stack.ts';
@@ -54,7 +54,7 @@ describe('deploy/compose.yaml', () => {
       const known = [...Object.keys(settings), 'NODE_OPTIONS'];
       expect(Object.keys(environment as object).filter((each) => !known.includes(each))).toEqual([]);
       readConfig(settings, environment as Record<string, string>);
-      const heap = heapFlags(readConfig(heapConfig, {}), name).join(' ');
+      const heap = heapBounds(readConfig(heapConfig, {}), name).join(' ');
       expect(environment.NODE_OPTIONS).toBe(name === 'gateway' ? heap : undefined);
       const needed = [
         settingOf(name, 'LISTEN'),

@@ -4,7 +4,7 @@ import { readConfig } from 'platform/core/config.ts';
 import { settingOf } from 'platform/core/processes.ts';
 import { commonConfig } from 'platform/service/process.ts';
 import { makeProgram } from '../../admin/src/program.ts';
-import { heapConfig, heapFlags } from '../../launcher/src/heap.ts';
+import { heapBounds, heapConfig, heapFlags } from '../../launcher/src/heap.ts';
 import { isPublic } from '../../services/agents/src/runtimes/network/addresses.ts';
 import { containersOf, type Document } from '../../tools/k8s/src/render.ts';
 import { REPOSITORY } from '../support/stack.ts';
@@ -54,14 +54,17 @@ describe('the manifests of deploy/k8s', () => {
 
   it.each(OVERLAYS)('give each program the heap that the launcher gives it: %s', (name) => {
     const heap = readConfig(heapConfig, {});
-    const ofImage = /NODE_OPTIONS="(.*)"/.exec(readFileSync(join(REPOSITORY, 'deploy/Dockerfile'), 'utf8'))![1];
+    const dockerfile = readFileSync(join(REPOSITORY, 'deploy/Dockerfile'), 'utf8');
+    const ofImage = /NODE_OPTIONS="(.*)"/.exec(dockerfile)![1];
+    const [growth] = /--heap-growing-percent=\d+/.exec(dockerfile)!;
+    expect(heapFlags(heap, 'gateway')).toContain(growth);
     for (const program of PROGRAMS) {
       const container = overlay(name)
         .flatMap(containersOf)
         .find((each) => each.name === program.name)!;
       const own = (container.env as Document[]).find((each) => each.name === 'NODE_OPTIONS')?.value as
         string | undefined;
-      expect([program.name, own ?? ofImage]).toEqual([program.name, heapFlags(heap, program.name).join(' ')]);
+      expect([program.name, own ?? ofImage]).toEqual([program.name, heapBounds(heap, program.name).join(' ')]);
     }
   });
 

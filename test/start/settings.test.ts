@@ -46,7 +46,9 @@ it("the heap of every process has the launcher's bounds, and each service tells 
     expect([name, await healthAt(`127.0.0.1:${ports[i]}`, name)]).toEqual([name, 'SERVING']);
   for (const name of Object.keys(PROCESSES) as ProcessName[])
     expect(commandOf(stack.pidOf(name))).toContain(
-      ` --max-old-space-size=300 --max-semi-space-size=${name === 'gateway' ? 16 : 4} `,
+      name === 'gateway'
+        ? ' --max-old-space-size=300 --max-semi-space-size=16 --heap-growing-percent=100 '
+        : ' --max-old-space-size=300 --max-semi-space-size=4 --heap-growing-percent=50 ',
     );
   await stack.stop();
 });
