@@ -12,12 +12,14 @@ import { openTypeChanges, TYPE_CHANGES, type TypeChanges } from './changes/store
 import { FENCES, openFences, type Fences } from './types/fences.ts';
 import { openReferences, REFERENCES, type References } from './references/store.ts';
 import { OBJECTS, openMemoryObjects, type MemoryObjects } from './objects/store.ts';
+import { openGroupedWrites, type GroupedWrites } from './objects/grouped-writes.ts';
 import { TYPES, openMemoryTypes, type MemoryTypes } from './types/store.ts';
 import { USAGE, openUsage, type Usage } from './usage/store.ts';
 
 export interface Deps {
   types: MemoryTypes;
   objects: MemoryObjects;
+  groupedWrites: GroupedWrites;
   references: References;
   fences: Fences;
   usage: Usage;
@@ -47,12 +49,16 @@ export async function openDeps({ config, clock, log, instanceId, openStore }: St
     { counterShards: shardCount, platformStore },
     { owner: instanceId, leaseMs: config.LEASE_MS, log },
   );
+  const objects = openMemoryObjects(store);
+  const fences = openFences(store);
+  const usage = openUsage(store, shardCount);
   return {
     types: openMemoryTypes(store, shardCount),
-    objects: openMemoryObjects(store),
+    objects,
+    groupedWrites: openGroupedWrites({ objects, fences, usage, counterShards }),
     references: openReferences(store),
-    fences: openFences(store),
-    usage: openUsage(store, shardCount),
+    fences,
+    usage,
     changes: openTypeChanges(store),
     counterShards,
     platformStore,

@@ -185,14 +185,12 @@ describe('one turn for writes of one thing, its id in any case', () => {
     const deps = replicas[0]!;
     const log: string[] = [];
     const logged = (name: string, using: Deps): Deps => {
-      const { byId, change, apply } = using[noun] as unknown as Record<
-        string,
-        (...args: unknown[]) => Promise<unknown>
-      >;
+      const { byId, change } = using[noun] as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
       const reads = (...args: unknown[]) => (log.push(`${name} reads`), byId!(...args));
-      const write = (change ?? apply)!;
-      const writes = (...args: unknown[]) => write(...args).then(() => log.push(`${name} has written`));
-      return { ...using, [noun]: { ...using[noun], byId: reads, change: writes, apply: writes } };
+      const writes = (...args: unknown[]) => change!(...args).then(() => log.push(`${name} has written`));
+      const groupedWrites: Deps['groupedWrites'] = (request) =>
+        using.groupedWrites(request).then(() => void log.push(`${name} has written`));
+      return { ...using, groupedWrites, [noun]: { ...using[noun], byId: reads, change: writes } };
     };
     const release = Promise.withResolvers<void>();
     const paused = Promise.withResolvers<void>();

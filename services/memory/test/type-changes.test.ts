@@ -269,12 +269,12 @@ describe('while objects are checked for a change', () => {
     const { id } = (await createMemoryObject(deps, request, context)).memoryObject!;
     const reached = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
-    const apply: Deps['objects']['apply'] = async (...args) => {
+    const groupedWrites: Deps['groupedWrites'] = async (request) => {
       reached.resolve();
       await released.promise;
-      return deps.objects.apply(...args);
+      return deps.groupedWrites(request);
     };
-    const late = { ...deps, objects: { ...deps.objects, apply } };
+    const late = { ...deps, groupedWrites };
     const relations = [{ name: 'to', targetType: type, path: '/to', cardinality: 'one' }];
     const change = UpdateMemoryTypeRequest.fromPartial({ pathId: typeId, relations, updateMask: ['relations'] });
     // The deletion has seen the announcement, so no fence stops it.

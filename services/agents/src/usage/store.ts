@@ -3,7 +3,7 @@ import { organizationOf, requireWithinLimit, type Principal } from 'platform/cor
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { counterRecords, countOp, countWithinOps, sumOf, type CounterRecord } from 'platform/store/sharded-counter.ts';
 import { collection, DuplicateKeyError, type Op, type Store } from 'platform/store/store.ts';
-import { writeGroups, type CountedWrite } from './write-groups.ts';
+import { writeGroups, type GroupedWrite } from 'platform/store/write-groups.ts';
 
 /** Counts what an organization stores, in one record for each counter shard: only the sum has a meaning. */
 export interface UsageRecord extends CounterRecord {
@@ -25,6 +25,11 @@ const MAX_WAIT_MS = 20;
 
 /** A run is recorded and ended whether or not its client waits. */
 const never = new AbortController().signal;
+
+/** Operations of one batch, and by how much they change the stored bytes of the organization. */
+export interface CountedWrite extends GroupedWrite {
+  ops: readonly Op[];
+}
 
 /** A run that begins: its write may be refused, by the limit of its principal's tier. */
 interface Growth extends CountedWrite {

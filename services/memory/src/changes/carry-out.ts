@@ -20,7 +20,7 @@ const REFERENCES = 1_000;
 
 type Needs = Pick<
   Deps,
-  | ('types' | 'objects' | 'references' | 'fences' | 'usage' | 'changes' | 'counterShards' | 'storeNow')
+  | ('types' | 'objects' | 'references' | 'fences' | 'usage' | 'changes' | 'groupedWrites' | 'storeNow')
   | ('schedule' | 'schemas' | 'clock' | 'config' | 'log')
 >;
 

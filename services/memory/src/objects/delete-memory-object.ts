@@ -7,10 +7,10 @@ import { requireMatch } from '../request-members.ts';
 import { memoryObjectTag } from './message.ts';
 import { requireObject } from './store.ts';
 import { planDeletion } from '../references/plan-deletion.ts';
-import { writeObjects, type ObjectWrite } from './write-objects.ts';
+import type { ObjectWrite } from './grouped-writes.ts';
+import { writeObjects } from './write-objects.ts';
 
-type Needs = Parameters<typeof planDeletion>[0] &
-  Pick<Deps, 'fences' | 'usage' | 'counterShards' | 'clock' | 'config' | 'mutex'>;
+type Needs = Parameters<typeof planDeletion>[0] & Pick<Deps, 'groupedWrites' | 'usage' | 'clock' | 'config' | 'mutex'>;
 
 export async function deleteMemoryObject(
   deps: Needs,

@@ -105,7 +105,7 @@ export function openMemoryObjects(store: Store) {
     },
     byKey: (organizationId: string, typeId: string, key: string): Promise<MemoryObjectRecord | undefined> =>
       store.findOne(organizationId, OBJECTS, { typeId, key }),
-    /** One batch; `objects/write-objects.ts` makes it. */
+    /** One batch; `grouped-writes.ts` makes it. */
     apply: (organizationId: string, ops: readonly Op[]): Promise<void> => store.apply(organizationId, ops),
   };
 }

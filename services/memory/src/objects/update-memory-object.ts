@@ -15,17 +15,7 @@ import { writeObjects } from './write-objects.ts';
 
 type Needs = Pick<
   Deps,
-  | 'types'
-  | 'objects'
-  | 'references'
-  | 'fences'
-  | 'usage'
-  | 'counterShards'
-  | 'clock'
-  | 'config'
-  | 'mutex'
-  | 'schedule'
-  | 'schemas'
+  'types' | 'objects' | 'groupedWrites' | 'references' | 'usage' | 'clock' | 'config' | 'mutex' | 'schedule' | 'schemas'
 >;
 
 export async function updateMemoryObject(

@@ -6,7 +6,7 @@ import type { Deps } from '../deps.ts';
 import { violationsOf } from '../objects/content.ts';
 import { objectBytes } from '../objects/rules.ts';
 import { OBJECTS, type BareObject } from '../objects/store.ts';
-import type { ObjectWrite } from '../objects/write-objects.ts';
+import type { ObjectWrite } from '../objects/grouped-writes.ts';
 import { relationsOf, type StoredRelation } from '../types/relations.ts';
 import { isListed, isVisible, visibleTo, type Definition } from '../types/rules.ts';
 import type { MemoryTypeRecord } from '../types/store.ts';

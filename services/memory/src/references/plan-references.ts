@@ -4,16 +4,8 @@ import type { Deps } from '../deps.ts';
 import { OBJECTS, type MemoryObjectRecord } from '../objects/store.ts';
 import { relationsOf, type StoredRelation } from '../types/relations.ts';
 import type { MemoryTypeRecord } from '../types/store.ts';
-import { insertReference, referenceId, removeReference } from './store.ts';
+import { insertReference, referenceId, removeReference, type ReferencePlan } from './store.ts';
 import { wantedReferences } from './wanted.ts';
-
-/** What the references of one object become with a write of it. */
-export interface ReferencePlan {
-  /** Of the object. */
-  references: number;
-  /** For the batch that writes the object; each fails it when a target is gone. */
-  ops: Op[];
-}
 
 /**
  * Looks up the targets of an object and makes the ops for its references.

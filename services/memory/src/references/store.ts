@@ -39,3 +39,11 @@ export function openReferences(store: Store) {
   };
 }
 export type References = ReturnType<typeof openReferences>;
+
+/** What the references of one object become with a write of it. */
+export interface ReferencePlan {
+  /** Of the object. */
+  references: number;
+  /** For the batch that writes the object; each fails it when a target is gone. */
+  ops: Op[];
+}

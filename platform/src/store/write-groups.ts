@@ -1,11 +1,11 @@
-import { ServiceError } from 'platform/core/errors.ts';
-import { inScopeOfOne, inSpan, traceScope } from 'platform/telemetry/traces.ts';
-import type { TraceScope } from 'platform/telemetry/traceparent.ts';
-import { DuplicateKeyError, ExpectationFailedError, type Op } from 'platform/store/store.ts';
+import { ServiceError } from '../core/errors.ts';
+import { inScopeOfOne, inSpan, traceScope } from '../telemetry/traces.ts';
+import type { TraceScope } from '../telemetry/traceparent.ts';
+import { DuplicateKeyError, ExpectationFailedError } from './store.ts';
 
-/** Operations of one batch, and by how much they change the stored bytes of the organization. */
-export interface CountedWrite {
-  ops: readonly Op[];
+/** A write that can share a batch with others. */
+export interface GroupedWrite {
+  /** About how many bytes it writes; negative for as many bytes less. */
   bytes: number;
 }
 
@@ -28,7 +28,7 @@ interface Waiting<W> {
  * @param apply applies one batch for the whole group, or rejects and has applied nothing
  * @returns adds a write; resolves when it is durable
  */
-export function writeGroups<W extends CountedWrite>(
+export function writeGroups<W extends GroupedWrite>(
   apply: (group: readonly W[]) => Promise<void>,
   waitMs: () => number = () => 0,
 ): (key: string, write: W) => Promise<void> {
@@ -70,7 +70,7 @@ export function writeGroups<W extends CountedWrite>(
   return (key, write) => inSpan('internal', 'write in a group', NO_ATTRIBUTES, () => add(key, write));
 }
 
-function inGroups<W extends CountedWrite>(writes: readonly Waiting<W>[]): Waiting<W>[][] {
+function inGroups<W extends GroupedWrite>(writes: readonly Waiting<W>[]): Waiting<W>[][] {
   const groups: Waiting<W>[][] = [];
   let room = 0;
   for (const one of writes) {
@@ -88,4 +88,4 @@ function inGroups<W extends CountedWrite>(writes: readonly Waiting<W>[]): Waitin
 const isConflict = (error: unknown): boolean =>
   error instanceof ExpectationFailedError ||
   error instanceof DuplicateKeyError ||
-  (error instanceof ServiceError && error.reason === 'TIER_LIMIT');
+  (error instanceof ServiceError && (error.reason === 'TIER_LIMIT' || error.reason === 'CLIENT_GONE'));

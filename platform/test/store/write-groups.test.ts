@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals';
 import { setImmediate as turn } from 'node:timers/promises';
-import { writeGroups, type CountedWrite } from '../src/usage/write-groups.ts';
+import { writeGroups, type GroupedWrite } from '../../src/store/write-groups.ts';
 
-const write = (bytes = 1): CountedWrite => ({ ops: [], bytes });
+const write = (bytes = 1): GroupedWrite => ({ bytes });
 
 describe('writes that share a batch', () => {
   beforeEach(() => jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance'] }));
@@ -11,7 +11,7 @@ describe('writes that share a batch', () => {
   /** Groups that note how many writes each batch has. */
   function notedGroups(waitMs?: () => number) {
     const batches: number[] = [];
-    const add = writeGroups<CountedWrite>(async (group) => void batches.push(group.length), waitMs);
+    const add = writeGroups<GroupedWrite>(async (group) => void batches.push(group.length), waitMs);
     return { batches, add };
   }
 
