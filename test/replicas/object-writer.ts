@@ -13,6 +13,7 @@ import type { Collection, OpenStore } from 'platform/store/store.ts';
 import { serverToken } from 'platform/service/testing.ts';
 import { config } from '../../services/memory/src/config.ts';
 import { openDeps, type Deps } from '../../services/memory/src/deps.ts';
+import { openGroupedWrites } from '../../services/memory/src/objects/grouped-writes.ts';
 import { createMemoryObject } from '../../services/memory/src/objects/create-memory-object.ts';
 
 /** How a writer picks a fence row: from the slot of its process, as the product does, or any row at random. */
@@ -88,10 +89,12 @@ export async function writeObjects(
   { deps, aborts }: MemoryService,
   { organizationId, typeId, rows, writers, objects }: WriteOrder,
 ): Promise<WriteResult> {
-  const writerDeps = { ...deps, counterShards: COUNTER_SHARDS[rows](deps.counterShards) };
+  const counterShards = COUNTER_SHARDS[rows](deps.counterShards);
   const before = aborts();
   await Promise.all(
     Array.from({ length: writers }, async () => {
+      // Writers that share batches would leave too few to conflict.
+      const writerDeps = { ...deps, groupedWrites: openGroupedWrites({ ...deps, counterShards }) };
       for (let turn = 0; turn < objects; turn++) {
         await createMemoryObject(
           writerDeps,

@@ -1,3 +1,4 @@
+import { sharedInTurn } from 'platform/core/shared-in-turn.ts';
 import {
   collection,
   insert,
@@ -103,13 +104,17 @@ export const removeFences = (fences: readonly FenceRecord[]): Op[] =>
   fences.map(({ _id, epoch, count }) => remove(FENCES, { _id, epoch, count }));
 
 export function openFences(store: Store) {
+  const countInTurn = sharedInTurn<number>();
+
   return {
     /** All fences of the type. */
     ofType: (organizationId: string, typeId: string): Promise<FenceRecord[]> =>
       store.find(organizationId, FENCES, { typeId }),
     /** How many objects these types have. */
     countObjects: (organizationId: string, typeIds: readonly string[]): Promise<number> =>
-      store.sum(organizationId, FENCES, { typeId: { in: typeIds } }, 'count'),
+      countInTurn(JSON.stringify([organizationId, typeIds]), () =>
+        store.sum(organizationId, FENCES, { typeId: { in: typeIds } }, 'count'),
+      ),
     /** Raises all fences of the type to the epoch that the type has already, each in a batch of its own. */
     async raise(organizationId: string, typeId: string, epoch: number, signal: AbortSignal): Promise<void> {
       const lower = await store.find(organizationId, FENCES, { typeId, epoch: { lt: epoch } });

@@ -1,3 +1,4 @@
+import { sharedInTurn } from 'platform/core/shared-in-turn.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Principal } from 'platform/core/principal.ts';
@@ -106,17 +107,29 @@ export const auditedFields = ({ type, displayName, visibility, groupNames, versi
 
 /** @param shardCount number of fences of every type */
 export function openMemoryTypes(store: Store, shardCount: number) {
+  // Requests that arrive together are often for objects of one type.
+  const wholeInTurn = sharedInTurn<MemoryTypeRecord | undefined>();
+  const headerInTurn = sharedInTurn<TypeHeader | undefined>();
+  const headersInTurn = sharedInTurn<TypeHeader[]>();
+  const keyOf = (...filter: unknown[]): string => JSON.stringify(filter);
+
   return {
     byId: (organizationId: string, id: string, visible: VisibilityFilter): Promise<MemoryTypeRecord | undefined> =>
-      store.findOne(organizationId, TYPES, { _id: id, ...visible }),
+      wholeInTurn(keyOf(organizationId, id, visible), () =>
+        store.findOne(organizationId, TYPES, { _id: id, ...visible }),
+      ),
     byName: (organizationId: string, type: string, visible: VisibilityFilter): Promise<MemoryTypeRecord | undefined> =>
       store.findOne(organizationId, TYPES, named(type, visible)),
-    header: async (organizationId: string, id: string, visible: VisibilityFilter): Promise<TypeHeader | undefined> =>
-      (await store.find(organizationId, TYPES, { _id: id, ...visible }, { limit: 1, omit: LONG }))[0],
+    header: (organizationId: string, id: string, visible: VisibilityFilter): Promise<TypeHeader | undefined> =>
+      headerInTurn(keyOf(organizationId, id, visible), async () => {
+        const [header] = await store.find(organizationId, TYPES, { _id: id, ...visible }, { limit: 1, omit: LONG });
+        return header;
+      }),
     headers: (
       organizationId: string,
       filter: Pick<Filter<MemoryTypeRecord>, '_id' | 'typeLower' | 'audience'>,
-    ): Promise<TypeHeader[]> => store.find(organizationId, TYPES, filter, { omit: LONG }),
+    ): Promise<TypeHeader[]> =>
+      headersInTurn(keyOf(organizationId, filter), () => store.find(organizationId, TYPES, filter, { omit: LONG })),
     count: (organizationId: string, visible: VisibilityFilter): Promise<number> =>
       store.count(organizationId, TYPES, visible),
     /** Newest first. */
