@@ -33,7 +33,24 @@ export function newId(now = systemClock.now()): string {
     sequence = (sequence + 1) >>> 0;
     if (sequence === 0) lastMs++;
   }
-  return v7({ msecs: lastMs, seq: sequence, random });
+  return textOf(v7({ msecs: lastMs, seq: sequence, random }, idBytes));
+}
+
+const idBytes = Buffer.alloc(ID_BYTES);
+const DIGITS = Buffer.from('0123456789abcdef');
+/** Where the first digit of each byte stands. */
+const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+const idText = Buffer.from('xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx');
+
+/** A third of the time of the text that `v7` makes, which V8 keeps as twenty pieces until it is used. */
+function textOf(bytes: Uint8Array): string {
+  for (let i = 0; i < ID_BYTES; i++) {
+    const byte = bytes[i]!;
+    const place = PLACES[i]!;
+    idText[place] = DIGITS[byte >> 4]!;
+    idText[place + 1] = DIGITS[byte & 15]!;
+  }
+  return idText.toString('latin1');
 }
 
 /** True for any UUID in canonical lower or upper case. */

@@ -1,3 +1,4 @@
+import { sharedInTurn } from 'platform/core/shared-in-turn.ts';
 import { collection, insert, update, type Op, type OrganizationDocument, type Store } from 'platform/store/store.ts';
 import type { AgentState } from './rules.ts';
 
@@ -46,8 +47,12 @@ export const AGENT_VERSIONS = collection<AgentVersionRecord>('agent_versions', {
 export type Definitions = ReturnType<typeof openDefinitions>;
 
 export function openDefinitions(store: Store) {
+  // Runs that arrive together are often of one agent.
+  const byNameInTurn = sharedInTurn<AgentRecord | undefined>();
+
   return {
-    byName: (organizationId: string, name: string) => store.findOne(organizationId, AGENTS, { name }),
+    byName: (organizationId: string, name: string): Promise<AgentRecord | undefined> =>
+      byNameInTurn(JSON.stringify([organizationId, name]), () => store.findOne(organizationId, AGENTS, { name })),
     /** All agents in any state, sorted by name. */
     list: (organizationId: string) => store.find(organizationId, AGENTS, {}, { sort: [['name', 'asc']] }),
     /** The agents that can be run through the API, sorted by name. */
