@@ -46,7 +46,7 @@ export const runnerCommand = (memoryMb: number, program: string, watches: boolea
 
 const flagsOf = (memoryMb: number, program: string): string[] => [
   `--max-old-space-size=${memoryMb + BASE_MB}`,
-  '--max-semi-space-size=8',
+  '--max-semi-space-size=4',
   // One thread for compiling and collecting garbage, so that a run takes little more than one core.
   '--v8-pool-size=1',
   '--disallow-code-generation-from-strings',

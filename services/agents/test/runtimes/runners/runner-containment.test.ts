@@ -27,7 +27,7 @@ describe('a runner', () => {
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(1, -1);
     expect(command.map((word) => word.replaceAll(`${REPOSITORY}/`, ''))).toEqual([
       '--max-old-space-size=172',
-      '--max-semi-space-size=8',
+      '--max-semi-space-size=4',
       '--v8-pool-size=1',
       '--disallow-code-generation-from-strings',
       '--disable-proto=throw',
