@@ -82,7 +82,7 @@ describe('the images of deploy/Dockerfile', () => {
       image!.instructions.some(({ verb, rest }) => verb === 'LABEL' && /\.licenses="Apache-2\.0"/.test(rest)),
     ).toBe(true);
     // no key, database or report of a developer reaches a builder
-    expect(context().filter((file) => !/\.(ts|json|yaml|yml|proto|sql|lua|cjs)$/.test(file))).toEqual([]);
+    expect(context().filter((file) => !/\.(ts|js|json|yaml|yml|proto|sql|lua|cjs)$/.test(file))).toEqual([]);
   });
 
   it('start without their engines no further than a sentence that says what is missing or does not answer', async () => {
