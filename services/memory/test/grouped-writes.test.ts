@@ -3,11 +3,13 @@ import { CreateMemoryObjectRequest, CreateMemoryTypeRequest } from 'proto/memory
 import { newId } from 'platform/core/ids.ts';
 import type { Principal } from 'platform/core/principal.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
-import { ExpectationFailedError, type OpenStore } from 'platform/store/store.ts';
+import { ExpectationFailedError, remove, type OpenStore } from 'platform/store/store.ts';
 import type { Deps } from '../src/deps.ts';
 import { createMemoryObject } from '../src/objects/create-memory-object.ts';
 import { deleteMemoryObject } from '../src/objects/delete-memory-object.ts';
 import { openGroupedWrites } from '../src/objects/grouped-writes.ts';
+import { OBJECTS } from '../src/objects/store.ts';
+import { writeObjects } from '../src/objects/write-objects.ts';
 import { createMemoryType } from '../src/types/create-memory-type.ts';
 import { updateMemoryObject } from '../src/objects/update-memory-object.ts';
 import { contextOf, openTestDeps } from './test-deps.ts';
@@ -97,6 +99,22 @@ describe('writes of one turn', () => {
     expect(batches).toHaveLength(2);
     for (const [i, principal] of principals.entries())
       expect(await countsOf(principal, typeIds[i]!)).toEqual([1, 1, 1]);
+  });
+
+  it('of many operations do not wait for each other in one long batch', async () => {
+    const principal = limited({});
+    const typeId = await createType(principal);
+    const ids = await Promise.all([create(principal, typeId), create(principal, typeId), create(principal, typeId)]);
+    const further = Array.from({ length: 1_100 }, () => remove(OBJECTS, { _id: newId() }, { optional: true }));
+    const objects = await Promise.all(ids.map((id) => deps.objects.byId(principal.organizationId, id)));
+    batches = [];
+    const type = { name: 't', epoch: objects.length };
+    const time = '2026-01-01T00:00:00.000Z';
+    await Promise.all(
+      objects.map((before) => writeObjects(deps, contextOf(principal), [{ before, time, type }], { further })),
+    );
+    expect(batches.map((batch) => batch.objects)).toEqual([1_101, 1_101, 1_101]);
+    expect(await countsOf(principal, typeId)).toEqual([0, 0, 0]);
   });
 
   it('that are refused do not concern the others', async () => {

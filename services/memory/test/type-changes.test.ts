@@ -324,6 +324,23 @@ describe('while objects are checked for a change', () => {
 });
 
 describe('while a type is deleted with its objects', () => {
+  it('a process that stops before one of its batches hands the work over at once', async () => {
+    const typeId = await createType();
+    await create(typeId, 1);
+    const stopping = { ...(await openTestDeps(join(folder.path, 'memory.db'), 4, async () => opened)).deps };
+    let stopped: Promise<void> | undefined;
+    const groupedWrites: Deps['groupedWrites'] = (request) => {
+      stopped = stopping.background.stop();
+      return stopping.groupedWrites(request);
+    };
+    expect(await cascade(typeId, { ...stopping, groupedWrites })).toMatchObject({ outcome: 'ACCEPTED' });
+    await stopped;
+    expect(await changeOf(typeId)).toMatchObject({ state: 'running', checked: 0, leaseUntil: 0 });
+    await runJob();
+    expect(await typeOf(typeId)).toBeUndefined();
+    await stopping.counterShards.close();
+  });
+
   it('nothing is created or changed in it; a read and a deletion work', async () => {
     const typeId = await createType();
     const { id } = await create(typeId, 1);

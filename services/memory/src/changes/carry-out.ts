@@ -1,3 +1,4 @@
+import { ServiceError } from 'platform/core/errors.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { DuplicateKeyError, ExpectationFailedError } from 'platform/store/store.ts';
@@ -130,6 +131,8 @@ async function deleteType(
       await writeObjects(deps, context, writes, { further: [...ops, progressOp(held, progress)] });
       held = withProgress(held, progress);
     } catch (error) {
+      // The signal aborted before the batch was applied.
+      if (error instanceof ServiceError && error.reason === 'CLIENT_GONE') return handOver(deps, held);
       if (!(error instanceof ExpectationFailedError)) throw error;
       const present = await changes.byType(organizationId, _id);
       // An object of the page has changed: read again.

@@ -4,8 +4,8 @@ import type { Deps } from '../deps.ts';
 import { changeEvents, contentOfEvent } from '../events.ts';
 import { growthOf, recordOf, sum, type ObjectWrite } from './grouped-writes.ts';
 
-/** A batch costs more than what it writes: each write counts as so many bytes more. */
-const WRITE_BYTES = 512;
+/** A batch costs more than what it writes: each operation of a write counts as so many bytes more. */
+const OP_BYTES = 256;
 
 /**
  * Writes objects of one organization in one batch, with all that belongs to them: references, fences of types, usage,
@@ -24,8 +24,9 @@ export async function writeObjects(
   const { principal, signal } = context;
   await usage.changeObjects(organizationOfCall(context), principal, growthOf(writes));
   await check?.();
-  const bytes = sum(writes.map(({ after }) => WRITE_BYTES + (after?.bytes ?? 0)));
   const eventOps = writes.flatMap((write) => eventsOf(config, context, write));
+  const ops = sum(writes.map(({ references }) => 1 + (references?.ops.length ?? 0))) + eventOps.length + further.length;
+  const bytes = OP_BYTES * ops + sum(writes.map(({ after }) => after?.bytes ?? 0));
   await groupedWrites({ principal, signal, writes, eventOps, further, bytes });
 }
 

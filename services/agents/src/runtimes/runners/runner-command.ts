@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Command } from './confinement.ts';
 
 /** Heap beside that of an agent: 24 MB for Node and JSONata, and what a runner keeps of compiled expressions. */
@@ -40,7 +40,7 @@ const readableBy = (program: string): string[] =>
 export const runnerCommand = (memoryMb: number, program: string, watches: boolean): Command => [
   process.execPath,
   ...flagsOf(memoryMb, program),
-  `--import=${FIRST_MODULE}`,
+  `--import=${pathToFileURL(FIRST_MODULE).href}`,
   ...(watches ? ['--allow-worker', program, String(process.pid)] : [program]),
 ];
 

@@ -7,6 +7,8 @@ import { promisify } from 'node:util';
 import type { Log } from 'platform/core/log.ts';
 
 const MAX_BYTES = 16 << 20;
+/** Less than a runner may take to start. */
+const TIMEOUT_MS = 20_000;
 const FOLDERS = [
   import.meta.dirname,
   join(import.meta.dirname, '../expression'),
@@ -53,6 +55,10 @@ async function stripSources(program: string): Promise<string> {
   const inFolders = [...folders].flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
   const paths = [...inFolders, ...FILES].filter((path) => path.endsWith('.ts'));
   const strip = join(import.meta.dirname, 'strip-sources.ts');
-  const { stdout } = await promisify(execFile)(process.execPath, [strip, ...paths], { env: {}, maxBuffer: MAX_BYTES });
+  const { stdout } = await promisify(execFile)(process.execPath, [strip, ...paths], {
+    env: {},
+    maxBuffer: MAX_BYTES,
+    timeout: TIMEOUT_MS,
+  });
   return stdout;
 }

@@ -42,7 +42,7 @@ describe('a runner', () => {
       '--allow-fs-read=node_modules/@jitl/quickjs-wasmfile-release-sync/*',
       '--allow-fs-read=platform/package.json',
       '--allow-fs-read=node_modules/platform',
-      '--import=services/agents/src/runtimes/runners/load-sources.js',
+      '--import=file://services/agents/src/runtimes/runners/load-sources.js',
       'services/agents/src/runtimes/runners/runner-child.ts',
     ]);
   });
