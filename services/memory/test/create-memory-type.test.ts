@@ -224,9 +224,11 @@ it('many costly schemas of one organization do not delay other organizations', a
     await token.type({ jsonSchema: costly(i) });
     answered += 1;
   });
+  const settled = Promise.allSettled(flood);
   expect(await neighbour.listTypes()).toHaveLength(1);
   expect(answered).toBeLessThan(8);
   expect(await neighbour.object({ type: (await neighbour.listTypes())[0]!.type })).toMatchObject({ revision: 1 });
   expect(answered).toBeLessThan(16);
-  await Promise.all(flood);
+  // On a busy machine some of them end by their deadline: no matter, the neighbour was answered.
+  await settled;
 });
