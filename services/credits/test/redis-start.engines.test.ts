@@ -36,6 +36,9 @@ async function serverWith(...options: string[]): Promise<{ port: number; server:
     [
       '--port',
       String(port),
+      // Redis would take the port 10,000 above, which an outgoing connection may have.
+      '--cluster-port',
+      String(port + 1),
       '--bind',
       '127.0.0.1',
       '--dir',
