@@ -3,12 +3,12 @@ import { sharedInTurn } from '../../src/core/shared-in-turn.ts';
 
 describe('reads of one turn', () => {
   let reads: string[];
-  let share: (key: string, read: () => Promise<string>) => Promise<string>;
+  let share: (key: readonly unknown[], read: () => Promise<string>) => Promise<string>;
   beforeEach(() => {
     reads = [];
     share = sharedInTurn<string>();
   });
-  const read = (key: string) => share(key, async () => (reads.push(key), `${key} ${reads.length}`));
+  const read = (key: string) => share([key], async () => (reads.push(key), `${key} ${reads.length}`));
 
   it('of the same are one, however many microtasks later they are asked for', async () => {
     const late = async () => {
@@ -29,7 +29,7 @@ describe('reads of one turn', () => {
   });
 
   it('fail together, and the next turn tries again', async () => {
-    const fail = () => share('a', () => Promise.reject(new Error('no')));
+    const fail = () => share(['a'], () => Promise.reject(new Error('no')));
     const results = await Promise.allSettled([fail(), fail(), read('a')]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
     await nextTurn();

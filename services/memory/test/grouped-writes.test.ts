@@ -160,7 +160,7 @@ describe('writes of one turn', () => {
       const state = { content: '{}', schemaVersion: 1, revision: 1, bytes: 2, createdAt: time, updatedAt: time };
       const after = { _id: id, organizationId, typeId, key: id, ...state };
       const writes = [{ after, time, type: { name: 't', epoch } }];
-      return deps.groupedWrites({ principal, signal, writes, eventOps: [], further: [], bytes: 2 });
+      return deps.groupedWrites({ principal, signal, writes, eventOps: [], further: [] });
     };
     const results = await Promise.allSettled([write(5), write(4), write(6)]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);

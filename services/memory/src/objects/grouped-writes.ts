@@ -24,7 +24,7 @@ export interface ObjectWrite {
 }
 
 /** What one request writes. */
-export interface RequestWrites extends GroupedWrite {
+export interface RequestWrites {
   principal: Principal;
   signal: AbortSignal;
   writes: readonly ObjectWrite[];
@@ -32,6 +32,12 @@ export interface RequestWrites extends GroupedWrite {
   further: readonly Op[];
 }
 
+/** A batch costs more than what it writes: each operation counts as so many bytes more. */
+const OP_BYTES = 256;
+const sizeOfBatch = ({ writes, eventOps, further }: RequestWrites): number => {
+  const ops = sum(writes.map(({ references }) => 1 + (references?.ops.length ?? 0))) + eventOps.length + further.length;
+  return OP_BYTES * ops + sum(writes.map(({ after }) => after?.bytes ?? 0));
+};
 /** Each request has a signal of its own. */
 const never = new AbortController().signal;
 
@@ -54,7 +60,7 @@ export function openGroupedWrites({
   usage,
   counterShards,
 }: Stores): (request: RequestWrites) => Promise<void> {
-  const add = writeGroups<RequestWrites>(async (group) => {
+  const add = writeGroups<RequestWrites & GroupedWrite>(async (group) => {
     const { principal } = group[0]!;
     const organizationId = organizationOf(principal);
     const writes = group.flatMap((one) => one.writes);
@@ -79,12 +85,15 @@ export function openGroupedWrites({
   });
   return (request) => {
     const { memory_objects, memory_bytes } = request.principal.limits;
-    return add(JSON.stringify([organizationOf(request.principal), memory_objects, memory_bytes]), request);
+    return add(JSON.stringify([organizationOf(request.principal), memory_objects, memory_bytes]), {
+      ...request,
+      bytes: sizeOfBatch(request),
+    });
   };
 }
 export type GroupedWrites = ReturnType<typeof openGroupedWrites>;
 
-export const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 export const recordOf = ({ before, after }: ObjectWrite): BareObject => (after ?? before)!;
 const typeIdOf = (write: ObjectWrite): string => recordOf(write).typeId;
 /** Writes with the same expect the same of a fence. */

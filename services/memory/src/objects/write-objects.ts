@@ -2,10 +2,7 @@ import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import type { Op } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
 import { changeEvents, contentOfEvent } from '../events.ts';
-import { growthOf, recordOf, sum, type ObjectWrite } from './grouped-writes.ts';
-
-/** A batch costs more than what it writes: each operation of a write counts as so many bytes more. */
-const OP_BYTES = 256;
+import { growthOf, recordOf, type ObjectWrite } from './grouped-writes.ts';
 
 /**
  * Writes objects of one organization in one batch, with all that belongs to them: references, fences of types, usage,
@@ -25,9 +22,7 @@ export async function writeObjects(
   await usage.changeObjects(organizationOfCall(context), principal, growthOf(writes));
   await check?.();
   const eventOps = writes.flatMap((write) => eventsOf(config, context, write));
-  const ops = sum(writes.map(({ references }) => 1 + (references?.ops.length ?? 0))) + eventOps.length + further.length;
-  const bytes = OP_BYTES * ops + sum(writes.map(({ after }) => after?.bytes ?? 0));
-  await groupedWrites({ principal, signal, writes, eventOps, further, bytes });
+  await groupedWrites({ principal, signal, writes, eventOps, further });
 }
 
 function eventsOf(config: Deps['config'], context: CallContext, write: ObjectWrite): Op[] {
