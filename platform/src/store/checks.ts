@@ -15,12 +15,15 @@ const RESERVED = ['shape', 'writes'];
 function checkInsert(collection: Collection<never>, document: Fields): void {
   checkDocument(document);
   checkNotReserved(document);
-  for (const field of ['_id', ...(collection.scope === 'organization' ? ['organizationId'] : [])]) {
-    if (typeof document[field] !== 'string' || document[field] === '')
-      throw new TypeError(`${collection.name}: ${field} must be text`);
-  }
+  checkText(collection, '_id', document);
+  if (collection.scope === 'organization') checkText(collection, 'organizationId', document);
   for (const field of uniqueFields(collection)) checkUnique(collection, field, document[field]);
   checkKinds(collection, document);
+}
+
+function checkText({ name }: Collection<never>, field: string, document: Fields): void {
+  if (typeof document[field] !== 'string' || document[field] === '')
+    throw new TypeError(`${name}: ${field} must be text`);
 }
 
 /** A UUID as ids are stored. */
@@ -44,15 +47,16 @@ function checkKinds({ name, columns }: Collection<never>, fields: Fields): void 
 }
 
 function checkChanges(collection: Collection<never>, { set = {}, increment = {} }: Changes<Document>): void {
-  checkDocument(set);
-  checkDocument(increment);
-  checkNotReserved({ ...set, ...increment });
-  for (const [field, by] of Object.entries(increment)) {
-    if (!Number.isFinite(by)) throw new TypeError(`${field} is incremented by a finite number`);
+  for (const fields of [set, increment] as Fields[]) {
+    checkDocument(fields);
+    checkNotReserved(fields);
+    if ('_id' in fields || 'organizationId' in fields) throw new TypeError('_id and organizationId cannot change');
+  }
+  for (const field in increment) {
+    if (!Number.isFinite((increment as Fields)[field]))
+      throw new TypeError(`${field} is incremented by a finite number`);
     if (field in set) throw new TypeError(`${field} is both set and incremented`);
   }
-  for (const field of ['_id', 'organizationId'])
-    if (field in set || field in increment) throw new TypeError(`${field} cannot change`);
   for (const field of uniqueFields(collection))
     if (field in set) checkUnique(collection, field, (set as Fields)[field]);
   checkKinds(collection, set);
@@ -63,11 +67,19 @@ function checkNotReserved(fields: Fields): void {
     if (field in fields) throw new TypeError(`the field name ${field} is reserved for the store`);
 }
 
-const uniqueFields = ({ indexes, platformIndexes }: Collection<never>): readonly string[] =>
-  [...indexes, ...platformIndexes].filter((index) => index.unique).flatMap((index) => index.fields);
+const uniqueFieldsOf = new WeakMap<Collection<never>, readonly string[]>();
+
+function uniqueFields(collection: Collection<never>): readonly string[] {
+  let fields = uniqueFieldsOf.get(collection);
+  if (fields === undefined) {
+    const unique = [...collection.indexes, ...collection.platformIndexes].filter((index) => index.unique);
+    uniqueFieldsOf.set(collection, (fields = unique.flatMap((index) => index.fields)));
+  }
+  return fields;
+}
 
 function checkUnique(collection: Collection<never>, field: string, value: unknown): void {
-  if (!['string', 'number', 'boolean'].includes(typeof value))
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
     throw new TypeError(`${collection.name}: the unique field ${field} must be text, a number or a boolean`);
 }
 
@@ -79,15 +91,17 @@ const OPERATORS = new Set(['in', 'containsAny', 'ne', 'gt', 'gte', 'lt', 'lte'])
  * @throws TypeError on undefined, a bad field name, an unknown operator, a value that is no scalar
  */
 export function checkFilter(filter: Readonly<Record<string, unknown>>): void {
-  for (const [field, condition] of Object.entries(filter)) {
-    if (!NAME.test(field)) throw new TypeError(`bad field name in a filter: ${field}`);
+  for (const field in filter) {
+    const condition = filter[field];
+    if (!isName(field)) throw new TypeError(`bad field name in a filter: ${field}`);
     if (condition === null || typeof condition !== 'object') {
       checkScalar(field, condition);
       continue;
     }
-    const operators = Object.entries(condition);
-    if (operators.length === 0) throw new TypeError(`empty condition on ${field}`);
-    for (const [operator, value] of operators) {
+    let isEmpty = true;
+    for (const operator in condition) {
+      isEmpty = false;
+      const value = (condition as Fields)[operator];
       if (!OPERATORS.has(operator)) throw new TypeError(`unknown operator ${operator} on ${field}`);
       if (operator === 'in') {
         if (!Array.isArray(value)) throw new TypeError(`${field}: in takes an array`);
@@ -99,6 +113,7 @@ export function checkFilter(filter: Readonly<Record<string, unknown>>): void {
         throw new TypeError(`${field}: ${operator} takes text or a number`);
       else checkScalar(field, value);
     }
+    if (isEmpty) throw new TypeError(`empty condition on ${field}`);
   }
 }
 
@@ -138,10 +153,21 @@ function checkScalar(field: string, value: unknown): void {
 
 /** Rejects a document that one engine would store as it is and the other would change. @throws TypeError */
 function checkDocument(document: Readonly<Record<string, unknown>>): void {
-  for (const [field, value] of Object.entries(document)) {
-    if (!NAME.test(field) || field === '_bsontype') throw new TypeError(`bad field name: ${field}`);
-    checkValue(field, value, 0);
+  for (const field in document) {
+    if (!isName(field) || field === '_bsontype') throw new TypeError(`bad field name: ${field}`);
+    checkValue(field, document[field], 0);
   }
+}
+
+/** Programs name fields, not users, so the same few names come again and again. */
+const knownNames = new Set<string>();
+const MAX_KNOWN_NAMES = 1_000;
+
+function isName(text: string): boolean {
+  if (knownNames.has(text)) return true;
+  if (!NAME.test(text)) return false;
+  if (knownNames.size < MAX_KNOWN_NAMES) knownNames.add(text);
+  return true;
 }
 
 function checkValue(field: string, value: unknown, depth: number): void {
@@ -149,8 +175,9 @@ function checkValue(field: string, value: unknown, depth: number): void {
   if (typeof value === 'number' && Number.isFinite(value)) return;
   if (depth < 8 && Array.isArray(value)) return value.forEach((item) => checkValue(field, item, depth + 1));
   if (depth < 8 && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype) {
-    for (const [key, item] of Object.entries(value)) {
-      if (!NAME.test(key) || key === '_bsontype')
+    for (const key in value) {
+      const item = (value as Fields)[key];
+      if (!isName(key) || key === '_bsontype')
         throw new TypeError(`bad key ${key} in ${field}; user JSON is stored as text`);
       checkValue(field, item, depth + 1);
     }

@@ -70,16 +70,19 @@ function makeLayout(collection: Collection<never>): Layout {
 
 /** The cells of a document, in the order of the columns. */
 export function cellsOf(layout: Layout, document: Readonly<Record<string, unknown>>): SQLInputValue[] {
-  const cells = layout.fields.map((field): SQLInputValue => {
+  const cells: SQLInputValue[] = [];
+  for (const field of layout.fields) {
     const value = document[field];
-    if (!fitsCell(value)) return null;
-    const cell = cellOf(value, layout.isId(field));
-    if (layout.kindOf(field) === 'id' && typeof cell === 'string')
+    const cell = fitsCell(value) ? cellOf(value, layout.isId(field)) : null;
+    if (typeof cell === 'string' && layout.kindOf(field) === 'id')
       throw new TypeError(`${layout.name}: ${field} is no id`);
-    return cell;
-  });
-  const rest = Object.entries(document).filter(([field, value]) => !layout.has(field) || !fitsCell(value));
-  return [...cells, rest.length === 0 ? null : JSON.stringify(Object.fromEntries(rest))];
+    cells.push(cell);
+  }
+  let rest: Record<string, unknown> | undefined;
+  for (const field in document)
+    if (!layout.has(field) || !fitsCell(document[field])) (rest ??= {})[field] = document[field];
+  cells.push(rest === undefined ? null : JSON.stringify(rest));
+  return cells;
 }
 
 /**

@@ -1,11 +1,10 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { DuplicateKeyError, ExpectationFailedError, type Changes, type Document, type Op } from '../store.ts';
-import { cellOf, fitsCell } from './cells.ts';
+import { changeSql, conditionSql, type Bound, type UpdateOp } from './change-sql.ts';
 import type { Origin } from './group-commit.ts';
 import { cellsOf, layoutOf, REST, type Layout } from './layout.ts';
 import { compileQueueOp, isQueue } from './queue.ts';
 import { makeRowReader } from './rows.ts';
-import { bind, shapeOf, whereSql, type Sql } from './sql.ts';
 import type { Prepare } from './statements.ts';
 
 const UNIQUE_FAILED = 2067;
@@ -22,36 +21,16 @@ export function compileOp(prepare: Prepare, op: Op, index: number): () => void {
     const cells = cellsOf(layout, op.document as unknown as Fields);
     return () => withDuplicateKeyError(layout, () => prepare(layout.insertSql).run(...cells));
   }
-  const where = conditionOf(layout, op.where);
-  const change =
-    op.kind === 'remove'
-      ? runOf(prepare, { text: `DELETE FROM "${layout.name}" WHERE ${where.text}`, values: where.values })
-      : (updateInPlace(prepare, layout, where, op.changes) ?? readAndUpdate(prepare, layout, where, op.changes));
+  const statement = changeSql(layout, op);
+  const change = statement
+    ? runOf(prepare, statement)
+    : readAndUpdate(prepare, layout, conditionSql(layout, op.where), (op as UpdateOp).changes);
   return () => {
     if (!withDuplicateKeyError(layout, change) && !op.optional) throw new ExpectationFailedError(index, layout.name);
   };
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-/** SQL and the values of its placeholders. */
-interface Bound {
-  text: string;
-  values: readonly SQLInputValue[];
-}
-
-/** By the shape of the filter. */
-const conditions = new WeakMap<Layout, Map<string, Sql>>();
-
-/** @throws TypeError on a bad filter */
-function conditionOf(layout: Layout, filter: Fields): Bound {
-  const shape = shapeOf(filter);
-  const made = conditions.get(layout) ?? new Map<string, Sql>();
-  conditions.set(layout, made);
-  let where = made.get(shape);
-  if (where === undefined) made.set(shape, (where = whereSql(layout, filter)));
-  return { text: where.text, values: bind(where.values, filter) };
-}
-
 /** Runs a change; true when it found its document. */
 type Change = () => boolean;
 
@@ -59,38 +38,6 @@ const runOf =
   (prepare: Prepare, { text, values }: Bound): Change =>
   () =>
     prepare(text).run(...values).changes > 0;
-
-/** The change as one statement; undefined when it increments what is not in a column of numbers. */
-function updateInPlace(
-  prepare: Prepare,
-  layout: Layout,
-  where: Bound,
-  { set = {}, increment = {} }: Changes<Document>,
-): Change | undefined {
-  const terms: Bound[] = [];
-  const others: Bound[] = [];
-  for (const [field, value] of Object.entries<unknown>(set)) {
-    const fits = fitsCell(value);
-    if (layout.has(field))
-      terms.push({ text: `"${field}" = ?`, values: [fits ? cellOf(value, layout.isId(field)) : null] });
-    // A value in a column hides what the last column has of the same field.
-    if (!fits || !layout.has(field)) others.push({ text: `'$.${field}', json(?)`, values: [JSON.stringify(value)] });
-  }
-  for (const [field, by] of Object.entries<number>(increment)) {
-    if (layout.kindOf(field) !== 'number') return undefined;
-    terms.push({ text: `"${field}" = coalesce("${field}", 0) + ?`, values: [cellOf(by, false)] });
-  }
-  if (others.length > 0)
-    terms.push({
-      text: `"${REST}" = json_set(coalesce("${REST}", '{}'), ${others.map(({ text }) => text).join(', ')})`,
-      values: others.flatMap(({ values }) => values),
-    });
-  if (terms.length === 0) return undefined;
-  return runOf(prepare, {
-    text: `UPDATE "${layout.name}" SET ${terms.map(({ text }) => text).join(', ')} WHERE ${where.text}`,
-    values: [...terms.flatMap(({ values }) => values), ...where.values],
-  });
-}
 
 function readAndUpdate(prepare: Prepare, layout: Layout, where: Bound, given: Changes<Document>): Change {
   const changes = structuredClone(given);
@@ -113,14 +60,21 @@ export function originOf(ops: readonly Op[]): Origin {
   let organizationId = '';
   let bytes = 0;
   for (const op of ops) {
-    const written =
-      op.kind === 'insert' ? [op.document] : [op.where, op.kind === 'update' ? op.changes.set : undefined];
-    const [{ organizationId: own }] = written as [{ organizationId?: string }];
-    if (op.collection.scope === 'organization') organizationId ||= own ?? '';
-    for (const fields of written)
-      for (const value of Object.values(fields ?? {})) if (typeof value === 'string') bytes += value.length;
+    const own = (op.kind === 'insert' ? op.document : op.where) as { organizationId?: string };
+    if (op.collection.scope === 'organization') organizationId ||= own.organizationId ?? '';
+    bytes += textLength(own);
+    if (op.kind === 'update' && op.changes.set) bytes += textLength(op.changes.set);
   }
   return { organizationId, bytes };
+}
+
+function textLength(fields: object): number {
+  let length = 0;
+  for (const field in fields) {
+    const value = (fields as Fields)[field];
+    if (typeof value === 'string') length += value.length;
+  }
+  return length;
 }
 
 function withChanges(document: Fields, { set, increment = {} }: Changes<Document>): Record<string, unknown> {

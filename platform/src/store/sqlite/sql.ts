@@ -22,10 +22,11 @@ type ListValues = readonly (string | number | boolean)[];
 export function shapeOf(filter: Fields): string {
   checkFilter(filter);
   let shape = '';
-  for (const field of Object.keys(filter)) {
+  for (const field in filter) {
     const condition = filter[field];
-    const operators = condition !== null && typeof condition === 'object' ? Object.keys(condition).join('&') : '';
-    shape += `${field}:${condition === null ? 'null' : typeof condition}:${operators};`;
+    shape += `${field}:${condition === null ? 'null' : typeof condition}`;
+    if (condition !== null && typeof condition === 'object') for (const operator in condition) shape += `&${operator}`;
+    shape += ';';
   }
   return shape;
 }

@@ -1,0 +1,102 @@
+import type { SQLInputValue } from 'node:sqlite';
+import type { Op } from '../store.ts';
+import { cellOf, fitsCell } from './cells.ts';
+import { REST, type Layout } from './layout.ts';
+import { bind, shapeOf, whereSql, type Sql } from './sql.ts';
+
+/** SQL and the values of its placeholders. */
+export interface Bound {
+  text: string;
+  values: SQLInputValue[];
+}
+
+export type UpdateOp = Extract<Op, { kind: 'update' }>;
+type ChangeOp = Exclude<Op, { kind: 'insert' }>;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The statement of all changes of one shape, and the order of its values: these fields, then those of the filter. */
+interface Plan {
+  text: string;
+  /** What is set in a column. */
+  cells: readonly string[];
+  increments: readonly string[];
+  /** What is set in the last column, as JSON. */
+  others: readonly string[];
+  where: Sql['values'];
+}
+
+/** By the shape of the change. */
+const plans = new WeakMap<Layout, Map<string, Plan | undefined>>();
+
+/**
+ * The change as one statement; undefined when it increments what is not in a column of numbers.
+ * @throws TypeError on a bad filter
+ */
+export function changeSql(layout: Layout, op: ChangeOp): Bound | undefined {
+  const plan = planOf(layout, op);
+  if (plan === undefined) return undefined;
+  const values: SQLInputValue[] = [];
+  if (op.kind === 'update') {
+    const { set, increment } = changesOf(op);
+    for (const field of plan.cells) values.push(cellOf(set[field] as string, layout.isId(field)));
+    for (const field of plan.increments) values.push(cellOf(increment[field] as number, false));
+    for (const field of plan.others) values.push(JSON.stringify(set[field]));
+  }
+  for (const value of plan.where) values.push(value(op.where, {}));
+  return { text: plan.text, values };
+}
+
+const changesOf = ({ changes: { set = {}, increment = {} } }: UpdateOp): { set: Fields; increment: Fields } => ({
+  set: set,
+  increment,
+});
+
+function planOf(layout: Layout, op: ChangeOp): Plan | undefined {
+  let shape = `${op.kind} ${shapeOf(op.where)}`;
+  if (op.kind === 'update') {
+    const { set, increment } = changesOf(op);
+    for (const field in set) shape += fitsCell(set[field]) ? ` ${field}` : ` ${field}:json`;
+    for (const field in increment) shape += ` +${field}`;
+  }
+  let ofLayout = plans.get(layout);
+  if (ofLayout === undefined) plans.set(layout, (ofLayout = new Map()));
+  let plan = ofLayout.get(shape);
+  if (plan === undefined && !ofLayout.has(shape)) ofLayout.set(shape, (plan = makePlan(layout, op)));
+  return plan;
+}
+
+function makePlan(layout: Layout, op: ChangeOp): Plan | undefined {
+  const { text: condition, values: where } = whereSql(layout, op.where);
+  if (op.kind === 'remove')
+    return {
+      text: `DELETE FROM "${layout.name}" WHERE ${condition}`,
+      ...{ cells: [], increments: [], others: [], where },
+    };
+  const { set, increment } = changesOf(op);
+  const increments = Object.keys(increment);
+  if (!increments.every((field) => layout.kindOf(field) === 'number')) return undefined;
+  const cells = Object.keys(set).filter((field) => layout.has(field) && fitsCell(set[field]));
+  const others = Object.keys(set).filter((field) => !cells.includes(field));
+  // A value in a column hides what the last column has of the same field.
+  const emptied = others.filter((field) => layout.has(field));
+  const terms = [
+    ...cells.map((field) => `"${field}" = ?`),
+    ...increments.map((field) => `"${field}" = coalesce("${field}", 0) + ?`),
+    ...emptied.map((field) => `"${field}" = NULL`),
+    ...(others.length === 0
+      ? []
+      : [`"${REST}" = json_set(coalesce("${REST}", '{}'), ${others.map((field) => `'$.${field}', json(?)`).join()})`]),
+  ];
+  if (terms.length === 0) return undefined;
+  return {
+    text: `UPDATE "${layout.name}" SET ${terms.join(', ')} WHERE ${condition}`,
+    ...{ cells, increments, others, where },
+  };
+}
+
+/** @throws TypeError on a bad filter */
+export function conditionSql(layout: Layout, filter: Fields): Bound {
+  shapeOf(filter);
+  const { text, values } = whereSql(layout, filter);
+  return { text, values: bind(values, filter) };
+}
