@@ -76,7 +76,6 @@ export const contextOf = (organizationId: string): CallContext => ({
   requestId: newId(),
   signal: new AbortController().signal,
   deadline: Date.now() + 600_000,
-  log,
 });
 
 const COUNTER_SHARDS: Record<RowChoice, (own: CounterShards) => CounterShards> = {

@@ -1,5 +1,4 @@
 import { organizationOf, type Principal } from '../core/principal.ts';
-import type { Log } from '../core/log.ts';
 
 /** What a handler knows of its call besides the request. */
 export interface CallContext {
@@ -16,7 +15,6 @@ export interface CallContext {
    * the store.
    */
   maxReplyBytes?: number | undefined;
-  log: Log;
 }
 
 /** Abort reason of a call whose caller died or lost the connection, as opposed to a caller that cancelled. */

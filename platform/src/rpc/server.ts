@@ -6,7 +6,6 @@ import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
 import { fairScheduler } from '../core/fair-scheduler.ts';
 import type { Log } from '../core/log.ts';
-import { principalIds } from '../core/principal.ts';
 import { addressFault } from '../core/start-error.ts';
 import type { BoundService, CallContext, ServiceDefinition } from './call.ts';
 import { makeCarrier } from './call-carrier.ts';
@@ -153,20 +152,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-function contextOf(
-  { principal, peer, requestId, deadline, maxReplyBytes, log }: Call,
+const contextOf = (
+  { principal, peer, requestId, deadline, maxReplyBytes }: Call,
   signal: AbortSignal,
-): CallContext {
-  return {
-    principal,
-    caller: peer.name,
-    requestId,
-    signal,
-    deadline,
-    maxReplyBytes,
-    log: log.child({ requestId, ...principalIds(principal) }),
-  };
-}
+): CallContext => ({ principal, caller: peer.name, requestId, signal, deadline, maxReplyBytes });
 
 /** Replies are serialized by our handlers, not by grpc-js, because their size decides whether they are sent. */
 const withSerializedReplies = (definition: ServiceDefinition): object =>

@@ -120,7 +120,8 @@ describe.each<CarriedBy>(['streams', 'unary calls'])('a server-streaming call, c
     const denied: DeniedRequest[] = [];
     const lines: string[] = [];
     const write = (_facts: object, line: string): void => void lines.push(line);
-    const log = { debug: write, info: write, warn: write, error: write, child: () => log } as unknown as Log;
+    const all = { debug: write, info: write, warn: write, error: write };
+    const log = { ...all, isLevelEnabled: () => true } as unknown as Log;
     let begun = 0;
     const { address } = await startFollowServer(
       async function* (_request, { principal }) {

@@ -163,8 +163,8 @@ describe('the heartbeats of all runs of a process', () => {
       log: makeLog('agents', 'silent'),
     };
     const [kept, lost] = [0, 1].map((n) => heartbeats.start(deps, execution(n), () => null, call));
-    await until(() => lost!.lost.aborted);
-    expect(kept!.lost.aborted).toBe(false);
+    await until(() => lost!.signal.aborted);
+    expect(kept!.signal.aborted).toBe(false);
     for (const { stop } of [kept!, lost!]) stop();
   });
 });

@@ -33,6 +33,7 @@ import { MEMBERSHIPS, openUsers, USERS, type Users } from './users/store.ts';
 export interface Deps {
   config: Config;
   clock: Clock;
+  log: Log;
   organizations: Organizations;
   users: Users;
   serverTokens: ServerTokens;
@@ -87,6 +88,7 @@ export async function openDeps(start: Start<Config>): Promise<Deps> {
   return {
     config,
     clock,
+    log,
     bus,
     auditEntries,
     organizations: openOrganizations(platformStore),

@@ -71,7 +71,6 @@ beforeEach(() => {
     requestId: newId(),
     signal: new AbortController().signal,
     deadline: Date.now() + 60_000,
-    log: makeLog('test', 'silent'),
   };
 });
 

@@ -39,5 +39,4 @@ export const contextOf = (principal: Principal): CallContext => ({
   requestId: newId(),
   signal: new AbortController().signal,
   deadline: Date.now() + 60_000,
-  log: makeLog('test', 'silent'),
 });

@@ -10,7 +10,7 @@ export const logCalls: Interceptor = async ({ path, requestId, principal, log },
   const ids = () => ({ requestId, ...principalIds(principal) });
   try {
     const response = await next();
-    log.debug({ path, ...ids() }, 'answered');
+    if (log.isLevelEnabled('debug')) log.debug({ path, ...ids() }, 'answered');
     return response;
   } catch (error) {
     if (!(error instanceof ServiceError)) {

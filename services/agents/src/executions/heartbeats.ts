@@ -5,10 +5,11 @@ import type { Credits } from './releases.ts';
 import type { ExecutionRecord, Executions } from './store.ts';
 
 export interface Heartbeat {
-  /** Aborts when this process no longer owns the run. */
-  lost: AbortSignal;
-  /** Aborts when somebody has asked for the end of the run, at whichever replica. */
-  cancelled: AbortSignal;
+  /**
+   * Aborts when this process no longer owns the run, when somebody has asked for its end, at whichever replica, and
+   * with `cancel`, whose reason it has then.
+   */
+  signal: AbortSignal;
   stop(): void;
 }
 
@@ -16,8 +17,15 @@ export interface Heartbeats {
   /**
    * Begins to extend the lease and the reservation of a run, as an evaluation begins.
    * @param startedAt ISO-8601 time at which a runner started the run, null while it waits
+   * @param cancel ends the run
    */
-  start(deps: Needs, execution: ExecutionRecord, startedAt: () => string | null, call: CallOptions): Heartbeat;
+  start(
+    deps: Needs,
+    execution: ExecutionRecord,
+    startedAt: () => string | null,
+    call: CallOptions,
+    cancel?: AbortSignal,
+  ): Heartbeat;
   /** Ends a run of this process at once; does nothing for another run. */
   cancel(id: string): void;
 }
@@ -40,7 +48,7 @@ interface BeatingRun {
   organizationId: string;
   executions: Needs['executions'];
   dueTick: number;
-  cancel: AbortController;
+  end: AbortController;
   beat(): void;
 }
 
@@ -86,12 +94,15 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
         );
   }
 
-  const cancel = (id: string): void => beating.get(id)?.cancel.abort();
+  const cancel = (id: string): void => beating.get(id)?.end.abort();
 
   return {
-    start({ credits, executions, config, log }, execution, startedAt, call) {
-      const lost = new AbortController();
-      const cancelled = new AbortController();
+    start({ credits, executions, config, log }, execution, startedAt, call, cancel) {
+      // One controller, because AbortSignal.any costs more than all the rest of a heartbeat.
+      const end = new AbortController();
+      const endWithCancel = (): void => end.abort(cancel?.reason);
+      if (cancel?.aborted) endWithCancel();
+      else cancel?.addEventListener('abort', endWithCancel, { once: true });
       const { _id: id, organizationId, requestId } = execution;
       const warn = (message: string) => (error: unknown) =>
         log.warn({ error, agentExecutionId: id, requestId }, message);
@@ -99,7 +110,7 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
       function beat(): void {
         credits.extend({ id, ttlMs: config.RESERVATION_TTL_MS }, call).catch(warn('the reservation was not extended'));
         executions.extendLease({ ...execution, startedAt: startedAt() }).then((owned) => {
-          if (!owned) lost.abort();
+          if (!owned) end.abort();
         }, warn('the lease was not extended'));
       }
       const run: BeatingRun = {
@@ -107,12 +118,16 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
         organizationId,
         executions,
         dueTick: ticks + 2,
-        cancel: cancelled,
+        end,
         beat: () => inScope(scope, beat),
       };
       beating.set(id, run);
       timer ??= setInterval(() => outsideTraces(tick), tickMs);
-      return { lost: lost.signal, cancelled: cancelled.signal, stop: () => void beating.delete(id) };
+      const stop = (): void => {
+        cancel?.removeEventListener('abort', endWithCancel);
+        beating.delete(id);
+      };
+      return { signal: end.signal, stop };
     },
     cancel,
   };

@@ -85,8 +85,7 @@ async function evaluateUnderHeartbeat(
   cancel: AbortSignal | undefined,
 ): Promise<EvaluatedRun & { startedAt: string | null }> {
   let startedAt: string | null = null;
-  const heartbeat = deps.heartbeats.start(deps, execution, () => startedAt, call);
-  const signal = AbortSignal.any([heartbeat.lost, heartbeat.cancelled, ...(cancel ? [cancel] : [])]);
+  const { signal, stop } = deps.heartbeats.start(deps, execution, () => startedAt, call, cancel);
   const onStart = (): void => {
     startedAt = isoTime(deps.clock.now());
   };
@@ -102,7 +101,7 @@ async function evaluateUnderHeartbeat(
     }
     throw error;
   } finally {
-    heartbeat.stop();
+    stop();
   }
 }
 

@@ -10,15 +10,16 @@ import { PUBLISHED_BEFORE_MS } from './rules.ts';
  * @throws ServiceError CONFLICT when another process makes the next key at the same time
  */
 export async function rotateSigningKey(
-  deps: Pick<Deps, 'signingKeys' | 'sealing' | 'clock'>,
+  deps: Pick<Deps, 'signingKeys' | 'sealing' | 'clock' | 'log'>,
   { withdraw }: RotateSigningKeyRequest,
-  { log, principal }: CallContext,
+  { principal, requestId }: CallContext,
 ): Promise<RotateSigningKeyResponse> {
   const key = await addKey(deps, await deps.signingKeys.all(), {
     signsAfterMs: withdraw ? 0 : PUBLISHED_BEFORE_MS,
     withdraw,
   });
   if (!key) throw new ServiceError('CONFLICT', 'Another signing key was made at the same time');
-  log.info({ operator: principal.subject, kid: key._id, withdraw }, 'the signing key of JWTs was rotated');
+  const facts = { requestId, operator: principal.subject, kid: key._id, withdraw };
+  deps.log.info(facts, 'the signing key of JWTs was rotated');
   return { signingKey: { id: key._id, createdAt: key.createdAt, signsFrom: key.signsFrom } };
 }

@@ -92,7 +92,7 @@ async function deleteType(
 ): Promise<TypeChangeRecord> {
   const { types, objects, references, fences, usage, changes, clock, config, storeNow } = deps;
   const { _id, organizationId, version, jsonSchema, bytes = 0 } = type;
-  const context = contextOf(deps, change, signal);
+  const context = contextOf(change, signal);
   let held = change;
   for (;;) {
     if (signal.aborted) return handOver(deps, held);
@@ -142,11 +142,10 @@ async function deleteType(
 }
 
 /** Its writes are in the name of whoever asked for the work. */
-const contextOf = ({ log }: Needs, change: TypeChangeRecord, signal: AbortSignal): CallContext => ({
+const contextOf = (change: TypeChangeRecord, signal: AbortSignal): CallContext => ({
   principal: principalOf(change),
   caller: 'memory',
   requestId: change.requestId,
   signal,
   deadline: Infinity,
-  log,
 });
