@@ -4,7 +4,7 @@ import { makeDialer, type Target } from './dialer.ts';
 import { ServiceError } from '../core/errors.ts';
 import { methodOptionsOf, type MethodOptions } from './method-options.ts';
 import { NeverSentError, type OutgoingCall } from './outgoing-call.ts';
-import { Principal } from '../core/principal.ts';
+import { bytesOf } from './principal-bytes.ts';
 import { openReplicas } from './replicas.ts';
 import { rpcAttributes } from './interceptors/trace.ts';
 import { inSpan, traceparent } from '../telemetry/traces.ts';
@@ -113,7 +113,7 @@ const outgoing = (
   method: method.path,
   request: method.requestSerialize(request),
   organizationId: principal.organizationId,
-  principal: Buffer.from(Principal.encode(principal).finish()),
+  principal: bytesOf(principal),
   requestId,
   traceparent: traceparent(),
   maxReplyBytes,

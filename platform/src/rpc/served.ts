@@ -9,12 +9,12 @@ import type {
 import { ServiceError } from '../core/errors.ts';
 import { newId } from '../core/ids.ts';
 import type { Log } from '../core/log.ts';
-import { Principal } from '../core/principal.ts';
 import { CALLER_LOST, MAX_REPLY_BYTES, PRINCIPAL, REQUEST_ID, TRACEPARENT } from './call.ts';
 import type { CarriedCall, Carrier } from './call-carrier.ts';
 import type { Call } from './handle.ts';
 import type { Peer } from './identity.ts';
 import type { MethodOptions } from './method-options.ts';
+import { principalOf } from './principal-bytes.ts';
 import { toGrpcError, unknownMethod } from './wire-errors.ts';
 
 /** A method and what handles its calls. */
@@ -88,7 +88,7 @@ function callOf(
     options,
     request: call.request,
     peer,
-    principal: principalOf(call.metadata.get(PRINCIPAL)[0] as Buffer),
+    principal: principalOf(call.metadata.get(PRINCIPAL)[0] as Buffer | undefined),
     requestId: firstValue(call.metadata, REQUEST_ID) || newId(),
     traceparent: firstValue(call.metadata, TRACEPARENT),
     signal: aborter.signal,
@@ -112,15 +112,6 @@ function onCancelled(
   call.on('cancelled', () =>
     setImmediate(() => notify(hadStream && !carrier.hasStream(connection) ? CALLER_LOST : undefined)),
   );
-}
-
-/** Nobody, whom no method takes, when the caller sent no readable principal. */
-function principalOf(bytes: Buffer): Principal {
-  try {
-    return Principal.decode(bytes);
-  } catch {
-    return Principal.decode(new Uint8Array());
-  }
 }
 
 const firstValue = (metadata: Metadata, key: string): string => String(metadata.get(key)[0] ?? '');

@@ -1,0 +1,37 @@
+import { Principal } from '../core/principal.ts';
+
+/** Calls of the same few principals come again and again, and to read one costs as much as the rest of a frame. */
+const MAX_KEPT = 1_000;
+const MAX_KEPT_BYTES = 1_024;
+
+/** By the bytes; nothing can change those that are kept. */
+const kept = new Map<string, Principal>();
+const bytesOfKept = new WeakMap<Principal, Buffer>();
+
+/** Nobody, whom no method takes, when the bytes are no principal. */
+export function principalOf(bytes: Buffer | undefined): Principal {
+  if (bytes === undefined || bytes.length > MAX_KEPT_BYTES) return decode(bytes ?? Buffer.alloc(0));
+  const key = bytes.toString('latin1');
+  let principal = kept.get(key);
+  if (principal === undefined) {
+    principal = decode(bytes);
+    for (const list of [principal.roles, principal.groups, principal.limits, principal.memoryTypes])
+      Object.freeze(list);
+    Object.freeze(principal);
+    if (kept.size >= MAX_KEPT) kept.delete(kept.keys().next().value!);
+    kept.set(key, principal);
+    bytesOfKept.set(principal, Buffer.from(key, 'latin1'));
+  }
+  return principal;
+}
+
+export const bytesOf = (principal: Principal): Buffer =>
+  bytesOfKept.get(principal) ?? Buffer.from(Principal.encode(principal).finish());
+
+function decode(bytes: Buffer): Principal {
+  try {
+    return Principal.decode(bytes);
+  } catch {
+    return Principal.decode(new Uint8Array());
+  }
+}
