@@ -19,13 +19,17 @@ export const openCpuClock: (pid: number) => CpuClock = existsSync('/proc/self/sc
   : () => ({ nowMs: () => performance.now(), close: () => undefined });
 
 /**
- * A file is opened once for each thread, because it is read at the start and the end of every run. The threads are
- * listed anew only when another number of them runs, or one has ended, because listing costs more than reading them.
+ * A file is opened once for each thread, because it is read at the start and the end of every run. Whether threads have
+ * come is looked at no more often than this, because it costs more than to read all files. One that has ended is noticed
+ * at once.
  */
+const LOOK_FOR_THREADS_MS = 5;
+
 function openThreadClocks(pid: number): CpuClock {
   const folder = `/proc/${pid}/task`;
   const files = new Map<string, number>();
   const bytes = Buffer.alloc(128);
+  let lookAtMs = 0;
 
   /** Undefined when the thread has ended since they were listed: another one may get its number. */
   function threadMs(thread: string, file: number): number | undefined {
@@ -60,17 +64,23 @@ function openThreadClocks(pid: number): CpuClock {
       // The process has ended.
     }
     for (const [thread, file] of files) if (!present.includes(thread)) forget(thread, file);
-    for (const thread of present)
+    for (const thread of present) {
+      if (files.has(thread)) continue;
       try {
-        if (!files.has(thread)) files.set(thread, openSync(join(folder, thread, 'schedstat'), 'r'));
+        files.set(thread, openSync(join(folder, thread, 'schedstat'), 'r'));
       } catch {
         // The thread has ended since they were listed.
       }
+    }
   }
 
   return {
     nowMs() {
-      if (!isListed()) list();
+      const now = performance.now();
+      if (now >= lookAtMs) {
+        lookAtMs = now + LOOK_FOR_THREADS_MS;
+        if (!isListed()) list();
+      }
       let sumMs = 0;
       let isComplete = true;
       for (const [thread, file] of files) {
