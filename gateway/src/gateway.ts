@@ -5,6 +5,7 @@ import { clientOf, openConnection, type Connection } from 'platform/rpc/client.t
 import type { ConfigOf } from 'platform/core/config.ts';
 import { restMethods } from './contract/rest-methods.ts';
 import { openIdentity } from 'platform/rpc/identity.ts';
+import { makeOpenWork } from 'platform/rpc/open-work.ts';
 import { identityFiles, type ProcessStart, type Running } from 'platform/service/process.ts';
 import { settingOf } from 'platform/core/processes.ts';
 import { ServiceError } from 'platform/core/errors.ts';
@@ -77,7 +78,7 @@ export async function startGateway({
     ...contractRoutes(restMethods(), config.PUBLIC_URL),
     ...serviceRoutes(restMethods()),
   ]);
-  const running = new Set<Promise<unknown>>();
+  const work = makeOpenWork();
   const budget = makeByteBudget({ totalBytes: config.BYTES_IN_FLIGHT, tokenBytes: config.BYTES_IN_FLIGHT_PER_TOKEN });
   const json = openJsonReader();
   const urls = { publicUrl: config.PUBLIC_URL, trustedProxies: config.TRUSTED_PROXIES };
@@ -99,7 +100,7 @@ export async function startGateway({
       }),
       admit: makeAdmit(budget, config.MAX_BODY_BYTES),
       'read-body': makeReadBody(json, { maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
-      'call-service': makeCallService({ calls, running, urls }),
+      'call-service': makeCallService({ calls, work, urls }),
     },
     (error, req, res) => {
       if (error instanceof ServiceError && ['RATE_LIMITED', 'TOO_MANY_REQUESTS'].includes(error.reason))
@@ -136,10 +137,7 @@ export async function startGateway({
         graceMs: config.DRAIN_MS,
       });
       // calls that continue without their client
-      await Promise.race([
-        Promise.allSettled(running),
-        delay(Math.max(0, deadline - Date.now()), undefined, { ref: false }),
-      ]);
+      await Promise.race([work.ended(), delay(Math.max(0, deadline - Date.now()), undefined, { ref: false })]);
       counters.close();
       ownCounters.close();
       await denials.close();

@@ -21,8 +21,8 @@ const NOTHING = Buffer.alloc(0);
 /** One connection, whose requests are handled one at a time, in their order. */
 export interface Connection {
   /** Replies not yet completely passed to the operating system, in order; only the first request has begun. */
-  readonly replies: ReadonlySet<ServerResponse>;
-  /** The reply to the newest request. */
+  readonly replies: readonly ServerResponse[];
+  /** The reply to the newest request; undefined when all are passed on. */
   last: ServerResponse | undefined;
   /** The bytes after the newest request are not a valid request; they are not read. */
   isBroken: boolean;
@@ -51,7 +51,8 @@ export function openConnection(
   socket.removeListener('data', parse);
   socket.on('data', receive);
 
-  const replies = new Set<ServerResponse>();
+  // No Set: V8 keeps what it contained as long as one of its former tables stays in the old space (ADR 24).
+  const replies: ServerResponse[] = [];
   let held: Buffer = NOTHING;
   let isParsing = false;
   let isBodyWanted = false;
@@ -85,7 +86,7 @@ export function openConnection(
 
   function mayParse(): boolean {
     if (connection.isBroken || socket.destroyed || socket.writableEnded) return false;
-    return replies.size === 0 || (replies.size === 1 && isBodyWanted && connection.last?.req.complete === false);
+    return replies.length === 0 || (replies.length === 1 && isBodyWanted && connection.last?.req.complete === false);
   }
 
   function holdBack(): void {
@@ -100,13 +101,13 @@ export function openConnection(
     // node would destroy the socket behind the reply, and a client that is still sending could lose it
     const end = (): void => void socket.end();
     socket.destroySoon = end;
-    if (replies.size === 0) socket.destroy();
+    if (replies.length === 0) socket.destroy();
     else socket.resume();
   }
 
   function endWithReply(): void {
     const { last } = connection;
-    if (held.length === 0 && last && replies.has(last))
+    if (held.length === 0 && last && replies.includes(last))
       (last.req as GatewayRequest).exchange.headers.connection = 'close';
   }
 
@@ -117,9 +118,9 @@ export function openConnection(
 
   function handleInTurn(req: GatewayRequest, res: ServerResponse): void {
     connection.last = res;
-    replies.add(res);
+    replies.push(res);
     res.once('finish', () => finished(res));
-    if (replies.size > 1) return;
+    if (replies.length > 1) return;
     place?.beginWork();
     begin(req, res);
   }
@@ -148,12 +149,15 @@ export function openConnection(
   }
 
   function finished(res: ServerResponse): void {
-    replies.delete(res);
-    if (replies.size === 0) place?.endWork();
+    replies.splice(replies.indexOf(res), 1);
+    if (replies.length === 0) {
+      connection.last = undefined;
+      place?.endWork();
+    }
     isWatched = false;
     if (isDropping) socket.end();
     // requests that came together are begun one in a turn, so that other connections have theirs in between
-    if (replies.size > 0 || held.length > 0) setImmediate(goOn);
+    if (replies.length > 0 || held.length > 0) setImmediate(goOn);
     else goOn();
   }
 

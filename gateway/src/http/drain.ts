@@ -41,7 +41,7 @@ export async function drainConnections({ server, connections, answer }: Draining
   const sweep = setInterval(() => setImmediate(() => leftMs(idleMs) === 0 && closeIdle(server, connections)), SWEEP_MS);
   if (!(await settledWithin(leftMs(graceMs), closed))) {
     // the requests behind the first of a connection were not begun, so they need no answer
-    const open = [...connections.values()].flatMap(({ replies }) => [...replies].slice(0, 1));
+    const open = [...connections.values()].flatMap(({ replies }) => replies.slice(0, 1));
     const written = open.map(
       (res) =>
         new Promise((resolve) => {
@@ -65,7 +65,7 @@ export async function drainConnections({ server, connections, answer }: Draining
 
 /** Node takes a reply whose last bytes wait for the client for complete, and would cut it off. */
 function closeIdle(server: Server, connections: ReadonlyMap<Socket, Connection>): void {
-  const isWriting = ({ replies }: Connection): boolean => [...replies].some(({ writableEnded }) => writableEnded);
+  const isWriting = ({ replies }: Connection): boolean => replies.some(({ writableEnded }) => writableEnded);
   if (![...connections.values()].some(isWriting)) server.closeIdleConnections();
 }
 

@@ -169,7 +169,7 @@ export async function serveHttp(
       const bytes = isBodyAtFault ? '' : rawReply(errorReply(error, { requestId }, log), requestId);
       socket.end(bytes, () => socket.destroy());
     };
-    if (last && connection.replies.has(last)) last.once('finish', end);
+    if (last && connection.replies.includes(last)) last.once('finish', end);
     else end();
   };
   server.on('connect', (_req, socket: Socket) => {

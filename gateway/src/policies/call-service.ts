@@ -1,4 +1,5 @@
 import type { UnaryCall } from 'platform/rpc/client.ts';
+import type { OpenWork } from 'platform/rpc/open-work.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { servicePrincipal } from 'platform/core/principal.ts';
 import { baseUrl, type UrlSettings } from '../http/base-url.ts';
@@ -13,8 +14,8 @@ import type { ResponseHeader, TranscodedResponse } from '../contract/transcode-r
 export interface CallServiceDeps {
   /** By audience. */
   calls: ReadonlyMap<string, UnaryCall>;
-  /** Calls under way; the process waits for them before it stops. */
-  running: Set<Promise<unknown>>;
+  /** The process waits for the calls under way before it stops. */
+  work: OpenWork;
   urls: UrlSettings;
 }
 
@@ -24,7 +25,7 @@ const SELF = servicePrincipal('gateway');
  * Last policy: calls the service with the request message and replies with its response. A client that disconnects
  * cancels its call, unless the request has the field that lets the work continue without the client.
  */
-export function makeCallService({ calls, running, urls }: CallServiceDeps): Policy {
+export function makeCallService({ calls, work, urls }: CallServiceDeps): Policy {
   const read = makeBoundedRead();
   /** Reads under way that need no token: all who ask meanwhile share one, so that a flood costs no more. */
   const shared = new Map<string, Promise<unknown>>();
@@ -54,11 +55,7 @@ export function makeCallService({ calls, running, urls }: CallServiceDeps): Poli
       if (!options.public) return read(service, method, message, ofClient, exchange.permit as Permit);
       return share(`${method.path} ${JSON.stringify(message)}`, () => service(method, message, ofAll));
     };
-    const call = makeCall();
-    running.add(call);
-    const { status, headers, body } = (await call
-      .catch(rethrow)
-      .finally(() => running.delete(call))) as TranscodedResponse;
+    const { status, headers, body } = (await work.during(makeCall).catch(rethrow)) as TranscodedResponse;
     await sendReply(req, res, { status, headers: headersOf(headers, req, urls), body });
   };
 }

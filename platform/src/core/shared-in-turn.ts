@@ -5,9 +5,10 @@
  * @returns reads, or joins the read of the same key, which is compared as JSON: all that decides what is read
  */
 export function sharedInTurn<T>(): (key: readonly unknown[], read: () => Promise<T>) => Promise<T> {
-  const reads = new Map<string, Promise<T>>();
+  // A new one for each turn, because V8 may keep what a Map contained for long (ADR 24).
+  let reads = new Map<string, Promise<T>>();
   // Node runs it before the next macrotask.
-  const forget = (): void => reads.clear();
+  const forget = (): void => void (reads = new Map());
   return (key, read) => {
     const text = JSON.stringify(key);
     let shared = reads.get(text);

@@ -5,6 +5,7 @@ import { makeAnswerQueue } from './answer-queue.ts';
 import { CALLER_LOST } from './call.ts';
 import { keepDeadlines } from './deadlines.ts';
 import type { Peer } from './identity.ts';
+import { makeOpenItems } from '../core/open-items.ts';
 import { makeSendWindow, type SendWindow } from './reply-window.ts';
 import { toStatus } from './wire-errors.ts';
 
@@ -57,7 +58,7 @@ export function makeCarrier(handle: HandleCarried, peerOf: (stream: CallsStream)
 
 /** @returns a function that tells the caller to go away */
 function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onClosed: () => void): () => void {
-  const open = new Map<number, { aborter: AbortController; deadline: number; window: SendWindow | undefined }>();
+  const open = makeOpenItems<{ aborter: AbortController; deadline: number; window: SendWindow | undefined }>();
   const watchDeadlines = keepDeadlines(
     open,
     ({ deadline }) => deadline,
@@ -117,8 +118,10 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
 
   function close(): void {
     clearImmediate(flushing);
-    for (const { aborter } of open.values()) aborter.abort(CALLER_LOST);
-    open.clear();
+    open.forEach(({ aborter }, id) => {
+      open.delete(id);
+      aborter.abort(CALLER_LOST);
+    });
     blocked = true;
     onClosed();
   }

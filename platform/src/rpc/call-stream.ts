@@ -9,6 +9,7 @@ import {
 import { ServiceError } from '../core/errors.ts';
 import { fairQueue } from '../core/fair-queue.ts';
 import { keepDeadlines } from './deadlines.ts';
+import { makeOpenItems } from '../core/open-items.ts';
 import { frameOf, NeverSentError, type OutgoingCall } from './outgoing-call.ts';
 import { makeReplyQueue, WINDOW_BYTES } from './reply-window.ts';
 import { fromStatus } from './wire-errors.ts';
@@ -57,7 +58,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     requestSerialize,
     responseDeserialize,
   );
-  const pending = new Map<number, Pending>();
+  const pending = makeOpenItems<Pending>();
   const waiting = fairQueue<number>();
   const watchDeadlines = keepDeadlines(
     pending,
@@ -92,7 +93,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       }),
     async *replies(call) {
       const queue = makeReplyQueue((bytes) => {
-        if (!pending.has(id)) return;
+        if (pending.get(id) === undefined) return;
         windowUpdates.push({ id, bytes });
         flushing ??= setImmediate(flush);
       });
@@ -202,7 +203,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     if (state === 'closed') return;
     clearTimeout(leaving);
     closedBy = cause;
-    for (const [id, one] of [...pending]) settle(id, one, lost(one, cause));
+    pending.forEach((one, id) => settle(id, one, lost(one, cause)));
     change('closed');
   }
 

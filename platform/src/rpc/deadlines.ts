@@ -1,3 +1,5 @@
+import type { OpenItems } from '../core/open-items.ts';
+
 /** How precisely deadlines are kept. */
 const SWEEP_MS = 50;
 
@@ -9,14 +11,16 @@ const SWEEP_MS = 50;
  * @returns a function to call when a call has been added; the timer ends when no call is left
  */
 export function keepDeadlines<C>(
-  calls: ReadonlyMap<number, C>,
+  calls: OpenItems<C>,
   deadlineOf: (call: C) => number,
   onPassed: (id: number, call: C) => void,
 ): () => void {
   let timer: NodeJS.Timeout | undefined;
   function sweep(): void {
     const now = Date.now();
-    for (const [id, call] of calls) if (deadlineOf(call) <= now) onPassed(id, call);
+    calls.forEach((call, id) => {
+      if (deadlineOf(call) <= now) onPassed(id, call);
+    });
     if (calls.size > 0) return;
     clearInterval(timer);
     timer = undefined;

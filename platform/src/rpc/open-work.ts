@@ -1,9 +1,7 @@
-import type { Interceptor } from './handle.ts';
-
-/** Counts the calls that handlers work on: some go on after their connection is lost. */
+/** Counts work that is under way, such as the calls of handlers: some go on after their connection is lost. */
 export interface OpenWork {
-  count: Interceptor;
-  /** Resolves when no handler works. */
+  during<T>(work: () => Promise<T>): Promise<T>;
+  /** Resolves when nothing is under way. */
   ended(): Promise<void>;
 }
 
@@ -11,10 +9,10 @@ export function makeOpenWork(): OpenWork {
   const waiting: (() => void)[] = [];
   let open = 0;
   return {
-    async count(_call, next) {
+    async during(work) {
       open++;
       try {
-        return await next();
+        return await work();
       } finally {
         open--;
         if (open === 0) for (const resolve of waiting.splice(0)) resolve();

@@ -9,7 +9,7 @@ import type { Log } from '../core/log.ts';
 import { addressFault } from '../core/start-error.ts';
 import type { BoundService, CallContext, ServiceDefinition } from './call.ts';
 import { makeCarrier } from './call-carrier.ts';
-import { handleThrough, type Call } from './handle.ts';
+import { handleThrough, type Call, type Interceptor } from './handle.ts';
 import { makeHealth, serveHealth } from './health.ts';
 import type { Identity, Peer } from './identity.ts';
 import { requireAccess } from './interceptors/access.ts';
@@ -72,7 +72,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const work = makeOpenWork();
   const told = onCall ? [tellCalls(onCall)] : [];
   const checks = [identifyCaller, requireTimeLeft, requireAccess, noteDenials(onDenied)];
-  const interceptors = [work.count, ...told, traceCalls, logCalls, ...checks];
+  const counted: Interceptor = (_call, next) => work.during(next);
+  const interceptors = [counted, ...told, traceCalls, logCalls, ...checks];
   const peerOf = (call: GrpcCall): Peer => {
     const shown = call.getAuthContext().sslPeerCertificate;
     return identity.peerOf(shown && new X509Certificate(shown.raw));

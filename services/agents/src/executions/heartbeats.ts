@@ -1,4 +1,5 @@
 import type { Log } from 'platform/core/log.ts';
+import { makeOpenItems } from 'platform/core/open-items.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
 import { inScope, outsideTraces, traceScope } from 'platform/telemetry/traces.ts';
 import type { Credits } from './releases.ts';
@@ -62,7 +63,8 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
   const intervalMs = leaseMs / 3;
   const tickMs = Math.min(TICK_MS, intervalMs / 2);
   const ticksBetween = Math.floor(intervalMs / tickMs);
-  const beating = new Map<string, BeatingRun>();
+  const beating = makeOpenItems<BeatingRun>();
+  let lastNumber = 0;
   let ticks = 0;
   let timer: NodeJS.Timeout | undefined;
 
@@ -72,17 +74,17 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
       clearInterval(timer);
       timer = undefined;
     }
-    for (const run of beating.values()) {
-      if (run.dueTick > ticks) continue;
+    beating.forEach((run) => {
+      if (run.dueTick > ticks) return;
       run.dueTick = ticks + ticksBetween;
       run.beat();
-    }
+    });
     if (ticks % TICKS_BETWEEN_LOOKS === 0) lookForCancellations();
   }
 
   /** One read for each organization that has runs. A failed one does no harm: the next look comes soon. */
   function lookForCancellations(): void {
-    for (const [organizationId, runs] of Map.groupBy(beating.values(), (run) => run.organizationId))
+    for (const [organizationId, runs] of Map.groupBy(allBeating(), (run) => run.organizationId))
       runs[0]!.executions
         .toBeCancelled(
           organizationId,
@@ -94,7 +96,16 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
         );
   }
 
-  const cancel = (id: string): void => beating.get(id)?.end.abort();
+  function allBeating(): BeatingRun[] {
+    const all: BeatingRun[] = [];
+    beating.forEach((run) => all.push(run));
+    return all;
+  }
+
+  const cancel = (id: string): void =>
+    allBeating()
+      .find((run) => run.id === id)
+      ?.end.abort();
 
   return {
     start({ credits, executions, config, log }, execution, startedAt, call, cancel) {
@@ -121,11 +132,12 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
         end,
         beat: () => inScope(scope, beat),
       };
-      beating.set(id, run);
+      const number = ++lastNumber;
+      beating.set(number, run);
       timer ??= setInterval(() => outsideTraces(tick), tickMs);
       const stop = (): void => {
         cancel?.removeEventListener('abort', endWithCancel);
-        beating.delete(id);
+        beating.delete(number);
       };
       return { signal: end.signal, stop };
     },
