@@ -20,8 +20,8 @@ export const openCpuClock: (pid: number) => CpuClock = existsSync('/proc/self/sc
 
 /**
  * A file is opened once for each thread, because it is read at the start and the end of every run. Whether threads have
- * come is looked at no more often than this, because it costs more than to read all files. One that has ended is noticed
- * at once.
+ * come is looked at no more often than this, because it costs more than to read all files. One that has ended is
+ * noticed at once.
  */
 const LOOK_FOR_THREADS_MS = 5;
 
