@@ -22,7 +22,7 @@ const NOTHING = Buffer.alloc(0);
 export interface Connection {
   /** Replies not yet completely passed to the operating system, in order; only the first request has begun. */
   readonly replies: readonly ServerResponse[];
-  /** The reply to the newest request; undefined when all are passed on. */
+  /** The reply to the newest request. */
   last: ServerResponse | undefined;
   /** The bytes after the newest request are not a valid request; they are not read. */
   isBroken: boolean;
@@ -150,10 +150,7 @@ export function openConnection(
 
   function finished(res: ServerResponse): void {
     replies.splice(replies.indexOf(res), 1);
-    if (replies.length === 0) {
-      connection.last = undefined;
-      place?.endWork();
-    }
+    if (replies.length === 0) place?.endWork();
     isWatched = false;
     if (isDropping) socket.end();
     // requests that came together are begun one in a turn, so that other connections have theirs in between

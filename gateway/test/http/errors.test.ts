@@ -222,6 +222,12 @@ describe('a request that is too large, too slow or invalid is rejected in a way 
     expectRaw(await raw(impatient.port, head('Content-Length: 100\r\n'), '{"a":'), 408, 'request_timeout');
     expectRaw(await raw(impatient.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: '), 408, 'request_timeout');
   });
+  it('nothing after the reply to a request that was answered before its body, which never arrives', async () => {
+    const impatient = await startGatewayFixture({}, { BODY_TIMEOUT_MS: '400' });
+    closedInTheEnd(impatient.stop);
+    const refused = head('Content-Length: 100\r\n').replace(TOKEN, 'unknown');
+    expectRaw(await raw(impatient.port, refused, '{"a":'), 401, 'unauthenticated');
+  });
   it('431 for headers that are too large', async () => {
     expectRaw(
       await raw(fixture.port, `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Large: ${'a'.repeat(20_000)}\r\n\r\n`),

@@ -20,7 +20,10 @@ export function principalOf(bytes: Buffer | undefined): Principal {
     Object.freeze(principal);
     if (kept.size >= MAX_KEPT) kept.delete(kept.keys().next().value!);
     kept.set(key, principal);
-    bytesOfKept.set(principal, Buffer.from(key, 'latin1'));
+    // not from Node's pool, of which a slice keeps 64 KiB
+    const own = Buffer.allocUnsafeSlow(bytes.length);
+    bytes.copy(own);
+    bytesOfKept.set(principal, own);
   }
   return principal;
 }

@@ -25,6 +25,9 @@ interface Plan {
   where: Sql['values'];
 }
 
+/** A shape has the order of the members, and what is set may have the order of a document that was read. */
+const MAX_PLANS = 200;
+
 /** By the shape of the change. */
 const plans = new WeakMap<Layout, Map<string, Plan | undefined>>();
 
@@ -61,7 +64,10 @@ function planOf(layout: Layout, op: ChangeOp): Plan | undefined {
   let ofLayout = plans.get(layout);
   if (ofLayout === undefined) plans.set(layout, (ofLayout = new Map()));
   let plan = ofLayout.get(shape);
-  if (plan === undefined && !ofLayout.has(shape)) ofLayout.set(shape, (plan = makePlan(layout, op)));
+  if (plan === undefined && !ofLayout.has(shape)) {
+    if (ofLayout.size >= MAX_PLANS) ofLayout.clear();
+    ofLayout.set(shape, (plan = makePlan(layout, op)));
+  }
   return plan;
 }
 
