@@ -1,20 +1,21 @@
 /**
- * What is open for a short time, such as the calls of a stream, by its number. A Map makes a new table for every few
- * entries that come and go. A former table refers to the next one, so one that has reached V8's old space keeps all
- * later ones and their entries, thousands of requests, until the next full collection (ADR 24).
+ * What is open for a short time, such as the calls of a stream, by its id: a hash table with a fixed number of buckets.
+ * A Map makes a new table for every few entries that come and go. A former table refers to the next one, so one that is
+ * in V8's old space keeps all later ones and their entries, thousands of requests, until the next full collection
+ * (ADR 24).
  */
 export interface OpenItems<T> {
   readonly size: number;
   get(id: number): T | undefined;
-  /** The number must be free. */
+  /** The id must be free. */
   set(id: number, item: T): void;
   delete(id: number): boolean;
   /** In no order. `visit` may delete the item. */
   forEach(visit: (item: T, id: number) => void): void;
 }
 
-/** Numbers rise by one, so that each place has one item until there are more. */
-const PLACES = 1_024;
+/** Ids rise by one, so up to so many open items share no bucket. */
+const BUCKETS = 1_024;
 
 interface Entry<T> {
   readonly id: number;
@@ -23,7 +24,7 @@ interface Entry<T> {
 }
 
 export function makeOpenItems<T>(): OpenItems<T> {
-  const first: (Entry<T> | undefined)[] = Array.from({ length: PLACES }, () => undefined);
+  const first: (Entry<T> | undefined)[] = Array.from({ length: BUCKETS }, () => undefined);
   let size = 0;
 
   return {
@@ -31,20 +32,20 @@ export function makeOpenItems<T>(): OpenItems<T> {
       return size;
     },
     get(id) {
-      let entry = first[id % PLACES];
+      let entry = first[id % BUCKETS];
       while (entry !== undefined && entry.id !== id) entry = entry.next;
       return entry?.item;
     },
     set(id, item) {
-      first[id % PLACES] = { id, item, next: first[id % PLACES] };
+      first[id % BUCKETS] = { id, item, next: first[id % BUCKETS] };
       size++;
     },
     delete(id) {
       let before: Entry<T> | undefined;
-      let entry = first[id % PLACES];
+      let entry = first[id % BUCKETS];
       while (entry !== undefined && entry.id !== id) [before, entry] = [entry, entry.next];
       if (entry === undefined) return false;
-      if (before === undefined) first[id % PLACES] = entry.next;
+      if (before === undefined) first[id % BUCKETS] = entry.next;
       else before.next = entry.next;
       size--;
       return true;

@@ -8,7 +8,7 @@ const MAX_KEPT_BYTES = 1_024;
 const kept = new Map<string, Principal>();
 const bytesOfKept = new WeakMap<Principal, Buffer>();
 
-/** Nobody, whom no method takes, when the bytes are no principal. */
+/** An empty principal, which no method accepts, when the bytes cannot be decoded. */
 export function principalOf(bytes: Buffer | undefined): Principal {
   if (bytes === undefined || bytes.length > MAX_KEPT_BYTES) return decode(bytes ?? Buffer.alloc(0));
   const key = bytes.toString('latin1');

@@ -5,7 +5,7 @@ import { DuplicateKeyError, ExpectationFailedError } from './store.ts';
 
 /** A write that can share a batch with others. */
 export interface GroupedWrite {
-  /** About how many bytes it writes; negative for as many bytes less. */
+  /** About how many bytes it writes; negative for as many bytes less. It decides only when a group is full. */
   bytes: number;
 }
 

@@ -1,4 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
+import { checkFilter } from '../checks.ts';
 import type { Op } from '../store.ts';
 import { cellOf, fitsCell } from './cells.ts';
 import { REST, type Layout } from './layout.ts';
@@ -25,14 +26,14 @@ interface Plan {
   where: Sql['values'];
 }
 
-/** A shape has the order of the members, and what is set may have the order of a document that was read. */
+/** What is set may have the order of fields of a stored document, so nothing else bounds the number of shapes. */
 const MAX_PLANS = 200;
 
 /** By the shape of the change. */
 const plans = new WeakMap<Layout, Map<string, Plan | undefined>>();
 
 /**
- * The change as one statement; undefined when it increments what is not in a column of numbers.
+ * The change as one statement; undefined when it changes nothing, or increments what is in no column of numbers.
  * @throws TypeError on a bad filter
  */
 export function changeSql(layout: Layout, op: ChangeOp): Bound | undefined {
@@ -49,10 +50,10 @@ export function changeSql(layout: Layout, op: ChangeOp): Bound | undefined {
   return { text: plan.text, values };
 }
 
-const changesOf = ({ changes: { set = {}, increment = {} } }: UpdateOp): { set: Fields; increment: Fields } => ({
-  set: set,
-  increment,
-});
+function changesOf({ changes }: UpdateOp): { set: Fields; increment: Fields } {
+  const { set = {}, increment = {} } = changes;
+  return { set, increment };
+}
 
 function planOf(layout: Layout, op: ChangeOp): Plan | undefined {
   let shape = `${op.kind} ${shapeOf(op.where)}`;
@@ -102,7 +103,7 @@ function makePlan(layout: Layout, op: ChangeOp): Plan | undefined {
 
 /** @throws TypeError on a bad filter */
 export function conditionSql(layout: Layout, filter: Fields): Bound {
-  shapeOf(filter);
+  checkFilter(filter);
   const { text, values } = whereSql(layout, filter);
   return { text, values: bind(values, filter) };
 }

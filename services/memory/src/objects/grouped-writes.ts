@@ -38,7 +38,7 @@ const sizeOfBatch = ({ writes, eventOps, further }: RequestWrites): number => {
   const ops = sum(writes.map(({ references }) => 1 + (references?.ops.length ?? 0))) + eventOps.length + further.length;
   return OP_BYTES * ops + sum(writes.map(({ after }) => after?.bytes ?? 0));
 };
-/** Each request has a signal of its own. */
+/** A group is for several callers, so none of their signals ends its wait. */
 const never = new AbortController().signal;
 
 interface Stores {
@@ -85,6 +85,7 @@ export function openGroupedWrites({
   });
   return (request) => {
     const { memory_objects, memory_bytes } = request.principal.limits;
+    // the whole group is checked against the limits of its first write
     return add(JSON.stringify([organizationOf(request.principal), memory_objects, memory_bytes]), {
       ...request,
       bytes: sizeOfBatch(request),
@@ -96,7 +97,7 @@ export type GroupedWrites = ReturnType<typeof openGroupedWrites>;
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 export const recordOf = ({ before, after }: ObjectWrite): BareObject => (after ?? before)!;
 const typeIdOf = (write: ObjectWrite): string => recordOf(write).typeId;
-/** Writes with the same expect the same of a fence. */
+/** Writes with the same text expect the same epoch and name of one fence. */
 const fenceOf = (write: ObjectWrite): string =>
   write.expectName ? `${typeIdOf(write)} ${write.type.name}` : typeIdOf(write);
 const countChange = ({ before, after }: ObjectWrite): number => (after ? 1 : 0) - (before ? 1 : 0);

@@ -9,6 +9,10 @@ import type { Log } from 'platform/core/log.ts';
 const MAX_BYTES = 16 << 20;
 /** Less than a runner may take to start. */
 const TIMEOUT_MS = 20_000;
+/**
+ * All that a runner imports, except packages. Of what is missing here, it cannot read the files of agents, and strips
+ * those of platform itself.
+ */
 const FOLDERS = [
   import.meta.dirname,
   join(import.meta.dirname, '../expression'),
