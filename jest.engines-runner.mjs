@@ -3,17 +3,15 @@ import TestRunner from 'jest-runner';
 
 /**
  * Runs the files that mostly wait beside all others: those that start servers of their own, most of which are down, and
- * some more, so that both lanes take about as long. The lane of those runs one file at a time. A process has the number
- * of its lane in TEST_LANE.
+ * some more, so that both lanes take about as long. Each lane runs one file at a time, in a process whose TEST_LANE is
+ * its number.
  */
 export default class LanesRunner extends TestRunner {
   async runTests(tests, watcher, options) {
     const lanes = Object.values(Object.groupBy(tests, ({ path }) => Number(mostlyWaits(path))));
     if (lanes.length === 1) return super.runTests(tests, watcher, options);
     const runs = lanes.map((lane, number) => {
-      // the processes of the lane are forked in this call
-      process.env.TEST_LANE = String(number);
-      if (number === 1) this._globalConfig = { ...this._globalConfig, maxWorkers: 1 };
+      process.env.TEST_LANE = String(number); // the process of the lane is forked in this call
       return super.runTests(lane, watcher, { ...options, serial: false });
     });
     await Promise.all(runs);

@@ -80,6 +80,6 @@ export default {
   ],
   testTimeout: 300_000,
   runner: '<rootDir>/jest.engines-runner.mjs',
-  // In each lane of the runner, of which the second one mostly waits.
-  maxWorkers: availableParallelism(),
+  // In each lane of the runner. Two replicas of every service and three servers already keep two cores busy.
+  maxWorkers: Math.max(1, availableParallelism() - 1),
 };
