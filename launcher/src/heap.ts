@@ -16,13 +16,19 @@ export const heapConfig = {
     min: 1,
     max: 64,
     description:
-      'A third of what each service takes for new objects, in MB. More costs memory and saves processor time under load.',
+      'A third of what each other service takes for new objects, in MB. More costs memory and saves processor time under load.',
   }),
   GATEWAY_MAX_SEMI_SPACE_MB: integer({
     default: 16,
     min: 1,
     max: 64,
     description: 'The same for the gateway, which makes new objects for every request that is under way.',
+  }),
+  AGENTS_MAX_SEMI_SPACE_MB: integer({
+    default: 16,
+    min: 1,
+    max: 64,
+    description: 'The same for agents, which keeps what a run has made until the run ends.',
   }),
   HEAP_GROWTH_PERCENT: integer({
     default: 50,
@@ -42,11 +48,16 @@ export const heapConfig = {
 
 type HeapConfig = ConfigOf<typeof heapConfig>;
 
-/** What NODE_OPTIONS takes, too. @param name of the process that is started with them */
+/** The flags that NODE_OPTIONS takes, too. @param name of the process that is started with them */
 export const heapBounds = (config: HeapConfig, name: string): string[] => [
   `--max-old-space-size=${config.MAX_OLD_SPACE_MB}`,
-  `--max-semi-space-size=${name === 'gateway' ? config.GATEWAY_MAX_SEMI_SPACE_MB : config.MAX_SEMI_SPACE_MB}`,
+  `--max-semi-space-size=${semiSpaceMbOf(config, name)}`,
 ];
+
+function semiSpaceMbOf(config: HeapConfig, name: string): number {
+  if (name === 'gateway') return config.GATEWAY_MAX_SEMI_SPACE_MB;
+  return name === 'agents' ? config.AGENTS_MAX_SEMI_SPACE_MB : config.MAX_SEMI_SPACE_MB;
+}
 
 /** @param name of the process that is started with them */
 export const heapFlags = (config: HeapConfig, name: string): string[] => [

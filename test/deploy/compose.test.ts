@@ -55,7 +55,7 @@ describe('deploy/compose.yaml', () => {
       expect(Object.keys(environment as object).filter((each) => !known.includes(each))).toEqual([]);
       readConfig(settings, environment as Record<string, string>);
       const heap = heapBounds(readConfig(heapConfig, {}), name).join(' ');
-      expect(environment.NODE_OPTIONS).toBe(name === 'gateway' ? heap : undefined);
+      expect(environment.NODE_OPTIONS).toBe(['gateway', 'agents'].includes(name) ? heap : undefined);
       const needed = [
         settingOf(name, 'LISTEN'),
         ...calls.map((called) => settingOf(called, 'ADDRESS')),

@@ -44,12 +44,13 @@ it("the heap of every process has the launcher's bounds, and each service tells 
   const stack = await startStack({ env: { MAX_OLD_SPACE_MB: '300', ...Object.fromEntries(listen) } });
   for (const [i, name] of services.entries())
     expect([name, await healthAt(`127.0.0.1:${ports[i]}`, name)]).toEqual([name, 'SERVING']);
-  for (const name of Object.keys(PROCESSES) as ProcessName[])
+  for (const name of Object.keys(PROCESSES) as ProcessName[]) {
+    const semiSpaceMb = name === 'gateway' || name === 'agents' ? 16 : 4;
+    const growthPercent = name === 'gateway' ? 100 : 50;
     expect(commandOf(stack.pidOf(name))).toContain(
-      name === 'gateway'
-        ? ' --max-old-space-size=300 --max-semi-space-size=16 --heap-growing-percent=100 '
-        : ' --max-old-space-size=300 --max-semi-space-size=4 --heap-growing-percent=50 ',
+      ` --max-old-space-size=300 --max-semi-space-size=${semiSpaceMb} --heap-growing-percent=${growthPercent} `,
     );
+  }
   await stack.stop();
 });
 
