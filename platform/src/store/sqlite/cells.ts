@@ -1,4 +1,5 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
+import { BYTE_PLACES } from '../../core/ids.ts';
 
 const [FALSE, TRUE] = [Uint8Array.of(0), Uint8Array.of(1)];
 
@@ -18,8 +19,6 @@ export function cellOf(value: string | number | boolean | null, isId: boolean): 
   return value === null ? null : value ? TRUE : FALSE;
 }
 
-/** Where the first digit of each byte stands in a UUID. */
-const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 /** By the character code; -1 for what is no digit of a UUID in lower case. */
 const DIGITS = Int8Array.from({ length: 128 }, (_, code) => '0123456789abcdef'.indexOf(String.fromCharCode(code)));
 const DASH = 45;
@@ -30,7 +29,7 @@ function bytesOfId(text: string): Uint8Array | undefined {
   for (const place of [8, 13, 18, 23]) if (text.charCodeAt(place) !== DASH) return undefined;
   const bytes = Buffer.allocUnsafe(16);
   for (let i = 0; i < 16; i++) {
-    const place = PLACES[i]!;
+    const place = BYTE_PLACES[i]!;
     const high = DIGITS[text.charCodeAt(place)] ?? -1;
     const low = DIGITS[text.charCodeAt(place + 1)] ?? -1;
     if (high < 0 || low < 0) return undefined;

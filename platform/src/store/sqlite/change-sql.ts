@@ -1,5 +1,4 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { checkFilter } from '../checks.ts';
 import type { Op } from '../store.ts';
 import { cellOf, fitsCell } from './cells.ts';
 import { REST, type Layout } from './layout.ts';
@@ -17,7 +16,10 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** The statement of all changes of one shape, and the order of its values: these fields, then those of the filter. */
 interface Plan {
-  text: string;
+  /** Undefined when the change cannot be one statement. */
+  text: string | undefined;
+  /** What follows WHERE. */
+  condition: string;
   /** What is set in a column. */
   cells: readonly string[];
   increments: readonly string[];
@@ -30,7 +32,7 @@ interface Plan {
 const MAX_PLANS = 200;
 
 /** By the shape of the change. */
-const plans = new WeakMap<Layout, Map<string, Plan | undefined>>();
+const plans = new WeakMap<Layout, Map<string, Plan>>();
 
 /**
  * The change as one statement; undefined when it changes nothing, or increments what is in no column of numbers.
@@ -38,7 +40,7 @@ const plans = new WeakMap<Layout, Map<string, Plan | undefined>>();
  */
 export function changeSql(layout: Layout, op: ChangeOp): Bound | undefined {
   const plan = planOf(layout, op);
-  if (plan === undefined) return undefined;
+  if (plan.text === undefined) return undefined;
   const values: SQLInputValue[] = [];
   if (op.kind === 'update') {
     const { set, increment } = changesOf(op);
@@ -55,7 +57,7 @@ function changesOf({ changes }: UpdateOp): { set: Fields; increment: Fields } {
   return { set, increment };
 }
 
-function planOf(layout: Layout, op: ChangeOp): Plan | undefined {
+function planOf(layout: Layout, op: ChangeOp): Plan {
   let shape = `${op.kind} ${shapeOf(op.where)}`;
   if (op.kind === 'update') {
     const { set, increment } = changesOf(op);
@@ -65,23 +67,21 @@ function planOf(layout: Layout, op: ChangeOp): Plan | undefined {
   let ofLayout = plans.get(layout);
   if (ofLayout === undefined) plans.set(layout, (ofLayout = new Map()));
   let plan = ofLayout.get(shape);
-  if (plan === undefined && !ofLayout.has(shape)) {
+  if (plan === undefined) {
     if (ofLayout.size >= MAX_PLANS) ofLayout.clear();
     ofLayout.set(shape, (plan = makePlan(layout, op)));
   }
   return plan;
 }
 
-function makePlan(layout: Layout, op: ChangeOp): Plan | undefined {
+function makePlan(layout: Layout, op: ChangeOp): Plan {
   const { text: condition, values: where } = whereSql(layout, op.where);
-  if (op.kind === 'remove')
-    return {
-      text: `DELETE FROM "${layout.name}" WHERE ${condition}`,
-      ...{ cells: [], increments: [], others: [], where },
-    };
+  if (op.kind === 'remove') {
+    const text = `DELETE FROM "${layout.name}" WHERE ${condition}`;
+    return { text, condition, cells: [], increments: [], others: [], where };
+  }
   const { set, increment } = changesOf(op);
   const increments = Object.keys(increment);
-  if (!increments.every((field) => layout.kindOf(field) === 'number')) return undefined;
   const cells = Object.keys(set).filter((field) => layout.has(field) && fitsCell(set[field]));
   const others = Object.keys(set).filter((field) => !cells.includes(field));
   // A value in a column hides what the last column has of the same field.
@@ -94,16 +94,13 @@ function makePlan(layout: Layout, op: ChangeOp): Plan | undefined {
       ? []
       : [`"${REST}" = json_set(coalesce("${REST}", '{}'), ${others.map((field) => `'$.${field}', json(?)`).join()})`]),
   ];
-  if (terms.length === 0) return undefined;
-  return {
-    text: `UPDATE "${layout.name}" SET ${terms.join(', ')} WHERE ${condition}`,
-    ...{ cells, increments, others, where },
-  };
+  const isOne = terms.length > 0 && increments.every((field) => layout.kindOf(field) === 'number');
+  const text = isOne ? `UPDATE "${layout.name}" SET ${terms.join(', ')} WHERE ${condition}` : undefined;
+  return { text, condition, cells, increments, others, where };
 }
 
-/** @throws TypeError on a bad filter */
-export function conditionSql(layout: Layout, filter: Fields): Bound {
-  checkFilter(filter);
-  const { text, values } = whereSql(layout, filter);
-  return { text, values: bind(values, filter) };
+/** What follows WHERE in the change. @throws TypeError on a bad filter */
+export function conditionSql(layout: Layout, op: ChangeOp): Bound {
+  const { condition, where } = planOf(layout, op);
+  return { text: condition, values: bind(where, op.where) };
 }

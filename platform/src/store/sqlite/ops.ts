@@ -24,7 +24,7 @@ export function compileOp(prepare: Prepare, op: Op, index: number): () => void {
   const statement = changeSql(layout, op);
   const change = statement
     ? runOf(prepare, statement)
-    : readAndUpdate(prepare, layout, conditionSql(layout, op.where), (op as UpdateOp).changes);
+    : readAndUpdate(prepare, layout, conditionSql(layout, op), (op as UpdateOp).changes);
   return () => {
     if (!withDuplicateKeyError(layout, change) && !op.optional) throw new ExpectationFailedError(index, layout.name);
   };
