@@ -69,7 +69,7 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
   let goAway = false;
   let callerEnded = false;
   let blocked = false;
-  let flushing: NodeJS.Immediate | undefined;
+  let willFlush = false;
 
   function begin({ id, timeoutMs, windowBytes, ...frame }: CallFrame): void {
     const aborter = new AbortController();
@@ -85,7 +85,7 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
       )
       .finally(() => {
         open.delete(id);
-        flushing ??= setImmediate(flush);
+        flushSoon();
       });
   }
 
@@ -95,7 +95,7 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
     if (!call) return;
     if (call.deadline <= Date.now()) return cancel(id);
     answers.push({ id, reply: reply as Buffer, more: false, error, open: isOpen });
-    flushing ??= setImmediate(flush);
+    flushSoon();
   }
 
   function cancel(id: number): void {
@@ -104,9 +104,15 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
     answers.drop(id);
   }
 
+  /** After the callback of the event loop that runs, and its promises (as in call-stream.ts). */
+  function flushSoon(): void {
+    if (willFlush) return;
+    willFlush = true;
+    process.nextTick(flush);
+  }
+
   function flush(): void {
-    clearImmediate(flushing);
-    flushing = undefined;
+    willFlush = false;
     while (!blocked) {
       const next = answers.shift();
       if (next.length === 0 && !goAway) break;
@@ -117,7 +123,6 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
   }
 
   function close(): void {
-    clearImmediate(flushing);
     open.forEach(({ aborter }, id) => {
       open.delete(id);
       aborter.abort(CALLER_LOST);

@@ -14,7 +14,7 @@ import { frameOf, NeverSentError, type OutgoingCall } from './outgoing-call.ts';
 import { makeReplyQueue, WINDOW_BYTES } from './reply-window.ts';
 import { fromStatus } from './wire-errors.ts';
 
-/** A message is sent when it has so many calls, so that the service begins with them, and at the end of each turn. */
+/** A message is sent when it has so many calls, so that the service can begin, and at the end of each callback. */
 const CALLS_PER_MESSAGE = 16;
 /** Further unary calls wait until others are answered. */
 const MAX_OPEN_CALLS = 2_000;
@@ -77,7 +77,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   let unaryCalls = 0;
   let streamingCalls = 0;
   let blocked = false;
-  let flushing: NodeJS.Immediate | undefined;
+  let willFlush = false;
   let leaving: NodeJS.Timeout | undefined;
 
   const stream: CallStream = {
@@ -95,7 +95,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       const queue = makeReplyQueue((bytes) => {
         if (pending.get(id) === undefined) return;
         windowUpdates.push({ id, bytes });
-        flushing ??= setImmediate(flush);
+        flushSoon();
       });
       const id = begin(call, queue.push, queue.end);
       try {
@@ -112,7 +112,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     },
   };
 
-  /** The call is sent with the others of this turn. @returns its id. @throws NeverSentError, ServiceError */
+  /** The call is sent with the others of this callback. @returns its id. @throws NeverSentError, ServiceError */
   function begin(call: OutgoingCall, receive: Pending['receive'], onSettled: Pending['settle']): number {
     if (state === 'retiring' || state === 'closed')
       throw new NeverSentError(closedBy?.message ?? `The stream is ${state}`, { cause: closedBy });
@@ -136,7 +136,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     unsentCalls++;
     watchDeadlines();
     if (unsentCalls >= CALLS_PER_MESSAGE) flush();
-    else flushing ??= setImmediate(flush);
+    else flushSoon();
     return id;
   }
 
@@ -151,7 +151,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     if (!one) return;
     if (one.sent) {
       cancelled.push(id);
-      flushing ??= setImmediate(flush);
+      flushSoon();
     }
     settle(id, one, error);
   }
@@ -171,9 +171,18 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     leaving ??= setTimeout(() => grpc.cancel(), END_MS);
   }
 
+  /**
+   * After the callback of the event loop that runs, and its promises. What is written in an immediate would leave the
+   * process only after the next poll of all sockets: node writes HTTP/2 before it runs immediates.
+   */
+  function flushSoon(): void {
+    if (willFlush) return;
+    willFlush = true;
+    process.nextTick(flush);
+  }
+
   function flush(): void {
-    clearImmediate(flushing);
-    flushing = undefined;
+    willFlush = false;
     while (!blocked && (state === 'open' || state === 'retiring')) {
       const calls = nextCalls();
       if (calls.length === 0 && cancelled.length === 0 && windowUpdates.length === 0) return;
