@@ -15,6 +15,15 @@ function timesOf(pid: number): { own: number; ended: number } {
 export const cpuOf = (pid: number): number => timesOf(pid).own;
 
 /**
+ * Microseconds so far in which the main thread of a process had something to do: it ran, or waited for a core (the
+ * first two fields of schedstat, in Documentation/scheduler/sched-stats of Linux).
+ */
+export function activeOf(pid: number): number {
+  const [ran, waited] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ').map(Number);
+  return ((ran as number) + (waited as number)) / 1_000;
+}
+
+/**
  * CPU time that all descendants of a process have used so far, in microseconds: those that have ended, which the
  * operating system adds to their parent, and those that run.
  */

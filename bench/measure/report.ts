@@ -54,7 +54,7 @@ export function printRounds(title: string, rounds: readonly Round[]): void {
           )
           .join(', '),
       ),
-      row('busiest process', (some) => {
+      row('busiest process, ran or waited for a core', (some) => {
         const { process } = some[0]!.busiest;
         return `${process} ${figure(100 * medianOf(some, ({ busiest }) => busiest.share), 0)} %`;
       }),

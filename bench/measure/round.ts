@@ -5,6 +5,7 @@ import { whenSteady } from '../load/warm-up.ts';
 import type { Settings } from '../settings.ts';
 import type { System } from '../systems/system.ts';
 import { drain, untilDrained, type Drained } from './drain.ts';
+import { activeOf } from './processes.ts';
 
 /** What one round of load on one system showed. */
 export interface Round {
@@ -14,7 +15,7 @@ export interface Round {
   p99Ms: number;
   /** CPU microseconds per request of each process, the time in which the backlog drained included. */
   cpu: Record<string, number>;
-  /** The process that used most of a core while requests arrived, and how much of it (0 to 1). */
+  /** The process that had something to do for most of the time while requests arrived, and its share (0 to 1). */
   busiest: { process: string; share: number };
   /** After the requests; for a system with events. */
   drained?: Drained;
@@ -54,26 +55,31 @@ export async function measureRound(system: System, run: () => Promise<LoadResult
   const { records } = system;
   const counts = await records?.counts();
   const before = system.cpu();
+  const activeBefore = activeTimes(system);
   const result = await run();
-  const loaded = system.cpu();
+  const active = activeTimes(system);
   const pssMb = system.pssMb();
   const drained = records && counts && (await drain(records, counts, result.succeeded));
   const after = system.cpu();
   const requests = countOf(result);
-  const used = (name: string, until: Record<string, number>): number => (until[name] ?? 0) - (before[name] ?? 0);
-  const processes = Object.keys(before);
-  const [busiest] = processes
-    .map((process) => ({ process, share: used(process, loaded) / (result.seconds * 1e6) }))
+  const [busiest] = active
+    .map(({ process, micros }, index) => ({
+      process,
+      share: (micros - activeBefore[index]!.micros) / (result.seconds * 1e6),
+    }))
     .sort((a, b) => b.share - a.share);
   return {
     system: system.name,
     requestsPerSecond: requests / result.seconds,
     p50Ms: percentile(result.latenciesMs, 0.5),
     p99Ms: percentile(result.latenciesMs, 0.99),
-    cpu: Object.fromEntries(processes.map((name) => [name, used(name, after) / requests])),
+    cpu: Object.fromEntries(Object.keys(before).map((name) => [name, ((after[name] ?? 0) - before[name]!) / requests])),
     busiest: busiest as Round['busiest'],
     ...(drained && { drained }),
     pssMb,
     failures: [...result.failures, ...(drained?.failures ?? [])].map((failure) => `${system.name}: ${failure}`),
   };
 }
+
+const activeTimes = ({ pids }: System): { process: string; micros: number }[] =>
+  Object.entries(pids).flatMap(([process, ofProcess]) => ofProcess.map((pid) => ({ process, micros: activeOf(pid) })));

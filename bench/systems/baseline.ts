@@ -21,6 +21,7 @@ export async function startBaseline(objects: number): Promise<System & { url: st
     url,
     addresses,
     accessesOf: () => accesses,
+    pids: { baseline: [pid] },
     cpu: () => ({ baseline: cpuOf(pid) }),
     pssMb: () => treePssOf(pid),
     async stop() {

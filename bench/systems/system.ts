@@ -10,6 +10,8 @@ export interface System {
   addresses: readonly Address[];
   /** Tokens, and the objects that they may read. */
   accessesOf(scenario: Scenario): readonly Access[];
+  /** Of each process, or of several alike. */
+  pids: Readonly<Record<string, readonly number[]>>;
   /** CPU time so far of each process, or of several alike, in microseconds. */
   cpu(): Record<string, number>;
   /** Proportional set size of all processes, in MB. */

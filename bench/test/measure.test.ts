@@ -6,7 +6,7 @@ import { TOPICS } from 'platform/events/bus.ts';
 import { countingEnv, workOf } from '../measure/counters.ts';
 import { drain } from '../measure/drain.ts';
 import { verdicts } from '../measure/goals.ts';
-import { descendantsCpuOf, pssOf, treePssOf } from '../measure/processes.ts';
+import { activeOf, descendantsCpuOf, pssOf, treePssOf } from '../measure/processes.ts';
 import type { RecordCounts, Records } from '../systems/records.ts';
 
 const BURN = `
@@ -20,6 +20,19 @@ describe('processes', () => {
     const used = Number(execFileSync(process.execPath, ['-e', BURN], { encoding: 'utf8' }));
     // the operating system counts hundredths of a second
     expect(descendantsCpuOf(process.pid) - before).toBeGreaterThanOrEqual(used - 20_000);
+  });
+
+  it('a process is active while it runs, also when it waits for a core, and not while it waits for input', async () => {
+    const program = `while (process.cpuUsage().user < 100_000); process.stdout.write('up'); process.stdin.resume();`;
+    const child = spawn(process.execPath, ['-e', program]);
+    await once(child.stdout, 'data');
+    const active = activeOf(child.pid as number);
+    // threads of V8 have a part of the 100 ms
+    expect(active).toBeGreaterThan(50_000);
+    execFileSync(process.execPath, ['-e', BURN]);
+    expect(activeOf(child.pid as number) - active).toBeLessThan(50_000);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
   });
 
   it('the memory of a process includes its children', async () => {
