@@ -29,10 +29,10 @@ export async function replicaAddresses(): Promise<[Record<string, string>, Recor
 
 /**
  * Below the ports of the engines, and a range for each worker of each lane of Jest: otherwise two could choose the same
- * port before a process listens on it.
+ * port before a process listens on it. From 10,100, because fetch refuses port 10,080.
  */
 const { JEST_WORKER_ID = '0', TEST_LANE = '0' } = process.env;
-const RANGE = { first: 10_000 + 1_000 * (Number(JEST_WORKER_ID) % 10) + 500 * Number(TEST_LANE), pairs: 250 };
+const RANGE = { first: 10_100 + 1_000 * (Number(JEST_WORKER_ID) % 9) + 500 * Number(TEST_LANE), pairs: 250 };
 
 /** Loopback ports that are free. None is returned twice. */
 export const freePorts = (count: number): Promise<number[]> =>
