@@ -140,7 +140,7 @@ function startChild(
 }
 
 /** Resolves with the signal or exit code when the process is gone and all its messages have arrived. */
-async function endOf(child: ChildProcess): Promise<string> {
+export async function endOf(child: ChildProcess): Promise<string> {
   try {
     const [[code, signal]] = await Promise.all([
       once(child, 'exit') as Promise<[number | null, string | null]>,

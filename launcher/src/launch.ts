@@ -1,20 +1,18 @@
 import { join } from 'node:path';
-import { DAY_MS, systemClock } from 'platform/core/clock.ts';
+import { DAY_MS } from 'platform/core/clock.ts';
 import { readConfig, type Env } from 'platform/core/config.ts';
-import { createKeys, keyFolderOf } from 'platform/rpc/keys.ts';
-import { openOperator, operatorName } from 'platform/rpc/operator.ts';
+import { keyFolderOf } from 'platform/rpc/keys.ts';
 import { whenParentEnds } from 'platform/service/parent.ts';
 import { commonConfig, tlsSettings } from 'platform/service/process.ts';
-import { PROCESSES } from 'platform/core/processes.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { lockFile } from 'platform/store/sqlite/file-lock.ts';
 import { superviseChild, type ChildSpec, type ProcessEndedError, type SupervisedChild } from './child.ts';
 import { addressesOf, reachable } from './environment.ts';
 import { heapConfig, heapFlags } from './heap.ts';
 import { helpOf } from './help.ts';
-import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 import { misspelledSettings } from './misspelled.ts';
-import { markSeeded, seed } from './seed.ts';
+import { isSeeded, markSeeded } from './seed-marker.ts';
+import { startSetUp, type SetUp } from './set-up-process.ts';
 import { faultsOf, readyMessage, replacedKeysMessage, STOPPED } from './messages.ts';
 
 /** In the order in which they stop: a process stops before the processes that it calls. */
@@ -30,11 +28,13 @@ const uptime = (): string => `${process.uptime().toFixed(1)} s`;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 let children: readonly SupervisedChild[] = [];
+let setUp: SetUp | undefined;
 let stopping: Promise<never> | undefined;
 
 /** Drains the processes that have been started, one after the other, then exits. A second call waits for the first. */
 function stop(exitCode: number): Promise<never> {
   stopping ??= (async () => {
+    await setUp?.end();
     for (const child of children) await child.stop();
     if (exitCode === 0) print(STOPPED);
     process.exit(exitCode);
@@ -51,10 +51,11 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   const addresses = addressesOf(given);
   lockFile(join(DATA_DIR, 'launcher'), `The data folder ${DATA_DIR} is in use by another start`);
   const keyFolder = keyFolderOf(DATA_DIR);
-  const names = [...Object.keys(PROCESSES), operatorName()];
-  const { removed } = await createKeys(keyFolder, names);
+  setUp = startSetUp(given, print);
+  const removed = await setUp.createKeys(keyFolder);
+  if (stopping) return;
   if (removed.length > 0) print(replacedKeysMessage(removed));
-  setInterval(() => void renewKeys(keyFolder, names), DAY_MS).unref();
+  setInterval(() => void renewKeys(given, keyFolder), DAY_MS).unref();
 
   // whoever presses Ctrl-C waits: a run that takes longer is interrupted
   const issuer = given.PUBLIC_URL ? { JWT_ISSUER: given.PUBLIC_URL } : {};
@@ -67,13 +68,10 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   const gatewayAddress = await allReady().finally(() => misspelledSettings(settings, given).forEach(print));
   if (stopping) return;
 
-  const operator = openOperator({ keyFolder, addresses });
-  const tokenIds = new Set<string>();
-  const seeded = await retryWhileUnavailable(
-    () => seed(operator, DATA_DIR, Boolean(given.MONGODB_URL), systemClock, tokenIds),
-    { print, isStopping: () => stopping !== undefined },
-  );
-  operator.close();
+  const seeded = isSeeded(DATA_DIR)
+    ? undefined
+    : await setUp.seed({ keyFolder, addresses, dataFolder: DATA_DIR, shared: Boolean(given.MONGODB_URL) });
+  await setUp.end();
   if (stopping) return;
   const gateway = reachable(gatewayAddress);
   const { GATEWAY_LISTEN, GATEWAY_TLS_CERT_FILE } = given;
@@ -95,8 +93,10 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
 }
 
 /** Renews the certificates that end soon; running processes read the new ones. */
-async function renewKeys(keyFolder: string, names: readonly string[]): Promise<void> {
-  await createKeys(keyFolder, names).catch((error: unknown) => faultsOf(error).forEach(print));
+async function renewKeys(env: Env, keyFolder: string): Promise<void> {
+  setUp = startSetUp(env, print);
+  await setUp.createKeys(keyFolder).catch((error: unknown) => stopping ?? faultsOf(error).forEach(print));
+  await setUp.end();
 }
 
 /**

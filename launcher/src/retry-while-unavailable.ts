@@ -8,17 +8,14 @@ const PAUSE_MS = 1_000;
  * Runs idempotent work, and again after UNAVAILABLE or OUTCOME_UNKNOWN, up to ten times: an engine that is briefly busy
  * must not end the start.
  */
-export async function retryWhileUnavailable<T>(
-  work: () => Promise<T>,
-  { print, isStopping }: { print(line: string): void; isStopping(): boolean },
-): Promise<T> {
+export async function retryWhileUnavailable<T>(work: () => Promise<T>, print: (line: string) => void): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
       const isRetryable =
         error instanceof ServiceError && (error.reason === 'UNAVAILABLE' || error.reason === 'OUTCOME_UNKNOWN');
-      if (!isRetryable || attempt === ATTEMPTS || isStopping()) throw error;
+      if (!isRetryable || attempt === ATTEMPTS) throw error;
       print(`  ${error.message}; retrying`);
       await delay(PAUSE_MS);
     }

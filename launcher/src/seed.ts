@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
@@ -9,6 +9,7 @@ import { HOUR_MS, type Clock } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId, timeOfId } from 'platform/core/ids.ts';
 import type { Operator } from 'platform/rpc/operator.ts';
+import { isSeeded } from './seed-marker.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/agents');
 const ORGANIZATION = 'demo';
@@ -44,7 +45,7 @@ export async function seed(
   clock: Clock,
   tokenIds = new Set<string>(),
 ): Promise<Seeded | undefined> {
-  if (existsSync(markerOf(dataFolder))) return undefined;
+  if (isSeeded(dataFolder)) return undefined;
   const auth = operator.client(AuthServiceService, 'auth');
   const organization = await organizationNamed(auth, ORGANIZATION, operator);
   if (shared && clock.now() - timeOfId(organization.id) > SEEDED_UNTIL_AGE_MS) return undefined;
@@ -74,10 +75,6 @@ function noteType(): CreateMemoryTypeRequest {
   };
   return CreateMemoryTypeRequest.fromPartial({ ...named, jsonSchema: JSON.stringify(jsonSchema) });
 }
-
-const markerOf = (dataFolder: string): string => join(dataFolder, 'seeded');
-export const markSeeded = (dataFolder: string): void =>
-  writeFileSync(markerOf(dataFolder), `${new Date().toISOString()}\n`, { flush: true });
 
 async function organizationNamed(
   auth: ServiceClient<AuthServiceService>,

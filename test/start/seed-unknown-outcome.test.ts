@@ -68,10 +68,7 @@ describe('a first start on shared engines when the outcome of its requests is un
     const tokenIds = new Set<string>();
     const printed: string[] = [];
     const once = () => seed(operator, folder.path, true, systemClock, tokenIds);
-    const seeded = await retryWhileUnavailable(once, {
-      print: (line) => void printed.push(line),
-      isStopping: () => false,
-    });
+    const seeded = await retryWhileUnavailable(once, (line) => void printed.push(line));
     expect(losses).toEqual([]);
     return { token: seeded?.token, printed };
   }

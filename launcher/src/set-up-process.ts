@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Env } from 'platform/core/config.ts';
+import { StartError } from 'platform/core/start-error.ts';
+import { endOf } from './child.ts';
+import { forNode } from './environment.ts';
+import type { Seeded } from './seed.ts';
+import type { SetUpMessage, SetUpWork } from './set-up.ts';
+
+/** The process of set-up.ts, which does one piece of work after the other. Its methods reject when the work fails. */
+export interface SetUp {
+  /** @returns the files of the release before that were removed */
+  createKeys(folder: string): Promise<string[]>;
+  /** @returns undefined if an earlier start has seeded */
+  seed(work: Extract<SetUpWork, { seed: object }>['seed']): Promise<Seeded | undefined>;
+  /** Ends the process, whatever it does. */
+  end(): Promise<void>;
+}
+
+/** Starts it in its own process group, so that only the launcher gets the terminal's Ctrl-C. */
+export function startSetUp(env: Env, print: (line: string) => void): SetUp {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'set-up.ts')], {
+    env: forNode(env),
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    detached: true,
+  });
+  let asked = Promise.withResolvers<SetUpMessage>();
+  child.on('message', (message: SetUpMessage) => {
+    if ('line' in message) print(message.line);
+    else if ('fault' in message) asked.reject(new StartError(message.fault));
+    else asked.resolve(message);
+  });
+  const ended = endOf(child).then((cause) => asked.reject(new Error(`The set-up ended (${cause})`)));
+  // it may also end while nothing is asked
+  asked.promise.catch(() => undefined);
+
+  async function ask<T extends SetUpMessage>(work: SetUpWork): Promise<T> {
+    asked = Promise.withResolvers();
+    child.send(work, (error) => error && asked.reject(error));
+    return (await asked.promise) as T;
+  }
+
+  return {
+    createKeys: async (folder) => (await ask<{ removed: string[] }>({ createKeys: { folder } })).removed,
+    seed: async (work) => (await ask<{ seeded: Seeded | undefined }>({ seed: work })).seeded,
+    async end() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { systemClock } from 'platform/core/clock.ts';
+import { PROCESSES } from 'platform/core/processes.ts';
+import { createKeys } from 'platform/rpc/keys.ts';
+import { openOperator, operatorName } from 'platform/rpc/operator.ts';
+import { retryWhileUnavailable } from './retry-while-unavailable.ts';
+import { seed, type Seeded } from './seed.ts';
+
+// The process that does for the launcher what is done once. It ends, so what it has loaded and made takes no memory
+// while the product runs (ADR 24).
+
+/** What the launcher asks for. */
+export type SetUpWork =
+  | { createKeys: { folder: string } }
+  | { seed: { keyFolder: string; addresses: Record<string, string>; dataFolder: string; shared: boolean } };
+/** `removed`: files of the release before; `line`: is printed while the work goes on; `fault`: why it failed. */
+export type SetUpMessage =
+  { line: string } | { fault: string } | { removed: string[] } | { seeded: Seeded | undefined };
+
+const send = (message: SetUpMessage): void => void process.send?.(message);
+
+async function perform(work: SetUpWork): Promise<SetUpMessage> {
+  if ('createKeys' in work) {
+    const names = [...Object.keys(PROCESSES), operatorName()];
+    return { removed: (await createKeys(work.createKeys.folder, names)).removed };
+  }
+  const { keyFolder, addresses, dataFolder, shared } = work.seed;
+  const operator = openOperator({ keyFolder, addresses });
+  const tokenIds = new Set<string>();
+  try {
+    const once = (): Promise<Seeded | undefined> => seed(operator, dataFolder, shared, systemClock, tokenIds);
+    return { seeded: await retryWhileUnavailable(once, (line) => send({ line })) };
+  } finally {
+    operator.close();
+  }
+}
+
+process.on('message', (work: SetUpWork) => {
+  perform(work).then(send, (error: Error) => send({ fault: error.message }));
+});
+process.once('disconnect', () => process.exit());
