@@ -35,14 +35,8 @@ export const heapConfig = {
     min: 10,
     max: 1_000,
     description:
-      'The heap of each service may grow by so much before all of its garbage is collected again. More costs memory ' +
+      'The heap of each process may grow by so much before all of its garbage is collected again. More costs memory ' +
       'and saves processor time under load.',
-  }),
-  GATEWAY_HEAP_GROWTH_PERCENT: integer({
-    default: 100,
-    min: 10,
-    max: 1_000,
-    description: 'The same for the gateway, whose heap counts the bytes of the replies that it passes on.',
   }),
 };
 
@@ -62,5 +56,5 @@ function semiSpaceMbOf(config: HeapConfig, name: string): number {
 /** @param name of the process that is started with them */
 export const heapFlags = (config: HeapConfig, name: string): string[] => [
   ...heapBounds(config, name),
-  `--heap-growing-percent=${name === 'gateway' ? config.GATEWAY_HEAP_GROWTH_PERCENT : config.HEAP_GROWTH_PERCENT}`,
+  `--heap-growing-percent=${config.HEAP_GROWTH_PERCENT}`,
 ];

@@ -46,9 +46,8 @@ it("the heap of every process has the launcher's bounds, and each service tells 
     expect([name, await healthAt(`127.0.0.1:${ports[i]}`, name)]).toEqual([name, 'SERVING']);
   for (const name of Object.keys(PROCESSES) as ProcessName[]) {
     const semiSpaceMb = name === 'gateway' || name === 'agents' ? 16 : 4;
-    const growthPercent = name === 'gateway' ? 100 : 50;
     expect(commandOf(stack.pidOf(name))).toContain(
-      ` --max-old-space-size=300 --max-semi-space-size=${semiSpaceMb} --heap-growing-percent=${growthPercent} `,
+      ` --max-old-space-size=300 --max-semi-space-size=${semiSpaceMb} --heap-growing-percent=50 `,
     );
   }
   await stack.stop();
