@@ -9,14 +9,15 @@ export const heapConfig = {
     default: 512,
     min: 64,
     max: 65_536,
-    description: 'Heap of each process, in MB. A process that needs more ends, and is started again.',
+    description: 'Heap of the gateway and of each service, in MB. One that needs more ends, and is started again.',
   }),
   MAX_SEMI_SPACE_MB: integer({
     default: 4,
     min: 1,
     max: 64,
     description:
-      'A third of what each other service takes for new objects, in MB. More costs memory and saves processor time under load.',
+      'Semi-space of auth, memory and credits, in MB: a third of what V8 takes for new objects. More costs memory and ' +
+      'saves processor time under load.',
   }),
   GATEWAY_MAX_SEMI_SPACE_MB: integer({
     default: 16,
@@ -35,8 +36,8 @@ export const heapConfig = {
     min: 10,
     max: 1_000,
     description:
-      'The heap of each process may grow by so much before all of its garbage is collected again. More costs memory ' +
-      'and saves processor time under load.',
+      'By how much a heap may grow after a collection of all garbage before the next one. More costs memory and saves ' +
+      'processor time under load.',
   }),
 };
 

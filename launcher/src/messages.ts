@@ -53,9 +53,9 @@ export function readyMessage({
   ].join('\n');
 }
 
-/** Printed at the first start on a data folder of the release before. */
+/** Printed at the first start on a data folder of a version before 0.1.0. */
 export const replacedKeysMessage = (removed: readonly string[]): string =>
-  `Certificates replace the signing keys of the release before: ${removed.length} files in the folder keys were removed.`;
+  `Certificates replace the signing keys of versions before 0.1.0: ${removed.length} files in the folder keys were removed.`;
 
 /** Quoted for a shell if necessary. */
 const quoted = (value: string): string => (/^[\w./:@-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);

@@ -30,8 +30,8 @@ export interface Seeded {
 
 /**
  * Creates the demo organization, its administrator, credits, example agents and server token at the first start. Every
- * step is idempotent, so the next start completes the seed of a start that was killed; the caller calls `markSeeded` at
- * the end. On shared engines a replica's data folder may be new at every start, so the organization's age decides
+ * step is idempotent, so the next start completes the seed of a start that was killed; the launcher calls `markSeeded`
+ * when it has shown the token. On shared engines a replica's data folder may be new at every start, so the organization's age decides
  * there.
  * @param shared true if other starts use the same engines
  * @param tokenIds ids of the tokens that this start has requested. Pass the same set when you call this again, so that

@@ -7,9 +7,9 @@ import { forNode } from './environment.ts';
 import type { Seeded } from './seed.ts';
 import type { SetUpMessage, SetUpWork } from './set-up.ts';
 
-/** The process of set-up.ts, which does one piece of work after the other. Its methods reject when the work fails. */
+/** The process of set-up.ts. Ask for the next work when the answer before has come; it rejects when the work fails. */
 export interface SetUp {
-  /** @returns the files of the release before that were removed */
+  /** @returns the files of versions before 0.1.0 that were removed */
   createKeys(folder: string): Promise<string[]>;
   /** @returns undefined if an earlier start has seeded */
   seed(work: Extract<SetUpWork, { seed: object }>['seed']): Promise<Seeded | undefined>;
@@ -24,20 +24,20 @@ export function startSetUp(env: Env, print: (line: string) => void): SetUp {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
   });
-  let asked = Promise.withResolvers<SetUpMessage>();
+  let answer = Promise.withResolvers<SetUpMessage>();
   child.on('message', (message: SetUpMessage) => {
     if ('line' in message) print(message.line);
-    else if ('fault' in message) asked.reject(new StartError(message.fault));
-    else asked.resolve(message);
+    else if ('fault' in message) answer.reject(new StartError(message.fault));
+    else answer.resolve(message);
   });
-  const ended = endOf(child).then((cause) => asked.reject(new Error(`The set-up ended (${cause})`)));
+  const ended = endOf(child).then((cause) => answer.reject(new Error(`The set-up ended (${cause})`)));
   // it may also end while nothing is asked
-  asked.promise.catch(() => undefined);
+  answer.promise.catch(() => undefined);
 
   async function ask<T extends SetUpMessage>(work: SetUpWork): Promise<T> {
-    asked = Promise.withResolvers();
-    child.send(work, (error) => error && asked.reject(error));
-    return (await asked.promise) as T;
+    answer = Promise.withResolvers();
+    child.send(work, (error) => error && answer.reject(error));
+    return (await answer.promise) as T;
   }
 
   return {

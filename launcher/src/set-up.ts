@@ -5,14 +5,14 @@ import { openOperator, operatorName } from 'platform/rpc/operator.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 import { seed, type Seeded } from './seed.ts';
 
-// The process that does for the launcher what is done once. It ends, so what it has loaded and made takes no memory
-// while the product runs (ADR 24).
+// Creates and renews the keys, and seeds. It runs in a process of its own, which ends, so that what it has loaded and
+// made takes no memory while the product runs (ADR 24).
 
 /** What the launcher asks for. */
 export type SetUpWork =
   | { createKeys: { folder: string } }
   | { seed: { keyFolder: string; addresses: Record<string, string>; dataFolder: string; shared: boolean } };
-/** `removed`: files of the release before; `line`: is printed while the work goes on; `fault`: why it failed. */
+/** `removed`: files that versions before 0.1.0 used; `line`: is printed while the work goes on; `fault`: why it failed. */
 export type SetUpMessage =
   { line: string } | { fault: string } | { removed: string[] } | { seeded: Seeded | undefined };
 
@@ -27,8 +27,8 @@ async function perform(work: SetUpWork): Promise<SetUpMessage> {
   const operator = openOperator({ keyFolder, addresses });
   const tokenIds = new Set<string>();
   try {
-    const once = (): Promise<Seeded | undefined> => seed(operator, dataFolder, shared, systemClock, tokenIds);
-    return { seeded: await retryWhileUnavailable(once, (line) => send({ line })) };
+    const attempt = (): Promise<Seeded | undefined> => seed(operator, dataFolder, shared, systemClock, tokenIds);
+    return { seeded: await retryWhileUnavailable(attempt, (line) => send({ line })) };
   } finally {
     operator.close();
   }

@@ -75,7 +75,7 @@ describe('the first start and the second start', () => {
     expect(table).toMatch(/^gateway +answer +ok /m);
   });
 
-  it('seeds an enterprise organization, an administrator, 1,000 credits, three agents and a server token', async () => {
+  it('seeds an enterprise organization, an administrator, 1,000 credits, five agents and a server token', async () => {
     const { id, tier } = await demo();
     const auth = operator.client(AuthServiceService, 'auth');
     const { users } = await auth.listUsers({ pageSize: 10, afterEmail: '' }, operator.as(id));

@@ -67,8 +67,8 @@ describe('a first start on shared engines when the outcome of its requests is un
     const operator = operatorLosing(losses);
     const tokenIds = new Set<string>();
     const printed: string[] = [];
-    const once = () => seed(operator, folder.path, true, systemClock, tokenIds);
-    const seeded = await retryWhileUnavailable(once, (line) => void printed.push(line));
+    const attempt = () => seed(operator, folder.path, true, systemClock, tokenIds);
+    const seeded = await retryWhileUnavailable(attempt, (line) => void printed.push(line));
     expect(losses).toEqual([]);
     return { token: seeded?.token, printed };
   }
@@ -91,10 +91,10 @@ describe('a first start on shared engines when the outcome of its requests is un
   it('keeps the token of another start that was faster, and shows none itself', async () => {
     const operator = operatorLosing([['createServerToken', NOT_DONE]]);
     const tokenIds = new Set<string>();
-    const once = () => seed(operator, folder.path, true, systemClock, tokenIds);
-    await expect(once()).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
+    const attempt = () => seed(operator, folder.path, true, systemClock, tokenIds);
+    await expect(attempt()).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
     const { token: faster } = await start([]);
-    expect(await once()).toMatchObject({ organization: 'demo', token: undefined });
+    expect(await attempt()).toMatchObject({ organization: 'demo', token: undefined });
     expect(await statusWith(faster)).toBe(200);
     expect(await validTokens()).toHaveLength(1);
   });
@@ -106,9 +106,9 @@ describe('a first start on shared engines when the outcome of its requests is un
       async () => void ({ token: faster } = await start([])),
     );
     const tokenIds = new Set<string>();
-    const once = () => seed(operator, folder.path, true, systemClock, tokenIds);
-    await expect(once()).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
-    expect(await once()).toMatchObject({ organization: 'demo', token: undefined });
+    const attempt = () => seed(operator, folder.path, true, systemClock, tokenIds);
+    await expect(attempt()).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
+    expect(await attempt()).toMatchObject({ organization: 'demo', token: undefined });
     expect(await statusWith(faster)).toBe(200);
     expect(await validTokens()).toHaveLength(1);
   });

@@ -24,7 +24,7 @@ function makeSigningKeys(folder: string, names: readonly string[]): void {
   writeFileSync(join(folder, 'peers.json'), JSON.stringify(Object.fromEntries(peers)), { mode: 0o600 });
 }
 
-it('a data folder of the release before starts with certificates, also for its other operators, and says so once', async () => {
+it('a data folder of a version before 0.1.0 starts with certificates, also for its other operators, and says so once', async () => {
   const folder = temporaryFolder();
   const keys = keyFolderOf(folder.path);
   makeSigningKeys(keys, [...Object.keys(PROCESSES), operatorName(), 'operator:ada']);

@@ -34,7 +34,7 @@ export interface Carrier {
   goAway(): void;
 }
 
-/** Serves the calls of streams (proto/platform/v1/calls.proto). All calls of one message begin in one turn. */
+/** Serves the calls of streams (proto/platform/v1/calls.proto). All calls of one message begin together. */
 export function makeCarrier(handle: HandleCarried, peerOf: (stream: CallsStream) => Peer): Carrier {
   /** What tells the caller of each open stream to go away, and the connection of the stream. */
   const streams = new Map<() => void, string>();
@@ -69,7 +69,7 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
   let goAway = false;
   let callerEnded = false;
   let blocked = false;
-  let willFlush = false;
+  let flushesInTick = false;
 
   function begin({ id, timeoutMs, windowBytes, ...frame }: CallFrame): void {
     const aborter = new AbortController();
@@ -104,15 +104,19 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
     answers.drop(id);
   }
 
-  /** After the callback of the event loop that runs, and its promises (as in call-stream.ts). */
+  /** As in call-stream.ts. */
   function flushSoon(): void {
-    if (willFlush) return;
-    willFlush = true;
-    process.nextTick(flush);
+    if (flushesInTick) return;
+    flushesInTick = true;
+    process.nextTick(flushInTick);
+  }
+
+  function flushInTick(): void {
+    flushesInTick = false;
+    flush();
   }
 
   function flush(): void {
-    willFlush = false;
     while (!blocked) {
       const next = answers.shift();
       if (next.length === 0 && !goAway) break;

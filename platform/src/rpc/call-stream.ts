@@ -14,7 +14,7 @@ import { frameOf, NeverSentError, type OutgoingCall } from './outgoing-call.ts';
 import { makeReplyQueue, WINDOW_BYTES } from './reply-window.ts';
 import { fromStatus } from './wire-errors.ts';
 
-/** A message is sent when it has so many calls, so that the service can begin, and at the end of each callback. */
+/** In a message: the service answers the first ones while it still reads the others. */
 const CALLS_PER_MESSAGE = 16;
 /** Further unary calls wait until others are answered. */
 const MAX_OPEN_CALLS = 2_000;
@@ -77,7 +77,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   let unaryCalls = 0;
   let streamingCalls = 0;
   let blocked = false;
-  let willFlush = false;
+  let flushesInTick = false;
   let leaving: NodeJS.Timeout | undefined;
 
   const stream: CallStream = {
@@ -112,7 +112,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     },
   };
 
-  /** The call is sent with the others of this callback. @returns its id. @throws NeverSentError, ServiceError */
+  /** The call is sent with others that begin now. @returns its id. @throws NeverSentError, ServiceError */
   function begin(call: OutgoingCall, receive: Pending['receive'], onSettled: Pending['settle']): number {
     if (state === 'retiring' || state === 'closed')
       throw new NeverSentError(closedBy?.message ?? `The stream is ${state}`, { cause: closedBy });
@@ -172,17 +172,22 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   }
 
   /**
-   * After the callback of the event loop that runs, and its promises. What is written in an immediate would leave the
-   * process only after the next poll of all sockets: node writes HTTP/2 before it runs immediates.
+   * Sends what the present callback of the event loop, or the present promise jobs, still add. What is written in an
+   * immediate would leave the process only after the next poll of all sockets: node writes HTTP/2 before it runs
+   * immediates.
    */
   function flushSoon(): void {
-    if (willFlush) return;
-    willFlush = true;
-    process.nextTick(flush);
+    if (flushesInTick) return;
+    flushesInTick = true;
+    process.nextTick(flushInTick);
+  }
+
+  function flushInTick(): void {
+    flushesInTick = false;
+    flush();
   }
 
   function flush(): void {
-    willFlush = false;
     while (!blocked && (state === 'open' || state === 'retiring')) {
       const calls = nextCalls();
       if (calls.length === 0 && cancelled.length === 0 && windowUpdates.length === 0) return;

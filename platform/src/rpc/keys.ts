@@ -45,7 +45,7 @@ export interface ChangedKeys {
   issued: string[];
   /** There were certificates and no master key, so another one was made. */
   missedMasterKey: boolean;
-  /** Files of the release before, which signed calls instead, that were removed. */
+  /** Files of versions before 0.1.0, which signed calls instead, that were removed. */
   removed: string[];
 }
 
