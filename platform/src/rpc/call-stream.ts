@@ -76,7 +76,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   let unsentCalls = 0;
   let unaryCalls = 0;
   let streamingCalls = 0;
-  let blocked = false;
+  let isWriting = false;
   let flushesInTick = false;
   let leaving: NodeJS.Timeout | undefined;
 
@@ -166,9 +166,13 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
 
   function closeWhenAnswered(): void {
     if (state !== 'retiring' || pending.size > 0) return;
-    setImmediate(() => grpc.end());
+    setImmediate(endWhenWritten);
     // A service that does not answer is left.
     leaving ??= setTimeout(() => grpc.cancel(), END_MS);
+  }
+
+  function endWhenWritten(): void {
+    if (!isWriting && !grpc.writableEnded) grpc.end();
   }
 
   /**
@@ -187,14 +191,21 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     flush();
   }
 
+  /** Writes one message. What comes until it is written waits in the fair queue, and shares the next one. */
   function flush(): void {
-    while (!blocked && (state === 'open' || state === 'retiring')) {
-      const calls = nextCalls();
-      if (calls.length === 0 && cancelled.length === 0 && windowUpdates.length === 0) return;
-      blocked = !grpc.write({ calls, cancelled, windowUpdates });
-      cancelled = [];
-      windowUpdates = [];
-    }
+    if (isWriting || grpc.writableEnded || (state !== 'open' && state !== 'retiring')) return;
+    const calls = nextCalls();
+    if (calls.length === 0 && cancelled.length === 0 && windowUpdates.length === 0) return;
+    isWriting = true;
+    grpc.write({ calls, cancelled, windowUpdates }, written);
+    cancelled = [];
+    windowUpdates = [];
+  }
+
+  function written(): void {
+    isWriting = false;
+    flush();
+    closeWhenAnswered();
   }
 
   function nextCalls(): CallFrame[] {
@@ -223,10 +234,6 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
 
   grpc.on('metadata', () => {
     if (state === 'connecting') change('open');
-    flush();
-  });
-  grpc.on('drain', () => {
-    blocked = false;
     flush();
   });
   grpc.on('data', ({ answers, goAway }) => {

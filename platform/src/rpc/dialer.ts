@@ -2,8 +2,10 @@ import { Client, type ChannelOptions } from '@grpc/grpc-js';
 import type { Identity } from './identity.ts';
 import { ClientTlsCredentials } from './tls-credentials.ts';
 
-const OPTIONS: ChannelOptions = {
+export const CHANNEL_OPTIONS: ChannelOptions = {
   'grpc.enable_retries': 0,
+  // Keeps no message for retries. Else grpc-js calls a message written before it is, and no stream has backpressure.
+  'grpc.per_rpc_retry_buffer_size': 0,
   'grpc.enable_channelz': 0,
   'grpc.keepalive_time_ms': 30_000,
   'grpc.initial_reconnect_backoff_ms': 100,
@@ -30,7 +32,7 @@ export interface Dialer {
 export const makeDialer = ({ audience, identity }: Target): Dialer => ({
   clientTo: (address, options) =>
     new Client(address, new ClientTlsCredentials(identity.context(), audience), {
-      ...OPTIONS,
+      ...CHANNEL_OPTIONS,
       ...options,
       // The name in place of the address in TLS' server name indication, which may not be an address (RFC 6066).
       'grpc.ssl_target_name_override': audience,

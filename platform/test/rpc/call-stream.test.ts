@@ -69,6 +69,30 @@ describe('a stream of calls', () => {
     expect(together).toEqual([1, 10, 16, 16, 8]);
   });
 
+  it('calls that begin one by one share messages, and another organization does not wait for all of them', async () => {
+    const begun: string[] = [];
+    let messages = 0;
+    let isTogether = false;
+    const { address } = await startReplica(async ({ method }) => {
+      if (!isTogether) {
+        isTogether = true;
+        messages++;
+        queueMicrotask(() => (isTogether = false));
+      }
+      begun.push(method);
+      return NOTHING;
+    });
+    const replicas = connect(address);
+    await replicas.call(callOf('first'));
+    const laterCall = (method: string, organizationId: string): Promise<unknown> =>
+      new Promise((resolve) => setImmediate(() => resolve(replicas.call(callOf(method, { organizationId })))));
+    const calls = Array.from({ length: 200 }, () => laterCall('of A', 'A'));
+    await Promise.all([...calls, laterCall('of B', 'B')]);
+    expect(begun).toHaveLength(202);
+    expect(messages).toBeLessThan(25);
+    expect(begun.indexOf('of B')).toBeLessThan(50);
+  });
+
   it('sends a long reply in pieces, between which other replies come', async () => {
     const long = Buffer.alloc(24 << 20, 'x');
     const { address } = await startReplica(async ({ method }) => (method === 'long' ? long : Buffer.from('short')));

@@ -2,7 +2,7 @@ import { Client, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { makeCarrier, type HandleCarried } from 'platform/rpc/call-carrier.ts';
-import type { Dialer } from 'platform/rpc/dialer.ts';
+import { CHANNEL_OPTIONS, type Dialer } from 'platform/rpc/dialer.ts';
 import type { OutgoingCall } from 'platform/rpc/outgoing-call.ts';
 import { openReplicas } from 'platform/rpc/replicas.ts';
 import type { Peer } from 'platform/rpc/identity.ts';
@@ -46,7 +46,7 @@ export function connectByNames(
   const dialer: Dialer = {
     clientTo: (address, options) =>
       new Client(address, credentials.createInsecure(), {
-        'grpc.initial_reconnect_backoff_ms': 100,
+        ...CHANNEL_OPTIONS,
         'grpc.max_reconnect_backoff_ms': 200,
         ...options,
       }),
