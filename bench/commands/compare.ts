@@ -2,7 +2,7 @@ import { loadavg } from 'node:os';
 import { median } from '../load/latencies.ts';
 import type { Scenario } from '../load/scenarios.ts';
 import { medianOf, printRounds, type Findings } from '../measure/report.ts';
-import { closedRound, totalCpu, warmUp, type Round } from '../measure/round.ts';
+import { activeShare, closedRound, totalCpu, warmUp, type Round } from '../measure/round.ts';
 import type { Settings } from '../settings.ts';
 import type { System } from '../systems/system.ts';
 
@@ -51,7 +51,7 @@ function figuresOf(name: string, rounds: readonly Round[]): Record<string, numbe
     [`${name} cpu`]: medianOf(rounds, totalCpu),
     [`${name} req/s`]: medianOf(rounds, ({ requestsPerSecond }) => requestsPerSecond),
     [`${name} auth cpu`]: medianOf(rounds, ({ cpu }) => cpu.auth ?? Number.NaN),
-    [`${name} busy`]: medianOf(rounds, ({ busiest }) => busiest.share),
+    [`${name} busy`]: medianOf(rounds, ({ busiest }) => activeShare(busiest)),
     [`${name} pss`]: Math.max(...rounds.map(({ pssMb }) => pssMb)),
     ...(drained.length > 0 && { [`${name} drain s`]: median(drained.map(({ tookMs }) => tookMs)) / 1000 }),
   };

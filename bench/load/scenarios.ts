@@ -37,7 +37,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
 };
 
-/** Of the product alone: the baseline has none of these. */
+/** Of the product alone: the baseline lacks filtered, deep, update and upsert. */
 export const MEMORY_SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...{ get: SCENARIOS.get!, list: SCENARIOS.list! },
   filtered: one('filtered', 'list with the filter key'),

@@ -59,7 +59,7 @@ const GOALS: readonly Goal[] = [
   ),
   goal('token check: CPU of auth per get', ['product get auth cpu'], 25, 'µs'),
   {
-    what: 'busiest process at 64 connections, share of the time in which it ran or waited for a core',
+    what: 'busiest main thread at 64 connections, share of the time in which it ran or waited for a core',
     of: ['product get busy'],
     bound: 'at least',
     limit: 0.9,

@@ -14,13 +14,16 @@ function timesOf(pid: number): { own: number; ended: number } {
 /** CPU time that a process has used so far, in microseconds. */
 export const cpuOf = (pid: number): number => timesOf(pid).own;
 
-/**
- * Microseconds so far in which the main thread of a process had something to do: it ran, or waited for a core (the
- * first two fields of schedstat, in Documentation/scheduler/sched-stats of Linux).
- */
-export function activeOf(pid: number): number {
+/** Microseconds so far in which the main thread of a process ran, and in which it waited for a core. */
+export interface ThreadTimes {
+  ran: number;
+  waited: number;
+}
+
+/** The first two fields of schedstat (Documentation/scheduler/sched-stats of Linux). */
+export function mainThreadOf(pid: number): ThreadTimes {
   const [ran, waited] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ').map(Number);
-  return ((ran as number) + (waited as number)) / 1_000;
+  return { ran: (ran as number) / 1_000, waited: (waited as number) / 1_000 };
 }
 
 /**

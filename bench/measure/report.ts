@@ -54,9 +54,11 @@ export function printRounds(title: string, rounds: readonly Round[]): void {
           )
           .join(', '),
       ),
-      row('busiest process, ran or waited for a core', (some) => {
-        const { process } = some[0]!.busiest;
-        return `${process} ${figure(100 * medianOf(some, ({ busiest }) => busiest.share), 0)} %`;
+      row('busiest main thread', (some) => {
+        const percent = (of: (round: Round) => number): string => figure(100 * medianOf(some, of), 0);
+        const processes = [...new Set(some.map(({ busiest }) => busiest.process))].join(', ');
+        const waited = percent(({ busiest }) => busiest.waitedForCore);
+        return `${processes} ran ${percent(({ busiest }) => busiest.ran)} %, waited for a core ${waited} %`;
       }),
       row('waiting at the end', (some) =>
         some[0]!.drained

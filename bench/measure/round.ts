@@ -5,7 +5,7 @@ import { whenSteady } from '../load/warm-up.ts';
 import type { Settings } from '../settings.ts';
 import type { System } from '../systems/system.ts';
 import { drain, untilDrained, type Drained } from './drain.ts';
-import { activeOf } from './processes.ts';
+import { mainThreadOf, type ThreadTimes } from './processes.ts';
 
 /** What one round of load on one system showed. */
 export interface Round {
@@ -15,8 +15,8 @@ export interface Round {
   p99Ms: number;
   /** CPU microseconds per request of each process, the time in which the backlog drained included. */
   cpu: Record<string, number>;
-  /** The process that had something to do for most of the time while requests arrived, and its share (0 to 1). */
-  busiest: { process: string; share: number };
+  /** Of our processes, the one whose main thread slept least while requests arrived; shares of that time (0 to 1). */
+  busiest: { process: string; ran: number; waitedForCore: number };
   /** After the requests; for a system with events. */
   drained?: Drained;
   /** Of all processes, when the last request was answered. */
@@ -24,6 +24,9 @@ export interface Round {
   /** Requests that failed, and records that are too many or too few. */
   failures: string[];
 }
+
+/** The share of the time in which a main thread had something to do. */
+export const activeShare = ({ ran, waitedForCore }: Omit<Round['busiest'], 'process'>): number => ran + waitedForCore;
 
 export const totalCpu = ({ cpu }: Round): number => Object.values(cpu).reduce((sum, micros) => sum + micros, 0);
 
@@ -55,25 +58,29 @@ export async function measureRound(system: System, run: () => Promise<LoadResult
   const { records } = system;
   const counts = await records?.counts();
   const before = system.cpu();
-  const activeBefore = activeTimes(system);
+  const threadsBefore = mainThreads(system);
   const result = await run();
-  const active = activeTimes(system);
+  const threads = mainThreads(system);
   const pssMb = system.pssMb();
   const drained = records && counts && (await drain(records, counts, result.succeeded));
-  const after = system.cpu();
+  const cpuAfter = system.cpu();
   const requests = countOf(result);
-  const [busiest] = active
-    .map(({ process, micros }, index) => ({
+  const shareOf = (micros: number): number => micros / (result.seconds * 1e6);
+  const [busiest] = threads
+    .map(({ process, ran, waited }, index) => ({
       process,
-      share: (micros - activeBefore[index]!.micros) / (result.seconds * 1e6),
+      ran: shareOf(ran - threadsBefore[index]!.ran),
+      waitedForCore: shareOf(waited - threadsBefore[index]!.waited),
     }))
-    .sort((a, b) => b.share - a.share);
+    .sort((a, b) => activeShare(b) - activeShare(a));
   return {
     system: system.name,
     requestsPerSecond: requests / result.seconds,
     p50Ms: percentile(result.latenciesMs, 0.5),
     p99Ms: percentile(result.latenciesMs, 0.99),
-    cpu: Object.fromEntries(Object.keys(before).map((name) => [name, ((after[name] ?? 0) - before[name]!) / requests])),
+    cpu: Object.fromEntries(
+      Object.keys(before).map((name) => [name, ((cpuAfter[name] ?? 0) - before[name]!) / requests]),
+    ),
     busiest: busiest as Round['busiest'],
     ...(drained && { drained }),
     pssMb,
@@ -81,5 +88,5 @@ export async function measureRound(system: System, run: () => Promise<LoadResult
   };
 }
 
-const activeTimes = ({ pids }: System): { process: string; micros: number }[] =>
-  Object.entries(pids).flatMap(([process, ofProcess]) => ofProcess.map((pid) => ({ process, micros: activeOf(pid) })));
+const mainThreads = ({ pids }: System): (ThreadTimes & { process: string })[] =>
+  Object.entries(pids).flatMap(([process, ofProcess]) => ofProcess.map((pid) => ({ process, ...mainThreadOf(pid) })));

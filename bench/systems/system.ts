@@ -10,7 +10,7 @@ export interface System {
   addresses: readonly Address[];
   /** Tokens, and the objects that they may read. */
   accessesOf(scenario: Scenario): readonly Access[];
-  /** Of each process, or of several alike. */
+  /** Process ids by the name of the program; several if it has replicas. */
   pids: Readonly<Record<string, readonly number[]>>;
   /** CPU time so far of each process, or of several alike, in microseconds. */
   cpu(): Record<string, number>;

@@ -55,6 +55,8 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   const removed = await setUp.createKeys(keyFolder);
   if (stopping) return;
   if (removed.length > 0) print(replacedKeysMessage(removed));
+  const isFirst = !isSeeded(DATA_DIR);
+  if (!isFirst) void setUp.end();
   setInterval(() => void renewKeys(given, keyFolder), DAY_MS).unref();
 
   // whoever presses Ctrl-C waits: a run that takes longer is interrupted
@@ -68,9 +70,9 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   const gatewayAddress = await allReady().finally(() => misspelledSettings(settings, given).forEach(print));
   if (stopping) return;
 
-  const seeded = isSeeded(DATA_DIR)
-    ? undefined
-    : await setUp.seed({ keyFolder, addresses, dataFolder: DATA_DIR, shared: Boolean(given.MONGODB_URL) });
+  const seeded = isFirst
+    ? await setUp.seed({ keyFolder, addresses, dataFolder: DATA_DIR, shared: Boolean(given.MONGODB_URL) })
+    : undefined;
   await setUp.end();
   if (stopping) return;
   const gateway = reachable(gatewayAddress);
@@ -94,9 +96,14 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
 
 /** Renews the certificates that end soon; running processes read the new ones. */
 async function renewKeys(env: Env, keyFolder: string): Promise<void> {
-  setUp = startSetUp(env, print);
-  await setUp.createKeys(keyFolder).catch((error: unknown) => stopping ?? faultsOf(error).forEach(print));
-  await setUp.end();
+  try {
+    setUp = startSetUp(env, print);
+    await setUp.createKeys(keyFolder);
+  } catch (error) {
+    if (!stopping) print(`The certificates could not be renewed: ${(error as Error).message}`);
+  } finally {
+    await setUp?.end();
+  }
 }
 
 /**

@@ -31,8 +31,8 @@ export interface Seeded {
 /**
  * Creates the demo organization, its administrator, credits, example agents and server token at the first start. Every
  * step is idempotent, so the next start completes the seed of a start that was killed; the launcher calls `markSeeded`
- * when it has shown the token. On shared engines a replica's data folder may be new at every start, so the organization's age decides
- * there.
+ * when it has shown the token. On shared engines a replica's data folder may be new at every start, so the
+ * organization's age decides there.
  * @param shared true if other starts use the same engines
  * @param tokenIds ids of the tokens that this start has requested. Pass the same set when you call this again, so that
  * it recognizes a token of its own whose creation had an unknown outcome

@@ -1,6 +1,6 @@
 import { newId } from 'platform/core/ids.ts';
 import { identityFilesOf, keyFolderOf } from 'platform/rpc/keys.ts';
-import { operatorName } from 'platform/rpc/operator.ts';
+import { operatorName } from 'platform/rpc/peer-name.ts';
 import { sharedStack } from '../support/shared-stack.ts';
 import type { RunningStack } from '../support/stack.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';

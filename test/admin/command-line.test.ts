@@ -3,7 +3,7 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from 'platform/core/ids.ts';
 import { keyFolderOf } from 'platform/rpc/keys.ts';
-import { operatorName } from 'platform/rpc/operator.ts';
+import { operatorName } from 'platform/rpc/peer-name.ts';
 import { REPOSITORY, startStack, type Stack } from '../support/stack.ts';
 import type { Tenant } from '../support/tenant.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';

@@ -6,7 +6,7 @@ import { credentials, makeClientConstructor, type Client } from '@grpc/grpc-js';
 import { HealthService } from 'proto/grpc/health/v1/health.ts';
 import { PROCESSES, settingOf, type ProcessName } from 'platform/core/processes.ts';
 import { createKeys, keyFolderOf } from 'platform/rpc/keys.ts';
-import { operatorName } from 'platform/rpc/operator.ts';
+import { operatorName } from 'platform/rpc/peer-name.ts';
 import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses, freePorts } from '../support/addresses.ts';

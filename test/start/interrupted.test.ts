@@ -9,7 +9,7 @@ import { keyFolderOf } from 'platform/rpc/keys.ts';
 import { openOperator } from 'platform/rpc/operator.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { freeAddresses } from '../support/addresses.ts';
-import { childrenOf, descendantsOf } from '../support/process-tree.ts';
+import { childrenOf, commandOf, descendantsOf } from '../support/process-tree.ts';
 import { eventually } from 'platform/service/test-end.ts';
 import { request } from '../support/request.ts';
 import { launch, untilPrinted } from '../support/stack.ts';
@@ -39,7 +39,7 @@ describe('starts on one folder that are interrupted again and again', () => {
   const hasChildren =
     (count: number) =>
     ({ launcher }: Start) =>
-      childrenOf(launcher.pid as number).length >= count;
+      childrenOf(launcher.pid as number).filter((pid) => commandOf(pid).includes('/src/main.ts')).length >= count;
   const hasReadyProcesses =
     (count: number) =>
     ({ output }: Start) =>

@@ -1,23 +1,13 @@
-import { userInfo } from 'node:os';
 import type { CallOptions, ServiceClient, ServiceDefinition } from './call.ts';
 import { clientOf, openConnection, type Connection, type AnyCall } from './client.ts';
 import { ServiceError } from '../core/errors.ts';
 import { openIdentity, type IdentityFiles } from './identity.ts';
 import { newId } from '../core/ids.ts';
 import { identityFilesOf } from './keys.ts';
+import { operatorName } from './peer-name.ts';
 import { Principal } from '../core/principal.ts';
 import { replicaAddresses } from './replica-addresses.ts';
 import { PROCESSES, settingOf, type ProcessName } from '../core/processes.ts';
-
-/** Name of the user of the operating system in a certificate: "operator:ada". */
-export function operatorName(): string {
-  try {
-    return `operator:${userInfo().username}`;
-  } catch {
-    // The user of a container often has no entry in /etc/passwd.
-    return `operator:uid-${process.getuid?.() ?? 'unknown'}`;
-  }
-}
 
 export interface Operator {
   /** "ada": how the audit trail names the operator. */

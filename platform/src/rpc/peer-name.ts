@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { PROCESSES } from '../core/processes.ts';
 
 const OPERATOR = 'operator:';
@@ -31,5 +32,15 @@ function decoded(encoded: string): string | undefined {
     return `${OPERATOR}${decodeURIComponent(encoded)}`;
   } catch {
     return undefined;
+  }
+}
+
+/** Name of the user of the operating system in a certificate: "operator:ada". */
+export function operatorName(): string {
+  try {
+    return `operator:${userInfo().username}`;
+  } catch {
+    // The user of a container often has no entry in /etc/passwd.
+    return `operator:uid-${process.getuid?.() ?? 'unknown'}`;
   }
 }

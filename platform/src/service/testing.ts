@@ -11,7 +11,7 @@ import { openIdentity } from '../rpc/identity.ts';
 import { newId } from '../core/ids.ts';
 import { sumOfRounds } from '../jobs/job-service.ts';
 import { createKeys, identityFilesOf, keyFolderOf, masterKeyFileOf } from '../rpc/keys.ts';
-import { operatorName } from '../rpc/operator.ts';
+import { operatorName } from '../rpc/peer-name.ts';
 import { makeLog } from '../core/log.ts';
 import { Principal } from '../core/principal.ts';
 import { PROCESSES, settingOf } from '../core/processes.ts';
