@@ -16,45 +16,22 @@ const realTime: Time = { nowMs: () => performance.now(), wakeAfter: (ms, wake) =
 
 /**
  * Runs synchronous work that may take long, such as compiling a schema. Organizations are served round-robin, and after
- * every slice of 5 ms the event loop handles what arrived meanwhile. While nobody waits and the slice lasts, work runs
- * at once. An organization whose piece took longer than a slice waits for as long as it took, whether others wait here
- * or on the network: it never has more than half of the thread.
+ * every slice of 5 ms the event loop handles what arrived meanwhile. An organization whose piece took longer than that
+ * waits for as long as it took, whether others wait here or on the network: it never has more than half of the thread.
  */
 export function fairScheduler({ nowMs, wakeAfter }: Time = realTime): FairScheduler {
   const waiting = fairQueue<() => void>();
   const pausedUntil = new Map<string, number>();
-  /** Of the slice in which work runs at once. */
-  let endsMs: number | undefined;
   let willRun = false;
 
   const pauseEnd = (organizationId: string): number => pausedUntil.get(organizationId) ?? 0;
-
-  function mayRunAtOnce(organizationId: string): boolean {
-    if (!waiting.isEmpty || willRun) return false;
-    const now = nowMs();
-    if (endsMs === undefined) {
-      endsMs = now + SLICE_MS;
-      setImmediate(endSlice);
-    }
-    return now < endsMs && pauseEnd(organizationId) <= now;
-  }
-
-  function endSlice(): void {
-    endsMs = undefined;
-    if (!waiting.isEmpty) run();
-  }
-
-  function perform(organizationId: string, work: () => void): void {
-    const startMs = nowMs();
-    work();
-    pauseAfter(organizationId, nowMs() - startMs);
-  }
 
   function runNext(): boolean {
     const startMs = nowMs();
     const next = waiting.shift((organizationId) => pauseEnd(organizationId) <= startMs);
     if (!next) return false;
-    perform(next.organizationId, next.item);
+    next.item();
+    pauseAfter(next.organizationId, nowMs() - startMs);
     return true;
   }
 
@@ -75,16 +52,14 @@ export function fairScheduler({ nowMs, wakeAfter }: Time = realTime): FairSchedu
   }
 
   function run(): void {
-    if (willRun || endsMs !== undefined) return;
+    if (willRun) return;
     willRun = true;
     setImmediate(runSlice);
   }
 
   return (organizationId, work) =>
     new Promise((resolve, reject) => {
-      const piece = (): void => void Promise.try(work).then(resolve, reject);
-      if (mayRunAtOnce(organizationId)) return perform(organizationId, piece);
-      waiting.push(organizationId, piece);
+      waiting.push(organizationId, () => void Promise.try(work).then(resolve, reject));
       run();
     });
 }
