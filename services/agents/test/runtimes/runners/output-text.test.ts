@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { isOutputText } from '../../../src/runtimes/runners/output-text.ts';
@@ -6,11 +7,11 @@ import { damaged } from '../../../../../test/support/damaged-text.ts';
 
 const LEVELS = 65;
 
-/** The characters stay the same when members are put in another order. */
+/** The numbers and all other characters stay the same when members are put in another order. */
 const isWrittenByStringify = (text: string): boolean => {
-  const characters = (json: string): string => json.split('').sort().join('');
+  const parts = (json: string): string[] => json.match(/[0-9][0-9.e+-]*|[^0-9]/gs)!.sort();
   try {
-    return text.isWellFormed() && characters(JSON.stringify(parseJson(text))) === characters(text);
+    return text.isWellFormed() && isDeepStrictEqual(parts(JSON.stringify(parseJson(text))), parts(text));
   } catch {
     return false;
   }
@@ -54,7 +55,8 @@ it('what it does not write is refused, and nothing else', () => {
     fc.property(damaged(written, pieces), (text) => {
       expect([text, isOutputText(text, LEVELS)]).toEqual([text, isWrittenByStringify(text)]);
     }),
-    { numRuns: 3_000 },
+    // it is written as 1.5159575709480133e+54, which has the same characters
+    { numRuns: 3_000, examples: [['15.159575709480134e+53']] },
   );
 });
 
