@@ -4,6 +4,7 @@ import type { ServiceError } from '../core/errors.ts';
 import { makeAnswerQueue } from './answer-queue.ts';
 import { CALLER_LOST } from './call.ts';
 import { keepDeadlines } from './deadlines.ts';
+import { makeFlushSoon } from './flush-soon.ts';
 import type { Peer } from './identity.ts';
 import { makeOpenItems } from '../core/open-items.ts';
 import { makeSendWindow, type SendWindow } from './reply-window.ts';
@@ -69,7 +70,7 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
   let goAway = false;
   let callerEnded = false;
   let blocked = false;
-  let flushesInTick = false;
+  const flushSoon = makeFlushSoon(flush);
 
   function begin({ id, timeoutMs, windowBytes, ...frame }: CallFrame): void {
     const aborter = new AbortController();
@@ -102,18 +103,6 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
     open.get(id)?.aborter.abort();
     open.delete(id);
     answers.drop(id);
-  }
-
-  /** As in call-stream.ts. */
-  function flushSoon(): void {
-    if (flushesInTick) return;
-    flushesInTick = true;
-    process.nextTick(flushInTick);
-  }
-
-  function flushInTick(): void {
-    flushesInTick = false;
-    flush();
   }
 
   function flush(): void {

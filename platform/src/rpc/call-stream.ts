@@ -9,6 +9,7 @@ import {
 import { ServiceError } from '../core/errors.ts';
 import { fairQueue } from '../core/fair-queue.ts';
 import { keepDeadlines } from './deadlines.ts';
+import { makeFlushSoon } from './flush-soon.ts';
 import { makeOpenItems } from '../core/open-items.ts';
 import { frameOf, NeverSentError, type OutgoingCall } from './outgoing-call.ts';
 import { makeReplyQueue, WINDOW_BYTES } from './reply-window.ts';
@@ -77,7 +78,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   let unaryCalls = 0;
   let streamingCalls = 0;
   let isWriting = false;
-  let flushesInTick = false;
+  const flushSoon = makeFlushSoon(flush);
   let leaving: NodeJS.Timeout | undefined;
 
   const stream: CallStream = {
@@ -173,22 +174,6 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
 
   function endWhenWritten(): void {
     if (!isWriting && !grpc.writableEnded) grpc.end();
-  }
-
-  /**
-   * Sends what the present callback of the event loop, or the present promise jobs, still add. What is written in an
-   * immediate would leave the process only after the next poll of all sockets: node writes HTTP/2 before it runs
-   * immediates.
-   */
-  function flushSoon(): void {
-    if (flushesInTick) return;
-    flushesInTick = true;
-    process.nextTick(flushInTick);
-  }
-
-  function flushInTick(): void {
-    flushesInTick = false;
-    flush();
   }
 
   /** Writes one message. What comes until it is written waits in the fair queue, and shares the next one. */
