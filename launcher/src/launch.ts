@@ -70,9 +70,7 @@ async function start(given: Env, args: readonly string[]): Promise<void> {
   const gatewayAddress = await allReady().finally(() => misspelledSettings(settings, given).forEach(print));
   if (stopping) return;
 
-  const seeded = isFirst
-    ? await setUp.seed({ keyFolder, addresses, dataFolder: DATA_DIR, shared: Boolean(given.MONGODB_URL) })
-    : undefined;
+  const seeded = isFirst ? await setUp.seed({ keyFolder, addresses, shared: Boolean(given.MONGODB_URL) }) : undefined;
   await setUp.end();
   if (stopping) return;
   const gateway = reachable(gatewayAddress);

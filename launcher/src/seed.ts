@@ -9,7 +9,6 @@ import { HOUR_MS, type Clock } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId, timeOfId } from 'platform/core/ids.ts';
 import type { Operator } from 'platform/rpc/operator.ts';
-import { isSeeded } from './seed-marker.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/agents');
 const ORGANIZATION = 'demo';
@@ -36,16 +35,14 @@ export interface Seeded {
  * @param shared true if other starts use the same engines
  * @param tokenIds ids of the tokens that this start has requested. Pass the same set when you call this again, so that
  * it recognizes a token of its own whose creation had an unknown outcome
- * @returns undefined if an earlier start has seeded
+ * @returns undefined if an earlier start on the same engines has seeded
  */
 export async function seed(
   operator: Operator,
-  dataFolder: string,
   shared: boolean,
   clock: Clock,
   tokenIds = new Set<string>(),
 ): Promise<Seeded | undefined> {
-  if (isSeeded(dataFolder)) return undefined;
   const auth = operator.client(AuthServiceService, 'auth');
   const organization = await organizationNamed(auth, ORGANIZATION, operator);
   if (shared && clock.now() - timeOfId(organization.id) > SEEDED_UNTIL_AGE_MS) return undefined;

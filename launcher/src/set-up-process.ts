@@ -13,7 +13,7 @@ const END_MS = 2_000;
 export interface SetUp {
   /** @returns the files of versions before 0.1.0 that were removed */
   createKeys(folder: string): Promise<string[]>;
-  /** @returns undefined if an earlier start has seeded */
+  /** @returns undefined if an earlier start on the same engines has seeded */
   seed(work: Extract<SetUpWork, { seed: object }>['seed']): Promise<Seeded | undefined>;
   /** Ends the process between two steps of its work, or kills it after END_MS. */
   end(): Promise<void>;

@@ -11,7 +11,7 @@ import type { Seeded } from './seed.ts';
 /** What the launcher asks for. */
 export type SetUpWork =
   | { createKeys: { folder: string } }
-  | { seed: { keyFolder: string; addresses: Record<string, string>; dataFolder: string; shared: boolean } };
+  | { seed: { keyFolder: string; addresses: Record<string, string>; shared: boolean } };
 /** `removed`: files of versions before 0.1.0; `line`: is printed while the work goes on; `fault`: why it failed. */
 export type SetUpMessage =
   { line: string } | { fault: string } | { removed: string[] } | { seeded: Seeded | undefined };
@@ -29,12 +29,12 @@ async function perform(work: SetUpWork): Promise<SetUpMessage> {
     setImmediate(() => void loadSeed());
     return { removed };
   }
-  const { keyFolder, addresses, dataFolder, shared } = work.seed;
+  const { keyFolder, addresses, shared } = work.seed;
   const [{ openOperator }, { seed }] = await loadSeed();
   const operator = openOperator({ keyFolder, addresses });
   const tokenIds = new Set<string>();
   try {
-    const attempt = (): Promise<Seeded | undefined> => seed(operator, dataFolder, shared, systemClock, tokenIds);
+    const attempt = (): Promise<Seeded | undefined> => seed(operator, shared, systemClock, tokenIds);
     return { seeded: await retryWhileUnavailable(attempt, (line) => send({ line })) };
   } finally {
     operator.close();

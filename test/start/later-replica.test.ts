@@ -5,7 +5,6 @@ import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { systemClock, type Clock } from 'platform/core/clock.ts';
-import { temporaryFolder } from 'platform/service/testing.ts';
 import { seed } from '../../launcher/src/seed.ts';
 import { REPOSITORY, startStack, type Stack } from '../support/stack.ts';
 
@@ -13,13 +12,11 @@ const SUCCESSOR = 'second@demo.example';
 
 describe('a replica that starts with an empty folder on engines which are in use for long', () => {
   let stack: Stack;
-  const folder = temporaryFolder();
   beforeAll(async () => {
     stack = await startStack({ replicas: 1 });
   });
   afterAll(async () => {
     await stack.stop();
-    folder.remove();
   });
 
   const after = (ms: number): Clock => ({ now: () => systemClock.now() + ms });
@@ -77,12 +74,12 @@ describe('a replica that starts with an empty folder on engines which are in use
     });
 
     for (const later of [2 * HOUR_MS, 200 * 24 * HOUR_MS])
-      expect(await seed(operator, folder.path, true, after(later))).toBeUndefined();
+      expect(await seed(operator, true, after(later))).toBeUndefined();
     expect(await state()).toEqual(before);
   });
 
   it('within an hour completes what an interrupted first start began', async () => {
-    expect(await seed(stack.operator, folder.path, true, after(HOUR_MS / 2))).toMatchObject({
+    expect(await seed(stack.operator, true, after(HOUR_MS / 2))).toMatchObject({
       organization: 'demo',
       agents: ['csv-rows', 'echo', 'invoice-total', 'notes', 'word-count'],
     });

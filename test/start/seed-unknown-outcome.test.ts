@@ -3,7 +3,6 @@ import type { ServiceDefinition } from 'platform/rpc/call.ts';
 import { systemClock } from 'platform/core/clock.ts';
 import { ERRORS, ServiceError } from 'platform/core/errors.ts';
 import type { Operator } from 'platform/rpc/operator.ts';
-import { temporaryFolder } from 'platform/service/testing.ts';
 import { retryWhileUnavailable } from '../../launcher/src/retry-while-unavailable.ts';
 import { seed } from '../../launcher/src/seed.ts';
 import { request } from '../support/request.ts';
@@ -15,13 +14,11 @@ const NOT_DONE = false;
 
 describe('a first start on shared engines when the outcome of its requests is unknown', () => {
   let stack: Stack;
-  const folder = temporaryFolder();
   beforeAll(async () => {
     stack = await startStack({ replicas: 1 });
   });
   afterAll(async () => {
     await stack.stop();
-    folder.remove();
   });
   beforeEach(async () => {
     for (const { id } of await validTokens()) await auth().revokeServerToken({ idOrName: id }, await asAdministrator());
@@ -67,7 +64,7 @@ describe('a first start on shared engines when the outcome of its requests is un
     const operator = operatorLosing(losses);
     const tokenIds = new Set<string>();
     const printed: string[] = [];
-    const attempt = () => seed(operator, folder.path, true, systemClock, tokenIds);
+    const attempt = () => seed(operator, true, systemClock, tokenIds);
     const seeded = await retryWhileUnavailable(attempt, (line) => void printed.push(line));
     expect(losses).toEqual([]);
     return { token: seeded?.token, printed };
@@ -91,7 +88,7 @@ describe('a first start on shared engines when the outcome of its requests is un
   it('keeps the token of another start that was faster, and shows none itself', async () => {
     const operator = operatorLosing([['createServerToken', NOT_DONE]]);
     const tokenIds = new Set<string>();
-    const attempt = () => seed(operator, folder.path, true, systemClock, tokenIds);
+    const attempt = () => seed(operator, true, systemClock, tokenIds);
     await expect(attempt()).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
     const { token: faster } = await start([]);
     expect(await attempt()).toMatchObject({ organization: 'demo', token: undefined });
@@ -106,7 +103,7 @@ describe('a first start on shared engines when the outcome of its requests is un
       async () => void ({ token: faster } = await start([])),
     );
     const tokenIds = new Set<string>();
-    const attempt = () => seed(operator, folder.path, true, systemClock, tokenIds);
+    const attempt = () => seed(operator, true, systemClock, tokenIds);
     await expect(attempt()).rejects.toMatchObject({ reason: 'OUTCOME_UNKNOWN' });
     expect(await attempt()).toMatchObject({ organization: 'demo', token: undefined });
     expect(await statusWith(faster)).toBe(200);
