@@ -10,7 +10,7 @@ import { say } from '../../services/agents/test/runtimes/llm/model-server.ts';
 import { answerWith, startEndpoint } from '../../services/agents/test/runtimes/network/endpoint.ts';
 import { NO_ENGINES } from '../support/shared-engines.ts';
 import { request } from '../support/request.ts';
-import { foundSecrets, keysIn, storedPlaces, type Place } from '../support/secret-search.ts';
+import { foundSecrets, keysIn, storedPlaces, WINDOW, type Place } from '../support/secret-search.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { expressionAgent, type Tenant } from '../support/tenant.ts';
 
@@ -123,6 +123,9 @@ it('no log, store or event holds a secret of a run: tokens, JWTs, the master key
   expect(isIn(tenant.name)).toContain('/auth.db');
   expect(isIn(tenant.organizationId)).toContain('the events in /events.db');
   expect(foundSecrets([['a place', Buffer.from(`before ${tenant.token} behind`)]], [])).toHaveLength(1);
+  const long = Buffer.alloc(WINDOW + 1_000, ' ');
+  long.write(tenant.token, WINDOW - 20);
+  expect(foundSecrets([['a place of two windows', long]], [])).toHaveLength(1);
   expect(foundSecrets(places, [...secrets, ...kept])).toEqual([]);
   // the first start shows the token of the demo organization once, and stores it nowhere either
   const shown = /shown this once: {2}(aks_\w+)/.exec(stack.output())?.[1] as string;

@@ -40,18 +40,18 @@ export async function storedPlaces(folder: string, env: Readonly<Record<string, 
   const eventFiles = files.filter((file) => basename(file) === 'events.db');
   return [
     ...files.map((file): Place => [file, readFileSync(file)]),
-    ...eventFiles.map((file): Place => [`the events in ${file}`, Buffer.from(eventsIn(file))]),
+    ...eventFiles.map((file): Place => [`the events in ${file}`, eventsIn(file)]),
     ...(env['MONGODB_URL'] ? await documentsIn(env['MONGODB_URL'], env['MONGODB_DATABASE']!) : []),
     ...(env['KAFKA_BROKERS'] ? await eventsInKafka(env['KAFKA_BROKERS'], env['KAFKA_TOPIC_PREFIX'] ?? '') : []),
     ...(env['REDIS_URL'] ? [await valuesIn(env['REDIS_URL'], env['REDIS_KEY_PREFIX']!)] : []),
   ];
 }
 
-function eventsIn(file: string): string {
+function eventsIn(file: string): Buffer {
   const db = new DatabaseSync(file, { readOnly: true });
   const blocks = db.prepare('SELECT topic, count, events FROM block').all() as unknown as Block[];
   db.close();
-  return blocks.flatMap((block) => unpackEvents(block)).join('\n');
+  return Buffer.concat(blocks.map((block) => Buffer.from(`${unpackEvents(block).join('\n')}\n`)));
 }
 
 async function documentsIn(url: string, prefix: string): Promise<Place[]> {
@@ -106,17 +106,27 @@ function traces(secret: string): Buffer[] {
   return [Buffer.from(secret), ...(decoded.length >= 24 ? [decoded] : [])];
 }
 
+/** After minutes of a benchmark a place is longer than any string may be. */
+export const WINDOW = 64 * 1024 * 1024;
+/** Longer than any bearer, so that each is whole in one of the windows. */
+const OVERLAP = 16 * 1024;
+
+function bearersIn(bytes: Buffer): Set<string> {
+  const found = new Set<string>();
+  for (let from = 0; from < bytes.length; from += WINDOW)
+    for (const bearer of bytes.toString('latin1', from, from + WINDOW + OVERLAP).match(BEARER) ?? [])
+      if (sent.has(bearer)) found.add(bearer);
+  return found;
+}
+
 /** Says where one of these secrets is, or a bearer that was noted. */
 export function foundSecrets(places: readonly Place[], secrets: readonly string[]): string[] {
   const kept = secrets.flatMap((secret) => traces(secret).map((trace) => ({ secret, trace })));
   return places.flatMap(([place, bytes]) => {
-    const bearers = new Set(
-      bytes
-        .toString('latin1')
-        .match(BEARER)
-        ?.filter((bearer) => sent.has(bearer)),
-    );
-    const found = [...bearers, ...kept.filter(({ trace }) => bytes.includes(trace)).map(({ secret }) => secret)];
+    const found = [
+      ...bearersIn(bytes),
+      ...kept.filter(({ trace }) => bytes.includes(trace)).map(({ secret }) => secret),
+    ];
     return found.map((secret) => `${secret.slice(0, 8)}… is in ${place}`);
   });
 }
