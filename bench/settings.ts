@@ -17,7 +17,7 @@ export interface Settings {
 export const DEFAULTS: Settings = {
   objects: 10_000,
   connections: 64,
-  rounds: 3,
+  rounds: 5,
   seconds: 5,
   warmUpSeconds: 20,
   minutes: 10,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { afterRequests, countOf, runClosedLoop } from '../load/closed-loop.ts';
-import { nextOf, SCENARIOS, type Scenario } from '../load/scenarios.ts';
+import { SCENARIOS, type Scenario } from '../load/scenarios.ts';
 import { countingEnv, workOf, type WorkCounts } from '../measure/counters.ts';
 import { drain, untilDrained } from '../measure/drain.ts';
 import { figure, medianOf, noFindings, printTable, type Findings } from '../measure/report.ts';
@@ -9,7 +9,7 @@ import { warmUp } from '../measure/round.ts';
 import type { Settings } from '../settings.ts';
 import { startProduct, type Product } from '../systems/product.ts';
 import type { RecordCounts } from '../systems/records.ts';
-import type { System } from '../systems/system.ts';
+import { targetOf, type System } from '../systems/system.ts';
 import { interleaved } from './compare.ts';
 
 const NAMES = ['get', 'list', 'create', 'run'] as const;
@@ -79,9 +79,8 @@ async function rowOf(
 ): Promise<string[]> {
   const scenario = SCENARIOS[name] as Scenario;
   const records = product.records!;
-  const target = { addresses: product.addresses, next: nextOf(scenario, product.accessesOf(scenario)) };
   const [counts, before, since] = [await records.counts(), await work(product, folder), performance.now()];
-  const result = await runClosedLoop(target, 1, afterRequests(COUNTED_CALLS));
+  const result = await runClosedLoop(targetOf(product, scenario), 1, afterRequests(COUNTED_CALLS));
   const { failures } = await drain(records, counts, result.succeeded);
   const seconds = (performance.now() - since) / 1000;
   findings.failures.push(...result.failures, ...failures);

@@ -1,10 +1,10 @@
 import { loadavg } from 'node:os';
 import { median } from '../load/latencies.ts';
 import type { Scenario } from '../load/scenarios.ts';
-import { medianOf, printRounds, type Findings } from '../measure/report.ts';
+import { medianOf, printRounds, ratioName, type Findings } from '../measure/report.ts';
 import { activeShare, closedRound, totalCpu, warmUp, type Round } from '../measure/round.ts';
 import type { Settings } from '../settings.ts';
-import type { System } from '../systems/system.ts';
+import { scenarioOf, type System } from '../systems/system.ts';
 
 /** Measures each scenario in rounds that alternate between the systems. */
 export async function compare(
@@ -19,14 +19,12 @@ export async function compare(
     const { connections, seconds } = settings;
     printRounds(`${scenario.title}, ${connections} connections, ${settings.rounds} × ${seconds} s`, rounds);
     process.stderr.write(`load of the machine: ${loadavg().map(String).join(' ')}\n`);
-    for (const { name } of systems)
-      Object.assign(
-        findings.figures,
-        figuresOf(
-          `${name} ${scenario.name}`,
-          rounds.filter(({ system }) => system === name),
-        ),
-      );
+    const byName = systems.map((system) => ({
+      name: `${system.name} ${scenarioOf(system, scenario).name}`,
+      rounds: rounds.filter((round) => round.system === system.name),
+    }));
+    for (const { name, rounds } of byName) Object.assign(findings.figures, figuresOf(name, rounds));
+    Object.assign(findings.figures, ratiosOf(byName));
     findings.failures.push(...rounds.flatMap(({ failures }) => failures));
   }
   return findings;
@@ -42,6 +40,27 @@ export async function interleaved(
   for (let round = 0; round < settings.rounds; round++)
     for (const system of systems) rounds.push(await closedRound(system, scenario, settings));
   return rounds;
+}
+
+const COMPARED: Readonly<Record<string, (round: Round) => number>> = {
+  cpu: totalCpu,
+  'req/s': ({ requestsPerSecond }) => requestsPerSecond,
+};
+
+/**
+ * Medians over the rounds of each system, each divided by the round of another system beside it: what the machine does
+ * otherwise changes slowly, so neighbours differ less than medians.
+ */
+export function ratiosOf(systems: readonly { name: string; rounds: readonly Round[] }[]): Record<string, number> {
+  const ratios: Record<string, number> = {};
+  for (const [figure, of] of Object.entries(COMPARED))
+    for (const one of systems)
+      for (const other of systems)
+        if (one !== other)
+          ratios[ratioName(`${one.name} ${figure}`, `${other.name} ${figure}`)] = median(
+            one.rounds.map((round, index) => of(round) / of(other.rounds[index] as Round)),
+          );
+  return ratios;
 }
 
 /** The figures that goals name. */

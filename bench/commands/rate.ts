@@ -1,11 +1,11 @@
-import { after, countOf, runClosedLoop, type Target } from '../load/closed-loop.ts';
+import { after, countOf, runClosedLoop } from '../load/closed-loop.ts';
 import { runFixedRate } from '../load/fixed-rate.ts';
-import { nextOf, SCENARIOS, type Scenario } from '../load/scenarios.ts';
+import { SCENARIOS, type Scenario } from '../load/scenarios.ts';
 import { untilDrained } from '../measure/drain.ts';
 import { figure, noFindings, printTable, type Findings } from '../measure/report.ts';
 import { measureRound, totalCpu, warmUp } from '../measure/round.ts';
 import type { Settings } from '../settings.ts';
-import type { System } from '../systems/system.ts';
+import { targetOf, type System } from '../systems/system.ts';
 
 const SHARE_OF_CAPACITY = 0.6;
 
@@ -17,7 +17,7 @@ export async function measureFixedRate(systems: readonly System[], settings: Set
     const scenario = SCENARIOS[name] as Scenario;
     const cells: string[] = [];
     for (const system of systems) {
-      const target: Target = { addresses: system.addresses, next: nextOf(scenario, system.accessesOf(scenario)) };
+      const target = targetOf(system, scenario);
       findings.failures.push(...(await warmUp(system, scenario, settings)));
       const shown = await runClosedLoop(target, settings.connections, after(settings.seconds));
       if (system.records) await untilDrained(system.records);

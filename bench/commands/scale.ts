@@ -1,9 +1,10 @@
 import { after, runClosedLoop, type LoadResult } from '../load/closed-loop.ts';
 import { percentile } from '../load/latencies.ts';
-import { MEMORY_SCENARIOS, nextOf, SCENARIOS, type Scenario } from '../load/scenarios.ts';
+import { MEMORY_SCENARIOS, SCENARIOS, type Scenario } from '../load/scenarios.ts';
 import { addFindings, figure, noFindings, printTable, type Findings } from '../measure/report.ts';
 import type { Settings } from '../settings.ts';
 import { startProduct, type Product } from '../systems/product.ts';
+import { targetOf } from '../systems/system.ts';
 import { compare } from './compare.ts';
 
 /** Connections of the neighbour of a dry run. */
@@ -46,11 +47,7 @@ async function besideMany(
 /** How long a dry run reads all objects of the type, and how a neighbour's gets are answered meanwhile. */
 async function measureDryRun(product: Product): Promise<Findings> {
   const gets = (isOver: () => boolean): Promise<LoadResult> =>
-    runClosedLoop(
-      { addresses: product.addresses, next: nextOf(SCENARIOS.get!, product.accessesOf(SCENARIOS.tokens!)) },
-      NEIGHBOURS,
-      isOver,
-    );
+    runClosedLoop(targetOf(product, SCENARIOS.tokens!), NEIGHBOURS, isOver);
   const alone = await gets(after(ALONE_SECONDS));
   let isDone = false;
   const since = performance.now();

@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, noRequests, runClosedLoop, type LoadResult } from '../load/closed-loop.ts';
 import { percentile } from '../load/latencies.ts';
-import { nextOf, type Scenario } from '../load/scenarios.ts';
+import type { Scenario } from '../load/scenarios.ts';
 import { drain } from '../measure/drain.ts';
 import { figure, noFindings, printTable, type Findings } from '../measure/report.ts';
 import type { Settings } from '../settings.ts';
 import { startProduct, type Product } from '../systems/product.ts';
 import type { Backlog } from '../systems/records.ts';
+import { targetOf } from '../systems/system.ts';
 
 const SOAK: Scenario = {
   name: 'soak',
@@ -66,8 +67,7 @@ async function oneMinute(product: Product, connections: number): Promise<{ resul
       samples.push({ backlog: await product.records!.backlog(), oldestMs: product.records!.oldestMs() });
     }
   })();
-  const target = { addresses: product.addresses, next: nextOf(SOAK, product.accessesOf(SOAK)) };
-  const result = await runClosedLoop(target, connections, over);
+  const result = await runClosedLoop(targetOf(product, SOAK), connections, over);
   await sampling;
   return { result, samples };
 }

@@ -26,7 +26,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   get: one('get', 'get (random objects)'),
   list: one('list', 'list (page of 20)'),
   create: one('create', 'create'),
-  run: one('run', 'run (an expression)'),
+  run: one('run', 'run (an expression; systems without agents create)'),
   tokens: { ...one('get', 'get, 1,000 tokens of 100 organizations'), name: 'tokens', organizations: 100 },
   jwts: { ...one('get', 'get, with JWTs'), name: 'jwts', jwts: true },
   mixed: {
@@ -46,6 +46,13 @@ export const MEMORY_SCENARIOS: Readonly<Record<string, Scenario>> = {
   update: one('update', 'update'),
   upsert: one('upsert', 'upsert (replaces)'),
 };
+
+/** The scenario of a system without agents: it creates an object where the product runs an agent. */
+export function withoutRuns(scenario: Scenario): Scenario {
+  const { run = 0, create = 0, ...others } = scenario.shares;
+  if (run === 0) return scenario;
+  return { ...scenario, name: `create beside ${scenario.name}`, shares: { ...others, create: create + run } };
+}
 
 /** The next request of a scenario. @param accesses as many tokens as the scenario needs */
 export function nextOf({ shares }: Scenario, accesses: readonly Access[]): () => BenchRequest {

@@ -6,6 +6,9 @@ export interface Findings {
   figures: Record<string, number>;
   failures: string[];
 }
+/** The name of the figure that is one figure divided by another, round by round. */
+export const ratioName = (one: string, other: string): string => `${one} / ${other}`;
+
 export const noFindings = (): Findings => ({ figures: {}, failures: [] });
 
 export function addFindings(to: Findings, { figures, failures }: Findings): void {

@@ -1,9 +1,9 @@
-import { after, countOf, runClosedLoop, type LoadResult, type Target } from '../load/closed-loop.ts';
+import { after, countOf, runClosedLoop, type LoadResult } from '../load/closed-loop.ts';
 import { percentile } from '../load/latencies.ts';
-import { nextOf, type Scenario } from '../load/scenarios.ts';
+import type { Scenario } from '../load/scenarios.ts';
 import { whenSteady } from '../load/warm-up.ts';
 import type { Settings } from '../settings.ts';
-import type { System } from '../systems/system.ts';
+import { targetOf, type System } from '../systems/system.ts';
 import { drain, untilDrained, type Drained } from './drain.ts';
 import { mainThreadOf, type ThreadTimes } from './processes.ts';
 
@@ -29,11 +29,6 @@ export interface Round {
 export const activeShare = ({ ran, waitedForCore }: Omit<Round['busiest'], 'process'>): number => ran + waitedForCore;
 
 export const totalCpu = ({ cpu }: Round): number => Object.values(cpu).reduce((sum, micros) => sum + micros, 0);
-
-const targetOf = (system: System, scenario: Scenario): Target => ({
-  addresses: system.addresses,
-  next: nextOf(scenario, system.accessesOf(scenario)),
-});
 
 /**
  * Sends requests until the throughput is steady, and waits until what they changed has drained.

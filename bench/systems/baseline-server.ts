@@ -45,12 +45,5 @@ server.post<{ Body: { key: string; content: object } }>('/api/memory/objects', a
   await store.apply(organizationId, [insert(ITEMS, created)]);
   return reply.code(201).send(view(created));
 });
-// the least that a run costs: one write before the work and one after it
-server.post<{ Body: { args: object } }>('/api/agent/run', async ({ body: { args } }) => {
-  const id = newId();
-  await store.apply(organizationId, [insert(ITEMS, item(`run-${id}`, args))]);
-  await store.apply(organizationId, [insert(ITEMS, item(`done-${id}`, args))]);
-  return { success: true, output: args };
-});
 process.send!({ url: await server.listen({ port: 0, host: '127.0.0.1' }) });
 process.on('disconnect', () => process.exit(0));

@@ -6,7 +6,7 @@ import { openHttpConnection, readAnswer, type Address } from '../load/connection
 import { runFixedRate } from '../load/fixed-rate.ts';
 import { median, percentile } from '../load/latencies.ts';
 import { requestOf } from '../load/requests.ts';
-import { nextOf, SCENARIOS } from '../load/scenarios.ts';
+import { nextOf, SCENARIOS, withoutRuns } from '../load/scenarios.ts';
 import { whenSteady } from '../load/warm-up.ts';
 
 const GET = { next: () => requestOf('get', { token: '', objects: [{ id: '1', key: '1' }] }) };
@@ -108,6 +108,11 @@ describe('figures', () => {
   it('percentiles are values that were measured', () => {
     expect([median([3, 1, 2]), percentile([1, 2, 3, 4], 0.5), percentile([5], 0.99)]).toEqual([2, 2, 5]);
     expect(percentile([], 0.5)).toBeNaN();
+  });
+
+  it('a system without agents creates an object where the product runs an agent', () => {
+    expect(withoutRuns(SCENARIOS.run!)).toMatchObject({ name: 'create beside run', shares: { create: 100 } });
+    expect(withoutRuns(SCENARIOS.mixed!)).toBe(SCENARIOS.mixed);
   });
 
   it('a get takes one of all objects, with one of all tokens', () => {

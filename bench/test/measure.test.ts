@@ -6,9 +6,11 @@ import { eventually } from 'platform/service/test-end.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { TOPICS } from 'platform/events/bus.ts';
 import { countingEnv, workOf } from '../measure/counters.ts';
+import { ratiosOf } from '../commands/compare.ts';
 import { drain } from '../measure/drain.ts';
 import { verdicts } from '../measure/goals.ts';
 import { mainThreadOf, descendantsCpuOf, pssOf, treePssOf } from '../measure/processes.ts';
+import type { Round } from '../measure/round.ts';
 import type { RecordCounts, Records } from '../systems/records.ts';
 
 const BURN = `
@@ -122,6 +124,26 @@ describe('the goals', () => {
     [{ 'product get cpu': 80 }, /^not measured/],
   ])('%j', (figures, line) => {
     expect(lineOf(figures, 'get, CPU per request')).toMatch(line);
+  });
+
+  it('a ratio of rounds beside each other counts in place of the ratio of medians', () => {
+    const figures = { 'product run cpu': 800, 'stock create beside run cpu': 300 };
+    expect(lineOf(figures, 'run, CPU per request')).toMatch(/^missed .*2\.67 × stock create beside run/);
+    const ratio = { 'product run cpu / stock create beside run cpu': 2.4 };
+    expect(lineOf({ ...figures, ...ratio }, 'run, CPU per request')).toMatch(/^met .*2\.4 ×/);
+  });
+
+  it('rounds are compared with those beside them', () => {
+    const rounds = (...cpus: number[]): Round[] =>
+      cpus.map((cpu) => ({ cpu: { one: cpu }, requestsPerSecond: 1_000 / cpu }) as unknown as Round);
+    const systems = [
+      { name: 'product get', rounds: rounds(100, 200, 400) },
+      { name: 'stock get', rounds: rounds(50, 200, 300) },
+    ];
+    expect(ratiosOf(systems)).toMatchObject({
+      'product get cpu / stock get cpu': 4 / 3,
+      'product get req/s / stock get req/s': 3 / 4,
+    });
   });
 
   it('memory is that of the scenario that takes most', () => {

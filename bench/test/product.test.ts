@@ -1,10 +1,11 @@
 import { measureRuntimes } from '../commands/runtimes.ts';
 import { afterRequests, runClosedLoop } from '../load/closed-loop.ts';
-import { MEMORY_SCENARIOS, nextOf, SCENARIOS } from '../load/scenarios.ts';
+import { MEMORY_SCENARIOS, SCENARIOS } from '../load/scenarios.ts';
 import { measureRound } from '../measure/round.ts';
 import { DEFAULTS } from '../settings.ts';
 import { storedBytes } from '../systems/file-records.ts';
 import { startProduct, type Product } from '../systems/product.ts';
+import { targetOf } from '../systems/system.ts';
 
 let product: Product;
 beforeAll(async () => {
@@ -17,8 +18,7 @@ describe('a round on the product', () => {
     '%s: nothing fails, and every change is in the records',
     async (name) => {
       const scenario = { ...SCENARIOS, ...MEMORY_SCENARIOS }[name]!;
-      const target = { addresses: product.addresses, next: nextOf(scenario, product.accessesOf(scenario)) };
-      const round = await measureRound(product, () => runClosedLoop(target, 4, afterRequests(40)));
+      const round = await measureRound(product, () => runClosedLoop(targetOf(product, scenario), 4, afterRequests(40)));
       expect(round.failures).toEqual([]);
       expect(round.drained).toBeDefined();
     },
