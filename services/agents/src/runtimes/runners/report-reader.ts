@@ -16,7 +16,7 @@ export function reportReader({
   onReport,
   onLie,
 }: {
-  evaluation(): (Progress & { organizationId: string; timer: NodeJS.Timeout | undefined }) | undefined;
+  evaluation(): (Progress & { organizationId: string; isTimed: boolean }) | undefined;
   isAlive(): boolean;
   schedule: FairScheduler;
   /** Throws for a report that cannot be. */
@@ -28,8 +28,7 @@ export function reportReader({
   function onLine(line: string): void {
     const now = evaluation();
     if (!now || (waiting === 0 && line.length <= REPORT_BYTES)) return onReport(line);
-    // Until a long report is checked, the runner has kept its limit of time.
-    if (line.length > REPORT_BYTES) clearTimeout(now.timer);
+    if (line.length > REPORT_BYTES) now.isTimed = false;
     waiting += 1;
     const check = (): void => {
       waiting -= 1;

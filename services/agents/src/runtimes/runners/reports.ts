@@ -22,7 +22,6 @@ export class InvalidReportError extends Error {}
 /** What is known of the evaluation that a runner works on. */
 export interface Progress {
   id: number;
-  started: boolean;
   /** As last reported. */
   steps: number;
   limits: EvaluationLimits;
@@ -53,13 +52,8 @@ export function readReport(text: string, progress: Progress): Report {
   const report = membersOf(valueOf(text));
   if (text.length > REPORT_BYTES && report.kind !== 'finished' && report.kind !== 'tool')
     throw new InvalidReportError('a long report that is neither the last one nor a call of a tool');
-  const { id, started } = progress;
+  const { id } = progress;
   if (report.id !== id) throw new InvalidReportError('a report about another evaluation');
-  if (report.kind === 'started') {
-    if (started) throw new InvalidReportError('an evaluation that starts twice');
-    return { kind: 'started', id };
-  }
-  if (!started) throw new InvalidReportError('a report before the evaluation has started');
   if (report.kind === 'steps')
     return { kind: 'steps', id, steps: stepsOf(report, progress.steps + REPORT_STEPS, progress) };
   if (report.kind === 'tool') return { kind: 'tool', id, ...toolCallOf(report, progress) };

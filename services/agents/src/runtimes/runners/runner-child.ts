@@ -20,7 +20,6 @@ export interface Assignment {
 
 /** A message from a runner to the pool. */
 export type Report =
-  | { kind: 'started'; id: number }
   | { kind: 'steps'; id: number; steps: number }
   | ({ kind: 'tool'; id: number } & ToolCall)
   | { kind: 'finished'; id: number; result: EvaluationResult };
@@ -54,7 +53,6 @@ process.on('message', async (message: Assignment | ToolAnswer) => {
   if ('answer' in message) return id === running ? toolCalls.answer(message) : undefined;
   running = id;
   toolCalls = openToolCalls((call) => send({ kind: 'tool', id, ...call }));
-  send({ kind: 'started', id });
   const result = await evaluate(message);
   // An answer that comes now would let a waiting call begin, which the pool would take for one of the next evaluation.
   running = undefined;

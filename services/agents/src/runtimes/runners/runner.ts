@@ -14,19 +14,12 @@ import type { Assignment } from './runner-child.ts';
 import { RUNNER_PROGRAM, runnerCommand } from './runner-command.ts';
 import { giveSources } from './stripped-sources.ts';
 import type { ToolAnswer, ToolCall } from './tool-calls.ts';
+import { endOfMemory, START_MS, watchLimits, type Watched } from './watch-limits.ts';
 
-/** Time for a child process to start, and to begin an evaluation. */
-const START_MS = 30_000;
-/** Beyond `wallMs`, before the process is killed: where it can, the child ends an evaluation by itself at `wallMs`. */
-const GRACE_MS = 500;
-/** A process that dies by itself takes its count of processor time with it, so the count is also read this often. */
-const CPU_SAMPLE_MS = 250;
-/** V8 limits its heap; memory outside of it is limited by the parent, which looks this often. */
-const MEMORY_SAMPLE_MS = 50;
+/** An evaluation that begins so soon after another one begins with the count of processor time that ended that one. */
+const SAME_COUNT_MS = 0.5;
 /** Evaluations yield to the services and to runners that start: they are nicer by this much (setpriority(2)). */
 const NICENESS = 10;
-/** Beyond `memoryMb`, before the process is killed: twice what a process at the limit of its heap was seen to take. */
-const BASE_OF_ALL_MEMORY_MB = 160;
 
 /** The first evaluation of a process in each language: it shows that it works, and is charged to nobody. */
 const FIRST_SOURCES: Record<string, string> = { expression: '1', script: 'const run = () => 1;' };
@@ -70,16 +63,11 @@ export interface Runner {
   readonly exited: Promise<void>;
 }
 
-interface Evaluation extends Progress {
+interface Evaluation extends Progress, Watched {
   tools: RunTools | undefined;
   /** Aborts when it ends. Only an evaluation with tools has one, because to abort takes 12 µs. */
   over: AbortController | undefined;
-  /** When the process is killed, by performance.now(). */
-  killAtMs: number;
   organizationId: string;
-  timer: NodeJS.Timeout | undefined;
-  end(result: RunnerResult): void;
-  cpuMs(): number;
 }
 
 /**
@@ -114,30 +102,31 @@ export function startRunner({
   let runs = -1;
   let startedMb = 0;
   let now: Evaluation | undefined;
+  let isChannelBroken = false;
 
   const kill = (): void => {
     alive = false;
     child.kill('SIGKILL');
   };
-  const endOfMemory = ({ steps, cpuMs, end }: Evaluation): void =>
-    end({
-      outcome: 'failed',
-      message: `The run takes more than ${memoryMb} MB of memory`,
-      steps,
-      cpuMs: cpuMs(),
-    });
-  const endOfDeath = (): void => now?.end({ outcome: now.started ? 'interrupted' : 'unstarted' });
+  function endOfDeath(evaluation: Evaluation, signal: NodeJS.Signals | null): RunnerResult {
+    // A process that dies before it has read its assignment breaks its channel.
+    if (isChannelBroken && !evaluation.hasReported) return { outcome: 'unstarted' };
+    return signal !== null && OUT_OF_MEMORY.has(signal)
+      ? endOfMemory(evaluation, memoryMb)
+      : { outcome: 'interrupted' };
+  }
   const exited = new Promise<void>((resolve) => {
     child.once('error', (error) => {
       log.error({ error }, 'a runner failed');
       kill();
-      endOfDeath();
     });
     child.once('exit', (code, signal) => {
       if (alive) log.warn({ pid: child.pid, code, signal, runs }, 'a runner died');
       alive = false;
-      if (now?.started && signal !== null && OUT_OF_MEMORY.has(signal)) endOfMemory(now);
-      else endOfDeath();
+    });
+    // After `exit`, when the channel is read to its end.
+    child.once('close', (_code, signal) => {
+      now?.end(endOfDeath(now, signal));
       resolve();
     });
   });
@@ -146,28 +135,28 @@ export function startRunner({
   giveSources(child.stdin!, program, log);
   const clock = openCpuClock(pid);
   void exited.then(clock.close);
+  let cpu = { ms: 0, readAtMs: -Infinity };
+  const readCpu = (): number => (cpu = { ms: clock.nowMs(), readAtMs: performance.now() }).ms;
   const channel = child.stdio[3] as Socket;
-  // A process that is killed resets its channel when it has not read all of it.
-  channel.on('error', (error) => log[alive ? 'warn' : 'debug']({ error, pid }, 'a runner could not be reached'));
+  channel.on('error', (error) => {
+    isChannelBroken = true;
+    log[alive ? 'warn' : 'debug']({ error, pid }, 'a runner could not be reached');
+  });
 
   function onReport(line: string): void {
     if (!now) throw new InvalidReportError('a report without an evaluation');
     const report = readReport(line, now);
+    now.hasReported = true;
     if (report.kind === 'finished') now.end({ ...report.result, cpuMs: now.cpuMs() });
     else if (report.kind === 'steps') now.steps = report.steps;
-    else if (report.kind === 'tool') callTool(now, report);
-    else {
-      now.started = true;
-      killAfter(now, now.limits.wallMs + GRACE_MS);
-    }
+    else callTool(now, report);
   }
   /** Answers a call of a tool. An evaluation whose tools fail cannot go on. */
   function callTool(evaluation: Evaluation, { call, operation, input }: ToolCall): void {
     const { id, tools, over } = evaluation;
     evaluation.toolCalls = call;
     evaluation.unanswered += 1;
-    // A long report stopped the timer.
-    killAfter(evaluation, evaluation.killAtMs - performance.now());
+    evaluation.isTimed = true;
     tools!.call(operation, input, over!.signal).then(
       (answer) => {
         evaluation.unanswered -= 1;
@@ -186,33 +175,17 @@ export function startRunner({
     kill();
     now?.end({ outcome: 'interrupted' });
   };
+  const watch = watchLimits({ evaluation: () => now, pid, memoryMb, kill });
   const read = reportReader({ evaluation: () => now, isAlive: () => alive, schedule, onReport, onLie });
   channel.on('data', (piece: Buffer) => alive && read(piece));
-
-  function killAfter(evaluation: Evaluation, ms: number): void {
-    clearTimeout(evaluation.timer);
-    evaluation.killAtMs = performance.now() + ms;
-    evaluation.timer = setTimeout(() => {
-      const { started, steps } = evaluation;
-      const cpuMs = evaluation.cpuMs();
-      kill();
-      evaluation.end(started ? { outcome: 'timed_out', steps, cpuMs } : { outcome: 'unstarted' });
-    }, ms);
-  }
 
   function evaluate(assignment: Omit<Assignment, 'id'>, signal: AbortSignal, tools?: RunTools): Promise<RunnerResult> {
     const id = ++runs;
     return new Promise<RunnerResult>((resolve) => {
-      const startMs = clock.nowMs();
+      const sinceMs = performance.now();
+      const startMs = sinceMs - cpu.readAtMs < SAME_COUNT_MS ? cpu.ms : readCpu();
       let usedMs = 0;
-      const cpuMs = (): number => (usedMs = Math.max(usedMs, Math.ceil(clock.nowMs() - startMs)));
-      const cpuSampling = setInterval(cpuMs, CPU_SAMPLE_MS);
-      const memorySampling = setInterval(() => {
-        if (!evaluation.started || memoryMbOf(pid) <= memoryMb + BASE_OF_ALL_MEMORY_MB) return;
-        cpuMs();
-        kill();
-        endOfMemory(evaluation);
-      }, MEMORY_SAMPLE_MS);
+      const cpuMs = (): number => (usedMs = Math.max(usedMs, Math.ceil(readCpu() - startMs)));
       const cancel = (): void => {
         const { steps } = evaluation;
         const result: RunnerResult = { outcome: 'cancelled', steps, cpuMs: cpuMs() };
@@ -221,29 +194,30 @@ export function startRunner({
       };
       const evaluation: Evaluation = (now = {
         id,
-        started: false,
+        hasReported: false,
         steps: 0,
         organizationId: assignment.organizationId,
         limits: assignment.limits,
         trace: assignment.trace,
         operations: assignment.operations,
-        ...{ toolCalls: 0, unanswered: 0, tools, over: tools && new AbortController(), killAtMs: 0 },
-        timer: undefined,
+        ...{ toolCalls: 0, unanswered: 0, tools, over: tools && new AbortController() },
+        ...{ sinceMs, isTimed: true },
         cpuMs,
         end(result) {
           now = undefined;
-          clearTimeout(evaluation.timer);
-          clearInterval(cpuSampling);
-          clearInterval(memorySampling);
           signal.removeEventListener('abort', cancel);
           evaluation.over?.abort();
           resolve(result);
         },
       });
       signal.addEventListener('abort', cancel, { once: true });
-      killAfter(evaluation, START_MS);
-      if (alive) channel.write(`${JSON.stringify({ id, ...assignment } satisfies Assignment)}\n`);
-      else endOfDeath();
+      watch();
+      if (alive && channel.writable) {
+        channel.write(`${JSON.stringify({ id, ...assignment } satisfies Assignment)}\n`);
+      } else {
+        kill();
+        evaluation.end({ outcome: 'unstarted' });
+      }
     });
   }
 

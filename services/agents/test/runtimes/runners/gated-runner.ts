@@ -12,7 +12,6 @@ awaitFile('open');
 
 process.on('disconnect', () => process.exit());
 process.on('message', ({ id, runtime: { source } }: { id: number; runtime: { source: string } }) => {
-  process.send!({ kind: 'started', id });
   if (source === 'when told') awaitFile('told');
   process.send!({ kind: 'finished', id, result: { outcome: 'succeeded', outputText: '2', steps: 3 } });
 });

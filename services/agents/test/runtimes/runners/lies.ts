@@ -4,17 +4,15 @@ export type Send = (report: unknown) => void;
 export const TRUTH = { outcome: 'succeeded', outputText: '2', steps: 3 };
 const DEEP = 66;
 
-/** Reports by which a sound evaluation starts and ends, with something else in their place. */
+/** The report by which a sound evaluation ends, with something else in its place. */
 export const finished =
   (changes: object) =>
   (id: number, send: Send): void => {
-    send({ kind: 'started', id });
     send({ kind: 'finished', id, result: { ...TRUTH, ...changes } });
   };
 const steps =
   (...numbers: unknown[]) =>
   (id: number, send: Send): void => {
-    send({ kind: 'started', id });
     for (const number of numbers) send({ kind: 'steps', id, steps: number });
     send({ kind: 'finished', id, result: { ...TRUTH, steps: 900_000 } });
   };
@@ -33,7 +31,6 @@ export const LIES: Record<string, (id: number, send: Send) => void> = {
   stepsReportedFalling: steps(20_000, 10_000),
   stepsReportedTooOften: steps(10_000, 10_001),
   stepsFewerThanReported: (id, send) => {
-    send({ kind: 'started', id });
     send({ kind: 'steps', id, steps: 10_000 });
     send({ kind: 'finished', id, result: TRUTH });
   },
@@ -55,40 +52,31 @@ export const LIES: Record<string, (id: number, send: Send) => void> = {
   outcomeUnknown: finished({ outcome: 'constructor' }),
   outcomeOfTheParent: finished({ outcome: 'interrupted' }),
   resultMissing: (id, send) => {
-    send({ kind: 'started', id });
     send({ kind: 'finished', id });
   },
-  endWithoutStart: (id, send) => send({ kind: 'finished', id, result: TRUTH }),
-  startTwice: (id, send) => {
-    send({ kind: 'started', id });
-    send({ kind: 'started', id });
-  },
   aboutAnother: (id, send) => {
-    send({ kind: 'started', id });
     send({ kind: 'finished', id: id + 1, result: TRUTH });
   },
   kindUnknown: (id, send) => send({ kind: 'ready', id }),
   reportNull: (_id, send) => send(null),
   reportNumber: (_id, send) => send(1),
-  reportText: (_id, send) => send('started'),
+  reportText: (_id, send) => send('finished'),
 };
 
 /** Never ends the run. */
-export const NEVER_ENDING = (id: number, send: Send): void => {
-  send({ kind: 'started', id });
+export const NEVER_ENDING = (): void => {
   for (;;);
 };
 
 /** Takes 600 MB outside of V8's heap, and never ends the run. */
-export const GREEDY = (id: number, send: Send): void => {
+export const GREEDY = (): void => {
   const taken: Buffer[] = [];
-  send({ kind: 'started', id });
   for (;;) if (taken.length < 60) taken.push(Buffer.alloc(10_000_000, 1));
 };
 
 /** The same as bytes of the channel that are no reports at all. */
 export const NO_REPORTS: Record<string, () => void> = {
-  reportNoJson: () => void writeSync(3, 'started\n'),
+  reportNoJson: () => void writeSync(3, 'finished\n'),
   reportWithoutEnd: () => {
     const megabyte = Buffer.alloc(1_048_576, 'x');
     for (;;) write(megabyte);

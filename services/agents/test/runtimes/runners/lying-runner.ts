@@ -6,8 +6,8 @@ import { finished, GREEDY, LIES, NEVER_ENDING, NO_REPORTS, type Send } from './l
 process.on('disconnect', () => process.exit());
 process.on('message', ({ id, runtime: { source } }: Assignment) => {
   const send: Send = (report) => void process.send!(report);
-  if (source === 'neverEnding') NEVER_ENDING(id, send);
-  if (source === 'greedy') GREEDY(id, send);
+  if (source === 'neverEnding') NEVER_ENDING();
+  if (source === 'greedy') GREEDY();
   (LIES[source] ?? NO_REPORTS[source] ?? finished({}))(id, send);
   if (source === 'reportAfterTheEnd') send({ kind: 'steps', id, steps: 10_000 });
 });

@@ -11,7 +11,7 @@ import { finished, LIES, TRUTH, type Send } from './lies.ts';
 const LIMITS = { wallMs: 60_000, maxSteps: 1_000_000, outputBytes: 10_000 };
 
 const PROGRESS: Progress = {
-  ...{ id: 7, started: false, steps: 0, limits: LIMITS, trace: false },
+  ...{ id: 7, steps: 0, limits: LIMITS, trace: false },
   ...{ operations: [], toolCalls: 0, unanswered: 0 },
 };
 
@@ -21,8 +21,7 @@ function read(speak: (id: number, send: Send) => void, trace = false, operations
   const results: unknown[] = [];
   speak(7, (sent) => {
     const report = readReport(JSON.stringify(sent), progress);
-    if (report.kind === 'started') progress.started = true;
-    else if (report.kind === 'steps') progress.steps = report.steps;
+    if (report.kind === 'steps') progress.steps = report.steps;
     else if (report.kind === 'tool') {
       progress.toolCalls += 1;
       progress.unanswered += 1;
@@ -64,7 +63,7 @@ describe('reports of a runner', () => {
       ...given,
     });
     const readCalls = (...calls: object[]) =>
-      read((id, send) => [{ kind: 'started', id }, ...calls].forEach((sent) => send(sent)), false, ['find', 'get']);
+      read((_id, send) => calls.forEach((sent) => send(sent)), false, ['find', 'get']);
     expect(readCalls(call(1), call(2, { operation: 'get' }))).toHaveLength(2);
     expect(readCalls(call(1, { input: 'x'.repeat(MAX_INPUT_BYTES) }))).toHaveLength(1);
     const four = [1, 2, 3, 4].map((number) => call(number));
@@ -94,7 +93,7 @@ describe('reports of a runner', () => {
         expect(read(finished(result))).toEqual([result]);
         const limits = { ...LIMITS, outputBytes: Buffer.byteLength(outputText) };
         const bytes = Buffer.byteLength(JSON.stringify({ kind: 'finished', id: 7, result }));
-        expect(bytes).toBeLessThanOrEqual(maxReportBytes({ ...PROGRESS, started: true, limits }));
+        expect(bytes).toBeLessThanOrEqual(maxReportBytes({ ...PROGRESS, limits }));
       }),
     );
   });

@@ -7,7 +7,7 @@ import { temporaryFolder } from 'platform/service/testing.ts';
 import { HANGING } from '../expression/hanging.ts';
 import type { RunResult } from '../../../src/runtimes/runtime.ts';
 import { computing, cpuMs, ENDLESS, runners, SUCCEEDED, testPool, type TestPool } from './pool-fixture.ts';
-import { cpuTicks, environmentOf, folderOf, isRunning, runnersOf, until } from './runner-processes.ts';
+import { cpuTicks, environmentOf, folderOf, isRunning, runnersOf, until, untilStopped } from './runner-processes.ts';
 
 const GREEDY = '[1..50000].{ "a": [1..500] }';
 
@@ -204,6 +204,31 @@ describe('a run that is stopped', () => {
     const run = evaluate(ENDLESS);
     process.kill(await computing(), 'SIGKILL');
     expect(await run).toEqual({ outcome: 'interrupted' });
+  });
+
+  it('because its runner was killed before it had read it runs in another one', async () => {
+    startPool();
+    await evaluate('1');
+    const [pid] = runners() as [number];
+    process.kill(pid, 'SIGSTOP');
+    await untilStopped(pid);
+    const onStart = () => setImmediate(() => isRunning(pid) && process.kill(pid, 'SIGKILL'));
+    expect(await evaluate('1 + 1', { onStart })).toEqual(SUCCEEDED);
+    expect(runners()).not.toContain(pid);
+  });
+
+  it('is not stopped at its time limit while its process has had no time to read it', async () => {
+    startPool();
+    await evaluate('1');
+    const [pid] = runners() as [number];
+    process.kill(pid, 'SIGSTOP');
+    await untilStopped(pid);
+    const sinceMs = performance.now();
+    const run = evaluate('1 + 1', { limits: { wallMs: 100 } });
+    await until(() => performance.now() - sinceMs > 1_000);
+    process.kill(pid, 'SIGCONT');
+    await run;
+    expect(runners()).toEqual([pid]);
   });
 
   it('is never started when its caller disconnected before', async () => {

@@ -10,6 +10,10 @@ export const runnersOf = (parent: number, program = 'runner-child.ts'): number[]
 /** False for a process that has ended, also when its parent has not collected its exit status yet. */
 export const isRunning = (pid: number): boolean => /^State:\s+[^ZX]/m.test(textOf(`/proc/${pid}/status`));
 
+/** Waits until a process that got SIGSTOP has stopped. */
+export const untilStopped = (pid: number): Promise<void> =>
+  until(() => /^State:\s+T/m.test(textOf(`/proc/${pid}/status`)));
+
 /** Empty when the file no longer exists. */
 function textOf(file: string): string {
   try {

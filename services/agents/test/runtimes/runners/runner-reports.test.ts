@@ -17,7 +17,6 @@ describe('a runner that lies', () => {
     'stepsNegative',
     'stepsReportedFalling',
     'outputThatEndsTheReply',
-    'endWithoutStart',
     'aboutAnother',
     ...Object.keys(NO_REPORTS),
   ])('is killed, its run interrupted, and the next run is evaluated: %s', async (lie) => {
