@@ -1,3 +1,4 @@
+import { eventText } from 'platform/events/bus.ts';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -177,7 +178,7 @@ describe('the metrics of the product', () => {
   it('tell of dead letters', async () => {
     expect(sumOf(await scrape(at.auth), 'agentmemory_dead_letters')).toBe(0);
     const bus = await openSqliteBus(join(stack.folder, 'events.db'));
-    await bus.publish('audit.v1', [{ ...eventOf(tenant.organizationId, 1), type: 'no.audit.entry' }]);
+    await bus.publish('audit.v1', [{ ...eventOf(tenant.organizationId, 1), type: 'no.audit.entry' }].map(eventText));
     await eventually(
       async () => sumOf(await scrape(at.auth), 'agentmemory_dead_letters', { group: 'auth-audit' }) === 1,
     );

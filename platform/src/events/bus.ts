@@ -30,6 +30,27 @@ export interface CloudEvent {
   data: Record<string, unknown>;
 }
 
+/** An event as it is published: the JSON text that its outbox has, which nobody parses or writes again. */
+export interface EventText {
+  /** By which EventsTooLargeError names it. */
+  id: string;
+  /** The `partitionkey`. */
+  partitionKey: string;
+  text: string;
+}
+export const eventText = (event: CloudEvent): EventText => ({
+  id: event.id,
+  partitionKey: event.partitionkey,
+  text: JSON.stringify(event),
+});
+
+/** Those of traced requests, parsed. */
+export const tracedOf = (events: readonly EventText[]): CloudEvent[] =>
+  events
+    .filter(({ text }) => text.includes('"traceparent":'))
+    .map(({ text }) => JSON.parse(text) as CloudEvent)
+    .filter(({ traceparent }) => traceparent !== undefined);
+
 /** By topic: for how long its events are kept at least, in milliseconds. */
 export const RETENTION_MS = {
   'agent.execution.v1': 7 * DAY_MS,
@@ -106,7 +127,7 @@ export interface EventBus {
    * Resolves when the events are durable. An event that is published again may be stored twice.
    * @throws EventsTooLargeError
    */
-  publish(topic: Topic, events: readonly CloudEvent[]): Promise<void>;
+  publish(topic: Topic, events: readonly EventText[]): Promise<void>;
   /**
    * Each event goes to one member of the group and is marked as handled (its offset is committed) after the handler.
    */

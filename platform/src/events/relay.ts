@@ -22,7 +22,7 @@ interface Needs {
  * too large stays, too, but the round succeeds: the back-off of a failed job would delay all other events.
  */
 export function relayJob({ platformStore, bus, intervalMs, log }: Needs): Job {
-  /** Ids of the events that were too large in the previous round, so that each is logged once. */
+  /** Those that were too large in the previous round, so that each is logged once. */
   let knownTooLarge: ReadonlySet<string> = new Set();
 
   return {
@@ -39,9 +39,13 @@ export function relayJob({ platformStore, bus, intervalMs, log }: Needs): Job {
 
       /** Resolves to the events that the bus has accepted. */
       async function publish(topic: Topic, rows: readonly OutboxRecord[]): Promise<readonly OutboxRecord[]> {
-        const events = rows.map((row) => JSON.parse(row.event) as CloudEvent);
+        const texts = rows.map(({ _id: id, organizationId, event: text }) => ({
+          id,
+          partitionKey: organizationId,
+          text,
+        }));
         try {
-          await bus.publish(topic, events);
+          await bus.publish(topic, texts);
           return rows;
         } catch (error) {
           if (!(error instanceof EventsTooLargeError)) {
@@ -49,10 +53,13 @@ export function relayJob({ platformStore, bus, intervalMs, log }: Needs): Job {
             return [];
           }
           for (const id of error.ids) tooLarge.add(id);
-          const unlogged = error.ids.filter((id) => !knownTooLarge.has(id));
+          const refused = rows.filter(({ _id }) => error.ids.includes(_id));
+          const unlogged = refused
+            .filter(({ _id }) => !knownTooLarge.has(_id))
+            .map(({ event }) => (JSON.parse(event) as CloudEvent).id);
           if (unlogged.length > 0)
             log.error({ error, topic, events: unlogged }, 'events that are too large stay in the outbox');
-          return rows.filter((_, place) => !error.ids.includes(events[place]!.id));
+          return rows.filter((row) => !refused.includes(row));
         }
       }
 

@@ -1,4 +1,4 @@
-import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
+import { eventText, type CloudEvent, type EventBus } from 'platform/events/bus.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { makeLog } from 'platform/core/log.ts';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -27,7 +27,7 @@ const print = (event: CloudEvent): boolean =>
 if (role === 'publish') {
   for (let n = 0; ; n++) {
     const event = eventOf(name, n);
-    await bus.publish('audit.v1', [event]);
+    await bus.publish('audit.v1', [eventText(event)]);
     print(event);
     await delay(1);
   }

@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { RejectedEventError, type CloudEvent, type EventBus, type Subscription } from 'platform/events/bus.ts';
+import {
+  RejectedEventError,
+  eventText,
+  type CloudEvent,
+  type EventBus,
+  type Subscription,
+} from 'platform/events/bus.ts';
 import { eventually } from 'platform/service/test-end.ts';
 import { numberOf, TOPIC, type BusEngine } from './bus-suite.ts';
 import { eventOf } from './event-of.ts';
@@ -35,7 +41,7 @@ export function deadLettersSuite({ now, open, events, subscribe }: Given): void 
       if (numberOf(event) === 1) throw new Error('poison');
     });
     await subscribe(bus, async (event) => sound.add(numberOf(event)), `${group}-sound`);
-    await bus.publish(TOPIC, published);
+    await bus.publish(TOPIC, published.map(eventText));
     await Promise.all([seen.count(5), sound.count(3)]);
     expect(seen.items).toEqual([0, 1, 1, 1, 2]);
     expect(sound.items).toEqual([0, 1, 2]);
@@ -52,7 +58,7 @@ export function deadLettersSuite({ now, open, events, subscribe }: Given): void 
       if (numberOf(event) === 1) throw new RejectedEventError('never');
     };
     await subscribe(bus, handler, group, { maxAttempts: 600, retryDelayMs: 3_600_000 });
-    await bus.publish(TOPIC, published);
+    await bus.publish(TOPIC, published.map(eventText));
     await seen.count(3);
     expect(seen.items).toEqual([0, 1, 2]);
     expect(await engine.deadLetters(TOPIC, group)).toEqual([
@@ -68,7 +74,7 @@ export function deadLettersSuite({ now, open, events, subscribe }: Given): void 
       attempts.add(numberOf(event));
       if (numbers.includes(numberOf(event))) throw new Error('poison');
     });
-    await bus.publish(TOPIC, published);
+    await bus.publish(TOPIC, published.map(eventText));
     await attempts.count(count + 2 * numbers.length);
     await member.stop();
     return published;
@@ -94,13 +100,13 @@ export function deadLettersSuite({ now, open, events, subscribe }: Given): void 
     const { deadLetters } = await bus.backlog(TOPIC, group);
     const untilBacklog = (of: EventBus, events: number, more: number) =>
       eventually(async () => isDeepStrictEqual(await of.backlog(TOPIC, group), { events, deadLetters: deadLetters + more })); // prettier-ignore
-    await bus.publish(TOPIC, own);
-    await bus.publish('memory.change.v1', [eventOf(organization, 3)]);
+    await bus.publish(TOPIC, own.map(eventText));
+    await bus.publish('memory.change.v1', [eventText(eventOf(organization, 3))]);
     await untilBacklog(bus, 1, 1);
     release.resolve();
     await untilBacklog(bus, 0, 2);
     await subscription.stop();
-    await bus.publish(TOPIC, [eventOf(organization, 4), eventOf(organization, 5)]);
+    await bus.publish(TOPIC, [eventOf(organization, 4), eventOf(organization, 5)].map(eventText));
     await untilBacklog(await open(), 2, 2);
   });
 

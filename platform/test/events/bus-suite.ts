@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import {
   RejectedEventError,
+  eventText,
   type CloudEvent,
   type EventBus,
   type Subscription,
@@ -89,12 +90,12 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       const bus = await open();
       const groups = [new Seen<CloudEvent>(), new Seen<CloudEvent>()];
       const published = events(120);
-      await bus.publish(TOPIC, published.slice(0, 50));
+      await bus.publish(TOPIC, published.slice(0, 50).map(eventText));
       await Promise.all(
         groups.map((seen, index) => subscribe(bus, async (event) => seen.add(event), `${group}-${index}`)),
       );
-      for (const event of published.slice(50, 60)) await bus.publish(TOPIC, [event]);
-      await bus.publish(TOPIC, published.slice(60));
+      for (const event of published.slice(50, 60)) await bus.publish(TOPIC, [eventText(event)]);
+      await bus.publish(TOPIC, published.slice(60).map(eventText));
       for (const seen of groups) {
         await seen.count(120);
         expect(seen.items).toEqual(published);
@@ -105,8 +106,8 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       const bus = await open();
       const seen = new Seen<number>();
       const [other, own] = events(2);
-      await bus.publish('memory.change.v1', [other!]);
-      await bus.publish(TOPIC, [own!]);
+      await bus.publish('memory.change.v1', [eventText(other!)]);
+      await bus.publish(TOPIC, [eventText(own!)]);
       await subscribe(bus, async (event) => seen.add(numberOf(event)));
       await seen.count(1);
       expect(seen.items).toEqual([1]);
@@ -119,7 +120,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
         seen.add(numberOf(event));
         if (numberOf(event) === 1 && seen.items.length < 4) throw new Error('not yet');
       });
-      await bus.publish(TOPIC, events(3));
+      await bus.publish(TOPIC, events(3).map(eventText));
       await seen.count(5);
       expect(seen.items).toEqual([0, 1, 1, 1, 2]);
       expect(await engine.deadLetters(TOPIC, group)).toEqual([]);
@@ -128,7 +129,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
     it('gives a handler of several events what was published together, in order, and then goes on after it', async () => {
       const bus = await open();
       const published = events(450);
-      await bus.publish(TOPIC, published);
+      await bus.publish(TOPIC, published.map(eventText));
       const seen = new Seen<CloudEvent>();
       const sizes: number[] = [];
       const note = (event: CloudEvent): void => void (event.organizationid === organization && seen.add(event));
@@ -144,7 +145,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       await seen.count(450);
       await member.stop();
       expect(Math.max(...sizes)).toBeGreaterThan(100);
-      await bus.publish(TOPIC, events(3, 450));
+      await bus.publish(TOPIC, events(3, 450).map(eventText));
       await bus.subscribe(TOPIC, group, async (event) => note(event), options);
       await seen.count(453);
       expect(seen.items.map(numberOf)).toEqual(upTo(453));
@@ -153,7 +154,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
     it('gives the handler one event after the other when they cannot be handled together', async () => {
       const bus = await open();
       const published = events(30);
-      await bus.publish(TOPIC, published);
+      await bus.publish(TOPIC, published.map(eventText));
       const seen = new Seen<number>();
       const handler = async (event: CloudEvent): Promise<void> => {
         if (event.organizationid !== organization) return;
@@ -185,8 +186,8 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
           { maxAttempts: 1, retryDelayMs: 1 },
         );
       }
-      await bus.publish(TOPIC, events(2));
-      await bus.publish('memory.change.v1', events(3, 10));
+      await bus.publish(TOPIC, events(2).map(eventText));
+      await bus.publish('memory.change.v1', events(3, 10).map(eventText));
       await Promise.all([seen[TOPIC].count(2), seen['memory.change.v1'].count(3)]);
       expect([seen[TOPIC].items, seen['memory.change.v1'].items]).toEqual([
         [0, 1],
@@ -198,12 +199,12 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       const first = await open();
       const before = new Seen<number>();
       await subscribe(first, async (event) => before.add(numberOf(event)));
-      await first.publish(TOPIC, events(5));
+      await first.publish(TOPIC, events(5).map(eventText));
       await before.count(5);
       await close(first);
       const second = await open();
       const after = new Seen<number>();
-      await second.publish(TOPIC, events(5, 5));
+      await second.publish(TOPIC, events(5, 5).map(eventText));
       await subscribe(second, async (event) => after.add(numberOf(event)));
       await after.count(5);
       expect(after.items).toEqual([5, 6, 7, 8, 9]);
@@ -217,7 +218,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
         started.resolve();
         await gate.promise;
       });
-      await bus.publish(TOPIC, events(2));
+      await bus.publish(TOPIC, events(2).map(eventText));
       await started.promise;
       const stopped = subscription.stop().then(() => 'stopped');
       expect(await Promise.race([stopped, new Promise((resolve) => setImmediate(resolve, 'running'))])).toBe('running');
@@ -232,7 +233,7 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
     it('delivers an event again when its consumer was killed before the offset was committed', async () => {
       const bus = await open();
       const published = events(3);
-      await bus.publish(TOPIC, published);
+      await bus.publish(TOPIC, published.map(eventText));
       const child = spawn(process.execPath, childArguments(engine, 'die', group, organization), {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
@@ -260,10 +261,10 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       };
       const member = await subscribe(one, handler);
       await subscribe(other, handler);
-      for (let n = 0; n < 60; n += 10) await (n % 20 ? one : other).publish(TOPIC, events(10, n));
+      for (let n = 0; n < 60; n += 10) await (n % 20 ? one : other).publish(TOPIC, events(10, n).map(eventText));
       await seen.until((items) => new Set(items).size === 60);
       await member.stop();
-      await one.publish(TOPIC, events(10, 60));
+      await one.publish(TOPIC, events(10, 60).map(eventText));
       await seen.until((items) => new Set(items).size === 70);
       expect(most).toBe(1);
       expect([...new Set(seen.items)]).toEqual(upTo(70));

@@ -1,4 +1,4 @@
-import type { EventBus } from 'platform/events/bus.ts';
+import { eventText, type EventBus } from 'platform/events/bus.ts';
 import { openKafkaBus } from 'platform/events/kafka/bus.ts';
 import { kafkaClient } from 'platform/events/kafka/client.ts';
 import { consume } from 'platform/events/kafka/consumer.ts';
@@ -89,7 +89,7 @@ describe('a consumer that is given up before it has joined its group', () => {
     for (let round = 0; round < 3; round++) {
       while (!(await stable()));
       const events = Array.from({ length: EVENTS }, (_, n) => eventOf(`organization-${n}`, n));
-      await bus.publish(TOPIC, events);
+      await bus.publish(TOPIC, events.map(eventText));
       await received.until((ids) => events.every(({ id }) => ids.includes(id)));
     }
     expect(givenUp.items).toEqual([]);

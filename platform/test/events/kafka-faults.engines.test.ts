@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import pino from 'pino';
-import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
+import { eventText, type CloudEvent, type EventBus } from 'platform/events/bus.ts';
 import { openKafkaBus } from 'platform/events/kafka/bus.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startKafka, type PrivateServer } from '../../../dev-servers/src/private-server.ts';
@@ -54,7 +54,7 @@ describe('a broker that fails under load', () => {
         const event = eventOf(`organization-${n % 7}`, n);
         for (let taken = false; !taken;) {
           const awakeMs = startAwakeTime();
-          const error = await bus.publish(TOPIC, [event]).then(
+          const error = await bus.publish(TOPIC, [eventText(event)]).then(
             () => undefined,
             (reason: unknown) => reason,
           );

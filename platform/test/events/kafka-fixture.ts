@@ -1,5 +1,5 @@
 import { Kafka, logLevel, type Admin } from 'kafkajs';
-import { TOPICS, type CloudEvent, type EventBus, type Topic } from 'platform/events/bus.ts';
+import { TOPICS, eventText, type CloudEvent, type EventBus, type Topic } from 'platform/events/bus.ts';
 import { groupName, deadLetterName } from 'platform/events/kafka/topics.ts';
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
@@ -28,7 +28,7 @@ export const optionsFor = (brokers: string[], prefix: string) => ({
 /** Publishes until it succeeds: a broker that just made a topic, or restarted, may not lead its partitions yet. */
 export async function publishWithRetries(bus: EventBus, topic: Topic, events: readonly CloudEvent[]): Promise<void> {
   while (
-    !(await bus.publish(topic, events).then(
+    !(await bus.publish(topic, events.map(eventText)).then(
       () => true,
       () => false,
     ))

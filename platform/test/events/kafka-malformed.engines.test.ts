@@ -1,6 +1,6 @@
 import { openKafkaBus } from 'platform/events/kafka/bus.ts';
 import { deadLetterName, topicName } from 'platform/events/kafka/topics.ts';
-import { MAX_EVENT_BYTES } from 'platform/events/bus.ts';
+import { MAX_EVENT_BYTES, eventText } from 'platform/events/bus.ts';
 import { eventOf } from './event-of.ts';
 import {
   brokersFromEnvironment,
@@ -29,7 +29,7 @@ it('moves what is not an event to the dead letters, delivers what follows, and p
   for (const value of malformed)
     await producer.send({ topic: topicName(options.prefix, TOPIC), messages: [{ value }] });
   await producer.disconnect();
-  await bus.publish(TOPIC, [eventOf('o', 1)]);
+  await bus.publish(TOPIC, [eventText(eventOf('o', 1))]);
 
   const seen = new Seen<unknown>();
   const retries = { maxAttempts: 600, retryDelayMs: 3_600_000 };

@@ -5,6 +5,7 @@ import {
   MAX_EVENT_BYTES,
   RETENTION_MS,
   TOPICS,
+  eventText,
   type CloudEvent,
   type Topic,
 } from 'platform/events/bus.ts';
@@ -129,7 +130,7 @@ describe('the topics of the event bus on Kafka', () => {
       new Set([MAX_EVENT_BYTES]),
     );
     const bus = await openKafkaBus({ ...options, timeoutMs: 20_000 });
-    await bus.publish('audit.v1', largest);
+    await bus.publish('audit.v1', largest.map(eventText));
     const buried = largest.slice(0, 3);
     const given = new Set<string>();
     const member = await bus.subscribe(
@@ -166,7 +167,7 @@ describe('the topics of the event bus on Kafka', () => {
   it('store each event as a CloudEvent with its partition key', async () => {
     const bus = await openKafkaBus(options);
     const published = Array.from({ length: 5 }, (_, n) => eventOf('one organization', n));
-    await bus.publish('memory.change.v1', published);
+    await bus.publish('memory.change.v1', published.map(eventText));
     await bus.close();
     const partitions = await Promise.all(
       [0, 1, 2].map((partition) => contentOf(brokers, `${prefix}memory.change.v1`, partition)),
@@ -182,9 +183,9 @@ describe('the topics of the event bus on Kafka', () => {
     const topic: Topic = 'agent.execution.v1';
     const sized = (n: number, length: number) => ({ ...eventOf('o', n), data: { n, text: 'x'.repeat(length) } });
     const events = Array.from({ length: 5 }, (_, n) => sized(n, 400_000));
-    await bus.publish(topic, events);
+    await bus.publish(topic, events.map(eventText));
     const tooLarge = sized(9, 1_200_000);
-    await expect(bus.publish(topic, [tooLarge, sized(5, 1)])).rejects.toMatchObject({
+    await expect(bus.publish(topic, [tooLarge, sized(5, 1)].map(eventText))).rejects.toMatchObject({
       reason: 'INTERNAL',
       ids: [tooLarge.id],
       message: expect.stringMatching(

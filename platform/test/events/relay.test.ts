@@ -11,6 +11,7 @@ import {
   MAX_EVENT_BYTES,
   type CloudEvent,
   type EventBus,
+  type EventText,
   type Topic,
 } from 'platform/events/bus.ts';
 import { auditEntryOp, eventOp, OUTBOX } from 'platform/events/outbox.ts';
@@ -31,6 +32,8 @@ const TOPIC = 'memory.change.v1';
 const notAborted = new AbortController().signal;
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 const numberOf = (event: CloudEvent): number => event.data.n as number;
+
+const numberIn = ({ text }: EventText): number => numberOf(JSON.parse(text) as CloudEvent);
 
 describe('the relay', () => {
   let folder: string;
@@ -72,11 +75,11 @@ describe('the relay', () => {
       accepted,
       async publish(topic, events) {
         const [rejected, taken] = [
-          events.filter((event) => tooLarge.has(numberOf(event))),
-          events.filter((event) => !tooLarge.has(numberOf(event))),
+          events.filter((event) => tooLarge.has(numberIn(event))),
+          events.filter((event) => !tooLarge.has(numberIn(event))),
         ];
         await bus.publish(topic, taken);
-        for (const event of taken) accepted.add(numberOf(event));
+        for (const event of taken) accepted.add(numberIn(event));
         if (rejected.length > 0)
           throw new EventsTooLargeError(
             'too large',
@@ -98,7 +101,7 @@ describe('the relay', () => {
       accepted,
       publish: async (topic, events) => {
         await bus.publish(topic, events);
-        accepted.push(...events.map(numberOf));
+        accepted.push(...events.map(numberIn));
       },
     };
   }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { CloudEvent, Topic } from 'platform/events/bus.ts';
+import { eventText, type CloudEvent, type Topic } from 'platform/events/bus.ts';
 import { auditEntryOp, eventOp } from 'platform/events/outbox.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { openSharedFile } from 'platform/events/sqlite/connection.ts';
@@ -59,7 +59,10 @@ describe('the event file takes little room', () => {
     for (let n = 0; n < objects; n += batch) {
       const pairs = Array.from({ length: batch }, (_, i) => eventsOfObject(n + i));
       const [changes, entries] = [pairs.map(([change]) => change), pairs.map(([, entry]) => entry)];
-      publishing.push(bus.publish('memory.change.v1', changes), bus.publish('audit.v1', entries));
+      publishing.push(
+        bus.publish('memory.change.v1', changes.map(eventText)),
+        bus.publish('audit.v1', entries.map(eventText)),
+      );
     }
     await Promise.all(publishing);
     await bus.close();
@@ -110,7 +113,7 @@ describe('an event file of the release that stored one row for each event', () =
   async function receivedBy(topic: Topic, group: string): Promise<number[]> {
     const bus = await openSqliteBus(file, { log });
     const seen = new Seen<number>();
-    await bus.publish(topic, [eventOf('o', -1)]);
+    await bus.publish(topic, [eventText(eventOf('o', -1))]);
     const add = async ({ data }: CloudEvent): Promise<void> => seen.add(data.n as number);
     await bus.subscribe(topic, group, add, { maxAttempts: 1, retryDelayMs: 1 });
     await seen.until((items) => items.at(-1) === -1);

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { TOPICS, type CloudEvent, type EventBus } from 'platform/events/bus.ts';
+import { TOPICS, eventText, type CloudEvent, type EventBus } from 'platform/events/bus.ts';
 import { openSharedFile } from 'platform/events/sqlite/connection.ts';
 import { packEvents } from 'platform/events/sqlite/blocks.ts';
 import { eventLog } from 'platform/events/sqlite/event-log.ts';
@@ -37,6 +37,8 @@ busSuite('SQLite', async () => {
 /** Closed at the end of its block, also when an expectation fails. */
 const closing = (bus: EventBus) => Object.assign(bus, { [Symbol.asyncDispose]: () => bus.close() });
 
+const textOf = (n: number): string => JSON.stringify(eventOf('o', n));
+
 describe('the event file', () => {
   const TOPIC = 'audit.v1';
   let folder: string;
@@ -52,9 +54,9 @@ describe('the event file', () => {
     const seen = new Seen<string>();
     await bus.subscribe(TOPIC, 'g', async ({ id }) => seen.add(id), { maxAttempts: 1, retryDelayMs: 1 });
     const [one, two] = [eventOf('o', 1), eventOf('o', 2)];
-    await bus.publish(TOPIC, [one]);
+    await bus.publish(TOPIC, [eventText(one)]);
     await seen.count(1);
-    await bus.publish(TOPIC, [two]);
+    await bus.publish(TOPIC, [eventText(two)]);
     await seen.count(2);
     await bus.close();
     expect(seen.items).toEqual([one.id, two.id]);
@@ -68,7 +70,7 @@ describe('the event file', () => {
     write(TOPIC, packEvents(malformed), Date.now());
     write(TOPIC, [{ count: 2, events: Buffer.from('no block') }], Date.now());
     const sound = eventOf('o', 1);
-    await bus.publish(TOPIC, [sound]);
+    await bus.publish(TOPIC, [eventText(sound)]);
     const seen = new Seen<string>();
     const retries = { maxAttempts: 600, retryDelayMs: 3_600_000 };
     await bus.subscribe(TOPIC, 'g', async ({ id }) => seen.add(id), retries);
@@ -85,7 +87,7 @@ describe('the event file', () => {
     using writer = new DatabaseSync(file);
     writer.exec('BEGIN IMMEDIATE');
     let published = false;
-    const publishing = bus.publish(TOPIC, [eventOf('o', 1)]).then(() => {
+    const publishing = bus.publish(TOPIC, [eventText(eventOf('o', 1))]).then(() => {
       published = true;
     });
     const longestTurnOf = async (turns: number): Promise<number> => {
@@ -122,14 +124,15 @@ describe('the event file', () => {
     it('stores what is published in one turn, on whatever topic', async () => {
       await using bus = closing(await openSqliteBus(file, { log }));
       commits = 0;
-      await Promise.all(TOPICS.flatMap((topic) => [1, 2].map((n) => bus.publish(topic, [eventOf('o', n)]))));
+      await Promise.all(TOPICS.flatMap((topic) => [1, 2].map((n) => bus.publish(topic, [eventText(eventOf('o', n))]))));
       expect(commits).toBe(1);
     });
 
     it('gives a handler many events at once, and notes its place once for all of them', async () => {
       await using bus = closing(await openSqliteBus(file, { log, leaseMs: 3_600_000 }));
       const published = Array.from({ length: 1_000 }, (_, n) => eventOf('o', n));
-      for (let from = 0; from < 1_000; from += 10) await bus.publish(TOPIC, published.slice(from, from + 10));
+      for (let from = 0; from < 1_000; from += 10)
+        await bus.publish(TOPIC, published.slice(from, from + 10).map(eventText));
       const seen = new Seen<CloudEvent>();
       let calls = 0;
       commits = 0;
@@ -154,7 +157,7 @@ describe('the event file', () => {
     const connection = await openSharedFile(file, prepareTables);
     const events = eventLog(connection);
     await events.join(TOPIC, 'g');
-    await events.append(TOPIC, [eventOf('o', 1)], 0);
+    await events.append(TOPIC, [textOf(1)], 0);
     const late = await events.take(TOPIC, 'g', 0, 1_000, 2_000);
     const [logged] = await events.after(TOPIC, late!.seq, 10);
     expect(await events.waiting(TOPIC, 'g', 0, 1_999)).toBe(false);
@@ -186,11 +189,11 @@ describe('the event file', () => {
       await events.join(TOPIC, 'fast');
       await events.join(TOPIC, 'slow');
       const many = 1_200;
-      const published = Array.from({ length: many }, (_, n) => eventOf('o', n));
+      const published = Array.from({ length: many }, (_, n) => textOf(n));
       await events.append(TOPIC, published.slice(0, many - 3), 0);
       await events.append(TOPIC, published.slice(many - 3), 0);
-      await events.append('memory.change.v1', [eventOf('o', many)], 0);
-      await events.append(TOPIC, [eventOf('o', many + 1)], DAY);
+      await events.append('memory.change.v1', [textOf(many)], 0);
+      await events.append(TOPIC, [textOf(many + 1)], DAY);
       const [first] = await events.after(TOPIC, 0, 1);
       const pass = async (group: string, seq: number): Promise<boolean> =>
         events.commit((await events.take(TOPIC, group, 0, 0, 0))!, seq, 0);
@@ -224,7 +227,7 @@ describe('the event file', () => {
       };
       const member = await bus.subscribe(TOPIC, 'g', fail, { maxAttempts: 1, retryDelayMs: 1 });
       const before = Date.now();
-      await bus.publish(TOPIC, [eventOf('o', 1), eventOf('o', 2)]);
+      await bus.publish(TOPIC, [eventOf('o', 1), eventOf('o', 2)].map(eventText));
       await given.count(2);
       await member.stop();
       const after = Date.now();
@@ -258,7 +261,7 @@ describe('the event file', () => {
       const bus = await openSqliteBus(file, { log });
       const connection = await openSharedFile(file, prepareTables);
       const events = eventLog(connection);
-      await Promise.all(Array.from({ length: 1_200 }, (_, n) => events.append(TOPIC, [eventOf('o', n)], 0)));
+      await Promise.all(Array.from({ length: 1_200 }, (_, n) => events.append(TOPIC, [textOf(n)], 0)));
       connection.db.close();
       const stopping = new AbortController();
       const removing = bus.removeExpired!(31 * DAY, stopping.signal);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { eventText } from 'platform/events/bus.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { cutBackLogJob } from 'platform/jobs/cut-back-log.ts';
 import { makeLog } from 'platform/core/log.ts';
@@ -101,7 +102,7 @@ describe('the write-ahead log of a SQLite file', () => {
           'memory.change.v1',
           Array.from({ length: 16 }, () => {
             const event = eventOf('o', n);
-            return { ...event, data: { ...event.data, text: randomBytes(45_000).toString('base64') } };
+            return eventText({ ...event, data: { ...event.data, text: randomBytes(45_000).toString('base64') } });
           }),
         );
     };

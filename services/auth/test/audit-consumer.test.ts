@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import type { ListAuditEntriesRequest } from 'proto/auth/v1/auth.ts';
 import { isoTime } from 'platform/core/clock.ts';
-import { RejectedEventError, type CloudEvent } from 'platform/events/bus.ts';
+import { RejectedEventError, eventText, type CloudEvent } from 'platform/events/bus.ts';
 import type { AuditChanges } from 'platform/events/audit-changes.ts';
 import { auditEntryOp } from 'platform/events/outbox.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
@@ -181,7 +181,7 @@ describe('the consumer of audit events', () => {
         batches.push(entries.length);
         if (entries.at(-1)!._id === last) finished.resolve();
       };
-      await bus.publish('audit.v1', events);
+      await bus.publish('audit.v1', events.map(eventText));
       const subscription = await consumeAudit({ auditEntries: { ...auditEntries, append } }, bus);
       await finished.promise;
       await subscription.stop();
@@ -205,7 +205,7 @@ describe('the consumer of audit events', () => {
     const [organizationId, stored] = [newId(), Promise.withResolvers<void>()];
     const append: AuditEntries['append'] = (entries) => auditEntries.append(entries).finally(stored.resolve);
     const malformed = { ...auditEvent(organizationId, {}), source: '/gateway' };
-    await bus.publish('audit.v1', [malformed, auditEvent(organizationId, {})]);
+    await bus.publish('audit.v1', [malformed, auditEvent(organizationId, {})].map(eventText));
     const subscription = await consumeAudit({ auditEntries: { ...auditEntries, append } }, bus);
     await stored.promise;
     await subscription.stop();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { isoTime } from 'platform/core/clock.ts';
-import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
+import { eventText, type CloudEvent, type EventBus } from 'platform/events/bus.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
@@ -66,7 +66,7 @@ describe('the job dead-letters', () => {
       },
       { maxAttempts: 1, retryDelayMs: 1 },
     );
-    await bus.publish('audit.v1', events);
+    await bus.publish('audit.v1', events.map(eventText));
     await allFailed.promise;
     await subscription.stop();
   }

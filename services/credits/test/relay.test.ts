@@ -1,6 +1,6 @@
 import { StatementSync } from 'node:sqlite';
 import { newId } from 'platform/core/ids.ts';
-import type { CloudEvent, Topic } from 'platform/events/bus.ts';
+import type { CloudEvent, EventText, Topic } from 'platform/events/bus.ts';
 import { relayJob } from '../src/jobs/relay.ts';
 import { withLedger } from './ledger-harness.ts';
 import { sqliteHarness } from './sqlite-harness.ts';
@@ -30,12 +30,12 @@ describe('relay-ledger', () => {
     return {
       accepted,
       down: false,
-      async publish(topic: Topic, events: readonly CloudEvent[]) {
+      async publish(topic: Topic, events: readonly EventText[]) {
         if (this.down) throw new Error('the bus is down');
         accepted.push(
           ...events
-            .filter((event) => event.organizationid === context.organization.organizationId)
-            .map((event) => ({ topic, event })),
+            .filter(({ partitionKey }) => partitionKey === context.organization.organizationId)
+            .map(({ text }) => ({ topic, event: JSON.parse(text) as CloudEvent })),
         );
       },
     };
@@ -61,7 +61,7 @@ describe('relay-ledger', () => {
       await ledger.grant(organizationId, { id: newId(), amountMicros: 5, note: '' }, author);
     const published: [Topic, number][] = [];
     const bus = {
-      publish: async (topic: Topic, events: readonly CloudEvent[]) => void published.push([topic, events.length]),
+      publish: async (topic: Topic, events: readonly EventText[]) => void published.push([topic, events.length]),
     };
     const commits = countCommits();
     try {

@@ -1,4 +1,11 @@
-import { EventsTooLargeError, MOST_DEAD_LETTERS, type EventBus, type Subscription, type Topic } from '../bus.ts';
+import {
+  EventsTooLargeError,
+  MOST_DEAD_LETTERS,
+  tracedOf,
+  type EventBus,
+  type Subscription,
+  type Topic,
+} from '../bus.ts';
 import { kafkaClient, kafkaUnavailable, type KafkaOptions } from './client.ts';
 import { checkPermissions } from './permissions.ts';
 import { replayDeadLetters } from './dead-letters.ts';
@@ -38,11 +45,14 @@ export async function openKafkaBus(options: KafkaOptions): Promise<EventBus> {
     async publish(topic, events) {
       if (events.length === 0) return;
       if (!publishes.includes(topic)) throw new Error(`${topic} is not declared as published here`);
-      const messages = events.map((event) => ({
-        key: event.partitionkey,
-        value: JSON.stringify(event),
-        headers: { 'content-type': CONTENT_TYPE, ...(event.traceparent && { traceparent: event.traceparent }) },
-      }));
+      const messages = events.map((event) => {
+        const traceparent = tracedOf([event])[0]?.traceparent;
+        return {
+          key: event.partitionKey,
+          value: event.text,
+          headers: { 'content-type': CONTENT_TYPE, ...(traceparent !== undefined && { traceparent }) },
+        };
+      });
       const tooLarge = await sender.send(topicName(prefix, topic), messages);
       if (tooLarge.length === 0) return;
       const bytes = Math.max(...tooLarge.map(({ value }) => Buffer.byteLength(value as string)));

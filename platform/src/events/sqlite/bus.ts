@@ -39,7 +39,8 @@ export async function openSqliteBus(
   const members = new Set<Subscription>();
   return {
     async publish(topic, published) {
-      await events.append(topic, published, Date.now());
+      const texts = published.map(({ text }) => text);
+      await events.append(topic, texts, Date.now());
       notifier.notify();
     },
     async subscribe(topic, group, handler, options) {

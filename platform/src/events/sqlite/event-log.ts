@@ -1,4 +1,4 @@
-import type { Backlog, CloudEvent, Topic } from '../bus.ts';
+import type { Backlog, Topic } from '../bus.ts';
 import { packEvents, unpackEvents, type Block } from './blocks.ts';
 import type { SharedConnection } from './connection.ts';
 import { blockWriter } from './tables.ts';
@@ -53,8 +53,8 @@ export function eventLog({ db, read, write }: SharedConnection) {
 
   return {
     /** Appends in this order. */
-    async append(topic: Topic, events: readonly CloudEvent[], now: number): Promise<void> {
-      const blocks = packEvents(events.map((event) => JSON.stringify(event)));
+    async append(topic: Topic, events: readonly string[], now: number): Promise<void> {
+      const blocks = packEvents(events);
       if (blocks.length > 0) await write(() => writeBlocks(topic, blocks, now));
     },
     /**

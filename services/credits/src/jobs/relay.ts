@@ -1,4 +1,4 @@
-import type { CloudEvent, EventBus } from 'platform/events/bus.ts';
+import { eventText, type CloudEvent, type EventBus, type EventText } from 'platform/events/bus.ts';
 import { RELAY_PACE_MS } from 'platform/events/relay.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
 import type { Deps } from '../deps.ts';
@@ -30,8 +30,8 @@ export const relayJob = ({ ledger, platformLedger, bus, config }: Needs): Job =>
     type Rows = { organizationId: string; rows: LedgerRow[] };
 
     async function relayBatch(batch: readonly Rows[]): Promise<void> {
-      const each = (eventOf: (organizationId: string, row: LedgerRow) => CloudEvent[]): CloudEvent[] =>
-        batch.flatMap(({ organizationId, rows }) => rows.flatMap((row) => eventOf(organizationId, row)));
+      const each = (eventOf: (organizationId: string, row: LedgerRow) => CloudEvent[]): EventText[] =>
+        batch.flatMap(({ organizationId, rows }) => rows.flatMap((row) => eventOf(organizationId, row).map(eventText)));
       const grants = each((organizationId, row) =>
         row.kind === 'GRANT' ? [grantAuditEntry(organizationId, row)] : [],
       );
