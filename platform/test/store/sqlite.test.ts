@@ -232,6 +232,48 @@ describe('a group of writes', () => {
     db.close();
   });
 
+  it.each([1, 2, 7, 40])('keeps no part of a write that fails, and all of the others: %s groups', async (groups) => {
+    const db = new DatabaseSync(':memory:');
+    db.exec('CREATE TABLE t (x TEXT)');
+    const { write } = groupCommit(db);
+    const put = (x: string, fails: boolean) =>
+      write(() => {
+        db.prepare('INSERT INTO t VALUES (?)').run(x);
+        if (fails) throw new Error(x);
+        return x;
+      });
+    const kept: string[] = [];
+    for (let n = 0; n < groups; n++) {
+      const fails = [n % 3 === 0, false, n % 5 === 0, n % 7 === 6];
+      const writes = fails.map((one, i) => [`${n}.${i}`, one] as const);
+      const results = await Promise.allSettled(writes.map(([x, one]) => put(x, one)));
+      expect(results).toEqual(
+        writes.map(([x, one]) =>
+          one ? { status: 'rejected', reason: new Error(x) } : { status: 'fulfilled', value: x },
+        ),
+      );
+      kept.push(...writes.flatMap(([x, one]) => (one ? [] : [x])));
+      await expect(put('alone', true)).rejects.toThrow('alone');
+    }
+    expect(db.prepare('SELECT x FROM t ORDER BY rowid').all()).toEqual(kept.map((x) => ({ x })));
+    db.close();
+  });
+
+  it('begins anew after a failure, and few of those that follow do so', async () => {
+    const db = new DatabaseSync(':memory:');
+    const { write } = groupCommit(db);
+    let runs = 0;
+    for (let n = 0; n < 100; n++) {
+      const counted = write(() => ++runs);
+      const failing = write(() => {
+        throw new Error('refused');
+      });
+      await Promise.allSettled([counted, failing]);
+    }
+    expect(runs).toBe(105);
+    db.close();
+  });
+
   it('has a limit in bytes; organizations take turns, and each keeps the order of its writes', async () => {
     const db = new DatabaseSync(':memory:');
     const { write } = groupCommit(db);

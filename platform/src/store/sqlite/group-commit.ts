@@ -40,34 +40,48 @@ export const isBusy = (error: unknown): boolean => ((error as { errcode?: number
 /** Only a backup locks the file of another process, for some milliseconds (snapshots.ts). */
 export const LOCKED_AT_MOST_MS = 5_000;
 const LOCKED_PAUSE_MS = 2;
+/** So many groups from one of which a write failed have savepoints: failing writes make few groups begin anew. */
+const CAREFUL_GROUPS = 20;
 
 /**
- * Puts the writes of one event-loop turn into one transaction: one sync to disk for all, one savepoint for each. Those
- * of an organization keep their order; if there are too many bytes for one group, organizations take turns.
+ * Puts the writes of one event-loop turn into one transaction: one sync to disk for all. Those of an organization keep
+ * their order; if there are too many bytes for one group, organizations take turns. Only after a write has failed does
+ * each have a savepoint, because a savepoint copies every page that is changed after it: the group is rolled back and
+ * begun anew, so `work` may run twice.
  */
 export function groupCommit(db: DatabaseSync): GroupCommit {
   const waiting = fairQueue<Write>();
   let willCommit = false;
   let lockedSince: number | undefined;
+  let carefulGroups = 0;
+  /** A group of which a write failed, when nothing of it is written. */
+  let failed: Write[] | undefined;
   // Waiting inside SQLite would block the event loop.
   db.exec('PRAGMA busy_timeout = 0');
-  const [begin, savepoint, undo, keep, commit] = [
+  const [begin, savepoint, undo, keep, commit, rollback] = [
     'BEGIN IMMEDIATE',
     'SAVEPOINT one',
     'ROLLBACK TO one',
     'RELEASE one',
     'COMMIT',
+    'ROLLBACK',
   ].map((sql) => db.prepare(sql)) as StatementTuple;
 
-  function attempt(entry: Write): void {
-    savepoint.run();
+  /** @returns false when it failed, and may have left something */
+  function attempt(entry: Write): boolean {
     try {
       entry.outcome = { result: entry.work() };
+      return true;
     } catch (error) {
       if (isSqliteError(error)) throw error;
       entry.outcome = { error };
-      undo.run();
+      return false;
     }
+  }
+
+  function attemptInSavepoint(entry: Write): void {
+    savepoint.run();
+    if (!attempt(entry)) undo.run();
     keep.run();
   }
 
@@ -96,13 +110,27 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
 
   /** @returns false when nothing could begin, because another process has locked the file */
   function commitGroup(): boolean {
-    let group: Write[] | undefined;
+    let group = failed;
     try {
       if (!hasBegun()) return false;
-      group = takeGroup();
-      group.forEach(attempt);
-      commit.run();
+      failed = undefined;
+      group ??= takeGroup();
+      if (carefulGroups > 0) {
+        carefulGroups -= 1;
+        group.forEach(attemptInSavepoint);
+        commit.run();
+      } else if (group.every(attempt)) {
+        commit.run();
+      } else {
+        rollback.run();
+        if (group.length > 1) {
+          carefulGroups = CAREFUL_GROUPS;
+          failed = group;
+          return commitGroup();
+        }
+      }
     } catch (cause) {
+      failed = undefined;
       if (db.isOpen && db.isTransaction) db.exec('ROLLBACK');
       for (const entry of group ?? takeGroup()) entry.reject(storeUnavailable(cause));
       return true;
@@ -114,17 +142,19 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
     return true;
   }
 
+  const isDone = (): boolean => waiting.isEmpty && !failed;
+
   function flush(): void {
-    if (waiting.isEmpty) return;
+    if (isDone()) return;
     db.exec(`PRAGMA busy_timeout = ${LOCKED_AT_MOST_MS}`);
-    while (!waiting.isEmpty) commitGroup();
+    while (!isDone()) commitGroup();
     db.exec('PRAGMA busy_timeout = 0');
   }
 
   function commitNext(): void {
     willCommit = false;
-    const couldBegin = waiting.isEmpty || commitGroup();
-    if (!waiting.isEmpty) commitSoon(couldBegin ? 0 : LOCKED_PAUSE_MS);
+    const couldBegin = isDone() || commitGroup();
+    if (!isDone()) commitSoon(couldBegin ? 0 : LOCKED_PAUSE_MS);
   }
 
   function commitSoon(pauseMs = 0): void {
@@ -143,4 +173,4 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
 }
 
 type Statement = ReturnType<DatabaseSync['prepare']>;
-type StatementTuple = [Statement, Statement, Statement, Statement, Statement];
+type StatementTuple = [Statement, Statement, Statement, Statement, Statement, Statement];
