@@ -42,18 +42,18 @@ export async function interleaved(
   return rounds;
 }
 
-const COMPARED: Readonly<Record<string, (round: Round) => number>> = {
+const RATIO_FIGURES: Readonly<Record<string, (round: Round) => number>> = {
   cpu: totalCpu,
   'req/s': ({ requestsPerSecond }) => requestsPerSecond,
 };
 
 /**
- * Medians over the rounds of each system, each divided by the round of another system beside it: what the machine does
- * otherwise changes slowly, so neighbours differ less than medians.
+ * For each pair of systems, the median of the ratios of rounds that ran beside each other: what else the machine does
+ * changes slowly, so it hardly affects such a ratio.
  */
 export function ratiosOf(systems: readonly { name: string; rounds: readonly Round[] }[]): Record<string, number> {
   const ratios: Record<string, number> = {};
-  for (const [figure, of] of Object.entries(COMPARED))
+  for (const [figure, of] of Object.entries(RATIO_FIGURES))
     for (const one of systems)
       for (const other of systems)
         if (one !== other)

@@ -9,6 +9,7 @@ import { measureRound, totalCpu, type Round } from '../measure/round.ts';
 import { medianOf, noFindings, printRounds, type Findings } from '../measure/report.ts';
 import type { Settings } from '../settings.ts';
 import { startProduct, type Product } from '../systems/product.ts';
+import { ratiosOf } from './compare.ts';
 
 /** Each gives its args back. */
 const RUNTIMES: Readonly<Record<string, (url: string) => object>> = {
@@ -38,8 +39,12 @@ export async function measureRuntimes(settings: Settings): Promise<Findings> {
       }
     printRounds('run, by runtime', rounds);
     const findings = noFindings();
-    for (const type of Object.keys(RUNTIMES)) {
-      const own = rounds.filter(({ system }) => system === type);
+    const byType = Object.keys(RUNTIMES).map((type) => ({
+      ...{ type, name: `${type} run` },
+      rounds: rounds.filter(({ system }) => system === type),
+    }));
+    Object.assign(findings.figures, ratiosOf(byType));
+    for (const { type, rounds: own } of byType) {
       findings.figures[`${type} run cpu`] = medianOf(own, totalCpu);
       findings.failures.push(...own.flatMap(({ failures }) => failures));
     }

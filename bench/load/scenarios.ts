@@ -47,11 +47,11 @@ export const MEMORY_SCENARIOS: Readonly<Record<string, Scenario>> = {
   upsert: one('upsert', 'upsert (replaces)'),
 };
 
-/** The scenario of a system without agents: it creates an object where the product runs an agent. */
-export function withoutRuns(scenario: Scenario): Scenario {
+/** The scenario of a system that runs no agents: it creates an object where the product runs one. */
+export function runsAsCreates(scenario: Scenario): Scenario {
   const { run = 0, create = 0, ...others } = scenario.shares;
   if (run === 0) return scenario;
-  return { ...scenario, name: `create beside ${scenario.name}`, shares: { ...others, create: create + run } };
+  return { ...scenario, name: `create in place of ${scenario.name}`, shares: { ...others, create: create + run } };
 }
 
 /** The next request of a scenario. @param accesses as many tokens as the scenario needs */

@@ -5,7 +5,10 @@ interface Goal {
   what: string;
   /** Names of figures; the largest of those that were measured counts. */
   of: readonly string[];
-  /** The figure that `limit` is multiplied with. If there are ratios round by round, their median counts. */
+  /**
+   * The figure that `limit` is multiplied with. Where rounds alternated, the median of
+   * their ratios counts, not the ratio of the medians.
+   */
   by?: string;
   bound: 'at most' | 'at least';
   limit: number;
@@ -24,7 +27,7 @@ const GOALS: readonly Goal[] = [
   },
   cpu('list', 1),
   cpu('create', 1.1),
-  cpu('run', 2.5, 'create beside run'),
+  cpu('run', 2.5, 'create in place of run'),
   ofRuntime('script', 1.5),
   ofRuntime('http', 1.2),
   alone('get', 1),
@@ -110,7 +113,7 @@ function verdict({ what, of, by, bound, limit, unit }: Goal, figures: Readonly<R
   const compared =
     by === undefined
       ? `goal: ${bound} ${limit}`
-      : `${figure(ratio, 2)} × ${by.replace(/ (cpu|req\/s)$/, '')} (${figure(base, 0)} ${unit}); ` +
+      : `${figure(ratio, 2)} × ${by.replace(/ (cpu|req\/s)$/, '')} (${figure(base, 0)} ${unit}; medians); ` +
         `goal: ${bound} ${limit} ×`;
   return `${(isMet ? 'met' : 'missed').padEnd(12)}  ${what}: ${text}; ${compared}`;
 }

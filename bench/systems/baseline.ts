@@ -21,7 +21,7 @@ export async function startBaseline(objects: number): Promise<System & { url: st
     url,
     addresses,
     accessesOf: () => accesses,
-    hasNoAgents: true,
+    runsAgents: false,
     pids: { baseline: [pid] },
     cpu: () => ({ baseline: cpuOf(pid) }),
     pssMb: () => treePssOf(pid),

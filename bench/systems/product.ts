@@ -57,6 +57,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
       tenant,
       addresses: stack.baseUrls.map(addressOf),
       accessesOf: (scenario: Scenario) => (scenario.jwts ? jwts : scenario.organizations === 1 ? [own] : several),
+      runsAgents: true,
       pids: Object.fromEntries(PROCESS_NAMES.map((process) => [process, stack.pidsOf(process)])),
       cpu: cpuMeter(stack, servers),
       pssMb,

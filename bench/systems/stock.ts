@@ -45,7 +45,7 @@ export async function startStock(baseline: Awaited<ReturnType<typeof startBaseli
     name: 'stock',
     addresses: [addressOf(`http://127.0.0.1:${port}`)],
     accessesOf: baseline.accessesOf,
-    hasNoAgents: true,
+    runsAgents: false,
     pids: { 'express-gateway': [pid], ...baseline.pids },
     cpu: () => ({ 'express-gateway': cpuOf(pid), ...baseline.cpu() }),
     pssMb: () => treePssOf(pid) + baseline.pssMb(),

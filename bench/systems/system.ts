@@ -1,7 +1,7 @@
 import type { Address } from '../load/connection.ts';
 import type { Access } from '../load/requests.ts';
 import type { Target } from '../load/closed-loop.ts';
-import { nextOf, withoutRuns, type Scenario } from '../load/scenarios.ts';
+import { nextOf, runsAsCreates, type Scenario } from '../load/scenarios.ts';
 import type { Records } from './records.ts';
 
 /** What is measured: the baseline, stock express-gateway, or the product on one set of engines. */
@@ -11,8 +11,8 @@ export interface System {
   addresses: readonly Address[];
   /** Tokens, and the objects that they may read. */
   accessesOf(scenario: Scenario): readonly Access[];
-  /** It has no agents: where the product runs one, it creates an object, which is what a run is compared with. */
-  hasNoAgents?: true;
+  /** Where the product runs an agent, a system that runs none creates an object: a run is compared with that. */
+  runsAgents: boolean;
   /** Process ids by the name of the program; several if it has replicas. */
   pids: Readonly<Record<string, readonly number[]>>;
   /** CPU time so far of each process, or of several alike, in microseconds. */
@@ -25,8 +25,8 @@ export interface System {
 }
 
 /** What a system is asked in a scenario. */
-export const scenarioOf = ({ hasNoAgents }: Pick<System, 'hasNoAgents'>, scenario: Scenario): Scenario =>
-  hasNoAgents ? withoutRuns(scenario) : scenario;
+export const scenarioOf = ({ runsAgents }: Pick<System, 'runsAgents'>, scenario: Scenario): Scenario =>
+  runsAgents ? scenario : runsAsCreates(scenario);
 
 export const targetOf = (system: System, scenario: Scenario): Target => ({
   addresses: system.addresses,

@@ -6,7 +6,7 @@ import { openHttpConnection, readAnswer, type Address } from '../load/connection
 import { runFixedRate } from '../load/fixed-rate.ts';
 import { median, percentile } from '../load/latencies.ts';
 import { requestOf } from '../load/requests.ts';
-import { nextOf, SCENARIOS, withoutRuns } from '../load/scenarios.ts';
+import { nextOf, SCENARIOS, runsAsCreates } from '../load/scenarios.ts';
 import { whenSteady } from '../load/warm-up.ts';
 
 const GET = { next: () => requestOf('get', { token: '', objects: [{ id: '1', key: '1' }] }) };
@@ -111,8 +111,8 @@ describe('figures', () => {
   });
 
   it('a system without agents creates an object where the product runs an agent', () => {
-    expect(withoutRuns(SCENARIOS.run!)).toMatchObject({ name: 'create beside run', shares: { create: 100 } });
-    expect(withoutRuns(SCENARIOS.mixed!)).toBe(SCENARIOS.mixed);
+    expect(runsAsCreates(SCENARIOS.run!)).toMatchObject({ name: 'create in place of run', shares: { create: 100 } });
+    expect(runsAsCreates(SCENARIOS.mixed!)).toBe(SCENARIOS.mixed);
   });
 
   it('a get takes one of all objects, with one of all tokens', () => {

@@ -30,11 +30,11 @@ export interface CloudEvent {
   data: Record<string, unknown>;
 }
 
-/** An event as it is published: the JSON text that its outbox has, which nobody parses or writes again. */
+/** An event as it is published: JSON text, which the relay and the bus pass on as it is. */
 export interface EventText {
-  /** By which EventsTooLargeError names it. */
+  /** Of its outbox row, or of the event where there is no outbox. EventsTooLargeError names it by this. */
   id: string;
-  /** The `partitionkey`. */
+  /** Its `partitionkey`. */
   partitionKey: string;
   text: string;
 }

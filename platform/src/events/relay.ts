@@ -22,7 +22,7 @@ interface Needs {
  * too large stays, too, but the round succeeds: the back-off of a failed job would delay all other events.
  */
 export function relayJob({ platformStore, bus, intervalMs, log }: Needs): Job {
-  /** Those that were too large in the previous round, so that each is logged once. */
+  /** Ids of the outbox rows that were too large in the previous round, so that each is logged once. */
   let knownTooLarge: ReadonlySet<string> = new Set();
 
   return {
@@ -54,6 +54,7 @@ export function relayJob({ platformStore, bus, intervalMs, log }: Needs): Job {
           }
           for (const id of error.ids) tooLarge.add(id);
           const refused = rows.filter(({ _id }) => error.ids.includes(_id));
+          // An outbox row of SQLite has an id of its own (ADR 27).
           const unlogged = refused
             .filter(({ _id }) => !knownTooLarge.has(_id))
             .map(({ event }) => (JSON.parse(event) as CloudEvent).id);

@@ -4,7 +4,8 @@ import { unavailable, type ServiceError } from '../../core/errors.ts';
 
 export interface GroupCommit {
   /**
-   * Runs `work` on the connection; resolves to its result once it is durable. When `work` throws, its own changes are
+   * Runs `work` on the connection; resolves to its result once it is durable. It may run twice, so it changes nothing
+   * but the database. When `work` throws, its own changes are
    * rolled back and the promise rejects with the error; other work is not affected.
    * @throws ServiceError UNAVAILABLE when SQLite fails: nothing was written
    */
@@ -40,8 +41,11 @@ export const isBusy = (error: unknown): boolean => ((error as { errcode?: number
 /** Only a backup locks the file of another process, for some milliseconds (snapshots.ts). */
 export const LOCKED_AT_MOST_MS = 5_000;
 const LOCKED_PAUSE_MS = 2;
-/** So many groups from one of which a write failed have savepoints: failing writes make few groups begin anew. */
-const CAREFUL_GROUPS = 20;
+/**
+ * After a write has failed, this many groups have savepoints, the repeated one included: where writes keep failing, one
+ * group in twenty is repeated.
+ */
+const SAVEPOINT_GROUPS = 20;
 
 /**
  * Puts the writes of one event-loop turn into one transaction: one sync to disk for all. Those of an organization keep
@@ -53,9 +57,9 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
   const waiting = fairQueue<Write>();
   let willCommit = false;
   let lockedSince: number | undefined;
-  let carefulGroups = 0;
-  /** A group of which a write failed, when nothing of it is written. */
-  let failed: Write[] | undefined;
+  let groupsWithSavepoints = 0;
+  /** A group that was rolled back because one of its writes failed, and is repeated next. */
+  let rolledBack: Write[] | undefined;
   // Waiting inside SQLite would block the event loop.
   db.exec('PRAGMA busy_timeout = 0');
   const [begin, savepoint, undo, keep, commit, rollback] = [
@@ -110,27 +114,28 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
 
   /** @returns false when nothing could begin, because another process has locked the file */
   function commitGroup(): boolean {
-    let group = failed;
+    let group = rolledBack;
     try {
       if (!hasBegun()) return false;
-      failed = undefined;
+      rolledBack = undefined;
       group ??= takeGroup();
-      if (carefulGroups > 0) {
-        carefulGroups -= 1;
+      if (groupsWithSavepoints > 0) {
+        groupsWithSavepoints -= 1;
         group.forEach(attemptInSavepoint);
         commit.run();
       } else if (group.every(attempt)) {
         commit.run();
       } else {
         rollback.run();
+        // Beside a write that was alone there is nothing to repeat.
         if (group.length > 1) {
-          carefulGroups = CAREFUL_GROUPS;
-          failed = group;
+          groupsWithSavepoints = SAVEPOINT_GROUPS;
+          rolledBack = group;
           return commitGroup();
         }
       }
     } catch (cause) {
-      failed = undefined;
+      rolledBack = undefined;
       if (db.isOpen && db.isTransaction) db.exec('ROLLBACK');
       for (const entry of group ?? takeGroup()) entry.reject(storeUnavailable(cause));
       return true;
@@ -142,7 +147,7 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
     return true;
   }
 
-  const isDone = (): boolean => waiting.isEmpty && !failed;
+  const isDone = (): boolean => waiting.isEmpty && !rolledBack;
 
   function flush(): void {
     if (isDone()) return;

@@ -19,7 +19,7 @@ export const openCpuClock: (pid: number) => CpuClock = existsSync('/proc/self/sc
   : () => ({ nowMs: () => performance.now(), close: () => undefined });
 
 /**
- * A file is opened once for each thread, because it is read at the start and the end of every run. Whether threads have
+ * A file is opened once for each thread, because it is read once or twice for every run. Whether threads have
  * come is looked at no more often than this, because it costs more than to read all files. One that has ended is
  * noticed at once.
  */

@@ -6,6 +6,7 @@ import type { Log } from 'platform/core/log.ts';
 import { strictestStarter, type Starter } from './confinement.ts';
 import { openCpuClock } from './cpu-time.ts';
 import type { RunnerResult } from './evaluation.ts';
+import { makeLimitWatch, outOfMemoryResult, START_MS, type Watched } from './limit-watch.ts';
 import { memoryMbOf } from './process-memory.ts';
 import { reportReader } from './report-reader.ts';
 import { InvalidReportError, readReport, type Progress } from './reports.ts';
@@ -14,10 +15,9 @@ import type { Assignment } from './runner-child.ts';
 import { RUNNER_PROGRAM, runnerCommand } from './runner-command.ts';
 import { giveSources } from './stripped-sources.ts';
 import type { ToolAnswer, ToolCall } from './tool-calls.ts';
-import { endOfMemory, START_MS, watchLimits, type Watched } from './watch-limits.ts';
 
-/** An evaluation that begins so soon after another one begins with the count of processor time that ended that one. */
-const SAME_COUNT_MS = 0.5;
+/** An evaluation that begins this soon after another one takes over its last reading of processor time. */
+const REUSE_CPU_READING_MS = 0.5;
 /** Evaluations yield to the services and to runners that start: they are nicer by this much (setpriority(2)). */
 const NICENESS = 10;
 
@@ -41,19 +41,19 @@ interface RunnerRun {
   tools?: RunTools | undefined;
 }
 
-/** A child process that evaluates one expression at a time. */
+/** A child process that evaluates one expression or script at a time. */
 export interface Runner {
   readonly memoryMb: number;
   readonly pid: number;
   /** What it took in all when it had started, in MB; 0 before. */
   readonly startedMb: number;
-  /** Evaluations so far. */
+  /** Evaluations so far, without the first; -1 before it. */
   readonly runs: number;
   /** False once the process was killed or died. */
   readonly alive: boolean;
   /**
    * Waits until the process has started, then evaluates. Kills the process when `signal` aborts, when the evaluation
-   * exceeds a limit and does not end by itself, when it takes too much memory outside of V8's heap, and when the
+   * exceeds a limit and does not end by itself, when it takes too much memory in all, and when the
    * process reports what cannot be.
    */
   run(assignment: Omit<Assignment, 'id'>, signal: AbortSignal, given?: RunnerRun): Promise<RunnerResult>;
@@ -101,18 +101,18 @@ export function startRunner({
   let alive = true;
   let runs = -1;
   let startedMb = 0;
-  let now: Evaluation | undefined;
+  let current: Evaluation | undefined;
   let isChannelBroken = false;
 
   const kill = (): void => {
     alive = false;
     child.kill('SIGKILL');
   };
-  function endOfDeath(evaluation: Evaluation, signal: NodeJS.Signals | null): RunnerResult {
-    // A process that dies before it has read its assignment breaks its channel.
+  function resultOfDeath(evaluation: Evaluation, signal: NodeJS.Signals | null): RunnerResult {
+    // On Linux, a process that dies before it has read its assignment breaks its channel.
     if (isChannelBroken && !evaluation.hasReported) return { outcome: 'unstarted' };
     return signal !== null && OUT_OF_MEMORY.has(signal)
-      ? endOfMemory(evaluation, memoryMb)
+      ? outOfMemoryResult(evaluation, memoryMb)
       : { outcome: 'interrupted' };
   }
   const exited = new Promise<void>((resolve) => {
@@ -126,7 +126,7 @@ export function startRunner({
     });
     // After `exit`, when the channel is read to its end.
     child.once('close', (_code, signal) => {
-      now?.end(endOfDeath(now, signal));
+      current?.end(resultOfDeath(current, signal));
       resolve();
     });
   });
@@ -144,12 +144,12 @@ export function startRunner({
   });
 
   function onReport(line: string): void {
-    if (!now) throw new InvalidReportError('a report without an evaluation');
-    const report = readReport(line, now);
-    now.hasReported = true;
-    if (report.kind === 'finished') now.end({ ...report.result, cpuMs: now.cpuMs() });
-    else if (report.kind === 'steps') now.steps = report.steps;
-    else callTool(now, report);
+    if (!current) throw new InvalidReportError('a report without an evaluation');
+    const report = readReport(line, current);
+    current.hasReported = true;
+    if (report.kind === 'finished') current.end({ ...report.result, cpuMs: current.cpuMs() });
+    else if (report.kind === 'steps') current.steps = report.steps;
+    else callTool(current, report);
   }
   /** Answers a call of a tool. An evaluation whose tools fail cannot go on. */
   function callTool(evaluation: Evaluation, { call, operation, input }: ToolCall): void {
@@ -160,30 +160,30 @@ export function startRunner({
     tools!.call(operation, input, over!.signal).then(
       (answer) => {
         evaluation.unanswered -= 1;
-        if (now === evaluation) channel.write(`${JSON.stringify({ id, call, answer } satisfies ToolAnswer)}\n`);
+        if (current === evaluation) channel.write(`${JSON.stringify({ id, call, answer } satisfies ToolAnswer)}\n`);
       },
       (error: unknown) => {
-        if (now !== evaluation) return;
+        if (current !== evaluation) return;
         log.warn({ error, pid }, 'a tool of a run failed');
         kill();
         evaluation.end({ outcome: 'interrupted' });
       },
     );
   }
-  const onLie = (error: unknown): void => {
+  const onInvalidReport = (error: unknown): void => {
     log.error({ error, pid, runs }, 'a runner reported what cannot be, and is killed');
     kill();
-    now?.end({ outcome: 'interrupted' });
+    current?.end({ outcome: 'interrupted' });
   };
-  const watch = watchLimits({ evaluation: () => now, pid, memoryMb, kill });
-  const read = reportReader({ evaluation: () => now, isAlive: () => alive, schedule, onReport, onLie });
+  const beginWatch = makeLimitWatch({ current: () => current, pid, memoryMb, kill });
+  const read = reportReader({ current: () => current, isAlive: () => alive, schedule, onReport, onInvalidReport });
   channel.on('data', (piece: Buffer) => alive && read(piece));
 
   function evaluate(assignment: Omit<Assignment, 'id'>, signal: AbortSignal, tools?: RunTools): Promise<RunnerResult> {
     const id = ++runs;
     return new Promise<RunnerResult>((resolve) => {
-      const sinceMs = performance.now();
-      const startMs = sinceMs - cpu.readAtMs < SAME_COUNT_MS ? cpu.ms : readCpu();
+      const assignedAtMs = performance.now();
+      const startMs = assignedAtMs - cpu.readAtMs < REUSE_CPU_READING_MS ? cpu.ms : readCpu();
       let usedMs = 0;
       const cpuMs = (): number => (usedMs = Math.max(usedMs, Math.ceil(readCpu() - startMs)));
       const cancel = (): void => {
@@ -192,7 +192,7 @@ export function startRunner({
         kill();
         evaluation.end(result);
       };
-      const evaluation: Evaluation = (now = {
+      const evaluation: Evaluation = (current = {
         id,
         hasReported: false,
         steps: 0,
@@ -201,20 +201,21 @@ export function startRunner({
         trace: assignment.trace,
         operations: assignment.operations,
         ...{ toolCalls: 0, unanswered: 0, tools, over: tools && new AbortController() },
-        ...{ sinceMs, isTimed: true },
+        ...{ assignedAtMs, isTimed: true },
         cpuMs,
         end(result) {
-          now = undefined;
+          current = undefined;
           signal.removeEventListener('abort', cancel);
           evaluation.over?.abort();
           resolve(result);
         },
       });
       signal.addEventListener('abort', cancel, { once: true });
-      watch();
+      beginWatch();
       if (alive && channel.writable) {
         channel.write(`${JSON.stringify({ id, ...assignment } satisfies Assignment)}\n`);
       } else {
+        // It has died, or nothing reaches it any more.
         kill();
         evaluation.end({ outcome: 'unstarted' });
       }
