@@ -15,8 +15,7 @@ export function useWriteAheadLog(db: DatabaseSync): void {
   const mode = db.prepare('PRAGMA journal_mode = WAL').get();
   if (mode?.journal_mode !== 'wal')
     throw new Error(`its file system cannot hold a write-ahead log (${String(mode?.journal_mode)})`);
-  // What a savepoint may restore is otherwise written into a file, beyond 64 KiB.
-  db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT_BYTES}; PRAGMA temp_store = MEMORY`);
+  db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT_BYTES}`);
 }
 
 /**

@@ -60,8 +60,9 @@ export function groupCommit(db: DatabaseSync): GroupCommit {
   let groupsWithSavepoints = 0;
   /** A group that was rolled back because one of its writes failed, and is repeated next. */
   let rolledBack: Write[] | undefined;
-  // Waiting inside SQLite would block the event loop.
-  db.exec('PRAGMA busy_timeout = 0');
+  // Waiting inside SQLite would block the event loop. What a savepoint may restore is kept in memory; not before the
+  // tables are made, because then SQLite would also sort whole indexes there.
+  db.exec('PRAGMA busy_timeout = 0; PRAGMA temp_store = MEMORY');
   const [begin, savepoint, undo, keep, commit, rollback] = [
     'BEGIN IMMEDIATE',
     'SAVEPOINT one',

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface CpuClock {
@@ -14,9 +14,14 @@ export interface CpuClock {
  * Linux counts processor time in nanoseconds for each thread (proc(5), schedstat). Where it does not, this is the time
  * that has passed, which is the most that the one busy thread of a runner can have used.
  */
-export const openCpuClock: (pid: number) => CpuClock = existsSync('/proc/self/schedstat')
+export const openCpuClock: (pid: number) => CpuClock = hasThreadClocks()
   ? openThreadClocks
   : () => ({ nowMs: () => performance.now(), close: () => undefined });
+
+/** A kernel that does not count shows zeros. */
+function hasThreadClocks(): boolean {
+  return existsSync('/proc/self/schedstat') && !readFileSync('/proc/self/schedstat', 'utf8').startsWith('0 ');
+}
 
 /**
  * A file is opened once for each thread, because it is read once or twice for every run. Whether threads have

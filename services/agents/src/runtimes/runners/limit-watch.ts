@@ -14,10 +14,18 @@ const BASE_OF_ALL_MEMORY_MB = 160;
  */
 const LOOK_MS = 50;
 
+/** A process that has not read its assignment may still use so much, because it ends the evaluation before. */
+const CPU_OF_NOTHING_MS = 1;
+
 /** What is looked at of an evaluation while it goes on. */
 export interface Watched {
   /** When the process was given it, by performance.now(). */
   assignedAtMs: number;
+  /**
+   * When it was first seen that the process works on it. Its limit of time counts from here: before, this service or
+   * the process may have had no time.
+   */
+  begunAtMs: number | undefined;
   limits: EvaluationLimits;
   /** False while a long report waits to be checked: the runner was in time. */
   isTimed: boolean;
@@ -39,7 +47,7 @@ export const outOfMemoryResult = ({ steps, cpuMs }: Watched, memoryMb: number): 
  * Kills a process whose evaluation exceeds its limit of time, or that takes too much memory in all, and reads its
  * processor time meanwhile. One timer serves all evaluations that follow each other (ADR 28).
  * @param given.current what the process works on
- * @returns begins to look; to be called for each evaluation
+ * @returns `begin` is called for each evaluation; `look` looks at once
  */
 export function makeLimitWatch({
   current,
@@ -51,7 +59,7 @@ export function makeLimitWatch({
   pid: number;
   memoryMb: number;
   kill(): void;
-}): () => void {
+}): { begin(): void; look(): void } {
   let timer: NodeJS.Timeout | undefined;
 
   function look(): void {
@@ -62,19 +70,22 @@ export function makeLimitWatch({
       return;
     }
     const cpuMs = evaluation.cpuMs();
-    const lateMs = evaluation.isTimed
-      ? performance.now() - evaluation.assignedAtMs - evaluation.limits.wallMs - GRACE_MS
-      : 0;
-    // On a machine that has no time for it, the process may not even have read its assignment.
-    const hasBegun = evaluation.hasReported || cpuMs > 0;
-    if (lateMs > (hasBegun ? 0 : START_MS)) {
+    if (evaluation.hasReported || cpuMs > CPU_OF_NOTHING_MS) evaluation.begunAtMs ??= performance.now();
+    const { assignedAtMs, begunAtMs, isTimed, limits, steps } = evaluation;
+    const limitMs = limits.wallMs + GRACE_MS;
+    if (isTimed && performance.now() > (begunAtMs ?? assignedAtMs + START_MS) + limitMs) {
       kill();
-      evaluation.end(hasBegun ? { outcome: 'timed_out', steps: evaluation.steps, cpuMs } : { outcome: 'unstarted' });
+      evaluation.end(begunAtMs === undefined ? { outcome: 'unstarted' } : { outcome: 'timed_out', steps, cpuMs });
     } else if (memoryMbOf(pid) > memoryMb + BASE_OF_ALL_MEMORY_MB) {
       kill();
       evaluation.end(outOfMemoryResult(evaluation, memoryMb));
     }
   }
 
-  return () => void (timer ??= setInterval(() => outsideTraces(look), LOOK_MS));
+  return {
+    look,
+    begin() {
+      timer ??= setInterval(() => outsideTraces(look), LOOK_MS);
+    },
+  };
 }

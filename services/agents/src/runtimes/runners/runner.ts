@@ -157,6 +157,9 @@ export function startRunner({
     evaluation.toolCalls = call;
     evaluation.unanswered += 1;
     evaluation.isTimed = true;
+    // One long report after the other could keep every other look from its limit of time.
+    limitWatch.look();
+    if (current !== evaluation) return;
     tools!.call(operation, input, over!.signal).then(
       (answer) => {
         evaluation.unanswered -= 1;
@@ -175,7 +178,7 @@ export function startRunner({
     kill();
     current?.end({ outcome: 'interrupted' });
   };
-  const beginWatch = makeLimitWatch({ current: () => current, pid, memoryMb, kill });
+  const limitWatch = makeLimitWatch({ current: () => current, pid, memoryMb, kill });
   const read = reportReader({ current: () => current, isAlive: () => alive, schedule, onReport, onInvalidReport });
   channel.on('data', (piece: Buffer) => alive && read(piece));
 
@@ -201,7 +204,7 @@ export function startRunner({
         trace: assignment.trace,
         operations: assignment.operations,
         ...{ toolCalls: 0, unanswered: 0, tools, over: tools && new AbortController() },
-        ...{ assignedAtMs, isTimed: true },
+        ...{ assignedAtMs, begunAtMs: undefined, isTimed: true },
         cpuMs,
         end(result) {
           current = undefined;
@@ -211,7 +214,7 @@ export function startRunner({
         },
       });
       signal.addEventListener('abort', cancel, { once: true });
-      beginWatch();
+      limitWatch.begin();
       if (alive && channel.writable) {
         channel.write(`${JSON.stringify({ id, ...assignment } satisfies Assignment)}\n`);
       } else {

@@ -2,6 +2,7 @@ import { jest } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { makeLog } from 'platform/core/log.ts';
 import { temporaryFolder } from 'platform/service/testing.ts';
 import { HANGING } from '../expression/hanging.ts';
@@ -229,6 +230,18 @@ describe('a run that is stopped', () => {
     process.kill(pid, 'SIGCONT');
     await run;
     expect(runners()).toEqual([pid]);
+  });
+
+  it('is not stopped at its time limit because this service had no time to read its result', async () => {
+    startPool();
+    await evaluate('1');
+    const before = runners();
+    const run = evaluate('1 + 1', { limits: { wallMs: 100 } });
+    await turn();
+    const sinceMs = performance.now();
+    while (performance.now() - sinceMs < 1_000);
+    await run;
+    expect(runners()).toEqual(before);
   });
 
   it('is never started when its caller disconnected before', async () => {

@@ -1,4 +1,5 @@
 import { ServiceError } from 'platform/core/errors.ts';
+import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { RunTools } from '../../../src/tools/run-tools.ts';
 import { MAX_INPUT_BYTES, TOOL_CALLS_AT_ONCE } from '../../../src/runtimes/runners/tool-calls.ts';
 import { toolsFor } from '../../tools/tools-for.ts';
@@ -45,6 +46,29 @@ describe('a script with tools', () => {
       output([true, 'invalid_request', 'The input of memory.find is not valid', details]),
     );
     expect(await run('await memory.delete({ id: "x" })', tools)).toEqual(failure('Memory object not found'));
+  });
+
+  it('is stopped at its time limit while its long calls wait for their turn, one after the other', async () => {
+    const schedule = fairScheduler();
+    const own = testPool({ schedule });
+    let isBusy = true;
+    const otherWork = (): void => {
+      const sinceMs = performance.now();
+      while (performance.now() - sinceMs < 20);
+    };
+    const busy = (async () => {
+      while (isBusy) await schedule('one', otherWork);
+    })();
+    const tools = answering(async () => '{"error":{"code":"forbidden","message":"no more"}}');
+    const body = "const text = 'x'.repeat(9_000); for (;;) await memory.create(text).catch(() => 0);";
+    const result = await own.run(`async function run() {${body}}`, {
+      ...{ type: 'script', tools, limits: { wallMs: 100 } },
+      signal: AbortSignal.timeout(20_000),
+    });
+    isBusy = false;
+    await busy;
+    await own.stop();
+    expect(result).toMatchObject({ outcome: 'timed_out' });
   });
 
   it('has the operations of its definition, and no object memory without tools', async () => {
