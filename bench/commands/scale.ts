@@ -1,7 +1,7 @@
 import { after, runClosedLoop, type LoadResult } from '../load/closed-loop.ts';
 import { percentile } from '../load/latencies.ts';
 import { MEMORY_SCENARIOS, SCENARIOS, type Scenario } from '../load/scenarios.ts';
-import { addFindings, figure, noFindings, printTable, ratioName, type Findings } from '../measure/report.ts';
+import { addFindings, figure, noFindings, printTable, type Findings } from '../measure/report.ts';
 import type { Settings } from '../settings.ts';
 import { startProduct, type Product } from '../systems/product.ts';
 import { targetOf } from '../systems/system.ts';
@@ -34,15 +34,9 @@ async function besideMany(
     const few = await start(settings.objects);
     const many = await start(settings.manyObjects);
     const findings = await compare(products, scenarios, settings);
-    for (const { name } of scenarios) {
-      const [fewCpu, manyCpu] = [few, many].map((product) => `${product.name} ${name} cpu`) as [string, string];
-      const named = { [fewCpu]: `few objects ${name} cpu`, [manyCpu]: `many objects ${name} cpu` };
-      for (const [figure, goalName] of Object.entries(named))
-        findings.figures[goalName] = findings.figures[figure] as number;
-      findings.figures[ratioName(named[manyCpu]!, named[fewCpu]!)] = findings.figures[
-        ratioName(manyCpu, fewCpu)
-      ] as number;
-    }
+    // Goals name the sizes, and the names of ratios have both.
+    for (const [figure, value] of Object.entries(findings.figures))
+      findings.figures[figure.replace(many.name, 'many objects').replace(few.name, 'few objects')] = value;
     addFindings(findings, await further(many));
     return findings;
   } finally {

@@ -6,8 +6,8 @@ interface Goal {
   /** Names of figures; the largest of those that were measured counts. */
   of: readonly string[];
   /**
-   * The figure that `limit` is multiplied with. Where rounds alternated, the median of
-   * their ratios counts, not the ratio of the medians.
+   * The figure that `limit` is multiplied with. Where rounds alternated, the median of their ratios counts, not the
+   * ratio of the medians.
    */
   by?: string;
   bound: 'at most' | 'at least';

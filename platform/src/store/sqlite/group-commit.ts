@@ -5,8 +5,8 @@ import { unavailable, type ServiceError } from '../../core/errors.ts';
 export interface GroupCommit {
   /**
    * Runs `work` on the connection; resolves to its result once it is durable. It may run twice, so it changes nothing
-   * but the database. When `work` throws, its own changes are
-   * rolled back and the promise rejects with the error; other work is not affected.
+   * but the database. When `work` throws, its own changes are rolled back and the promise rejects with the error; other
+   * work is not affected.
    * @throws ServiceError UNAVAILABLE when SQLite fails: nothing was written
    */
   write<R>(work: () => R, from?: Origin): Promise<R>;
