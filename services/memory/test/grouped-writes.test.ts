@@ -49,6 +49,17 @@ describe('writes of one turn', () => {
     const request = CreateMemoryObjectRequest.fromPartial({ typeId, key, content: '{"a":1}' });
     return (await createMemoryObject(using, request, { ...contextOf(principal), signal })).memoryObject!.id;
   };
+  /** So many requests reach their writes in one turn, however long each reads and checks before. */
+  const gathering = (count: number): Deps => {
+    let missing = count;
+    const all = Promise.withResolvers<void>();
+    const groupedWrites: Deps['groupedWrites'] = async (request) => {
+      if (--missing === 0) all.resolve();
+      await all.promise;
+      return deps.groupedWrites(request);
+    };
+    return { ...deps, groupedWrites };
+  };
   const countsOf = async ({ organizationId }: Principal, typeId: string): Promise<number[]> => [
     await deps.fences.countObjects(organizationId, [typeId]),
     await deps.usage.objectCount(organizationId),
@@ -60,7 +71,8 @@ describe('writes of one turn', () => {
   it('are one batch, which writes the fence of a type and the counters once', async () => {
     const principal = limited({});
     const typeId = await createType(principal);
-    await Promise.all(Array.from({ length: 20 }, () => create(principal, typeId)));
+    const using = gathering(20);
+    await Promise.all(Array.from({ length: 20 }, () => create(principal, typeId, { using })));
     expect(batches).toEqual([{ objects: 20, outbox: 40, fences: 1, usage: 1 }]);
     expect(await countsOf(principal, typeId)).toEqual([20, 20, 20]);
   });
@@ -70,16 +82,7 @@ describe('writes of one turn', () => {
     const [one, two] = [await createType(principal), await createType(principal)];
     const [updated, deleted] = [await create(principal, one), await create(principal, two)];
     batches = [];
-    // They read more or less before they write.
-    let missing = 3;
-    const all = Promise.withResolvers<void>();
-    const add = deps.groupedWrites;
-    const groupedWrites: Deps['groupedWrites'] = async (request) => {
-      if (--missing === 0) all.resolve();
-      await all.promise;
-      return add(request);
-    };
-    const gathered = { ...deps, groupedWrites };
+    const gathered = gathering(3);
     const request = { id: updated, pathId: updated, content: '{"a":22}', updateMask: ['content'] } as never;
     await Promise.all([
       create(principal, one, { using: gathered }),
