@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { after, countOf, runClosedLoop, type LoadResult } from '../load/closed-loop.ts';
 import { percentile } from '../load/latencies.ts';
 import type { Scenario } from '../load/scenarios.ts';
@@ -13,7 +14,10 @@ export interface Round {
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /** CPU microseconds per request of each process, the time in which the backlog drained included. */
+  /**
+   * CPU microseconds per request of each process, the time in which the backlog drained included, without what an idle
+   * system takes in this time, if that is known.
+   */
   cpu: Record<string, number>;
   /** Of our processes, the one whose main thread slept least while requests arrived; shares of that time (0 to 1). */
   busiest: { process: string; ran: number; waitedForCore: number };
@@ -52,13 +56,13 @@ export const closedRound = (system: System, scenario: Scenario, { connections, s
 export async function measureRound(system: System, run: () => Promise<LoadResult>): Promise<Round> {
   const { records } = system;
   const counts = await records?.counts();
-  const before = system.cpu();
+  const [before, since] = [system.cpu(), performance.now()];
   const threadsBefore = mainThreads(system);
   const result = await run();
   const threads = mainThreads(system);
   const pssMb = system.pssMb();
   const drained = records && counts && (await drain(records, counts, result.succeeded));
-  const cpuAfter = system.cpu();
+  const [cpuAfter, elapsed] = [system.cpu(), (performance.now() - since) / 1000];
   const requests = countOf(result);
   const shareOf = (micros: number): number => micros / (result.seconds * 1e6);
   const [busiest] = threads
@@ -74,13 +78,34 @@ export async function measureRound(system: System, run: () => Promise<LoadResult
     p50Ms: percentile(result.latenciesMs, 0.5),
     p99Ms: percentile(result.latenciesMs, 0.99),
     cpu: Object.fromEntries(
-      Object.keys(before).map((name) => [name, ((cpuAfter[name] ?? 0) - before[name]!) / requests]),
+      Object.entries(usedCpu(before, cpuAfter, elapsed, system.idleCpu)).map(([name, micros]) => [
+        name,
+        micros / requests,
+      ]),
     ),
     busiest: busiest as Round['busiest'],
     ...(drained && { drained }),
     pssMb,
     failures: [...result.failures, ...(drained?.failures ?? [])].map((failure) => `${system.name}: ${failure}`),
   };
+}
+
+type Micros = Readonly<Record<string, number>>;
+
+/** What each process has used between two readings, beyond `idle` in each second. All in CPU microseconds. */
+export const usedCpu = (before: Micros, later: Micros, seconds: number, idle: Micros = {}): Record<string, number> =>
+  Object.fromEntries(
+    Object.keys(before).map((name) => [name, (later[name] ?? 0) - before[name]! - (idle[name] ?? 0) * seconds]),
+  );
+
+/** CPU microseconds that each process takes in a second without requests. */
+export async function idleCpuOf(system: System, seconds: number): Promise<Record<string, number>> {
+  const [before, since] = [system.cpu(), performance.now()];
+  await delay(seconds * 1000);
+  const [later, elapsed] = [system.cpu(), (performance.now() - since) / 1000];
+  return Object.fromEntries(
+    Object.entries(usedCpu(before, later, elapsed)).map(([name, micros]) => [name, micros / elapsed]),
+  );
 }
 
 const mainThreads = ({ pids }: System): (ThreadTimes & { process: string })[] =>

@@ -17,6 +17,8 @@ export interface System {
   pids: Readonly<Record<string, readonly number[]>>;
   /** CPU time so far of each process, or of several alike, in microseconds. */
   cpu(): Record<string, number>;
+  /** CPU microseconds that each process takes in a second without requests: then they are no part of a request's. */
+  idleCpu?: Readonly<Record<string, number>>;
   /** Proportional set size of all processes, in MB. */
   pssMb(): number;
   /** What its changes have left behind; undefined for a system that has no events. */

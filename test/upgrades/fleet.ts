@@ -16,6 +16,8 @@ import type { Tenant } from '../support/tenant.ts';
 
 /** A run of an agent of LOAD_AGENTS. */
 const RUN = { agentName: QUICK, args: { n: 1 } };
+/** Pino's levels from `warn` on. */
+const WARNING = /"level":[4-6]0/;
 /** An order in which a process starts after those that it calls. */
 export const CALLED_FIRST: readonly ProcessName[] = ['auth', 'credits', 'memory', 'agents', 'gateway'];
 
@@ -23,6 +25,8 @@ export const CALLED_FIRST: readonly ProcessName[] = ['auth', 'credits', 'memory'
 export interface Fleet extends RunningStack {
   /** URLs of the gateways that take requests, as a load balancer knows them. */
   inService: readonly string[];
+  /** The lines of warnings and errors of all processes so far. */
+  warnings(): string;
   /** Sends a request as the load balancer does, which lets those at a gateway end before that gateway is stopped. */
   ask: typeof request;
   /** Stops a process as a rolling update does; it must end by itself. */
@@ -48,6 +52,7 @@ export async function startFleet(root: string, settings: Record<string, string> 
   const stack = connect({ baseUrls, folder: temporary.path, env });
   const inService: string[] = [];
   const underWay = new Map(baseUrls.map((url) => [url, new Set<Promise<Reply>>()]));
+  const warnings: string[] = [];
   const running = new Map<string, StackProcess & { handled: Set<string> }>();
 
   async function start(name: ProcessName, replica: number, from: string): Promise<void> {
@@ -55,6 +60,7 @@ export async function startFleet(root: string, settings: Record<string, string> 
     const started = await startProcess(stack, name, own, { root: from, stderr: 'pipe' });
     const handled = new Set<string>();
     createInterface(started.child.stderr!).on('line', (line) => {
+      if (WARNING.test(line)) warnings.push(line);
       const [, requestId] = /"requestId":"([^"]+)"/.exec(line) ?? [];
       if (requestId !== undefined) handled.add(requestId);
     });
@@ -106,6 +112,7 @@ export async function startFleet(root: string, settings: Record<string, string> 
   await Promise.all(CALLED_FIRST.flatMap((name) => places.map((_, replica) => start(name, replica, root))));
   return {
     ...stack,
+    warnings: () => warnings.join('\n'),
     inService,
     ask,
     drain,

@@ -1,0 +1,12 @@
+import type { Load, SentRequest } from './load.ts';
+
+type FailedRequest = Pick<SentRequest, 'request' | 'status' | 'body' | 'tookMs'> & { logged: string[] };
+
+/** The requests that were not acknowledged, each with what the processes logged of it. @param outputs of processes */
+export const failedRequests = (load: Load, outputs: readonly string[]): FailedRequest[] =>
+  load.sent
+    .filter(({ outcome }) => outcome !== 'acknowledged')
+    .map(({ requestId, request, status, body, tookMs }) => ({
+      ...{ request, status, body, tookMs },
+      logged: outputs.flatMap((output) => output.split('\n')).filter((line) => line.includes(requestId)),
+    }));
