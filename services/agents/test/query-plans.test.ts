@@ -90,17 +90,17 @@ describe('on SQLite', () => {
   it('retention reads what it removes and nothing else, however many documents there are', async () => {
     const deps = await openAgentsStore(join(folder.path, 'retention.db'));
     const organizationId = newId();
-    const at = (ageMs: number): string => new Date(Date.now() - ageMs).toISOString();
+    const now = Date.now();
     await deps.store.apply(
       organizationId,
       Array.from({ length: 2_000 }, (_, n) =>
         insert(RUN_KEYS, {
-          _id: newId(),
+          _id: newId(n % 4 === 0 ? now - 400 * DAY_MS : now),
           organizationId,
           key: `k${n}`,
           requestHash: '',
           executionId: newId(),
-          createdAt: at(n % 4 === 0 ? 400 * DAY_MS : 0),
+          createdAt: new Date(now).toISOString(),
         }),
       ),
     );

@@ -32,7 +32,7 @@ export interface CallbackTokenRecord extends OrganizationDocument {
 export const CALLBACK_TOKENS = collection<CallbackTokenRecord>('callback_tokens', {
   scope: 'organization',
   columns: { hash: 'text', calls: 'number', createdAt: 'text' },
-  platformIndexes: [{ fields: ['hash'] }, { fields: ['createdAt'] }],
+  platformIndexes: [{ fields: ['hash'] }],
 });
 
 export type CallbackTokens = ReturnType<typeof openCallbackTokens>;
@@ -49,7 +49,7 @@ export function openCallbackTokens(store: Store, platformStore: PlatformStore, c
       const now = clock.now();
       const expiresAt = isoTime(now + wallMs);
       const record: CallbackTokenRecord = {
-        ...{ _id: newId(), organizationId, hash: hashToken(token), executionId: _id, agent },
+        ...{ _id: newId(now), organizationId, hash: hashToken(token), executionId: _id, agent },
         ...{ createdAt: isoTime(now), expiresAt },
         ...{ memoryTypes: tools.memory.types, mayWrite: mayWrite(tools), calls: 0, maxCalls: maxToolCalls },
       };

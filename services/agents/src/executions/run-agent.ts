@@ -132,8 +132,8 @@ function newExecution(
     usage: null,
     requestId,
     ...(isSampled() && { traceId: traceScope()!.traceId }),
-    runKeyId: key === undefined ? null : newId(),
-    // the time in the id, since the list finds the runs of a time by their ids
+    runKeyId: key === undefined ? null : newId(clock.now()),
+    // the time in the id, by which the list and retention find the runs of a time
     createdAt: isoTime(timeOfId(_id)),
     startedAt: null,
     finishedAt: null,

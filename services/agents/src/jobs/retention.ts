@@ -1,4 +1,5 @@
-import { DAY_MS, HOUR_MS, isoTime } from 'platform/core/clock.ts';
+import { DAY_MS, HOUR_MS } from 'platform/core/clock.ts';
+import { firstIdOf } from 'platform/core/ids.ts';
 import type { CountedDocument } from 'platform/jobs/count-bytes.ts';
 import type { Job } from 'platform/jobs/jobs.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
@@ -12,8 +13,8 @@ type Needs = Pick<Deps, 'platformStore' | 'usage' | 'clock' | 'config'>;
 const BATCH = 200;
 /** Counted documents may hold large texts, and a batch is in memory. */
 const COUNTED_BATCH = 20;
-/** The order of the index by time: in any other order, all documents would be read. */
-const OLDEST = [['createdAt', 'asc']] as const;
+/** Ids begin with the time at which they were made. In any other order, all documents would be read. */
+const OLDEST = [['_id', 'asc']] as const;
 
 /**
  * Removes idempotency keys, callback tokens, payloads and executions, each at an age of their own. An execution that is
@@ -25,7 +26,7 @@ export const retentionJob = (deps: Needs): Job => ({
   intervalMs: deps.config.RETENTION_INTERVAL_MS,
   async run(signal) {
     const { IDEMPOTENCY_KEY_TTL_MS, PAYLOAD_RETENTION_DAYS, EXECUTION_RETENTION_DAYS } = deps.config;
-    const olderThan = (ageMs: number) => ({ createdAt: { lt: isoTime(deps.clock.now() - ageMs) } });
+    const olderThan = (ageMs: number) => ({ _id: { lt: firstIdOf(deps.clock.now() - ageMs) } });
     const expired = { ...olderThan(EXECUTION_RETENTION_DAYS * DAY_MS), leaseUntil: null };
     return (
       (await removeKeys(deps, RUN_KEYS, olderThan(IDEMPOTENCY_KEY_TTL_MS), signal)) +
@@ -36,7 +37,7 @@ export const retentionJob = (deps: Needs): Job => ({
   },
 });
 
-async function removeKeys<D extends Document & { createdAt: string }>(
+async function removeKeys<D extends Document>(
   { platformStore }: Needs,
   collection: Collection<D>,
   filter: Filter<D>,
@@ -53,7 +54,7 @@ async function removeKeys<D extends Document & { createdAt: string }>(
 }
 
 /** Each batch removes documents of one organization, and what usage counts of them. */
-async function removeCounted<D extends CountedDocument & { createdAt: string }>(
+async function removeCounted<D extends CountedDocument>(
   { platformStore, usage }: Needs,
   collection: Collection<D>,
   filter: Filter<D>,
