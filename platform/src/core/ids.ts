@@ -36,6 +36,13 @@ export function newId(now = systemClock.now()): string {
   return textOf(v7({ msecs: lastMs, seq: sequence, random }, idBytes));
 }
 
+/**
+ * The UUIDv7 of this time that has these bytes in place of random ones: always the same.
+ * @param now in milliseconds since 1970
+ * @param random at least 16 bytes
+ */
+export const idOf = (now: number, random: Uint8Array): string => textOf(v7({ msecs: now, random }, idBytes));
+
 const idBytes = Buffer.alloc(ID_BYTES);
 const DIGITS = Buffer.from('0123456789abcdef');
 /** Where the first digit of each byte stands in an id. */

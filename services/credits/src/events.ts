@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
-import { v7 } from 'uuid';
+import { hash } from 'node:crypto';
+import { idOf } from 'platform/core/ids.ts';
 import { changesOf } from 'platform/events/audit-changes.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
 import type { LedgerRow } from './ledger/ledger.ts';
@@ -53,8 +53,6 @@ function event(
  * place of the random bits.
  */
 function eventIdOf(organizationId: string, { sequence, createdAt }: LedgerRow, type: string): string {
-  const random = createHash('sha256')
-    .update(JSON.stringify([organizationId, sequence, type]))
-    .digest();
-  return v7({ msecs: Date.parse(createdAt), random });
+  const random = hash('sha256', JSON.stringify([organizationId, sequence, type]), 'buffer');
+  return idOf(Date.parse(createdAt), random);
 }
