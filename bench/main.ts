@@ -34,7 +34,7 @@ The product alone:
   scale      few objects beside many [--many-objects N]
   memory     the same for all that memory does, and a dry run over the many objects
   soak       constant load: memory, logs, outbox and audit trail in each minute [--minutes N]
-  replicas   two of every process beside one, on real servers
+  replicas   two of every process beside one, on real servers, at a fixed rate
   runtimes   a run in each runtime, http and llm against an endpoint of this process
   metrics    get, create and run with metrics on beside off, as a ratio of CPU time
   revocation how soon a revoked token is refused under load

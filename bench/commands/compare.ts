@@ -6,16 +6,20 @@ import { activeShare, closedRound, totalCpu, warmUp, type Round } from '../measu
 import type { Settings } from '../settings.ts';
 import { scenarioOf, type System } from '../systems/system.ts';
 
-/** Measures each scenario in rounds that alternate between the systems. */
+/**
+ * Measures each scenario in rounds that alternate between the systems.
+ * @param roundOf by default, each connection sends its next request when it has its answer
+ */
 export async function compare(
   systems: readonly System[],
   scenarios: readonly Scenario[],
   settings: Settings,
+  roundOf = closedRound,
 ): Promise<Findings> {
   const findings: Findings = { figures: {}, failures: [] };
   for (const scenario of scenarios) {
     for (const system of systems) findings.failures.push(...(await warmUp(system, scenario, settings)));
-    const rounds = await interleaved(systems, settings, scenario);
+    const rounds = await interleaved(systems, settings, scenario, roundOf);
     const { connections, seconds } = settings;
     printRounds(`${scenario.title}, ${connections} connections, ${settings.rounds} × ${seconds} s`, rounds);
     process.stderr.write(`load of the machine: ${loadavg().map(String).join(' ')}\n`);
@@ -35,10 +39,11 @@ export async function interleaved(
   systems: readonly System[],
   settings: Settings,
   scenario: Scenario,
+  roundOf = closedRound,
 ): Promise<Round[]> {
   const rounds: Round[] = [];
   for (let round = 0; round < settings.rounds; round++)
-    for (const system of systems) rounds.push(await closedRound(system, scenario, settings));
+    for (const system of systems) rounds.push(await roundOf(system, scenario, settings));
   return rounds;
 }
 

@@ -1,23 +1,32 @@
-import { SCENARIOS } from '../load/scenarios.ts';
-import { figure, noFindings, printTable, type Findings } from '../measure/report.ts';
-import { idleCpuOf } from '../measure/round.ts';
+import { after, countOf, runClosedLoop } from '../load/closed-loop.ts';
+import { runFixedRate } from '../load/fixed-rate.ts';
+import { SCENARIOS, type Scenario } from '../load/scenarios.ts';
+import { untilDrained } from '../measure/drain.ts';
+import { addFindings, figure, noFindings, printTable, type Findings } from '../measure/report.ts';
+import { idleCpuOf, measureRound, warmUp } from '../measure/round.ts';
 import type { Settings } from '../settings.ts';
 import { realEngines } from '../systems/engines.ts';
 import { startProduct, type Product } from '../systems/product.ts';
+import { targetOf, type System } from '../systems/system.ts';
 import { compare } from './compare.ts';
 
+const PROCESSES = ['gateway', 'auth', 'agents', 'memory', 'credits'] as const;
 const IDLE_SECONDS = 30;
+/** Of what one replica answers at most: the servers, which all share, must also answer twice as much. */
+const SHARE_OF_CAPACITY = 0.3;
 
 /**
- * Two of every process beside one, on the same servers. The servers' own CPU time is not counted. At the few requests
- * that the servers answer, what an idle process does would be a large part of each, so it is printed by itself.
+ * Two of every process beside one, on the same servers, whose own CPU time is not counted: at a fixed rate for each
+ * replica, and with two that share the rate of one. At the few requests that the servers answer, what an idle process
+ * does would be a large part of each, so it is printed by itself.
  */
 export async function measureReplicas(settings: Settings): Promise<Findings> {
+  const findings = noFindings();
   if (!(await realEngines())) {
     process.stdout.write(
       '\nreplicas: needs MONGODB_URL, REDIS_URL and KAFKA_BROKERS (npm run engines -- up): not measured\n',
     );
-    return noFindings();
+    return findings;
   }
   const { objects } = settings;
   const env = { TEST_ENGINES: '1' };
@@ -25,19 +34,40 @@ export async function measureReplicas(settings: Settings): Promise<Findings> {
   try {
     products.push(await startProduct({ name: 'one replica', objects, env, replicas: 1 }));
     products.push(await startProduct({ name: 'two replicas', objects, env }));
-    const measured = await Promise.all(
-      products.map(async (product) => ({ ...product, idleCpu: await idleCpuOf(product, IDLE_SECONDS) })),
-    );
+    const [one, two] = (await Promise.all(products.map(withIdleCpu))) as [IdleSystem, IdleSystem];
     process.stdout.write('\n');
-    printTable(['CPU ms in a second without requests', ...PROCESSES], measured.map(idleRow));
-    return await compare(measured, [SCENARIOS.get!, SCENARIOS.create!], settings);
+    printTable(['CPU ms in a second without requests', ...PROCESSES], [one, two].map(idleRow));
+    const sharing = { ...two, name: 'two that share the load of one' };
+    for (const scenario of [SCENARIOS.get!, SCENARIOS.create!]) {
+      const rate = SHARE_OF_CAPACITY * (await capacityOf(one, scenario, settings));
+      process.stdout.write(`\n${scenario.title}: ${figure(rate, 0)} requests/s for each replica\n`);
+      const roundOf = (system: System) =>
+        measureRound(system, () =>
+          runFixedRate(targetOf(system, scenario), system === two ? 2 * rate : rate, settings.seconds),
+        );
+      addFindings(findings, await compare([one, two, sharing], [scenario], settings, roundOf));
+    }
+    return findings;
   } finally {
     for (const product of products) await product.stop();
   }
 }
 
-const PROCESSES = ['gateway', 'auth', 'agents', 'memory', 'credits'] as const;
-const idleRow = ({ name, idleCpu }: Product & { idleCpu: Record<string, number> }): string[] => [
+type IdleSystem = System & { idleCpu: Readonly<Record<string, number>> };
+const withIdleCpu = async (product: Product): Promise<IdleSystem> => ({
+  ...product,
+  idleCpu: await idleCpuOf(product, IDLE_SECONDS),
+});
+
+const idleRow = ({ name, idleCpu }: IdleSystem): string[] => [
   name,
   ...PROCESSES.map((process) => figure(idleCpu[process]! / 1000)),
 ];
+
+/** Requests/s of a closed loop. */
+async function capacityOf(system: System, scenario: Scenario, settings: Settings): Promise<number> {
+  await warmUp(system, scenario, settings);
+  const shown = await runClosedLoop(targetOf(system, scenario), settings.connections, after(settings.seconds));
+  await untilDrained(system.records!);
+  return countOf(shown) / shown.seconds;
+}
