@@ -82,6 +82,31 @@ describe('a SQLite file of another release', () => {
     }
   });
 
+  it('keeps a table whose columns have another order only, because an index is gone', async () => {
+    const declare = (fields: (keyof Item & string)[]): Collection<Item> =>
+      collection<Item>('items', {
+        scope: 'organization',
+        columns: { rank: 'number', key: 'text' },
+        platformIndexes: fields.map((field) => ({ fields: [field] })),
+      });
+    const table = () => schema().find((one) => (one as { name: string }).name === 'items');
+    const [before, after] = [declare(['key']), declare([])];
+    const opened = await openSqliteStore(file, [before]);
+    await opened.platformStore.apply(written.map((document) => insert(before, document)));
+    await opened.close();
+    const tableBefore = table();
+    const { platformStore, close } = await openSqliteStore(file, [after]);
+    await platformStore.apply([insert(after, item('5', { key: 'new', rank: 7 }))]);
+    expect(await platformStore.find(after, {})).toStrictEqual([...written, item('5', { key: 'new', rank: 7 })]);
+    expect(await platformStore.count(after, { key: 'new', rank: 7 })).toBe(1);
+    await close();
+    expect(table()).toEqual(tableBefore);
+    const fresh = file;
+    file = `${fresh}2`;
+    await read(after);
+    expect(table()).not.toEqual(tableBefore);
+  });
+
   it('has UUIDs in lower case where a field holds ids, although the first release took any case', async () => {
     const [_id, note] = [newId(), newId()];
     writeFirstRelease(file, [item(_id.toUpperCase(), { note: note.toUpperCase() })]);

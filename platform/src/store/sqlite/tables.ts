@@ -33,12 +33,13 @@ export function prepareTables(db: DatabaseSync, collections: readonly Collection
     }
     const layout = layoutOf(collection);
     const present = tables.get(layout.name);
+    const isSame = present !== undefined && layout.isTable(present.sql as string);
     if (present === undefined) db.exec(layout.tableSql);
-    else if (present.sql !== layout.tableSql) rewriteTable(db, layout);
+    else if (!isSame) rewriteTable(db, layout);
     for (const { name } of indexes.all(layout.name))
       if (!layout.indexes.some((index) => indexName(index) === name)) db.exec(`DROP INDEX "${name as string}"`);
     for (const index of layout.indexes) db.exec(indexSql(layout.name, index));
-    prepareElements(db, layout, present?.sql !== layout.tableSql);
+    prepareElements(db, layout, !isSame);
   }
   db.exec('COMMIT');
 }
