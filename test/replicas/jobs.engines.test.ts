@@ -99,8 +99,9 @@ describe('jobs that run at once on four replicas, two of them without a lease', 
 
   /**
    * Pauses the processes between two heartbeats of the runs, which come only after a third of the lease. One that is
-   * paused within a heartbeat or while it counts usage, because the machine stalls meanwhile, would keep the locks of
-   * its transaction, which the stand-in for MongoDB never ends: then they go on until their next heartbeats.
+   * paused within a heartbeat, while it counts usage or while it marks runs as settled, because the machine stalls
+   * meanwhile, would keep the locks of its transaction, which the stand-in for MongoDB never ends: then they go on
+   * until their next heartbeats.
    * @returns the ids of the runs that have not ended
    */
   async function pauseBetweenHeartbeats(pids: readonly number[], platformStore: PlatformStore): Promise<string[]> {
@@ -110,9 +111,10 @@ describe('jobs that run at once on four replicas, two of them without a lease', 
       await eventually(async () => (await active()).every(({ _id, leaseUntil }) => leaseUntil !== before.get(_id)));
       await Promise.all(pids.map(pause));
       const ids = (await active()).map(({ _id }) => _id);
+      const unsettled = await platformStore.find(EXECUTIONS, { leaseUntil: { gt: 0 } });
       const counters = await platformStore.find(USAGE, {});
       const touched = [
-        ...ids.map((_id) => update(EXECUTIONS, { _id }, { increment: { bytes: 0 } })),
+        ...unsettled.map(({ _id }) => update(EXECUTIONS, { _id }, { increment: { bytes: 0 } })),
         ...counters.map(({ _id }) => update(USAGE, { _id }, { increment: { bytes: 0 } })),
       ];
       const isLocked = await platformStore.apply(touched).then(
