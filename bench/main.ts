@@ -21,6 +21,7 @@ import { withSystems } from './systems/beside.ts';
 import { realEngines } from './systems/engines.ts';
 
 const HELP = `npm run bench -- <what> … [--objects N] [--connections N] [--rounds N] [--seconds N]
+                        [--warm-up-seconds N]
 
 Beside the baseline and stock express-gateway, in one run (one or more of):
 ${Object.entries(SCENARIOS)
@@ -34,7 +35,7 @@ The product alone:
   scale      few objects beside many [--many-objects N]
   memory     the same for all that memory does, and a dry run over the many objects
   soak       constant load: memory, logs, outbox and audit trail in each minute [--minutes N]
-  replicas   two of every process beside one, on real servers, at a fixed rate
+  replicas   two of every process beside one, on real servers, at 30 % of what one answers
   runtimes   a run in each runtime, http and llm against an endpoint of this process
   metrics    get, create and run with metrics on beside off, as a ratio of CPU time
   revocation how soon a revoked token is refused under load

@@ -8,7 +8,7 @@ import { scenarioOf, type System } from '../systems/system.ts';
 
 /**
  * Measures each scenario in rounds that alternate between the systems.
- * @param roundOf by default, each connection sends its next request when it has its answer
+ * @param roundOf measures one round; by default in a closed loop
  */
 export async function compare(
   systems: readonly System[],

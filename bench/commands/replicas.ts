@@ -12,13 +12,13 @@ import { compare } from './compare.ts';
 
 const PROCESSES = ['gateway', 'auth', 'agents', 'memory', 'credits'] as const;
 const IDLE_SECONDS = 30;
-/** Of what one replica answers at most: the servers, which all share, must also answer twice as much. */
+/** So low that the servers, which all replicas share, can also answer twice as much. */
 const SHARE_OF_CAPACITY = 0.3;
 
 /**
  * Two of every process beside one, on the same servers, whose own CPU time is not counted: at a fixed rate for each
  * replica, and with two that share the rate of one. At the few requests that the servers answer, what an idle process
- * does would be a large part of each, so it is printed by itself.
+ * does would be a large part of each, so it is subtracted, and printed by itself.
  */
 export async function measureReplicas(settings: Settings): Promise<Findings> {
   const findings = noFindings();
@@ -37,9 +37,11 @@ export async function measureReplicas(settings: Settings): Promise<Findings> {
     const [one, two] = (await Promise.all(products.map(withIdleCpu))) as [IdleSystem, IdleSystem];
     process.stdout.write('\n');
     printTable(['CPU ms in a second without requests', ...PROCESSES], [one, two].map(idleRow));
-    const sharing = { ...two, name: 'two that share the load of one' };
+    const sharing = { ...two, name: 'two replicas that share the load of one' };
     for (const scenario of [SCENARIOS.get!, SCENARIOS.create!]) {
-      const rate = SHARE_OF_CAPACITY * (await capacityOf(one, scenario, settings));
+      const { capacity, failures } = await capacityOf(one, scenario, settings);
+      findings.failures.push(...failures);
+      const rate = SHARE_OF_CAPACITY * capacity;
       process.stdout.write(`\n${scenario.title}: ${figure(rate, 0)} requests/s for each replica\n`);
       const roundOf = (system: System) =>
         measureRound(system, () =>
@@ -65,9 +67,13 @@ const idleRow = ({ name, idleCpu }: IdleSystem): string[] => [
 ];
 
 /** Requests/s of a closed loop. */
-async function capacityOf(system: System, scenario: Scenario, settings: Settings): Promise<number> {
-  await warmUp(system, scenario, settings);
-  const shown = await runClosedLoop(targetOf(system, scenario), settings.connections, after(settings.seconds));
+async function capacityOf(
+  system: System,
+  scenario: Scenario,
+  settings: Settings,
+): Promise<{ capacity: number; failures: string[] }> {
+  const ofWarmUp = await warmUp(system, scenario, settings);
+  const result = await runClosedLoop(targetOf(system, scenario), settings.connections, after(settings.seconds));
   await untilDrained(system.records!);
-  return countOf(shown) / shown.seconds;
+  return { capacity: countOf(result) / result.seconds, failures: [...ofWarmUp, ...result.failures] };
 }

@@ -41,7 +41,7 @@ const GOALS: readonly Goal[] = [
     600,
     'MB',
   ),
-  ...['two replicas', 'two that share the load of one'].flatMap((replicas) =>
+  ...['two replicas', 'two replicas that share the load of one'].flatMap((replicas) =>
     ['get', 'create'].map((scenario): Goal => ({
       what: `${scenario} by ${replicas}, CPU per request`,
       of: [`${replicas} ${scenario} cpu`],

@@ -15,8 +15,8 @@ export interface Round {
   p50Ms: number;
   p99Ms: number;
   /**
-   * CPU microseconds per request of each process, the time in which the backlog drained included, without what an idle
-   * system takes in this time, if that is known.
+   * CPU microseconds of each process per request, until the backlog has drained. What an idle system takes in that time
+   * is subtracted, if `idleCpu` is known.
    */
   cpu: Record<string, number>;
   /** Of our processes, the one whose main thread slept least while requests arrived; shares of that time (0 to 1). */

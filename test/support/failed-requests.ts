@@ -2,7 +2,7 @@ import type { Load, SentRequest } from './load.ts';
 
 type FailedRequest = Pick<SentRequest, 'request' | 'status' | 'body' | 'tookMs'> & { logged: string[] };
 
-/** The requests that were not acknowledged, each with what the processes logged of it. @param outputs of processes */
+/** The requests that were not acknowledged, each with the lines of `outputs` that name it. */
 export const failedRequests = (load: Load, outputs: readonly string[]): FailedRequest[] =>
   load.sent
     .filter(({ outcome }) => outcome !== 'acknowledged')

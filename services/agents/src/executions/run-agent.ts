@@ -133,7 +133,7 @@ function newExecution(
     requestId,
     ...(isSampled() && { traceId: traceScope()!.traceId }),
     runKeyId: key === undefined ? null : newId(clock.now()),
-    // the time in the id, by which the list and retention find the runs of a time
+    // The time in the id: lists and retention find runs by it.
     createdAt: isoTime(timeOfId(_id)),
     startedAt: null,
     finishedAt: null,

@@ -133,7 +133,7 @@ export function openExecutions(store: Store, usage: StoredUsage, leaseUntil: () 
       filter: { agent?: string; status?: Status },
       { before, limit }: { before?: string; limit: number },
     ) =>
-      // With all statuses, the indexes serve the executions of any status, too: a run writes one index less.
+      // Without a status all are named: the indexes that have it then serve this list, too, and a run writes no other.
       store.find(
         organizationId,
         EXECUTIONS,

@@ -13,7 +13,7 @@ type Needs = Pick<Deps, 'platformStore' | 'usage' | 'clock' | 'config'>;
 const BATCH = 200;
 /** Counted documents may hold large texts, and a batch is in memory. */
 const COUNTED_BATCH = 20;
-/** Ids begin with the time at which they were made. In any other order, all documents would be read. */
+/** Ids begin with the time at which they were made: the primary key has this order. Any other would read all. */
 const OLDEST = [['_id', 'asc']] as const;
 
 /**

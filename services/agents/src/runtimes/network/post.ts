@@ -38,8 +38,8 @@ export interface Poster {
 }
 
 /**
- * Connections that are kept for one host, and how long an unused one is kept. With fewer than the runs that call it at
- * once, most runs make a connection of their own, which takes a quarter of their processor time.
+ * Unused connections that are kept to one host, and for how long. When more runs than this call it at once, the others
+ * connect anew, which takes a quarter of their processor time.
  */
 const KEPT = { keepAlive: true, maxFreeSockets: 64, timeout: 15_000, scheduling: 'lifo' } as const;
 
