@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { firstIdOf } from 'platform/core/ids.ts';
 import { LIMIT_VALUE, statementCache } from 'platform/store/sqlite/statements.ts';
 import type { LedgerRow } from '../ledger.ts';
 import { EMPTY_ACCOUNT, type Account, type ReservationState } from '../rules.ts';
@@ -174,9 +175,3 @@ export function openTables(db: DatabaseSync) {
 
 /** The value of a row with one text. */
 const firstOf = (row: unknown): string => (row as [string])[0];
-
-/** A lower bound in text order of the UUIDv7s of this millisecond, above all earlier ones. */
-function firstIdOf(madeMs: number): string {
-  const digits = Math.max(0, madeMs).toString(16).padStart(12, '0');
-  return `${digits.slice(0, 8)}-${digits.slice(8)}`;
-}
