@@ -39,7 +39,9 @@ async function whileDown(name: ProcessName, fault: Fault, work: () => Promise<vo
   await pause(launcher);
   process.kill(pid, 'SIGKILL');
   await eventually(() => isGone(pid));
-  return work().finally(() => process.kill(launcher, 'SIGCONT'));
+  const printed = stack.output().length;
+  await work().finally(() => process.kill(launcher, 'SIGCONT'));
+  await eventually(() => stack.output().slice(printed).includes(`${name} is back`));
 }
 
 describe('while a service does not work', () => {

@@ -17,18 +17,18 @@ export async function requestsOfAllEndpoints(
   tenant: Tenant,
   baseUrl: string,
 ): Promise<ReadonlyMap<string, () => Promise<Reply>>> {
-  const created = async (path: string, body: object): Promise<string> =>
-    (await tenant.request('POST', path, body)).body.id;
+  const created = async (path: string, body: () => object): Promise<string> =>
+    idOf(await onceMoreAfter504(() => tenant.request('POST', path, body())));
   const newType = (): object => ({ type: `T${newId()}`, jsonSchema: {} });
-  const typeId = await created('/api/memory/types', newType());
+  const typeId = await created('/api/memory/types', newType);
   const newObject = (): object => ({ typeId, key: newId(), content: {} });
-  const objectId = await created('/api/memory/objects', newObject());
+  const objectId = await created('/api/memory/objects', newObject);
   const [typeToDelete, objectToDelete] = [
-    await created('/api/memory/types', newType()),
-    await created('/api/memory/objects', newObject()),
+    await created('/api/memory/types', newType),
+    await created('/api/memory/objects', newObject),
   ];
   const run = { agentName: AGENT, args: {} };
-  const executionId = (await tenant.request('POST', '/api/agent/run', run)).body.agentExecutionId as string;
+  const executionId = await created('/api/agent/run', () => run);
   const send = (verb: string, path: string, body?: object) => () => tenant.requestOnce(verb, path, body);
   const sendPublic = (path: string) => () => request(baseUrl, 'GET', path);
   return new Map([
@@ -53,6 +53,12 @@ export async function requestsOfAllEndpoints(
     ['PATCH /api/memory/objects/{id}', send('PATCH', `/api/memory/objects/${objectId}`, { content: { a: 1 } })],
     ['DELETE /api/memory/objects/{id}', send('DELETE', `/api/memory/objects/${objectToDelete}`)],
   ]);
+}
+
+function idOf({ status, text, body }: Reply): string {
+  const id = body.agentExecutionId ?? body.id;
+  if (id === undefined) throw new Error(`Nothing was created: ${status} ${text}`);
+  return id;
 }
 
 /**
