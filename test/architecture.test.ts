@@ -56,6 +56,10 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 /** Beside main, config, deps, service and events. */
 const OF_ONE_SERVICE: readonly string[] = ['services/auth/src/tiers.ts', 'services/memory/src/request-members.ts'];
 
+const methods = Object.values(packageDefinition())
+  .filter((definition) => !('format' in definition))
+  .flatMap((service) => Object.values(service as Record<string, MethodDefinition<object, object>>));
+
 describe('the architecture', () => {
   it('keeps files small enough for one idea', () => {
     expect(
@@ -174,10 +178,12 @@ describe('the architecture', () => {
     ).toEqual([]);
   });
 
+  it('streams the requests only of methods that stream their replies: no others are served', () => {
+    const clientStreaming = methods.filter(({ requestStream, responseStream }) => requestStream && !responseStream);
+    expect(clientStreaming.map(({ path }) => path)).toEqual([]);
+  });
+
   it('gives a REST route to unary methods alone: the gateway can serve no other', () => {
-    const methods = Object.values(packageDefinition())
-      .filter((definition) => !('format' in definition))
-      .flatMap((service) => Object.values(service as Record<string, MethodDefinition<object, object>>));
     const routed = methods.filter(({ options }) => (options as Record<string, unknown>)['(google.api.http)']);
     expect(routed.length).toBeGreaterThan(10);
     expect(routed.filter(({ responseStream }) => responseStream).map(({ path }) => path)).toEqual([]);

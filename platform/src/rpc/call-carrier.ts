@@ -1,5 +1,5 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
-import type { AnswerFrame, CarryRequest, CallFrame, CarryResponse } from 'proto/platform/v1/calls.ts';
+import type { AnswerFrame, CarryRequest, CallFrame, CarryResponse, WindowUpdate } from 'proto/platform/v1/calls.ts';
 import type { ServiceError } from '../core/errors.ts';
 import { makeAnswerQueue } from './answer-queue.ts';
 import { CALLER_LOST } from './call.ts';
@@ -7,22 +7,33 @@ import { keepDeadlines } from './deadlines.ts';
 import { makeFlushSoon } from './flush-soon.ts';
 import type { Peer } from './identity.ts';
 import { makeOpenItems } from '../core/open-items.ts';
-import { makeSendWindow, type SendWindow } from './reply-window.ts';
+import { makeSendWindow, type SendWindow } from './flow-window.ts';
+import { makeIncomingRequests, type IncomingRequests } from './incoming-requests.ts';
 import { toStatus } from './wire-errors.ts';
 
 /** One call that a stream carries. */
-export interface CarriedCall extends Omit<CallFrame, 'id' | 'timeoutMs' | 'windowBytes'> {
+export interface CarriedCall extends Omit<CallFrame, 'id' | 'timeoutMs' | 'windowBytes' | 'requestsFollow'> {
   /** The other end of the stream. */
   peer: Peer;
   /** Milliseconds since the epoch. */
   deadline: number;
   /** Aborted when the caller cancels, the deadline passes, or with CALLER_LOST. */
   signal: AbortSignal;
-  /** Of a server-streaming call: sends one serialized reply. Resolves when the next one may be sent. */
+  /** Of a bidirectional call: each request, serialized. */
+  requests?: AsyncIterable<Uint8Array> | undefined;
+  /** Of a call with a stream of replies: sends one serialized reply. Resolves when the next one may be sent. */
   send?: ((reply: Uint8Array) => Promise<void>) | undefined;
 }
 /** Resolves to the serialized reply, or to nothing when all replies are sent. Rejects with ServiceError. */
 export type HandleCarried = (call: CarriedCall) => Promise<Uint8Array | undefined>;
+
+interface OpenCall {
+  aborter: AbortController;
+  /** Milliseconds since the epoch. */
+  deadline: number;
+  window: SendWindow | undefined;
+  requests: IncomingRequests | undefined;
+}
 
 type CallsStream = ServerDuplexStream<CarryRequest, CarryResponse>;
 
@@ -59,7 +70,7 @@ export function makeCarrier(handle: HandleCarried, peerOf: (stream: CallsStream)
 
 /** @returns a function that tells the caller to go away */
 function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onClosed: () => void): () => void {
-  const open = makeOpenItems<{ aborter: AbortController; deadline: number; window: SendWindow | undefined }>();
+  const open = makeOpenItems<OpenCall>();
   const watchDeadlines = keepDeadlines(
     open,
     ({ deadline }) => deadline,
@@ -67,19 +78,25 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
     (id) => cancel(id),
   );
   const answers = makeAnswerQueue();
+  let windowUpdates: WindowUpdate[] = [];
   let goAway = false;
   let callerEnded = false;
   let blocked = false;
   const flushSoon = makeFlushSoon(flush);
 
-  function begin({ id, timeoutMs, windowBytes, ...frame }: CallFrame): void {
+  function begin({ id, timeoutMs, windowBytes, requestsFollow, ...frame }: CallFrame): void {
     const aborter = new AbortController();
     const deadline = Date.now() + timeoutMs;
     const window = windowBytes > 0 ? makeSendWindow(windowBytes) : undefined;
     const send = window && ((reply: Uint8Array) => (answer(id, reply, true), window.take(reply)));
-    open.set(id, { aborter, deadline, window });
+    const onConsumed = (bytes: number): void => {
+      windowUpdates.push({ id, bytes });
+      flushSoon();
+    };
+    const requests = requestsFollow ? makeIncomingRequests(onConsumed) : undefined;
+    open.set(id, { aborter, deadline, window, requests });
     watchDeadlines();
-    handle({ ...frame, peer, deadline, signal: aborter.signal, send })
+    handle({ ...frame, peer, deadline, signal: aborter.signal, send, requests })
       .then(
         (reply = NOTHING) => answer(id, reply, false),
         (error: ServiceError) => answer(id, NOTHING, false, toStatus(error)),
@@ -100,34 +117,38 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
   }
 
   function cancel(id: number): void {
-    open.get(id)?.aborter.abort();
-    open.delete(id);
+    abort(id, open.get(id));
     answers.drop(id);
+  }
+
+  function abort(id: number, call: OpenCall | undefined, reason?: string): void {
+    open.delete(id);
+    call?.aborter.abort(reason);
+    call?.requests?.abandon();
   }
 
   function flush(): void {
     while (!blocked) {
       const next = answers.shift();
-      if (next.length === 0 && !goAway) break;
-      blocked = !stream.write({ answers: next, goAway });
+      if (next.length === 0 && windowUpdates.length === 0 && !goAway) break;
+      blocked = !stream.write({ answers: next, goAway, windowUpdates });
+      windowUpdates = [];
       goAway = false;
     }
     if (callerEnded && open.size === 0 && answers.isEmpty) stream.end();
   }
 
   function close(): void {
-    open.forEach(({ aborter }, id) => {
-      open.delete(id);
-      aborter.abort(CALLER_LOST);
-    });
+    open.forEach((call, id) => abort(id, call, CALLER_LOST));
     blocked = true;
     onClosed();
   }
 
-  stream.on('data', ({ calls, cancelled, windowUpdates }) => {
-    for (const { id, bytes } of windowUpdates) open.get(id)?.window?.update(bytes);
+  stream.on('data', ({ calls, cancelled, windowUpdates: updates, requests }) => {
+    for (const { id, bytes } of updates) open.get(id)?.window?.update(bytes);
     for (const id of cancelled) cancel(id);
     for (const call of calls) begin(call);
+    for (const frame of requests) open.get(frame.id)?.requests?.receive(frame);
   });
   stream.on('drain', () => {
     blocked = false;

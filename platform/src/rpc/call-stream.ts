@@ -4,6 +4,7 @@ import {
   type CallFrame,
   type CarryRequest,
   type CarryResponse,
+  type RequestFrame,
   type WindowUpdate,
 } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
@@ -12,15 +13,18 @@ import { keepDeadlines } from './deadlines.ts';
 import { makeFlushSoon } from './flush-soon.ts';
 import { makeOpenItems } from '../core/open-items.ts';
 import { frameOf, NeverSentError, type OutgoingCall } from './outgoing-call.ts';
-import { makeReplyQueue, WINDOW_BYTES } from './reply-window.ts';
+import { makeReceiveQueue, makeSendWindow, WINDOW_BYTES, type SendWindow } from './flow-window.ts';
+import { sendRequests } from './send-requests.ts';
 import { fromStatus } from './wire-errors.ts';
 
 /** In a message: the service answers the first ones while it still reads the others. */
 const CALLS_PER_MESSAGE = 16;
 /** Further unary calls wait until others are answered. */
 const MAX_OPEN_CALLS = 2_000;
-/** Further server-streaming calls are refused: those that are open may stay so for long, and hold up no unary call. */
+/** Further calls that stream replies are refused: they may stay open for long, and hold up no unary call. */
 const MAX_STREAMING_CALLS = 1_000;
+/** Of the requests of bidirectional calls, in a message. */
+const REQUEST_BYTES_PER_MESSAGE = 262_144;
 const END_MS = 1_000;
 
 /** The calls of this process to one replica of a service, on one gRPC stream. */
@@ -31,7 +35,7 @@ export interface CallStream {
   /** @returns the serialized reply. @throws ServiceError, NeverSentError */
   call(call: OutgoingCall): Promise<Uint8Array>;
   /**
-   * The serialized replies of a server-streaming method. The call begins when the first one is asked for; to leave the
+   * The serialized replies of a method that streams them. The call begins when the first one is asked for; to leave the
    * loop cancels it. Throws like `call`; NeverSentError only before the first reply.
    */
   replies(call: OutgoingCall): AsyncIterable<Uint8Array>;
@@ -43,8 +47,10 @@ interface Pending {
   call: OutgoingCall;
   sent: boolean;
   pieces: Uint8Array[];
-  /** Takes each reply of a server-streaming call. */
+  /** Takes each reply of a call that has a stream of them. */
   receive: ((reply: Uint8Array) => void) | undefined;
+  /** Of a bidirectional call that is sent. */
+  requests?: { window: SendWindow; source: AsyncIterator<Uint8Array> };
   settle(error: Error | undefined, reply?: Uint8Array): void;
 }
 
@@ -61,6 +67,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   );
   const pending = makeOpenItems<Pending>();
   const waiting = fairQueue<number>();
+  const requestFrames = fairQueue<{ frame: RequestFrame; onWritten: () => void }>();
   const watchDeadlines = keepDeadlines(
     pending,
     ({ call }) => call.deadline,
@@ -93,7 +100,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
         begin(call, undefined, (error, reply) => (error ? reject(error) : resolve(reply!)));
       }),
     async *replies(call) {
-      const queue = makeReplyQueue((bytes) => {
+      const queue = makeReceiveQueue((bytes) => {
         if (pending.get(id) === undefined) return;
         windowUpdates.push({ id, bytes });
         flushSoon();
@@ -161,6 +168,8 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     pending.delete(id);
     if (one.receive) streamingCalls--;
     else if (one.sent) unaryCalls--;
+    // It may be waiting for what its caller waits for.
+    one.requests?.source.return?.().catch(() => undefined);
     one.settle(error, reply);
     closeWhenAnswered();
   }
@@ -180,9 +189,13 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   function flush(): void {
     if (isWriting || grpc.writableEnded || (state !== 'open' && state !== 'retiring')) return;
     const calls = nextCalls();
-    if (calls.length === 0 && cancelled.length === 0 && windowUpdates.length === 0) return;
+    const requests = nextRequests();
+    if (calls.length + cancelled.length + windowUpdates.length + requests.length === 0) return;
     isWriting = true;
-    grpc.write({ calls, cancelled, windowUpdates }, written);
+    grpc.write({ calls, cancelled, windowUpdates, requests: requests.map(({ frame }) => frame) }, () => {
+      requests.forEach(({ onWritten }) => onWritten());
+      written();
+    });
     cancelled = [];
     windowUpdates = [];
   }
@@ -205,8 +218,32 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       frames.push(frameOf(id, one.call, one.receive ? WINDOW_BYTES : 0, now));
       one.sent = true;
       if (!one.receive) unaryCalls++;
+      if (one.call.requests) beginRequests(id, one, one.call.requests);
     }
     return frames;
+  }
+
+  function beginRequests(id: number, one: Pending, requests: AsyncIterable<Uint8Array>): void {
+    const [window, source] = [makeSendWindow(WINDOW_BYTES), requests[Symbol.asyncIterator]()];
+    one.requests = { window, source };
+    const write = (frame: Omit<RequestFrame, 'id'>): Promise<void> =>
+      new Promise((onWritten) => {
+        requestFrames.push(one.call.organizationId, { frame: { id, ...frame }, onWritten });
+        flushSoon();
+      });
+    sendRequests(source, window, write).catch((error: Error) => giveUp(id, error));
+  }
+
+  function nextRequests(): { frame: RequestFrame; onWritten: () => void }[] {
+    const next = [];
+    for (let bytes = 0; bytes < REQUEST_BYTES_PER_MESSAGE && !requestFrames.isEmpty;) {
+      const { item } = requestFrames.shift()!;
+      // One whose call was given up meanwhile
+      if (!pending.get(item.frame.id)) continue;
+      next.push(item);
+      bytes += item.frame.request.length;
+    }
+    return next;
   }
 
   function onClosed(cause: GrpcError | undefined): void {
@@ -221,7 +258,8 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     if (state === 'connecting') change('open');
     flush();
   });
-  grpc.on('data', ({ answers, goAway }) => {
+  grpc.on('data', ({ answers, goAway, windowUpdates: updates }) => {
+    for (const { id, bytes } of updates) pending.get(id)?.requests?.window.update(bytes);
     for (const { id, reply, more, error, open } of answers) {
       const one = pending.get(id);
       // The answer of a call that was given up

@@ -27,6 +27,7 @@ export const organizationOfCall = (context: CallContext): string => organization
 /* eslint-disable @typescript-eslint/no-explicit-any -- ts-proto types every method of a service definition like this */
 type Method = {
   path: string;
+  requestStream: boolean;
   responseStream: boolean;
   requestSerialize: (value: any) => Buffer;
   requestDeserialize: (bytes: Buffer) => any;
@@ -39,19 +40,21 @@ export type ServiceDefinition = Record<string, Method>;
 export type RequestOf<M extends Method> = ReturnType<M['requestDeserialize']>;
 export type ResponseOf<M extends Method> = ReturnType<M['responseDeserialize']>;
 
-/** A promise of the reply, or the replies of a server-streaming method (`async function*`). */
+/** The request, or the requests of a bidirectional method. */
+export type RequestsOf<M extends Method> = M['requestStream'] extends true ? AsyncIterable<RequestOf<M>> : RequestOf<M>;
+/** A promise of the reply, or the replies of a server-streaming or bidirectional method (`async function*`). */
 export type AnswerOf<M extends Method> = M['responseStream'] extends true
   ? AsyncIterable<ResponseOf<M>>
   : Promise<ResponseOf<M>>;
 
 /** One function per RPC; the compiler requires all of them. */
 export type Handlers<D extends ServiceDefinition, Deps> = {
-  [K in keyof D]: (deps: Deps, request: RequestOf<D[K]>, context: CallContext) => AnswerOf<D[K]>;
+  [K in keyof D]: (deps: Deps, request: RequestsOf<D[K]>, context: CallContext) => AnswerOf<D[K]>;
 };
 
 /** Handlers that `bind` has given their dependencies. */
 export type BoundHandlers<D extends ServiceDefinition> = {
-  [K in keyof D]: (request: RequestOf<D[K]>, context: CallContext) => AnswerOf<D[K]>;
+  [K in keyof D]: (request: RequestsOf<D[K]>, context: CallContext) => AnswerOf<D[K]>;
 };
 
 /** A service definition with its bound handlers, by name. */
@@ -92,9 +95,11 @@ export interface CallOptions {
   maxReplyBytes?: number;
 }
 /**
- * Typed client of a service, made by `clientOf` in client.ts. A call rejects with ServiceError. A server-streaming one
- * begins when its first reply is asked for, and is cancelled when the loop over its replies is left.
+ * Typed client of a service, made by `clientOf` in client.ts. A call rejects with ServiceError. One with a stream of
+ * replies begins when the first reply is asked for, and is cancelled when the loop over its replies is left. The
+ * requests of a bidirectional one are read as the handler consumes them; if reading them throws, the call is cancelled
+ * and throws the same.
  */
 export type ServiceClient<D extends ServiceDefinition> = {
-  [K in keyof D]: (request: RequestOf<D[K]>, options: CallOptions) => AnswerOf<D[K]>;
+  [K in keyof D]: (request: RequestsOf<D[K]>, options: CallOptions) => AnswerOf<D[K]>;
 };

@@ -13,13 +13,14 @@ import { openUnary, type Transport } from './unary.ts';
 /** One method as @grpc/proto-loader and ts-proto both describe it. */
 export interface CallableMethod {
   path: string;
+  requestStream?: boolean;
   responseStream?: boolean;
   requestSerialize(value: object): Buffer;
   responseDeserialize(bytes: Buffer): object;
 }
 /** Makes one unary call to one service. Rejects with ServiceError. */
 export type UnaryCall = (method: CallableMethod, request: object, options: CallOptions) => Promise<object>;
-/** Makes one call of either kind. */
+/** Makes one call of any kind; `request` of a bidirectional one is an async iterable of its requests. */
 export interface AnyCall extends UnaryCall {
   (method: CallableMethod & { responseStream: true }, request: object, options: CallOptions): AsyncIterable<object>;
 }
@@ -43,8 +44,12 @@ export function openConnection({
   carriedBy = 'streams',
   ...target
 }: Target & { address: string; carriedBy?: 'streams' | 'unary calls' }): Connection {
-  const open = carriedBy === 'streams' ? openReplicas : openUnary;
-  const transport = open(address.split(','), makeDialer(target));
+  const addresses = address.split(',');
+  const transport = (carriedBy === 'streams' ? openReplicas : openUnary)(addresses, makeDialer(target));
+  let streams = carriedBy === 'streams' ? transport : undefined;
+  /** Bidirectional calls go by streams in any case. */
+  const transportOf = ({ requestStream }: CallableMethod): Transport =>
+    requestStream ? (streams ??= openReplicas(addresses, makeDialer(target))) : transport;
   /** The earlier one of the method's and the caller's; one for all attempts and all replies. */
   const deadlineOf = ({ deadlineMs }: MethodOptions, { deadline }: CallOptions): number =>
     Math.min(Date.now() + deadlineMs, deadline ?? Number.POSITIVE_INFINITY);
@@ -70,7 +75,7 @@ export function openConnection({
     }
   }
 
-  /** A call of which a reply has arrived is not retried: only its caller knows where to go on. */
+  /** A call is not retried once a reply has arrived or a request was read: only its caller knows where to go on. */
   async function* callForReplies(
     method: CallableMethod,
     request: object,
@@ -78,16 +83,22 @@ export function openConnection({
   ): AsyncGenerator<object> {
     const methodOptions = methodOptionsOf(method.path);
     const deadline = deadlineOf(methodOptions, options);
+    let hasBegun = false;
+    async function* requests(): AsyncGenerator<Uint8Array> {
+      hasBegun = true;
+      for await (const one of request as AsyncIterable<object>) yield method.requestSerialize(one);
+    }
     for (let attempt = 0; ; attempt++) {
-      let isAnswered = false;
       try {
-        for await (const reply of transport.replies(outgoing(method, methodOptions, request, options, deadline))) {
-          isAnswered = true;
+        const call = outgoing(method, methodOptions, request, options, deadline);
+        const replies = transportOf(method).replies(method.requestStream ? { ...call, requests: requests() } : call);
+        for await (const reply of replies) {
+          hasBegun = true;
           yield method.responseDeserialize(reply as Buffer);
         }
         return;
       } catch (error) {
-        if (isAnswered) throw error;
+        if (hasBegun) throw error;
         await delayBeforeRetry(error, attempt, methodOptions, deadline);
       }
     }
@@ -99,9 +110,14 @@ export function openConnection({
         ? callForReplies(method, request, options)
         : callForReply(method, request, options)) as AnyCall,
     ...(transport.load && { load: transport.load }),
-    close: () => transport.close(),
+    close() {
+      transport.close();
+      if (streams !== transport) streams?.close();
+    },
   };
 }
+
+const NOTHING = Buffer.alloc(0);
 
 const outgoing = (
   method: CallableMethod,
@@ -111,7 +127,7 @@ const outgoing = (
   deadline: number,
 ): OutgoingCall => ({
   method: method.path,
-  request: method.requestSerialize(request),
+  request: method.requestStream ? NOTHING : method.requestSerialize(request),
   organizationId: principal.organizationId,
   principal: bytesOf(principal),
   requestId,

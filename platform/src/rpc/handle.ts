@@ -8,7 +8,9 @@ export interface Call {
   /** "/memory.v1.MemoryService/ListMemoryTypes" */
   readonly path: string;
   readonly options: MethodOptions;
+  /** Undefined for a bidirectional method. */
   readonly request: unknown;
+  readonly requests?: AsyncIterable<unknown> | undefined;
   /** The other end of the connection by which the call came. */
   readonly peer: Peer;
   readonly requestId: string;
@@ -23,12 +25,12 @@ export interface Call {
   readonly log: Log;
   /** For whom the peer says that it calls; `identifyCaller` checks that it may say so. */
   readonly principal: Principal;
-  /** Of a server-streaming method: sends one serialized reply. Resolves when the next one may be sent. */
+  /** Of a method with a stream of replies: sends one serialized reply. Resolves when the next one may be sent. */
   readonly send?: ((reply: Uint8Array) => Promise<void>) | undefined;
 }
 
 /**
- * Runs around the rest of the call (`next`), of a server-streaming one until all replies are sent; what it throws
+ * Runs around the rest of the call (`next`), of one with a stream of replies until all are sent; what it throws
  * becomes the outcome of the call.
  */
 export type Interceptor = (call: Call, next: () => Promise<unknown>) => Promise<unknown>;

@@ -1,4 +1,5 @@
 import type { MethodDefinition } from '@grpc/proto-loader';
+import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import type { KnownReason } from '../core/errors.ts';
 import type { PrincipalKind } from '../core/principal.ts';
 import { packageDefinition } from './protos.ts';
@@ -56,6 +57,9 @@ function optionsOf({ options }: MethodDefinition<object, object>): MethodOptions
   };
 }
 
+/** Carries the calls of the other methods. */
+const CARRY = CallsServiceService.carry.path;
+
 let all: ReadonlyMap<string, MethodOptions> | undefined;
 
 /** Full method path ("/memory.v1.MemoryService/ListMemoryTypes") -> its options, for every method of the contract. */
@@ -64,8 +68,7 @@ export function allMethodOptions(): ReadonlyMap<string, MethodOptions> {
     Object.values(packageDefinition())
       .filter((definition) => !('format' in definition))
       .flatMap((service) => Object.values(service as Record<string, MethodDefinition<object, object>>))
-      // CallsService carries calls of the others
-      .filter(({ requestStream }) => !requestStream)
+      .filter(({ path }) => path !== CARRY)
       .map((method) => [method.path, optionsOf(method)]),
   );
   return all;

@@ -1,7 +1,9 @@
 import type { CallFrame } from 'proto/platform/v1/calls.ts';
 
 /** One call that this process makes. */
-export interface OutgoingCall extends Omit<CallFrame, 'id' | 'timeoutMs' | 'windowBytes'> {
+export interface OutgoingCall extends Omit<CallFrame, 'id' | 'timeoutMs' | 'windowBytes' | 'requestsFollow'> {
+  /** Of a bidirectional call: its requests, each serialized. They are not read before the call is sent. */
+  requests?: AsyncIterable<Uint8Array> | undefined;
   /** Calls that wait are sent in turns between organizations. */
   organizationId: string;
   /** Milliseconds since the epoch. */
@@ -18,10 +20,10 @@ export class NeverSentError extends Error {
   }
 }
 
-/** @param windowBytes of a server-streaming call; 0 for a unary one */
+/** @param windowBytes of a call with a stream of replies; 0 for a unary one */
 export const frameOf = (
   id: number,
-  { deadline, method, request, principal, requestId, maxReplyBytes, traceparent }: OutgoingCall,
+  { deadline, method, request, principal, requestId, maxReplyBytes, traceparent, requests }: OutgoingCall,
   windowBytes: number,
   now: number,
 ): CallFrame => ({
@@ -34,6 +36,7 @@ export const frameOf = (
   traceparent,
   timeoutMs: Math.max(1, uint32(deadline - now)),
   windowBytes,
+  requestsFollow: requests !== undefined,
 });
 
 /** A number that could not be serialized would end the stream, with all its calls. */

@@ -2,8 +2,8 @@ import { ServiceError } from '../core/errors.ts';
 import type { Call } from './handle.ts';
 
 /**
- * Sends what the handler of a server-streaming method yields, one reply after the other, each when the caller has room
- * for it. A handler that waits for something without watching its signal is left behind when the call ends before.
+ * Sends what the handler of a method with a stream of replies yields, one after the other, each when the caller has
+ * room for it. A handler that waits for something without watching its signal is left behind when the call ends before.
  * @param replies calls the handler; its signal is aborted, too, when the process stops
  * @param send resolves when the next reply may be sent
  * @param stops the process calls each of these functions when it is about to stop

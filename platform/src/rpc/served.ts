@@ -22,7 +22,7 @@ export interface Served {
   path: string;
   options: MethodOptions;
   requestDeserialize(bytes: Buffer): unknown;
-  /** Resolves to the serialized reply; for a server-streaming method, to nothing when all replies are sent. */
+  /** Resolves to the serialized reply; for a method with a stream of replies, to nothing when all are sent. */
   handle(call: Call): Promise<Uint8Array | undefined>;
 }
 export type GrpcCall = ServerUnaryCall<unknown, unknown> | ServerDuplexStream<unknown, unknown> | StreamingCall;
@@ -31,28 +31,49 @@ type StreamingCall = ServerWritableStream<unknown, unknown>;
 /** Makes a Call of a call that a stream carries. */
 export const carriedTo =
   (methods: ReadonlyMap<string, Served>, log: Log) =>
-  ({ method, request, principal, requestId, maxReplyBytes, ...carried }: CarriedCall): ReturnType<Served['handle']> => {
+  ({
+    method,
+    request,
+    requests,
+    principal,
+    requestId,
+    maxReplyBytes,
+    ...carried
+  }: CarriedCall): ReturnType<Served['handle']> => {
     const served = methods.get(method);
     if (!served) return Promise.reject(unknownMethod(method));
-    const { path, options, handle, requestDeserialize } = served;
+    const { path, options, handle } = served;
     let message: unknown;
     try {
-      message = requestDeserialize(request);
+      if (!requests) message = readRequest(served, request, requestId, log);
     } catch (error) {
-      log.error({ path, requestId, error }, 'a request could not be read');
-      return Promise.reject(new ServiceError('INTERNAL'));
+      return Promise.reject(error);
     }
     return handle({
       ...carried,
       path,
       options,
       request: message,
+      requests: requests && readAll(served, requests, requestId, log),
       requestId: requestId || newId(),
       maxReplyBytes: maxReplyBytes || Number.POSITIVE_INFINITY,
       principal: principalOf(principal),
       log,
     });
   };
+
+function readRequest({ path, requestDeserialize }: Served, bytes: Uint8Array, requestId: string, log: Log): unknown {
+  try {
+    return requestDeserialize(bytes as Buffer);
+  } catch (error) {
+    log.error({ path, requestId, error }, 'a request could not be read');
+    throw new ServiceError('INTERNAL');
+  }
+}
+
+async function* readAll(served: Served, requests: AsyncIterable<Uint8Array>, requestId: string, log: Log) {
+  for await (const bytes of requests) yield readRequest(served, bytes, requestId, log);
+}
 
 type Adapter<H> = (served: Served, carrier: Carrier, peerOf: (call: GrpcCall) => Peer, log: Log) => H;
 

@@ -12,6 +12,7 @@ import { makeCarrier } from './call-carrier.ts';
 import { handleThrough, type Call, type Interceptor } from './handle.ts';
 import { makeHealth, serveHealth } from './health.ts';
 import type { Identity, Peer } from './identity.ts';
+import { MAX_REQUEST_BYTES } from './incoming-requests.ts';
 import { requireAccess } from './interceptors/access.ts';
 import { identifyCaller } from './interceptors/caller.ts';
 import { requireTimeLeft } from './interceptors/deadline.ts';
@@ -33,7 +34,7 @@ export interface RunningServer {
   healthAddress: string | undefined;
   /**
    * Accepts no new calls, waits up to graceMs for the running ones, also for those whose caller is lost, then cancels
-   * them. Server-streaming calls of repeatable methods end after half of that time, so that their callers go on at
+   * them. Those of repeatable methods that stream replies end after half of that time, so that their callers go on at
    * another replica.
    */
   drain(graceMs: number): Promise<void>;
@@ -55,7 +56,6 @@ export interface ServerOptions {
 // grpc-js prints nothing: the errors that we log and throw say the same.
 setLogVerbosity(logVerbosity.NONE);
 
-const MAX_REQUEST_BYTES = 4 << 20;
 /** How often a server that drains looks for connections that it has just got. */
 const SWEEP_MS = 100;
 /** A connection whose TLS handshake never ends cannot be cut, so a drain waits no longer for those that it has cut. */
@@ -89,7 +89,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const schedule = fairScheduler();
   const stops = new Set<() => void>();
   for (const { definition, handlers } of services) {
-    const implementation = Object.entries(definition).map(([name, method]) => {
+    const implementation = Object.entries(definition).flatMap(([name, method]) => {
       const handler = handlers[name] as Handler;
       const serialize = async ({ principal, maxReplyBytes }: Call, reply: unknown): Promise<Buffer> => {
         const bytes = await serializeReply(method, reply, (work) => schedule(principal.organizationId, work));
@@ -101,7 +101,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const answerStreaming = (call: Call) =>
         sendReplies(
           call,
-          (signal) => handler(call.request, contextOf(call, signal)) as AsyncIterable<unknown>,
+          (signal) => handler(call.requests ?? call.request, contextOf(call, signal)) as AsyncIterable<unknown>,
           async (reply) => call.send!(await serialize(call, reply)),
           stops,
         );
@@ -111,9 +111,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         options: methodOptionsOf(method.path),
       };
       methods.set(method.path, served);
-      return [name, (method.responseStream ? serverStreaming : unary)(served, carrier, peerOf, log)];
+      if (method.requestStream) return [];
+      return [[name, (method.responseStream ? serverStreaming : unary)(served, carrier, peerOf, log)]];
     });
-    server.addService(withSerializedReplies(definition) as never, Object.fromEntries(implementation));
+    server.addService(ofGrpcCalls(definition) as never, Object.fromEntries(implementation));
   }
   server.addService(CallsServiceService, { carry: carrier.carry });
   const health = makeHealth([...new Set(Array.from(methods.keys(), (path) => path.split('/')[1] as string))]);
@@ -158,11 +159,14 @@ const contextOf = (
   signal: AbortSignal,
 ): CallContext => ({ principal, caller: peer.name, requestId, signal, deadline, maxReplyBytes });
 
-/** Replies are serialized by our handlers, not by grpc-js, because their size decides whether they are sent. */
-const withSerializedReplies = (definition: ServiceDefinition): object =>
+/**
+ * The methods that take gRPC calls of their own. Streams alone carry bidirectional calls: grpc-js tells a handler that
+ * its call was cancelled only when the handler reads on. Replies are serialized by our handlers, not by grpc-js,
+ * because their size decides whether they are sent.
+ */
+const ofGrpcCalls = (definition: ServiceDefinition): object =>
   Object.fromEntries(
-    Object.entries(definition).map(([name, method]) => [
-      name,
-      { ...method, responseSerialize: (bytes: Buffer) => bytes },
-    ]),
+    Object.entries(definition)
+      .filter(([, method]) => !method.requestStream)
+      .map(([name, method]) => [name, { ...method, responseSerialize: (bytes: Buffer) => bytes }]),
   );

@@ -13,6 +13,7 @@ import { closedInTheEnd } from 'platform/service/test-end.ts';
 
 const { listJobs, runJob } = JobServiceService;
 const streaming = {
+  requestStream: false as const,
   responseStream: true as const,
   requestSerialize: runJob.requestSerialize,
   requestDeserialize: runJob.requestDeserialize,
@@ -20,18 +21,27 @@ const streaming = {
   responseDeserialize: listJobs.responseDeserialize,
 };
 
+const bidirectional = { ...streaming, requestStream: true as const };
+
 /**
- * A service with server-streaming methods. Each has the path, and so the options, of a method of the contract that
- * operators may call: `follow` is repeatable, `act` is not. `ask` is unary.
+ * A service with server-streaming and bidirectional methods. Each has the path, and so the options, of a method of the
+ * contract that operators may call: `follow` and `converse` are repeatable, `act` and `work` are not. `ask` is unary.
  */
 const FollowService = {
   follow: { path: '/credits.v1.CreditsService/ListLedgerRows', ...streaming },
   act: { path: runJob.path, ...streaming },
+  converse: { path: '/credits.v1.CreditsService/GetBalance', ...bidirectional },
+  work: { path: '/credits.v1.CreditsService/RebuildLedger', ...bidirectional },
   ask: listJobs,
 };
 
 /** Handles both server-streaming methods. */
 export type Follow = (request: RunJobRequest, context: CallContext) => AsyncIterable<ListJobsResponse>;
+/** Handles both bidirectional methods. */
+export type Converse = (
+  requests: AsyncIterable<RunJobRequest>,
+  context: CallContext,
+) => AsyncIterable<ListJobsResponse>;
 export type FollowClient = ServiceClient<typeof FollowService>;
 
 /** A reply with a number, of so many bytes and a few more. */
@@ -55,6 +65,7 @@ async function identityOf(name: string): Promise<Identity> {
 export async function startFollowServer(
   follow: Follow,
   given: { log?: Log; onDenied?(denied: DeniedRequest): void } = {},
+  converse: Converse = (_requests, context) => follow(ANY, context),
 ) {
   const server = await startServer({
     listen: '127.0.0.1:0',
@@ -64,6 +75,8 @@ export async function startFollowServer(
       bind(FollowService, undefined, {
         follow: (_deps, request, context) => follow(request, context),
         act: (_deps, request, context) => follow(request, context),
+        converse: (_deps, requests, context) => converse(requests, context),
+        work: (_deps, requests, context) => converse(requests, context),
         ask: async () => ({ jobs: [] }),
       }),
     ],
@@ -74,6 +87,11 @@ export async function startFollowServer(
 }
 
 export type CarriedBy = 'streams' | 'unary calls';
+
+/** The same for a test of bidirectional calls. */
+export const startConverseServer = (converse: Converse, given: Parameters<typeof startFollowServer>[1] = {}) =>
+  startFollowServer((_request, context) => converse(none(), context), given, converse);
+async function* none(): AsyncGenerator<never> {}
 
 /** A client with one connection, by default of an operator. */
 export async function followClient(
