@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import type { MethodDefinition } from '@grpc/proto-loader';
-import { allMethodOptions } from 'platform/rpc/method-options.ts';
+import { allMethodOptions, methodOptionsOf } from 'platform/rpc/method-options.ts';
 import { packageDefinition, PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
 import { AUDIT_ACTIONS } from '../admin/src/audit-actions.ts';
 import { circles } from './support/circles.ts';
@@ -183,10 +183,14 @@ describe('the architecture', () => {
     expect(clientStreaming.map(({ path }) => path)).toEqual([]);
   });
 
-  it('gives a REST route to unary methods alone: the gateway can serve no other', () => {
-    const routed = methods.filter(({ options }) => (options as Record<string, unknown>)['(google.api.http)']);
+  it('gives streaming methods only routes that a client may ask for again: it connects anew by itself', () => {
+    type Rules = Record<string, object | undefined>;
+    const routed = methods.filter(({ options }) => (options as Rules)['(google.api.http)']);
     expect(routed.length).toBeGreaterThan(10);
-    expect(routed.filter(({ responseStream }) => responseStream).map(({ path }) => path)).toEqual([]);
+    const mayGoOn = ({ path, options, requestStream }: (typeof methods)[number]): boolean =>
+      !requestStream && methodOptionsOf(path).repeatable && 'get' in (options as Rules)['(google.api.http)']!;
+    const streaming = routed.filter(({ requestStream, responseStream }) => requestStream || responseStream);
+    expect(streaming.filter((method) => !mayGoOn(method)).map(({ path }) => path)).toEqual([]);
   });
 
   it('lets only these files look across organizations', () => {

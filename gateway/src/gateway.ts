@@ -18,6 +18,7 @@ import { makeCallService } from './policies/call-service.ts';
 import { audiences, LISTEN, METRICS_LISTEN, type config as declaration } from './config.ts';
 import { countRequests, HTTP_METRICS } from './http/metrics.ts';
 import { errorReply, idsOf } from './http/errors.ts';
+import type { GatewayRequest } from './http/exchange.ts';
 import { makeFindRoute } from './policies/find-route.ts';
 import { probes } from './http/probes.ts';
 import { sendReply } from './http/reply.ts';
@@ -38,16 +39,15 @@ import { makeReadBody } from './policies/read-body.ts';
 import { makeRouteTable, serviceRoutes } from './contract/routes.ts';
 
 /**
- * Reads the routes from the protos, mounts the policies in express-gateway and listens.
+ * Mounts the policies in express-gateway and listens.
+ * @param methods those that have routes, by default as the protos say
  * @throws StartError when the address is taken, its certificate cannot be read or there is no memory for the largest
  * body
  */
-export async function startGateway({
-  config,
-  log,
-  clock,
-  instanceId,
-}: ProcessStart<ConfigOf<typeof declaration>>): Promise<Running> {
+export async function startGateway(
+  { config, log, clock, instanceId }: ProcessStart<ConfigOf<typeof declaration>>,
+  methods = restMethods(),
+): Promise<Running> {
   const settings = config as Record<string, unknown> & typeof config;
   requireRoom(config);
   const files = tlsFiles(config.GATEWAY_TLS_CERT_FILE, config.GATEWAY_TLS_KEY_FILE);
@@ -75,10 +75,12 @@ export async function startGateway({
   const denials = openDenials(auth, clock, log);
   const routes = makeRouteTable([
     ...probes(() => isDraining),
-    ...contractRoutes(restMethods(), config.PUBLIC_URL),
-    ...serviceRoutes(restMethods()),
+    ...contractRoutes(methods, config.PUBLIC_URL),
+    ...serviceRoutes(methods),
   ]);
   const work = makeOpenWork();
+  const stops = new Set<() => void>();
+  const report = (error: unknown, req: GatewayRequest): string => errorReply(error, idsOf(req.exchange), log).body!;
   const budget = makeByteBudget({ totalBytes: config.BYTES_IN_FLIGHT, tokenBytes: config.BYTES_IN_FLIGHT_PER_TOKEN });
   const json = openJsonReader();
   const urls = { publicUrl: config.PUBLIC_URL, trustedProxies: config.TRUSTED_PROXIES };
@@ -100,7 +102,7 @@ export async function startGateway({
       }),
       admit: makeAdmit(budget, config.MAX_BODY_BYTES),
       'read-body': makeReadBody(json, { maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
-      'call-service': makeCallService({ calls, work, urls }),
+      'call-service': makeCallService({ calls, work, urls, streams: { stops, report } }),
     },
     (error, req, res) => {
       if (error instanceof ServiceError && ['RATE_LIMITED', 'TOO_MANY_REQUESTS'].includes(error.reason))
@@ -130,6 +132,7 @@ export async function startGateway({
     address: server.address,
     async stop() {
       isDraining = true;
+      for (const stop of stops) stop();
       const deadline = Date.now() + config.DRAIN_MS;
       await server.drain({
         listenMs: config.LISTEN_WHILE_UNREADY_MS,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { AuthServiceService, type Attempt, type Decision, type Denial } from 'proto/auth/v1/auth.ts';
 import { MemoryServiceService } from 'proto/memory/v1/memory.ts';
-import type { BoundHandlers, ServiceDefinition } from 'platform/rpc/call.ts';
+import type { BoundHandlers, BoundService, ServiceDefinition } from 'platform/rpc/call.ts';
 import { systemClock, type Clock } from 'platform/core/clock.ts';
 import { readConfig } from 'platform/core/config.ts';
 import { ServiceError } from 'platform/core/errors.ts';
@@ -19,6 +19,7 @@ import { makeRateBoard } from '../../services/auth/src/rates/board.ts';
 import { shareRates } from '../../services/auth/src/rates/share-rates.ts';
 import { HIGH_RATES } from '../../test/support/high-rates.ts';
 import { config } from '../src/config.ts';
+import { restMethods, type RestMethod } from '../src/contract/rest-methods.ts';
 import { startGateway } from '../src/gateway.ts';
 
 export const log = makeLog('gateway', 'silent');
@@ -30,6 +31,8 @@ export interface ServiceStubs {
   auth?: Pick<Partial<BoundHandlers<typeof AuthServiceService>>, 'getJwks'>;
   memory?: Partial<BoundHandlers<typeof MemoryServiceService>>;
   agents?: Partial<BoundHandlers<typeof AgentsServiceService>>;
+  /** Methods that the contract does not have: how memory serves them, and their routes. */
+  more?: { services: readonly BoundService[]; methods: readonly RestMethod[] };
   /** Decides about a token; by default only TOKEN is valid. */
   decide?(attempt: Attempt): ServiceError | typeof PRINCIPAL;
   /** Called with every batch of attempts before it is decided; a promise delays the decisions. */
@@ -74,12 +77,17 @@ export async function startGatewayFixture(
   const folder = temporaryFolder();
   const keys = join(folder.path, 'keys');
   await createKeys(keys, ['gateway', 'auth', 'agents', 'memory']);
-  const serve = <D extends ServiceDefinition>(name: string, definition: D, given: Partial<BoundHandlers<D>>) =>
+  const serve = <D extends ServiceDefinition>(
+    name: string,
+    definition: D,
+    given: Partial<BoundHandlers<D>>,
+    more: readonly BoundService[] = [],
+  ) =>
     startServer({
       listen: '127.0.0.1:0',
       identity: openIdentity({ name, ...identityFilesOf(keys, name) }),
       log,
-      services: [{ definition, handlers: allHandlers(definition, given) }],
+      services: [{ definition, handlers: allHandlers(definition, given) }, ...more],
     });
 
   const decide = stubs.decide ?? (({ bearer }) => (bearer === TOKEN ? PRINCIPAL : new ServiceError('UNAUTHENTICATED')));
@@ -105,7 +113,7 @@ export async function startGatewayFixture(
       },
     }),
     agents: await serve('agents', AgentsServiceService, stubs.agents ?? {}),
-    memory: await serve('memory', MemoryServiceService, stubs.memory ?? {}),
+    memory: await serve('memory', MemoryServiceService, stubs.memory ?? {}, stubs.more?.services),
   };
   const addresses = Object.fromEntries(
     Object.entries(services).map(([name, { address }]) => [`${name.toUpperCase()}_ADDRESS`, address]),
@@ -121,7 +129,8 @@ export async function startGatewayFixture(
     await Promise.all(Object.values(services).map((server) => server.drain(0)));
     folder.remove();
   };
-  const gateway = await startGateway({ config: settings, log, clock, instanceId: 'test' }).catch(
+  const methods = [...restMethods(), ...(stubs.more?.methods ?? [])];
+  const gateway = await startGateway({ config: settings, log, clock, instanceId: 'test' }, methods).catch(
     async (error: unknown) => {
       await stopServices();
       throw error;

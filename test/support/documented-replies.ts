@@ -32,7 +32,7 @@ const operations: readonly KnownOperation[] = Object.entries(document.paths).fla
 
 const validators = new Map<ReplyObject, ValidateFunction>();
 function validatorOf(reply: ReplyObject): ValidateFunction | undefined {
-  const schema = reply.content?.['application/json'].schema;
+  const schema = reply.content?.['application/json']?.schema;
   if (!schema) return undefined;
   const known = validators.get(reply);
   if (known) return known;

@@ -18,6 +18,8 @@ export interface RestMethod {
   bindings: readonly HttpBinding[];
   requestType: Type;
   responseType: Type;
+  /** It is server-streaming: the replies are events. */
+  streams: boolean;
 }
 export interface HttpBinding {
   verb: string;
@@ -60,7 +62,7 @@ function loadRestMethods(): RestMethod[] {
   return services.flatMap(([name, methods]) => {
     const service = root.lookupService(name);
     return Object.entries(methods as Record<string, MethodDefinition<object, object>>).flatMap(
-      ([methodName, { path, options }]) => {
+      ([methodName, { path, options, responseStream }]) => {
         const rule = (options as { '(google.api.http)'?: RawRule })['(google.api.http)'];
         if (!rule) return [];
         const { requestType, responseType, comment } = service.methods[methodName] as Method;
@@ -74,6 +76,7 @@ function loadRestMethods(): RestMethod[] {
             bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(path, raw)),
             requestType: service.lookupType(requestType),
             responseType: service.lookupType(responseType),
+            streams: responseStream,
           },
         ];
       },

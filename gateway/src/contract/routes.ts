@@ -7,7 +7,8 @@ import { compileResponse } from './transcode-response.ts';
 
 /** A route that calls a method of a service. */
 export interface ServiceRoute {
-  kind: 'service';
+  /** stream: its method is server-streaming, and its replies are Server-Sent Events. */
+  kind: 'service' | 'stream';
   /** "/api/memory/types/{id}" */
   template: string;
   /** Name of the service's process. */
@@ -47,13 +48,13 @@ export interface RouteTable {
 
 /** Compiles both transcoders of one google.api.http binding. */
 function serviceRoute(
-  { path, audience, options, requestType, responseType }: RestMethod,
+  { path, audience, options, requestType, responseType, streams }: RestMethod,
   { template, body, responseBody }: HttpBinding,
 ): ServiceRoute {
   if (body !== '' && body !== '*') throw new Error(`${path}: body must be "*" or absent in the google.api.http rule`);
   const takesBody = body === '*';
   return {
-    kind: 'service',
+    kind: streams ? 'stream' : 'service',
     template,
     audience,
     options,
@@ -65,6 +66,7 @@ function serviceRoute(
     }),
     method: {
       path,
+      responseStream: streams,
       requestSerialize: (message) => requestType.encode(message).finish() as Buffer,
       responseDeserialize: compileResponse(responseType, responseBody),
     },

@@ -22,7 +22,7 @@ const COMPRESS_FROM_BYTES = 1024;
 const SLICE_BYTES = 65_536;
 
 /** Passed to writeHead in one object, because fifteen setHeader calls cost more than the rest of a small reply. */
-const STATIC_HEADERS: Readonly<Record<string, string>> = {
+export const STATIC_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'no-store',
   vary: 'Accept-Encoding, Origin',
@@ -92,7 +92,7 @@ async function writeSlices(res: ServerResponse, body: JsonText): Promise<void> {
 
 const otherTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function drainedOrClosed(res: ServerResponse): Promise<void> {
+export function drainedOrClosed(res: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const settle = (): void => {
       res.off('drain', settle).off('close', settle);

@@ -133,7 +133,7 @@ function parameterOf(field: Field, place: 'query' | 'header', name: string, comp
 }
 
 function successes(
-  { responseType, options }: RestMethod,
+  { responseType, options, streams }: RestMethod,
   { verb, responseBody }: HttpBinding,
   components: Components,
   example: Example | undefined,
@@ -142,7 +142,8 @@ function successes(
   const statuses = outcome
     ? [...httpStatuses(outcome.resolvedType as Enum)].filter(([value]) => value !== 0).map(([, status]) => status)
     : [200];
-  const inHeaders = responseType.fieldsArray.filter(isHeader);
+  // what a reply says in a header is the id of its event
+  const inHeaders = streams ? [] : responseType.fieldsArray.filter(isHeader);
   const headers = {
     'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
     ...(!options.public && {
@@ -156,9 +157,11 @@ function successes(
   const replies = statuses.map((each): [string, ReplyObject] => [
     String(each),
     {
-      description: each === 201 ? 'Created.' : 'Done.',
+      description: each === 201 ? 'Created.' : streams ? 'Server-Sent Events; this is the data of each.' : 'Done.',
       headers,
-      content: { 'application/json': { schema, ...(status === each && { example: reply }) } },
+      content: {
+        [streams ? 'text/event-stream' : 'application/json']: { schema, ...(status === each && { example: reply }) },
+      },
     },
   ]);
   const hasETag = inHeaders.some((field) => fieldOptions(field).header === 'ETag');

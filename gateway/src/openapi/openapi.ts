@@ -30,5 +30,5 @@ export interface Parameter {
 export interface ReplyObject {
   description: string;
   headers?: JsonSchema;
-  content?: { 'application/json': { schema: JsonSchema; example?: unknown } };
+  content?: Partial<Record<'application/json' | 'text/event-stream', { schema: JsonSchema; example?: unknown }>>;
 }

@@ -148,8 +148,9 @@ const bounds = (schema: JsonSchema): string =>
     .map((name) => `, ${name} ${code(String(schema[name]))}`)
     .join('');
 
-function replyRow(status: string, { description, headers = {}, content }: ReplyObject): string {
-  const schema = content?.['application/json'].schema;
+function replyRow(status: string, reply: ReplyObject): string {
+  const { description, headers = {} } = reply;
+  const schema = contentOf(reply)?.schema;
   // a reply is never null
   const bodies = schema ? choicesOf(schema).filter((choice) => (choice.$ref ?? choice.items) !== undefined) : [];
   const body = [...new Set(bodies.map(valueOf))].join(' or ');
@@ -176,10 +177,10 @@ const table = (heads: readonly string[], rows: readonly string[]): string =>
 const row = (cells: readonly string[], id?: string): string =>
   `<tr${id === undefined ? '' : ` id="${id}"`}>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 
-const contentOf = (
-  given: JsonSchema | ReplyObject | undefined,
-): { schema: JsonSchema; example?: unknown } | undefined =>
-  (given?.content as ReplyObject['content'])?.['application/json'];
+function contentOf(given: JsonSchema | ReplyObject | undefined): { schema: JsonSchema; example?: unknown } | undefined {
+  const content = given?.content as ReplyObject['content'];
+  return content?.['application/json'] ?? content?.['text/event-stream'];
+}
 
 const described = ({ description }: JsonSchema): string =>
   typeof description === 'string' ? `<p>${prose(description)}</p>\n` : '';

@@ -1,4 +1,4 @@
-import type { UnaryCall } from 'platform/rpc/client.ts';
+import type { AnyCall, CallableMethod } from 'platform/rpc/client.ts';
 import type { OpenWork } from 'platform/rpc/open-work.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { servicePrincipal } from 'platform/core/principal.ts';
@@ -8,24 +8,27 @@ import type { GatewayRequest, Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 import { sendReply } from '../http/reply.ts';
 import { makeBoundedRead } from './bounded-read.ts';
+import { streamReplies, type StreamDeps } from './stream-replies.ts';
 import { parseQuery } from '../contract/transcode-request.ts';
 import type { ResponseHeader, TranscodedResponse } from '../contract/transcode-response.ts';
 
 export interface CallServiceDeps {
   /** By audience. */
-  calls: ReadonlyMap<string, UnaryCall>;
+  calls: ReadonlyMap<string, AnyCall>;
   /** The process waits for the calls under way before it stops. */
   work: OpenWork;
   urls: UrlSettings;
+  streams: StreamDeps;
 }
 
+type StreamingMethod = CallableMethod & { responseStream: true };
 const SELF = servicePrincipal('gateway');
 
 /**
  * Last policy: calls the service with the request message and replies with its response. A client that disconnects
  * cancels its call, unless the request has the field that lets the work continue without the client.
  */
-export function makeCallService({ calls, work, urls }: CallServiceDeps): Policy {
+export function makeCallService({ calls, work, urls, streams }: CallServiceDeps): Policy {
   const read = makeBoundedRead();
   /** Reads under way that need no token: all who ask meanwhile share one, so that a flood costs no more. */
   const shared = new Map<string, Promise<unknown>>();
@@ -36,7 +39,7 @@ export function makeCallService({ calls, work, urls }: CallServiceDeps): Policy 
   };
   return async (req, res) => {
     const { exchange } = req;
-    const { audience, method, options, toMessage } = exchange.route as ServiceRoute;
+    const { kind, audience, method, options, toMessage } = exchange.route as ServiceRoute;
     const message = toMessage(req, exchange);
     const aborter = new AbortController();
     const outlivesClient = options.outlivesClientWith !== '' && message[options.outlivesClientWith] !== undefined;
@@ -46,9 +49,13 @@ export function makeCallService({ calls, work, urls }: CallServiceDeps): Policy 
     if (!outlivesClient && options.outlivesClientWith !== '') exchange.watchClient?.();
     exchange.body = undefined;
 
-    const service = calls.get(audience) as UnaryCall;
+    const service = calls.get(audience) as AnyCall;
     const ofAll = { principal: exchange.principal ?? SELF, requestId: exchange.requestId };
     const ofClient = { ...ofAll, signal: aborter.signal };
+    if (kind === 'stream') {
+      const replies = service(method as StreamingMethod, message, ofClient) as AsyncIterable<TranscodedResponse>;
+      return work.during(() => streamReplies(req, res, replies, cancel, streams)).catch(rethrow);
+    }
     const makeCall = (): Promise<unknown> => {
       // what a write has done must be told, however large the reply is
       if (!isRead(req)) return service(method, message, ofClient);

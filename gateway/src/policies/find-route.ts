@@ -75,7 +75,7 @@ function optionsReply(req: GatewayRequest, allow: readonly string[]): Reply {
       ...(isPreflight && {
         'access-control-allow-methods': methods,
         'access-control-allow-headers':
-          'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id',
+          'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id',
         'access-control-max-age': PREFLIGHT_SECONDS,
       }),
     },
