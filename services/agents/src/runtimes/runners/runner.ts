@@ -156,10 +156,12 @@ export function startRunner({
     const { id, tools, over } = evaluation;
     evaluation.toolCalls = call;
     evaluation.unanswered += 1;
-    evaluation.isTimed = true;
-    // One long report after the other could keep every other look from its limit of time.
-    limitWatch.look();
-    if (current !== evaluation) return;
+    if (!evaluation.isTimed) {
+      evaluation.isTimed = true;
+      // One long report after the other could keep every look of the timer from its limit of time.
+      limitWatch.look();
+      if (current !== evaluation) return;
+    }
     tools!.call(operation, input, over!.signal).then(
       (answer) => {
         evaluation.unanswered -= 1;
