@@ -27,7 +27,7 @@ const firstOf = (type: string, memoryMb: number): Omit<Assignment, 'id'> => ({
   organizationId: '',
   runtime: { type, source: FIRST_SOURCES[type]! },
   argsText: '{}',
-  ...{ trace: false, operations: [] },
+  ...{ trace: false, operations: [], maxToolCalls: 0 },
   limits: { wallMs: START_MS, maxSteps: 1_000, memoryMb, outputBytes: 1_000 },
 });
 
@@ -204,7 +204,7 @@ export function startRunner({
         organizationId: assignment.organizationId,
         limits: assignment.limits,
         trace: assignment.trace,
-        operations: assignment.operations,
+        ...{ operations: assignment.operations, maxToolCalls: assignment.maxToolCalls },
         ...{ toolCalls: 0, unanswered: 0, tools, over: tools && new AbortController() },
         ...{ assignedAtMs, begunAtMs: undefined, isTimed: true },
         cpuMs,
