@@ -27,6 +27,11 @@ export interface Index<D> {
   only?: 'null' | 'present';
   /** For `containsAny`: the last field is a list, whose elements are indexed. Only with scope `organization`. */
   elements?: true;
+  /**
+   * The last field has few values, and every document has one. A page in the order of `_id` goes by this declaration,
+   * too, where the filter does not ask for the field, whatever its values are.
+   */
+  few?: true;
 }
 
 /**

@@ -173,6 +173,14 @@ describe('indexes on MongoDB', () => {
       'of an older release',
     ]);
   });
+  it('are one more where a field has few values, for queries that do not ask for it', async () => {
+    const few = collection<{ _id: string; organizationId: string; a: string; b: string }>('d', {
+      scope: 'organization',
+      indexes: [{ fields: ['a', 'b'], few: true }],
+    });
+    await (await open(url, [few], name)).close();
+    expect(await indexNames()).toEqual(['_id_', 'd(organizationId,a,_id)', 'd(organizationId,a,b,_id)']);
+  });
   it('are made once when four stores open at the same moment', async () => {
     const stores = await Promise.all([1, 2, 3, 4].map(() => open(url, [D, ITEMS], name)));
     await Promise.all(stores.map((store) => store.close()));

@@ -11,6 +11,7 @@ import {
   type OpenStore,
 } from 'platform/store/store.ts';
 import { concurrencySuite } from './store-suite-concurrency.ts';
+import { fewValuesSuite, JOBS } from './store-suite-few-values.ts';
 import { largeReadsSuite, NOTES } from './store-suite-large-reads.ts';
 import { sumsAndElementsSuite } from './store-suite-sums-elements.ts';
 
@@ -67,12 +68,9 @@ export interface TestStore {
 export function storeSuite(name: string, testStore: TestStore): void {
   describe(`document store on ${name}`, () => {
     let opened: OpenStore;
-    const open = async (): Promise<OpenStore> => (opened = await testStore.open([ITEMS, MESSAGES, SEATS, NOTES]));
+    const open = async () => (opened = await testStore.open([ITEMS, MESSAGES, SEATS, NOTES, JOBS]));
     beforeEach(open);
-    afterEach(async () => {
-      await opened.close();
-      await testStore.empty();
-    });
+    afterEach(() => opened.close().then(testStore.empty));
     const store = () => opened.store;
     const platformStore = () => opened.platformStore;
     const add = (...items: Item[]) => platformStore().apply(items.map((each) => insert(ITEMS, each)));
@@ -442,6 +440,7 @@ export function storeSuite(name: string, testStore: TestStore): void {
     });
 
     concurrencySuite(() => opened);
+    fewValuesSuite(() => opened);
     largeReadsSuite(() => opened);
     sumsAndElementsSuite(() => opened);
   });

@@ -1,5 +1,7 @@
 import { newId, timeOfId } from 'platform/core/ids.ts';
 import { serverToken } from 'platform/service/testing.ts';
+import { update } from 'platform/store/store.ts';
+import { EXECUTIONS } from '../src/executions/store.ts';
 import { definitionOf, startAgents, type Agents } from './fixture.ts';
 
 describe('ListAgentExecutions', () => {
@@ -61,6 +63,14 @@ describe('ListAgentExecutions', () => {
         expect.not.arrayContaining([id]),
       ]);
     }
+  });
+
+  it('lists a run whose status this release does not know, as after a rollback', async () => {
+    const { platformStore } = agents.deps();
+    const { agentExecutionId: id } = await agents.run('echo', 'later');
+    await platformStore.apply([update(EXECUTIONS, { _id: id }, { set: { status: 'paused' as never } })]);
+    for (const filter of [{}, { agent: 'echo' }])
+      expect((await list({ ...filter, pageSize: 1 })).items).toMatchObject([{ id, status: 'paused' }]);
   });
 
   it.each([

@@ -49,16 +49,23 @@ describe('writes of one turn', () => {
     const request = CreateMemoryObjectRequest.fromPartial({ typeId, key, content: '{"a":1}' });
     return (await createMemoryObject(using, request, { ...contextOf(principal), signal })).memoryObject!.id;
   };
-  /** So many requests reach their writes in one turn, however long each reads and checks before. */
-  const gathering = (count: number): Deps => {
+  /** Deps with which so many requests reach their writes in one turn, however long each reads and checks before. */
+  const depsThatGather = (count: number) => {
     let missing = count;
     const all = Promise.withResolvers<void>();
+    all.promise.catch(() => undefined);
     const groupedWrites: Deps['groupedWrites'] = async (request) => {
       if (--missing === 0) all.resolve();
       await all.promise;
       return deps.groupedWrites(request);
     };
-    return { ...deps, groupedWrites };
+    /** Waits for these requests. One that ends before it writes fails those that wait for it. */
+    const allOf = async (requests: Promise<unknown>[]): Promise<void> => {
+      const early = () => all.reject(new Error(`${missing} of ${count} requests have not come to their writes`));
+      for (const request of requests) request.then(early, early);
+      await Promise.all(requests).finally(() => Promise.allSettled(requests));
+    };
+    return { using: { ...deps, groupedWrites }, allOf };
   };
   const countsOf = async ({ organizationId }: Principal, typeId: string): Promise<number[]> => [
     await deps.fences.countObjects(organizationId, [typeId]),
@@ -71,8 +78,8 @@ describe('writes of one turn', () => {
   it('are one batch, which writes the fence of a type and the counters once', async () => {
     const principal = limited({});
     const typeId = await createType(principal);
-    const using = gathering(20);
-    await Promise.all(Array.from({ length: 20 }, () => create(principal, typeId, { using })));
+    const { using, allOf } = depsThatGather(20);
+    await allOf(Array.from({ length: 20 }, () => create(principal, typeId, { using })));
     expect(batches).toEqual([{ objects: 20, outbox: 40, fences: 1, usage: 1 }]);
     expect(await countsOf(principal, typeId)).toEqual([20, 20, 20]);
   });
@@ -82,12 +89,12 @@ describe('writes of one turn', () => {
     const [one, two] = [await createType(principal), await createType(principal)];
     const [updated, deleted] = [await create(principal, one), await create(principal, two)];
     batches = [];
-    const gathered = gathering(3);
+    const { using, allOf } = depsThatGather(3);
     const request = { id: updated, pathId: updated, content: '{"a":22}', updateMask: ['content'] } as never;
-    await Promise.all([
-      create(principal, one, { using: gathered }),
-      updateMemoryObject(gathered, request, contextOf(principal)),
-      deleteMemoryObject(gathered, { id: deleted, ifMatch: undefined }, contextOf(principal)),
+    await allOf([
+      create(principal, one, { using }),
+      updateMemoryObject(using, request, contextOf(principal)),
+      deleteMemoryObject(using, { id: deleted, ifMatch: undefined }, contextOf(principal)),
     ]);
     expect(batches.map(({ fences, usage }) => ({ fences, usage }))).toEqual([{ fences: 2, usage: 1 }]);
     expect(await countsOf(principal, one)).toEqual([2, 2, 2]);

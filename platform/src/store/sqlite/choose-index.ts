@@ -67,6 +67,23 @@ export function listBeforeOrder(layout: Layout, filter: Fields, order: Order): s
   );
 }
 
+/**
+ * The index whose last field has few values, which the filter does not ask for: it comes right before the sort order,
+ * after fields that the filter fixes to one value.
+ */
+export function fewBeforeOrder(layout: Layout, filter: Fields, order: Order): EngineIndex | undefined {
+  if (isFixed(filter, '_id') || isList(filter, '_id')) return undefined;
+  if (new Set(order.map(([, direction]) => direction)).size > 1) return undefined;
+  const sorted = order.map(([field]) => field).join();
+  const fitting = layout.indexes.filter(({ columns, fields, few }) => {
+    const field = fields.at(-1)!;
+    const place = columns.indexOf(field);
+    const isReached = columns.slice(0, place).every((before) => isFixed(filter, before));
+    return few && !(field in filter) && isReached && columns.slice(place + 1).join() === sorted;
+  });
+  return fitting.sort((one, other) => other.columns.length - one.columns.length)[0];
+}
+
 function scoreOf({ columns, unique, only }: EngineIndex, filter: Fields, order: readonly string[]): number {
   const [first] = columns as [string];
   if (only === 'null' && filter[first] !== null) return 0;

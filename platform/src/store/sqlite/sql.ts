@@ -1,7 +1,16 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { checkFilter, completeSort } from '../checks.ts';
 import type { FindOptions, Scalar } from '../store.ts';
-import { goesByElements, indexedBy, isFixed, isList, listBeforeOrder } from './choose-index.ts';
+import {
+  fewBeforeOrder,
+  goesByElements,
+  indexedBy,
+  indexName,
+  isFixed,
+  isList,
+  listBeforeOrder,
+} from './choose-index.ts';
+import type { EngineIndex } from '../indexes.ts';
 import { elementsTable } from './elements.ts';
 import { cellOf, listCell, LISTED_CELL } from './cells.ts';
 import { REST, type Layout } from './layout.ts';
@@ -115,8 +124,8 @@ export function findSql(layout: Layout, filter: Fields, options: FindOptions<nev
   const fields = order.map(([field]) => field);
   const sorts = order.map(([field, direction]) => `${expression(layout, field)} ${direction}`);
   const sorted = sorts.length === 0 ? '' : `ORDER BY ${sorts.join(', ')}`;
-  const list = options.limit === undefined ? undefined : listBeforeOrder(layout, filter, order);
-  if (list === undefined) {
+  const each = options.limit === undefined ? undefined : listedOf(layout, filter, order);
+  if (each === undefined) {
     const where = and([whereSql(layout, filter), ...later]);
     return {
       text:
@@ -125,28 +134,57 @@ export function findSql(layout: Layout, filter: Fields, options: FindOptions<nev
       values: [...where.values, limitOf, skipOf],
     };
   }
-  // Takes the first documents of each value in the list by the index, and then the first of these: documents that the
-  // page does not contain are not read, however many there are.
-  const { [list]: _, ...others } = filter;
+  // Takes the first documents of each value by the index, and then the first of these: documents that the page does not
+  // contain are not read, however many there are.
+  const { [each.field]: _, ...others } = filter;
   const where = and([whereSql(layout, others), ...later]);
-  const index = indexedBy(layout, { ...others, [list]: '' }, fields);
+  const index = indexedBy(layout, { ...others, [each.field]: '' }, fields);
   const first =
-    `SELECT rowid FROM "${layout.name}" ${index} WHERE "${list}" = ${LISTED_CELL} AND ${where.text} ` +
+    `SELECT rowid FROM "${layout.name}" ${index} WHERE "${each.field}" = ${each.cell} AND ${where.text} ` +
     `${sorted} LIMIT ${LIMIT_VALUE}`;
   // json_each has columns named key, type, value and so on.
   const sortedPage = sorted.replaceAll(/"\w+"/g, 'page.$&');
   const page =
-    `SELECT page.rowid FROM json_each(?) AS listed CROSS JOIN "${layout.name}" AS page ON page.rowid IN (${first}) ` +
+    `SELECT page.rowid FROM ${each.text} AS listed CROSS JOIN "${layout.name}" AS page ON page.rowid IN (${first}) ` +
     `${sortedPage} LIMIT ${LIMIT_VALUE} OFFSET ?`;
   return {
     text: `FROM "${layout.name}" WHERE rowid IN (${page}) ${sorted}`,
-    values: [
-      (given) => listCell([...new Set((given[list] as { in: ListValues }).in)], layout.isId(list)),
-      ...where.values,
-      (_given, { limit, skip = 0 }) => limit! + skip,
-      limitOf,
-      skipOf,
-    ],
+    values: [...each.values, ...where.values, (_given, { limit, skip = 0 }) => limit! + skip, limitOf, skipOf],
+  };
+}
+
+/** The values of a field, a page of each of which is read: the table `listed`, and a value in it. */
+interface Listed extends Sql {
+  field: string;
+  cell: string;
+}
+
+function listedOf(layout: Layout, filter: Fields, order: Order): Listed | undefined {
+  const list = listBeforeOrder(layout, filter, order);
+  if (list === undefined) {
+    const few = fewBeforeOrder(layout, filter, order);
+    return few && presentValues(layout, filter, few);
+  }
+  const cells: Bind = (given) => listCell([...new Set((given[list] as { in: ListValues }).in)], layout.isId(list));
+  return { field: list, text: 'json_each(?)', cell: LISTED_CELL, values: [cells] };
+}
+
+/** The values that the last field of an index has, each found by one look into the index, after the one before. */
+function presentValues(layout: Layout, filter: Fields, index: EngineIndex): Listed {
+  const field = index.fields.at(-1)!;
+  const fixed = index.columns.filter((name) => isFixed(filter, name));
+  const { text, values } = whereSql(layout, Object.fromEntries(fixed.map((name) => [name, filter[name]])));
+  const next = (which: string): string =>
+    `(SELECT "${field}" FROM "${layout.name}" INDEXED BY "${indexName(index)}" WHERE ${text} AND "${field}" ${which} ` +
+    `ORDER BY "${field}" LIMIT 1)`;
+  return {
+    field,
+    text:
+      `(WITH RECURSIVE present(value) AS (SELECT ${next('IS NOT NULL')} UNION ALL ` +
+      `SELECT ${next('> present.value')} FROM present WHERE value IS NOT NULL) ` +
+      'SELECT value FROM present WHERE value IS NOT NULL)',
+    cell: 'listed.value',
+    values: [...values, ...values],
   };
 }
 

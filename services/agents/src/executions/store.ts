@@ -79,7 +79,10 @@ export const EXECUTIONS = collection<ExecutionRecord>('executions', {
     ...{ _id: 'id', agent: 'text', status: 'text', epoch: 'number', leaseUntil: 'number', bytes: 'number' },
     ...{ createdAt: 'text', startedAt: 'text' },
   },
-  indexes: [{ fields: ['agent', 'status'] }, { fields: ['status'] }],
+  indexes: [
+    { fields: ['agent', 'status'], few: true },
+    { fields: ['status'], few: true },
+  ],
   platformIndexes: [
     { fields: ['leaseUntil'], only: 'present' },
     { fields: ['bytes'], only: 'null' },
@@ -133,13 +136,11 @@ export function openExecutions(store: Store, usage: StoredUsage, leaseUntil: () 
       filter: { agent?: string; status?: Status },
       { before, limit }: { before?: string; limit: number },
     ) =>
-      // Without a status all are named: the indexes that have it then serve this list, too, and a run writes no other.
-      store.find(
-        organizationId,
-        EXECUTIONS,
-        { status: { in: [...ACTIVE, ...ENDED] }, ...filter },
-        { sort: [['_id', 'desc']], limit, ...(before !== undefined && { after: [before] }) },
-      ),
+      store.find(organizationId, EXECUTIONS, filter, {
+        sort: [['_id', 'desc']],
+        limit,
+        ...(before !== undefined && { after: [before] }),
+      }),
 
     /**
      * Writes a new execution and its claim on an idempotency key. False: another execution has claimed the key.

@@ -22,6 +22,8 @@ export interface RunTools {
   /** The operations on memory objects that the run may call, and the types that it may name. */
   readonly operations: readonly MemoryOperation[];
   readonly memoryTypes: readonly string[];
+  /** Further calls are refused. */
+  readonly maxCalls: number;
   /**
    * Calls an operation by its name with a JSON text, as long as the run may make calls.
    * @returns JSON text: {"result": …}, or {"error": {code, message, …}} with what REST clients get in an error
@@ -59,6 +61,7 @@ export function runTools(
   return {
     operations,
     memoryTypes: tools.memory.types,
+    maxCalls: limits.maxToolCalls,
     async call(name, inputText, signal) {
       calls += 1;
       if (calls > limits.maxToolCalls)

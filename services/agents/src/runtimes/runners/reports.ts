@@ -7,7 +7,7 @@ import {
 } from './evaluation.ts';
 import { isOutputText } from './output-text.ts';
 import type { Report } from './runner-child.ts';
-import { MAX_INPUT_BYTES, TOOL_CALLS_AT_ONCE, type ToolCall } from './tool-calls.ts';
+import { MAX_INPUT_BYTES, REFUSED_CALLS, TOOL_CALLS_AT_ONCE, type ToolCall } from './tool-calls.ts';
 
 /** Of an output; an empty array or object may be one level deeper. */
 const MAX_LEVELS = 64;
@@ -29,6 +29,7 @@ export interface Progress {
   trace: boolean;
   /** Names of the operations that its tools have. */
   operations: readonly string[];
+  maxToolCalls: number;
   /** Calls of its tools so far, and those of them that are not answered. */
   toolCalls: number;
   unanswered: number;
@@ -74,9 +75,10 @@ function resultOf(result: Record<string, unknown>, progress: Progress): Evaluati
 }
 
 function toolCallOf({ call, operation, input }: Record<string, unknown>, progress: Progress): ToolCall {
-  const { operations, toolCalls, unanswered } = progress;
+  const { operations, maxToolCalls, toolCalls, unanswered } = progress;
   if (call !== toolCalls + 1 || unanswered >= TOOL_CALLS_AT_ONCE)
     throw new InvalidReportError('a call of a tool that is out of turn');
+  if (call > maxToolCalls + REFUSED_CALLS) throw new InvalidReportError('more calls of tools than a script can make');
   if (typeof operation !== 'string' || !operations.includes(operation))
     throw new InvalidReportError('a call of a tool that the agent does not have');
   if (typeof input !== 'string' || Buffer.byteLength(input) > MAX_INPUT_BYTES)

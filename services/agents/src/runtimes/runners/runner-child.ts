@@ -16,6 +16,8 @@ export interface Assignment {
   trace: boolean;
   /** Names of the operations that its tools have. */
   operations: readonly string[];
+  /** Further calls of them are refused. */
+  maxToolCalls: number;
 }
 
 /** A message from a runner to the pool. */
@@ -33,13 +35,13 @@ let toolCalls: ReturnType<typeof openToolCalls>;
 let evaluateScript: EvaluateScript | undefined;
 
 async function evaluate(assignment: Assignment): Promise<EvaluationResult> {
-  const { organizationId, runtime, argsText, limits, trace, operations } = assignment;
+  const { organizationId, runtime, argsText, limits, ...given } = assignment;
   const { type, source } = runtime;
   if (type === 'expression') return realmOf(organizationId).evaluate(source, argsText ?? 'null', limits);
   evaluateScript ??= (await import('../script/sandbox.ts')).openSandbox(onSteps, (operation, input) =>
     toolCalls.call(operation, input),
   );
-  return evaluateScript(organizationId, { source, argsText, trace, operations }, limits);
+  return evaluateScript(organizationId, { source, argsText, ...given }, limits);
 }
 
 // Whoever stops the service may signal all its processes: it lets the run end, and then ends this one.

@@ -206,7 +206,8 @@ export function startRunnerPool({
   }: EvaluationRequest): Promise<RunnerResult> {
     const runner = takeRunner(sizeOf(limits.memoryMb));
     const operations = tools?.operations.map(({ name }) => name) ?? [];
-    const assignment = { organizationId, runtime, argsText, limits, trace, operations };
+    const maxToolCalls = tools?.maxCalls ?? 0;
+    const assignment = { organizationId, runtime, argsText, limits, trace, operations, maxToolCalls };
     const result = await runner.run(assignment, signal, { onStart, tools });
     putBack(runner);
     return result;

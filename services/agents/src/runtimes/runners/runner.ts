@@ -27,7 +27,7 @@ const firstOf = (type: string, memoryMb: number): Omit<Assignment, 'id'> => ({
   organizationId: '',
   runtime: { type, source: FIRST_SOURCES[type]! },
   argsText: '{}',
-  ...{ trace: false, operations: [] },
+  ...{ trace: false, operations: [], maxToolCalls: 0 },
   limits: { wallMs: START_MS, maxSteps: 1_000, memoryMb, outputBytes: 1_000 },
 });
 
@@ -156,10 +156,12 @@ export function startRunner({
     const { id, tools, over } = evaluation;
     evaluation.toolCalls = call;
     evaluation.unanswered += 1;
-    evaluation.isTimed = true;
-    // One long report after the other could keep every other look from its limit of time.
-    limitWatch.look();
-    if (current !== evaluation) return;
+    if (!evaluation.isTimed) {
+      evaluation.isTimed = true;
+      // One long report after the other could keep every look of the timer from its limit of time.
+      limitWatch.look();
+      if (current !== evaluation) return;
+    }
     tools!.call(operation, input, over!.signal).then(
       (answer) => {
         evaluation.unanswered -= 1;
@@ -202,7 +204,7 @@ export function startRunner({
         organizationId: assignment.organizationId,
         limits: assignment.limits,
         trace: assignment.trace,
-        operations: assignment.operations,
+        ...{ operations: assignment.operations, maxToolCalls: assignment.maxToolCalls },
         ...{ toolCalls: 0, unanswered: 0, tools, over: tools && new AbortController() },
         ...{ assignedAtMs, begunAtMs: undefined, isTimed: true },
         cpuMs,

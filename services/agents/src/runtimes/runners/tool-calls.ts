@@ -1,5 +1,7 @@
 /** Calls of tools that an evaluation may have under way; further ones wait in the runner. */
 export const TOOL_CALLS_AT_ONCE = 4;
+/** A script has failed when it goes on after so many calls beyond `maxToolCalls`, which were refused. */
+export const REFUSED_CALLS = 100;
 
 /** Of an input: a content of memory, and what stands beside it. */
 export const MAX_INPUT_BYTES = 278_528;

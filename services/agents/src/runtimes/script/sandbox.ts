@@ -1,5 +1,6 @@
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
 import { isTrace, MAX_MESSAGE_CHARACTERS, REPORT_STEPS, type EvaluationResult } from '../runners/evaluation.ts';
+import { REFUSED_CALLS } from '../runners/tool-calls.ts';
 import type { RunLimits } from '../rules.ts';
 import { makeJsonText } from '../json-text.ts';
 import { FIRST_BYTES, loadQuickJs, MB, type Engine } from './engine.ts';
@@ -33,6 +34,8 @@ export interface Script {
   trace: boolean;
   /** Names of the operations of `memory`; none: it has no such object. */
   operations: readonly string[];
+  /** Further ones are refused. */
+  maxToolCalls: number;
 }
 
 export type EvaluateScript = (organizationId: string, script: Script, limits: RunLimits) => Promise<EvaluationResult>;
@@ -75,7 +78,7 @@ async function evaluate(
   const { memory, maxBytes } = engine;
   const deadline = Date.now() + limits.wallMs;
   let steps = 0;
-  let stopped: 'late' | 'steps' | undefined;
+  let stopped: 'late' | 'steps' | 'calls' | undefined;
   let ticksAfterEnd = -1;
 
   function tick(): boolean {
@@ -92,11 +95,11 @@ async function evaluate(
 
   function failed(message: string): EvaluationResult {
     if (stopped === 'late') return { outcome: 'timed_out', steps };
-    return {
-      outcome: 'failed',
-      message: stopped ? `The script takes more than ${limits.maxSteps} steps` : message,
-      steps,
+    const exceeded = {
+      steps: `The script takes more than ${limits.maxSteps} steps`,
+      calls: `The script calls its tools more than ${script.maxToolCalls} times`,
     };
+    return { outcome: 'failed', message: stopped ? exceeded[stopped] : message, steps };
   }
 
   function reasonOf({ message }: ScriptError): string {
@@ -109,7 +112,10 @@ async function evaluate(
 
   let result: EvaluationResult | undefined;
   try {
-    const tools = openToolBridge(engine.context, callTool);
+    const tools = openToolBridge(engine.context, {
+      ...{ callTool, most: script.maxToolCalls + REFUSED_CALLS },
+      onTooMany: () => (stopped ??= 'calls'),
+    });
     engine.restart({ tick, callTool: tools.call });
     try {
       // steps count from the first

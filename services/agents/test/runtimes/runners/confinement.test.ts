@@ -86,7 +86,7 @@ describe('a runner that goes wherever it can', () => {
         organizationId: 'one',
         runtime: { type: 'expression', source: 'reach' },
         argsText: JSON.stringify(targets),
-        ...{ trace: false, operations: [] },
+        ...{ trace: false, operations: [], maxToolCalls: 0 },
         limits: LIMITS,
       };
       const result = await runner.run(assignment, new AbortController().signal);

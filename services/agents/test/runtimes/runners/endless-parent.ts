@@ -18,6 +18,6 @@ const endless = {
   runtime: { type: 'expression', source: '($f := function($n) { $f($n + 1) }; $f(0))' },
   argsText: '{}',
   limits: { wallMs: 300_000, maxSteps: Number.MAX_SAFE_INTEGER, memoryMb: 64, outputBytes: 1_000 },
-  ...{ trace: false, operations: [] },
+  ...{ trace: false, operations: [], maxToolCalls: 0 },
 };
 void runner.run(endless, new AbortController().signal, { onStart: () => void process.stdout.write('running\n') });

@@ -5,14 +5,14 @@ import {
   readReport,
   type Progress,
 } from '../../../src/runtimes/runners/reports.ts';
-import { MAX_INPUT_BYTES } from '../../../src/runtimes/runners/tool-calls.ts';
+import { MAX_INPUT_BYTES, REFUSED_CALLS } from '../../../src/runtimes/runners/tool-calls.ts';
 import { finished, LIES, TRUTH, type Send } from './lies.ts';
 
 const LIMITS = { wallMs: 60_000, maxSteps: 1_000_000, outputBytes: 10_000 };
 
 const PROGRESS: Progress = {
   ...{ id: 7, steps: 0, limits: LIMITS, trace: false },
-  ...{ operations: [], toolCalls: 0, unanswered: 0 },
+  ...{ operations: [], maxToolCalls: 10, toolCalls: 0, unanswered: 0 },
 };
 
 /** Reads what a runner sends, as the parent does. @returns the results */
@@ -78,6 +78,15 @@ describe('reports of a runner', () => {
       [call(1, { input: 'x'.repeat(MAX_INPUT_BYTES + 1) })],
     ])
       expect(() => readCalls(...wrong)).toThrow(InvalidReportError);
+  });
+
+  it('call no tool after so many refusals that a sound runner has ended the run', () => {
+    const [last, further] = [10 + REFUSED_CALLS, 11 + REFUSED_CALLS];
+    const after = (toolCalls: number): Progress => ({ ...PROGRESS, operations: ['find'], toolCalls });
+    const call = (call: number): string =>
+      JSON.stringify({ kind: 'tool', id: 7, call, operation: 'find', input: '{}' });
+    expect(readReport(call(last), after(last - 1))).toMatchObject({ call: last });
+    expect(() => readReport(call(further), after(last))).toThrow(InvalidReportError);
   });
 
   it.each(Object.keys(LIES))('are refused when they cannot be: %s', (lie) => {

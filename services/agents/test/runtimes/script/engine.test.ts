@@ -85,7 +85,7 @@ it('calls tools also where its memory grows in the middle of a call', async () =
       await Promise.all(Array.from({ length: 200 }, () => memory.get()));
       return most.length;
     }`;
-    const script = { source, argsText: '{}', trace: false, operations: ['get'] };
+    const script = { source, argsText: '{}', trace: false, operations: ['get'], maxToolCalls: 200 };
     expect(await evaluate('a', script, limits)).toEqual({ outcome: 'succeeded', outputText: `${size}`, steps: 100 });
   }
 });

@@ -1,9 +1,9 @@
 import { ServiceError } from 'platform/core/errors.ts';
 import { fairScheduler } from 'platform/core/fair-scheduler.ts';
 import type { RunTools } from '../../../src/tools/run-tools.ts';
-import { MAX_INPUT_BYTES, TOOL_CALLS_AT_ONCE } from '../../../src/runtimes/runners/tool-calls.ts';
+import { MAX_INPUT_BYTES, REFUSED_CALLS, TOOL_CALLS_AT_ONCE } from '../../../src/runtimes/runners/tool-calls.ts';
 import { toolsFor } from '../../tools/tools-for.ts';
-import { testPool, type Run, type TestPool } from '../runners/pool-fixture.ts';
+import { runners, testPool, type Run, type TestPool } from '../runners/pool-fixture.ts';
 
 let pool: TestPool;
 beforeAll(() => {
@@ -18,7 +18,7 @@ const failure = (message: string) => expect.objectContaining({ outcome: 'failed'
 
 /** Tools whose answers a test gives. */
 function answering(call: RunTools['call']): RunTools {
-  return { ...toolsFor().tools, call };
+  return { ...toolsFor().tools, maxCalls: 1_000_000, call };
 }
 
 describe('a script with tools', () => {
@@ -184,6 +184,29 @@ describe('a script with tools', () => {
       message: 'The script takes more than 30000 steps',
     });
     expect(await run('return 1;', tools)).toEqual(output(1));
+  });
+
+  it('goes on while so many calls are refused', async () => {
+    const { tools, memory } = toolsFor({ maxToolCalls: 3 });
+    const body = `let refused = 0;
+      for (let i = 0; i < ${3 + REFUSED_CALLS}; i++) await memory.find().catch(() => (refused += 1));
+      return refused;`;
+    expect(await run(body, tools)).toEqual(output(REFUSED_CALLS));
+    expect(memory.calls).toHaveLength(3);
+  });
+
+  it.each([
+    ['waits for each', 'for (;;) await memory.find().catch(() => 0);'],
+    ['waits for none', 'for (;;) memory.find().catch(() => 0);'],
+    ['returns', `for (let i = 0; i < ${4 + REFUSED_CALLS}; i++) memory.find().catch(() => 0); return 1;`],
+  ])('has failed after one call more, and its runner lives on: it %s', async (_how, body) => {
+    await run('', undefined);
+    const pids = runners();
+    const { tools, memory } = toolsFor({ maxToolCalls: 3 });
+    expect(await run(body, tools)).toEqual(failure('The script calls its tools more than 3 times'));
+    expect(memory.calls.length).toBeLessThanOrEqual(3);
+    expect(await run('return 1;', undefined)).toEqual(output(1));
+    expect(runners()).toEqual(pids);
   });
 
   it.each([
