@@ -1,5 +1,5 @@
-import { withoutNegativeTimeouts } from 'platform/events/kafka/client.ts';
+import { letIdleConnectionsSleep } from 'platform/events/kafka/idle-connections.ts';
 import { runCommand } from './program.ts';
 
-withoutNegativeTimeouts();
+letIdleConnectionsSleep();
 await runCommand(process.env, process.argv);

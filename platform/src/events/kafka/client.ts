@@ -2,6 +2,7 @@ import { Kafka, logLevel, type KafkaConfig } from 'kafkajs';
 import { unavailable, type ServiceError } from '../../core/errors.ts';
 import type { Log } from '../../core/log.ts';
 import type { Topic } from '../bus.ts';
+import { letIdleConnectionsSleep } from './idle-connections.ts';
 import type { KafkaSecurity } from './security.ts';
 
 export interface KafkaOptions {
@@ -30,7 +31,7 @@ const CONNECT_MS = 2_000;
 
 /** A kafkajs client with time-outs: by default kafkajs waits for minutes, or forever. */
 export function kafkaClient({ brokers, clientId, timeoutMs, log, security }: KafkaOptions): Kafka {
-  withoutNegativeTimeouts();
+  letIdleConnectionsSleep();
   return new Kafka({
     brokers,
     clientId,
@@ -53,20 +54,6 @@ const debugLog =
   () =>
   ({ namespace, log: { message, error, broker, groupId } }) =>
     log.debug({ from: namespace, broker, groupId, error: error === undefined ? undefined : String(error) }, message);
-
-let filtered = false;
-/**
- * Suppresses a warning that nobody can act on: kafkajs passes negative delays to setTimeout, which takes them for 1
- * ms, and Node 24 warns about each.
- */
-export function withoutNegativeTimeouts(): void {
-  if (filtered) return;
-  filtered = true;
-  const emitWarning = process.emitWarning.bind(process) as (...args: unknown[]) => void;
-  process.emitWarning = (...args: unknown[]) => {
-    if (args[1] !== 'TimeoutNegativeWarning') emitWarning(...args);
-  };
-}
 
 /** The innermost cause of an error: kafkajs wraps errors several times. */
 export function rootOf(error: unknown): Error & { type?: string } {

@@ -11,7 +11,7 @@ const PROBE = `local key = KEYS[1]
 local try = redis.call
 try('TIME') try('DEL', key)
 try('HSET', key, 'f', '1') try('HMGET', key, 'f') try('PEXPIRE', key, 60000) try('PERSIST', key) try('DEL', key)
-try('SADD', key, 'm') try('SMEMBERS', key) try('SREM', key, 'm')
+try('SADD', key, 'm') try('SUNION', key) try('SREM', key, 'm')
 try('ZADD', key, 1, 'm') try('ZRANGE', key, 0, -1) try('ZRANGEBYSCORE', key, '-inf', 1) try('ZREM', key, 'm')
 try('XADD', key, '1-0', 'f', '1') try('XRANGE', key, '-', '+') try('XREVRANGE', key, '+', '-')
 try('XTRIM', key, 'MINID', '1-0') try('DEL', key)`;
