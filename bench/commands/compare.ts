@@ -6,22 +6,31 @@ import { activeShare, closedRound, totalCpu, warmUp, type Round } from '../measu
 import type { Settings } from '../settings.ts';
 import { scenarioOf, type System } from '../systems/system.ts';
 
+/** How a round is measured, and what a title says of its load. */
+export interface Measurement {
+  roundOf: typeof closedRound;
+  load: string;
+}
+const closedLoop = ({ connections }: Settings): Measurement => ({
+  roundOf: closedRound,
+  load: `${connections} connections`,
+});
+
 /**
  * Measures each scenario in rounds that alternate between the systems.
- * @param roundOf measures one round; by default in a closed loop
+ * @param how one round is measured, and by what load; by default a closed loop
  */
 export async function compare(
   systems: readonly System[],
   scenarios: readonly Scenario[],
   settings: Settings,
-  roundOf = closedRound,
+  { roundOf, load }: Measurement = closedLoop(settings),
 ): Promise<Findings> {
   const findings: Findings = { figures: {}, failures: [] };
   for (const scenario of scenarios) {
     for (const system of systems) findings.failures.push(...(await warmUp(system, scenario, settings)));
     const rounds = await interleaved(systems, settings, scenario, roundOf);
-    const { connections, seconds } = settings;
-    printRounds(`${scenario.title}, ${connections} connections, ${settings.rounds} × ${seconds} s`, rounds);
+    printRounds(`${scenario.title}, ${load}, ${settings.rounds} × ${settings.seconds} s`, rounds);
     process.stderr.write(`load of the machine: ${loadavg().map(String).join(' ')}\n`);
     const byName = systems.map((system) => ({
       name: `${system.name} ${scenarioOf(system, scenario).name}`,

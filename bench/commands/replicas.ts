@@ -17,8 +17,7 @@ const SHARE_OF_CAPACITY = 0.3;
 
 /**
  * Two of every process beside one, on the same servers, whose own CPU time is not counted: at a fixed rate for each
- * replica, and with two that share the rate of one. At the few requests that the servers answer, what an idle process
- * does would be a large part of each, so it is subtracted, and printed by itself.
+ * replica, and with two that share the rate of one. What idle processes take is part of it, and printed by itself.
  */
 export async function measureReplicas(settings: Settings): Promise<Findings> {
   const findings = noFindings();
@@ -34,20 +33,21 @@ export async function measureReplicas(settings: Settings): Promise<Findings> {
   try {
     products.push(await startProduct({ name: 'one replica', objects, env, replicas: 1 }));
     products.push(await startProduct({ name: 'two replicas', objects, env }));
-    const [one, two] = (await Promise.all(products.map(withIdleCpu))) as [IdleSystem, IdleSystem];
+    const [one, two] = products as [Product, Product];
+    const idle = await Promise.all(products.map(idleRow));
     process.stdout.write('\n');
-    printTable(['CPU ms in a second without requests', ...PROCESSES], [one, two].map(idleRow));
+    printTable(['CPU ms in a second without requests', ...PROCESSES, 'all'], idle);
     const sharing = { ...two, name: 'two replicas that share the load of one' };
     for (const scenario of [SCENARIOS.get!, SCENARIOS.create!]) {
       const { capacity, failures } = await capacityOf(one, scenario, settings);
       findings.failures.push(...failures);
       const rate = SHARE_OF_CAPACITY * capacity;
-      process.stdout.write(`\n${scenario.title}: ${figure(rate, 0)} requests/s for each replica\n`);
+      const load = `${figure(rate, 0)}/s for one replica`;
       const roundOf = (system: System) =>
         measureRound(system, () =>
           runFixedRate(targetOf(system, scenario), system === two ? 2 * rate : rate, settings.seconds),
         );
-      addFindings(findings, await compare([one, two, sharing], [scenario], settings, roundOf));
+      addFindings(findings, await compare([one, two, sharing], [scenario], settings, { roundOf, load }));
     }
     return findings;
   } finally {
@@ -55,16 +55,11 @@ export async function measureReplicas(settings: Settings): Promise<Findings> {
   }
 }
 
-type IdleSystem = System & { idleCpu: Readonly<Record<string, number>> };
-const withIdleCpu = async (product: Product): Promise<IdleSystem> => ({
-  ...product,
-  idleCpu: await idleCpuOf(product, IDLE_SECONDS),
-});
-
-const idleRow = ({ name, idleCpu }: IdleSystem): string[] => [
-  name,
-  ...PROCESSES.map((process) => figure(idleCpu[process]! / 1000)),
-];
+async function idleRow(product: Product): Promise<string[]> {
+  const idle = await idleCpuOf(product, IDLE_SECONDS);
+  const ofProcesses = PROCESSES.map((process) => idle[process]! / 1000);
+  return [product.name, ...[...ofProcesses, ofProcesses.reduce((sum, ms) => sum + ms, 0)].map((ms) => figure(ms))];
+}
 
 /** Requests/s of a closed loop. */
 async function capacityOf(

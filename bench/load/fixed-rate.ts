@@ -22,7 +22,8 @@ export async function runFixedRate(target: Target, requestsPerSecond: number, se
   const done = Promise.withResolvers<void>();
 
   function freeConnection(): HttpConnection | undefined {
-    const free = idle.pop();
+    // the one that has been idle for longest: so all addresses have their share
+    const free = idle.shift();
     if (free || all.length >= MAX_CONNECTIONS) return free;
     const opened = openHttpConnection(addresses[all.length % addresses.length] as Address);
     all.push(opened);

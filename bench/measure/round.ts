@@ -14,10 +14,7 @@ export interface Round {
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /**
-   * CPU microseconds of each process per request, until the backlog has drained. What an idle system takes in that time
-   * is subtracted, if `idleCpu` is known.
-   */
+  /** CPU microseconds of each process per request, until the backlog has drained. */
   cpu: Record<string, number>;
   /** Of our processes, the one whose main thread slept least while requests arrived; shares of that time (0 to 1). */
   busiest: { process: string; ran: number; waitedForCore: number };
@@ -56,13 +53,13 @@ export const closedRound = (system: System, scenario: Scenario, { connections, s
 export async function measureRound(system: System, run: () => Promise<LoadResult>): Promise<Round> {
   const { records } = system;
   const counts = await records?.counts();
-  const [before, since] = [system.cpu(), performance.now()];
+  const before = system.cpu();
   const threadsBefore = mainThreads(system);
   const result = await run();
   const threads = mainThreads(system);
   const pssMb = system.pssMb();
   const drained = records && counts && (await drain(records, counts, result.succeeded));
-  const [cpuAfter, elapsed] = [system.cpu(), (performance.now() - since) / 1000];
+  const cpuAfter = system.cpu();
   const requests = countOf(result);
   const shareOf = (micros: number): number => micros / (result.seconds * 1e6);
   const [busiest] = threads
@@ -78,10 +75,7 @@ export async function measureRound(system: System, run: () => Promise<LoadResult
     p50Ms: percentile(result.latenciesMs, 0.5),
     p99Ms: percentile(result.latenciesMs, 0.99),
     cpu: Object.fromEntries(
-      Object.entries(usedCpu(before, cpuAfter, elapsed, system.idleCpu)).map(([name, micros]) => [
-        name,
-        micros / requests,
-      ]),
+      Object.entries(usedCpu(before, cpuAfter)).map(([name, micros]) => [name, micros / requests]),
     ),
     busiest: busiest as Round['busiest'],
     ...(drained && { drained }),
@@ -92,20 +86,16 @@ export async function measureRound(system: System, run: () => Promise<LoadResult
 
 type Micros = Readonly<Record<string, number>>;
 
-/** What each process has used between two readings, beyond `idle` in each second. All in CPU microseconds. */
-export const usedCpu = (before: Micros, later: Micros, seconds: number, idle: Micros = {}): Record<string, number> =>
-  Object.fromEntries(
-    Object.keys(before).map((name) => [name, (later[name] ?? 0) - before[name]! - (idle[name] ?? 0) * seconds]),
-  );
+/** What each process has used between two readings, in CPU microseconds. */
+const usedCpu = (before: Micros, later: Micros): Record<string, number> =>
+  Object.fromEntries(Object.keys(before).map((name) => [name, (later[name] ?? 0) - before[name]!]));
 
 /** CPU microseconds that each process takes in a second without requests. */
 export async function idleCpuOf(system: System, seconds: number): Promise<Record<string, number>> {
   const [before, since] = [system.cpu(), performance.now()];
   await delay(seconds * 1000);
   const [later, elapsed] = [system.cpu(), (performance.now() - since) / 1000];
-  return Object.fromEntries(
-    Object.entries(usedCpu(before, later, elapsed)).map(([name, micros]) => [name, micros / elapsed]),
-  );
+  return Object.fromEntries(Object.entries(usedCpu(before, later)).map(([name, micros]) => [name, micros / elapsed]));
 }
 
 const mainThreads = ({ pids }: System): (ThreadTimes & { process: string })[] =>

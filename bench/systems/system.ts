@@ -17,8 +17,6 @@ export interface System {
   pids: Readonly<Record<string, readonly number[]>>;
   /** CPU time so far of each process, or of several alike, in microseconds. */
   cpu(): Record<string, number>;
-  /** CPU microseconds of each process in a second without requests. If it is set, rounds subtract it. */
-  idleCpu?: Readonly<Record<string, number>>;
   /** Proportional set size of all processes, in MB. */
   pssMb(): number;
   /** What its changes have left behind; undefined for a system that has no events. */

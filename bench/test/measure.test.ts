@@ -10,7 +10,7 @@ import { ratiosOf } from '../commands/compare.ts';
 import { drain } from '../measure/drain.ts';
 import { verdicts } from '../measure/goals.ts';
 import { mainThreadOf, descendantsCpuOf, pssOf, treePssOf } from '../measure/processes.ts';
-import { usedCpu, type Round } from '../measure/round.ts';
+import type { Round } from '../measure/round.ts';
 import type { RecordCounts, Records } from '../systems/records.ts';
 
 const BURN = `
@@ -50,15 +50,6 @@ describe('processes', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
   });
-});
-
-it('what an idle system takes in the same time is no part of its requests', () => {
-  const [before, after] = [
-    { auth: 1_000, memory: 500 },
-    { auth: 61_000, memory: 20_500 },
-  ];
-  expect(usedCpu(before, after, 2)).toEqual({ auth: 60_000, memory: 20_000 });
-  expect(usedCpu(before, after, 2, { auth: 20_000 })).toEqual({ auth: 20_000, memory: 20_000 });
 });
 
 describe('a process that counts its work', () => {

@@ -80,7 +80,11 @@ export async function startGateway(
   ]);
   const work = makeOpenWork();
   const stops = new Set<() => void>();
-  const report = (error: unknown, req: GatewayRequest): string => errorReply(error, idsOf(req.exchange), log).body!;
+  const report = (error: unknown, { exchange }: GatewayRequest): string => {
+    const { status, code, body } = errorReply(error, idsOf(exchange), log);
+    Object.assign(exchange, { code, endedWith: status });
+    return body!;
+  };
   const budget = makeByteBudget({ totalBytes: config.BYTES_IN_FLIGHT, tokenBytes: config.BYTES_IN_FLIGHT_PER_TOKEN });
   const json = openJsonReader();
   const urls = { publicUrl: config.PUBLIC_URL, trustedProxies: config.TRUSTED_PROXIES };
@@ -102,7 +106,7 @@ export async function startGateway(
       }),
       admit: makeAdmit(budget, config.MAX_BODY_BYTES),
       'read-body': makeReadBody(json, { maxBytes: config.MAX_BODY_BYTES, timeoutMs: config.BODY_TIMEOUT_MS }),
-      'call-service': makeCallService({ calls, work, urls, streams: { stops, report } }),
+      'call-service': makeCallService({ calls, work, urls, streams: { stops, isStopping: () => isDraining, report } }),
     },
     (error, req, res) => {
       if (error instanceof ServiceError && ['RATE_LIMITED', 'TOO_MANY_REQUESTS'].includes(error.reason))

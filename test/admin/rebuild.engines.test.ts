@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
+import { letIdleConnectionsSleep } from 'platform/events/kafka/idle-connections.ts';
 import { deadLetterName, groupName } from 'platform/events/kafka/topics.ts';
 import { newId } from 'platform/core/ids.ts';
 import { startRedis, type PrivateServer } from '../../dev-servers/src/private-server.ts';
@@ -9,6 +10,8 @@ import type { Reply } from '../support/request.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { expressionAgent, type Tenant } from '../support/tenant.ts';
 import { commandLine, json, printed, sentence, type CommandLine } from './admin-command.ts';
+
+letIdleConnectionsSleep();
 
 const LOST =
   'The credit ledger of this organization has lost or forked data and must be rebuilt: npm run admin -- credits rebuild';

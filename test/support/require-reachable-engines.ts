@@ -1,6 +1,9 @@
 import { Redis } from 'ioredis';
 import { Kafka, logLevel } from 'kafkajs';
+import { letIdleConnectionsSleep } from 'platform/events/kafka/idle-connections.ts';
 import { MongoClient } from 'mongodb';
+
+letIdleConnectionsSleep();
 
 const TIMEOUT_MS = 5_000;
 

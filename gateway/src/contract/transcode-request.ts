@@ -37,7 +37,7 @@ interface Binding {
 const FIELD_MASK = '.google.protobuf.FieldMask';
 /** Headers that change what a request does: where they have no meaning, they are not ignored. */
 const CONDITIONS = ['Idempotency-Key', 'If-Match'];
-const HEADER_VALUE = /^[\x20-\x7e]{1,255}$/;
+export const HEADER_VALUE = /^[\x20-\x7e]{1,255}$/;
 
 /** Compiles the checks once per route, so that a request costs one look-up per member. */
 export function compileRequest(type: Type, { params, takesBody, ignoredMembers }: Binding): ToMessage {

@@ -1,13 +1,20 @@
 import type { ServerResponse } from 'node:http';
+import { HEADER_VALUE } from '../contract/transcode-request.ts';
 import type { GatewayRequest } from './exchange.ts';
 import { drainedOrClosed, STATIC_HEADERS } from './reply.ts';
 
+export interface StreamedEvent {
+  /** In pieces of one line. */
+  data: readonly (Uint8Array | string)[];
+  /** Where a client goes on from. It is not told if the client could not send it back. */
+  id?: string | undefined;
+  name?: string;
+}
+
 /** A reply of Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 export interface EventStream {
-  /** Sends the status and the headers, unless they are sent. */
-  open(): void;
-  /** Resolves when the next event may be sent. @param id where a client goes on from; empty: it is not told */
-  event(data: string, id: string, name?: string): Promise<void>;
+  /** Sends the event, and before the first one the status and the headers. Resolves when the next one may be sent. */
+  send(event: StreamedEvent): Promise<void>;
   /** Shows that the connection lives, to the client and to what is between. */
   beat(): void;
   end(): void;
@@ -15,9 +22,10 @@ export interface EventStream {
 
 export function openEventStream(req: GatewayRequest, res: ServerResponse): EventStream {
   const isOpen = (): boolean => !res.destroyed && !res.writableEnded;
-  const stream: EventStream = {
-    open() {
-      if (res.headersSent || !isOpen()) return;
+  /** @returns whether something may be written behind the headers */
+  function open(): boolean {
+    if (!isOpen()) return false;
+    if (!res.headersSent) {
       res.writeHead(200, {
         ...STATIC_HEADERS,
         ...req.exchange.headers,
@@ -27,25 +35,25 @@ export function openEventStream(req: GatewayRequest, res: ServerResponse): Event
         connection: 'close',
       });
       res.flushHeaders();
-    },
-    async event(data, id, name) {
-      stream.open();
-      if (!isOpen() || req.method === 'HEAD') return;
-      const lines = [
-        ...(name === undefined ? [] : [`event: ${name}`]),
-        ...(id === '' || /[\0\r\n]/.test(id) ? [] : [`id: ${id}`]),
-        ...data.split(/\r\n|\r|\n/).map((line) => `data: ${line}`),
-      ];
-      if (!res.write(`${lines.join('\n')}\n\n`)) await drainedOrClosed(res);
+    }
+    return req.method !== 'HEAD';
+  }
+  return {
+    async send({ data, id = '', name }) {
+      if (!open()) return;
+      if (name !== undefined) res.write(`event: ${name}\n`);
+      if (HEADER_VALUE.test(id) && id === id.trim()) res.write(`id: ${id}\n`);
+      res.write('data: ');
+      for (const piece of data) res.write(piece);
+      const mayGoOn = res.write('\n\n');
+      if (!mayGoOn) await drainedOrClosed(res);
     },
     beat() {
-      stream.open();
-      if (isOpen() && req.method !== 'HEAD') res.write(':\n\n');
+      if (open()) res.write(':\n\n');
     },
     end() {
-      stream.open();
+      open();
       if (isOpen()) res.end();
     },
   };
-  return stream;
 }

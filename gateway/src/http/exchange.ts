@@ -17,6 +17,8 @@ export interface Exchange extends RequestParts {
   template?: string;
   /** Of the error that is replied. */
   code?: string;
+  /** HTTP status of the error that ended a stream of events, whose own status is 200. */
+  endedWith?: number;
   /** Set by authenticate, unless the route is public. */
   principal?: Principal;
   /** Set by admit. */

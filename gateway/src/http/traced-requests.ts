@@ -32,9 +32,10 @@ export function traceRequests(handle: RequestListener, askedPerMinute: number): 
         'url.scheme': 'encrypted' in req.socket ? 'https' : 'http',
         ...requestAttributes(requestId, { kind: 'PRINCIPAL_KIND_UNSPECIFIED', ...NOBODY, ...principal }),
       });
-      if (res.headersSent && res.statusCode >= 400) {
-        const type = exchange.code ?? String(res.statusCode);
-        span.fail({ type, isFault: isFault(res.statusCode, type) });
+      const status = exchange.endedWith ?? res.statusCode;
+      if (res.headersSent && status >= 400) {
+        const type = exchange.code ?? String(status);
+        span.fail({ type, isFault: isFault(status, type) });
       }
       span.end();
     });

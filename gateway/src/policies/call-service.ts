@@ -8,7 +8,7 @@ import type { GatewayRequest, Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 import { sendReply } from '../http/reply.ts';
 import { makeBoundedRead } from './bounded-read.ts';
-import { streamReplies, type StreamDeps } from './stream-replies.ts';
+import { MAX_EVENT_BYTES, streamReplies, type StreamDeps } from './stream-replies.ts';
 import { parseQuery } from '../contract/transcode-request.ts';
 import type { ResponseHeader, TranscodedResponse } from '../contract/transcode-response.ts';
 
@@ -53,8 +53,8 @@ export function makeCallService({ calls, work, urls, streams }: CallServiceDeps)
     const ofAll = { principal: exchange.principal ?? SELF, requestId: exchange.requestId };
     const ofClient = { ...ofAll, signal: aborter.signal };
     if (kind === 'stream') {
-      const replies = service(method as StreamingMethod, message, ofClient) as AsyncIterable<TranscodedResponse>;
-      return work.during(() => streamReplies(req, res, replies, cancel, streams)).catch(rethrow);
+      const replies = service(method as StreamingMethod, message, { ...ofClient, maxReplyBytes: MAX_EVENT_BYTES });
+      return work.during(() => streamReplies(req, res, withOwnFaults(replies), cancel, streams));
     }
     const makeCall = (): Promise<unknown> => {
       // what a write has done must be told, however large the reply is
@@ -76,6 +76,14 @@ function rethrow(error: unknown): never {
   if (error instanceof ServiceError && error.reason === 'UNAUTHENTICATED')
     throw new ServiceError('INTERNAL', undefined, { cause: error });
   throw error;
+}
+
+async function* withOwnFaults(replies: AsyncIterable<object>): AsyncGenerator<TranscodedResponse> {
+  try {
+    yield* replies as AsyncIterable<TranscodedResponse>;
+  } catch (error) {
+    rethrow(error);
+  }
 }
 
 function headersOf(

@@ -1,14 +1,22 @@
 import type { ServerResponse } from 'node:http';
-import { ServiceError, unavailable } from 'platform/core/errors.ts';
+import { ServiceError } from 'platform/core/errors.ts';
+import { byteLength } from '../contract/json-text.ts';
 import type { TranscodedResponse } from '../contract/transcode-response.ts';
+import type { Permit } from '../http/byte-budget.ts';
 import { openEventStream } from '../http/event-stream.ts';
 import type { GatewayRequest } from '../http/exchange.ts';
+import { EXPECTED_REPLY_BYTES, overBudget } from './admit.ts';
 
+/** A stream without an event begins after this time, so that its client knows that it listens. */
+const FIRST_BEAT_MS = 1_000;
 const BEAT_MS = 15_000;
+/** The largest event: a longer reply ends the stream. */
+export const MAX_EVENT_BYTES = 1 << 20;
 
 export interface StreamDeps {
   /** The gateway calls each of these functions when it is about to stop. */
   stops: Set<() => void>;
+  isStopping(): boolean;
   /** Logs an error. @returns the body that tells it */
   report(error: unknown, req: GatewayRequest): string;
 }
@@ -17,7 +25,7 @@ export interface StreamDeps {
  * Sends the replies of a server-streaming method as events, each when the client has taken the one before. A field of a
  * reply with the header Last-Event-ID is the id of its event, from which a client goes on. Before the first event or
  * beat an error is a reply of its own; a later one is an event named `error`. When the service or the gateway stops, or
- * the deadline passes, the stream just ends: clients connect again.
+ * the deadline passes, the stream just ends: clients connect again, but a browser does so only after a status of 200.
  * @param replies their call is cancelled by `cancel`
  */
 export async function streamReplies(
@@ -25,33 +33,42 @@ export async function streamReplies(
   res: ServerResponse,
   replies: AsyncIterable<TranscodedResponse>,
   cancel: () => void,
-  { stops, report }: StreamDeps,
+  { stops, isStopping, report }: StreamDeps,
 ): Promise<void> {
   const stream = openEventStream(req, res);
-  const beat = setInterval(() => stream.beat(), BEAT_MS);
-  req.exchange.watchClient?.();
-  let isStopping = false;
+  if (isStopping()) return stream.end();
+  const permit = req.exchange.permit as Permit;
   const stop = (): void => {
-    isStopping = true;
     cancel();
+    // a client that takes nothing would hold up the stop
+    if (res.writableNeedDrain) res.destroy();
   };
   stops.add(stop);
+  // also during a drain, which leaves other requests without their client
+  res.once('close', cancel);
+  req.exchange.watchClient?.();
+  let beat = setTimeout(function repeat() {
+    stream.beat();
+    beat = setTimeout(repeat, BEAT_MS);
+  }, FIRST_BEAT_MS);
   try {
     for await (const { headers, body } of replies) {
-      const id = headers.find(({ name }) => name === 'Last-Event-ID')?.value ?? '';
-      await stream.event(Buffer.concat(body).toString(), id);
+      if (!permit.tryResize(EXPECTED_REPLY_BYTES + byteLength(body))) throw overBudget('no room for an event');
+      await stream.send({ data: body, id: headers.find(({ name }) => name === 'Last-Event-ID')?.value });
+      permit.resize(EXPECTED_REPLY_BYTES);
       if (req.method === 'HEAD') break;
     }
   } catch (error) {
-    if (!res.headersSent) throw isStopping ? unavailable('The gateway stops', 'a stream') : error;
-    if (!isEnd(error)) await stream.event(report(error, req), '', 'error');
+    if (!isStopping() && !res.headersSent) throw error;
+    if (!isStopping() && !res.destroyed) {
+      const data = [report(error, req)];
+      if (!isUnavailable(error)) await stream.send({ data, name: 'error' });
+    }
   } finally {
-    clearInterval(beat);
+    clearTimeout(beat);
     stops.delete(stop);
   }
   stream.end();
 }
 
-/** The replies have not come to their end, but nothing has failed. */
-const isEnd = (error: unknown): boolean =>
-  error instanceof ServiceError && ['CLIENT_GONE', 'UNAVAILABLE'].includes(error.reason);
+const isUnavailable = (error: unknown): boolean => error instanceof ServiceError && error.reason === 'UNAVAILABLE';

@@ -5,7 +5,7 @@ import protobuf, { type Type } from 'protobufjs';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { methodOptionsOf } from 'platform/rpc/method-options.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import { eventually } from 'platform/service/test-end.ts';
+import { closedInTheEnd, eventually } from 'platform/service/test-end.ts';
 import type { RestMethod } from '../../src/contract/rest-methods.ts';
 import type { TranscodedResponse } from '../../src/contract/transcode-response.ts';
 import { streamReplies } from '../../src/policies/stream-replies.ts';
@@ -92,33 +92,72 @@ function listen({ url }: Pick<GatewayFixture, 'url'>) {
   return { state, leave: () => sent.destroy() };
 }
 
-it('a stream without replies tells its client and what is between that the connection lives', async () => {
-  jest.useFakeTimers({
-    doNotFake: ['setImmediate', 'setTimeout', 'nextTick', 'queueMicrotask', 'performance', 'Date'],
+/** Serves these replies without a service, a token or a limit. */
+async function serveReplies(replies: AsyncIterable<TranscodedResponse>, isStopping = false) {
+  const reported: unknown[] = [];
+  const [begun, cancelled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const permit = { tryResize: () => true, resize: () => undefined };
+  const server = createServer((req, res) => {
+    const report = (error: unknown): string => `${reported.push(error)}`;
+    const deps = { stops: new Set<() => void>(), isStopping: () => isStopping, report };
+    Object.assign(req, { exchange: { headers: {}, permit } });
+    void streamReplies(req as never, res, replies, cancelled.resolve, deps);
+    begun.resolve();
   });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closedInTheEnd(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, reported, begun: begun.promise, cancelled: cancelled.promise };
+}
+const aTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+it('a stream without replies tells its client that the connection lives, and just ends when its deadline passes', async () => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
+  const ended = Promise.withResolvers<void>();
+  async function* silent(): AsyncGenerator<TranscodedResponse> {
+    await ended.promise;
+    throw new ServiceError('UNAVAILABLE', 'The deadline has passed');
+  }
+  const { url, reported, begun } = await serveReplies(silent());
+  const { state } = listen({ url });
+  await begun;
+  for (const [ms, expected] of [
+    [1_000, ':\n\n'],
+    [15_000, ':\n\n:\n\n'],
+  ] as const) {
+    jest.advanceTimersByTime(ms);
+    while (state.text !== expected) await aTurn();
+  }
+  expect(state.status).toBe(200);
+  ended.resolve();
+  while (!state.ended) await aTurn();
+  jest.useRealTimers();
+  expect([state.text, reported]).toEqual([':\n\n:\n\n', [expect.objectContaining({ reason: 'UNAVAILABLE' })]]);
+});
+
+it('a stream that begins while the gateway stops is empty: a browser would give up after another status', async () => {
+  const { url } = await serveReplies(
+    (async function* () {
+      throw new Error('nobody reads this');
+    })(),
+    true,
+  );
+  const { state } = listen({ url });
+  await eventually(() => state.ended);
+  expect([state.status, state.text]).toEqual([200, '']);
+});
+
+it('a stream is cancelled when its connection closes, also during a drain', async () => {
   const ended = Promise.withResolvers<void>();
   async function* silent(): AsyncGenerator<TranscodedResponse> {
     await ended.promise;
   }
-  const begun = Promise.withResolvers<void>();
-  const server = createServer((req, res) => {
-    const exchange = { headers: { 'x-request-id': 'r1' } };
-    const deps = { stops: new Set<() => void>(), report: () => '' };
-    void streamReplies(Object.assign(req, { exchange }) as never, res, silent(), () => undefined, deps);
-    begun.resolve();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { state } = listen({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
-  await begun.promise;
-  for (const expected of [':\n\n', ':\n\n:\n\n']) {
-    jest.advanceTimersByTime(15_000);
-    await eventually(() => state.text === expected);
-  }
-  expect(state.status).toBe(200);
+  const { url, begun, cancelled } = await serveReplies(silent());
+  const { leave } = listen({ url });
+  await begun;
+  leave();
+  await cancelled;
   ended.resolve();
-  await eventually(() => state.ended);
-  jest.useRealTimers();
-  await new Promise((resolve) => server.close(resolve));
 });
 
 describe('a route of a server-streaming method', () => {
@@ -127,7 +166,7 @@ describe('a route of a server-streaming method', () => {
     const fixture = await startWith(async function* (given) {
       asked.push(given);
       yield { id: '4', text: 'a\nb', value: '{"n":1.0}' };
-      yield { id: 'not\nan id', text: '' };
+      yield { id: 'é', text: '' };
       yield { text: 'c' };
     });
     const { status, headers, text } = await fixture.request(URL_PATH, { headers: { 'last-event-id': '3' } });
@@ -172,7 +211,8 @@ describe('a route of a server-streaming method', () => {
   it('tells a later failure by an event, and no details of an unknown one', async () => {
     const fixture = await startWith(async function* ({ from }) {
       yield { text: 'first' };
-      throw from === '' ? new ServiceError('CONFLICT', 'changed', { facts: { version: 3 } }) : new Error('secret');
+      if (from === '') throw new ServiceError('CONFLICT', 'changed', { facts: { version: 3 } });
+      throw from === '1' ? new Error('secret') : new ServiceError('UNAUTHENTICATED');
     });
     const errorOf = (text: string): object => {
       const [first, event, data] = text.split(/\n\n|\n/);
@@ -184,9 +224,11 @@ describe('a route of a server-streaming method', () => {
       200,
       { error: 'changed', code: 'conflict', version: 3, requestId: known.headers.get('x-request-id') },
     ]);
-    const unknown = await fixture.request(URL_PATH, { headers: { 'last-event-id': '1' } });
-    expect(errorOf(unknown.text)).toMatchObject({ code: 'internal', requestId: expect.any(String) });
-    expect(unknown.text).not.toContain('secret');
+    for (const id of ['1', '2']) {
+      const unknown = await fixture.request(URL_PATH, { headers: { 'last-event-id': id } });
+      expect(errorOf(unknown.text)).toMatchObject({ code: 'internal', requestId: expect.any(String) });
+      expect(unknown.text).not.toContain('secret');
+    }
   });
 
   it('answers HEAD with its headers alone, and leaves the call', async () => {
@@ -252,6 +294,45 @@ describe('a route of a server-streaming method', () => {
       next.leave();
       return next.state.status === 200;
     });
+  });
+
+  it('holds no more bytes of a token than it may: an event too many ends its stream', async () => {
+    const fixture = await startWith(
+      async function* () {
+        for (;;) yield { text: 'x'.repeat(900_000) };
+      },
+      { BYTES_IN_FLIGHT: '4000000', BYTES_IN_FLIGHT_PER_TOKEN: '2000000', MAX_BODY_BYTES: '1000000' },
+    );
+    const neverReads = () => {
+      const sent = get(fixture.url + URL_PATH, { headers: { authorization: `Bearer ${TOKEN}` } });
+      sent.on('error', () => undefined);
+      sent.on('response', (response) => response.pause());
+      return sent;
+    };
+    const slow = [neverReads(), neverReads()];
+    await eventually(async () => {
+      const next = listen(fixture);
+      await eventually(() => next.state.status !== 0);
+      next.leave();
+      return next.state.status === 503;
+    });
+    for (const one of slow) one.destroy();
+    const { state, leave } = listen(fixture);
+    await eventually(() => state.text.length > 3_000_000);
+    leave();
+  });
+
+  it('sends no event of more than a megabyte', async () => {
+    const fixture = await startWith(async function* () {
+      yield { text: 'first' };
+      yield { text: 'x'.repeat(1_100_000) };
+    });
+    const { text } = await fixture.request(URL_PATH);
+    expect(text.split('\n\n')).toEqual([
+      expect.stringContaining('first'),
+      expect.stringContaining('reply_too_large'),
+      '',
+    ]);
   });
 
   it('ends when the gateway stops: a client that goes on elsewhere loses nothing', async () => {

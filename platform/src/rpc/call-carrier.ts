@@ -103,6 +103,8 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
       )
       .finally(() => {
         open.delete(id);
+        // whoever still reads them would wait for ever
+        requests?.abandon();
         flushSoon();
       });
   }

@@ -12,6 +12,7 @@ import { fairQueue } from '../core/fair-queue.ts';
 import { keepDeadlines } from './deadlines.ts';
 import { makeFlushSoon } from './flush-soon.ts';
 import { makeOpenItems } from '../core/open-items.ts';
+import { makeShares } from '../core/shares.ts';
 import { frameOf, NeverSentError, type OutgoingCall } from './outgoing-call.ts';
 import { makeReceiveQueue, makeSendWindow, WINDOW_BYTES, type SendWindow } from './flow-window.ts';
 import { sendRequests } from './send-requests.ts';
@@ -21,7 +22,10 @@ import { fromStatus } from './wire-errors.ts';
 const CALLS_PER_MESSAGE = 16;
 /** Further unary calls wait until others are answered. */
 const MAX_OPEN_CALLS = 2_000;
-/** Further calls that stream replies are refused: they may stay open for long, and hold up no unary call. */
+/**
+ * Further calls that stream replies are refused: they may stay open for long, and hold up no unary call. One
+ * organization may have as many as are left for others.
+ */
 const MAX_STREAMING_CALLS = 1_000;
 /** Of the requests of bidirectional calls, in a message. */
 const REQUEST_BYTES_PER_MESSAGE = 262_144;
@@ -83,7 +87,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   let lastId = 0;
   let unsentCalls = 0;
   let unaryCalls = 0;
-  let streamingCalls = 0;
+  const streamingCalls = makeShares(MAX_STREAMING_CALLS);
   let isWriting = false;
   const flushSoon = makeFlushSoon(flush);
   let leaving: NodeJS.Timeout | undefined;
@@ -124,7 +128,8 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   function begin(call: OutgoingCall, receive: Pending['receive'], onSettled: Pending['settle']): number {
     if (state === 'retiring' || state === 'closed')
       throw new NeverSentError(closedBy?.message ?? `The stream is ${state}`, { cause: closedBy });
-    if (receive && streamingCalls >= MAX_STREAMING_CALLS) throw new NeverSentError('Too many streaming calls are open');
+    if (receive && !streamingCalls.mayTake(call.organizationId))
+      throw new NeverSentError('Too many streaming calls are open');
     if (call.signal?.aborted) throw new ServiceError('CLIENT_GONE');
     const id = (lastId = (lastId + 1) >>> 0 || 1);
     const abandon = (): void => giveUp(id, new ServiceError('CLIENT_GONE'));
@@ -139,7 +144,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
         onSettled(error, reply);
       },
     });
-    if (receive) streamingCalls++;
+    if (receive) streamingCalls.take(call.organizationId);
     waiting.push(call.organizationId, id);
     unsentCalls++;
     watchDeadlines();
@@ -166,7 +171,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
 
   function settle(id: number, one: Pending, error: Error | undefined, reply?: Uint8Array): void {
     pending.delete(id);
-    if (one.receive) streamingCalls--;
+    if (one.receive) streamingCalls.giveBack(one.call.organizationId);
     else if (one.sent) unaryCalls--;
     // It may be waiting for what its caller waits for.
     one.requests?.source.return?.().catch(() => undefined);
@@ -198,6 +203,8 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     });
     cancelled = [];
     windowUpdates = [];
+    // not earlier: it runs code of the caller, which may give up the call or begin others
+    for (const { id, requestsFollow } of calls) if (requestsFollow) beginRequests(id);
   }
 
   function written(): void {
@@ -218,13 +225,14 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       frames.push(frameOf(id, one.call, one.receive ? WINDOW_BYTES : 0, now));
       one.sent = true;
       if (!one.receive) unaryCalls++;
-      if (one.call.requests) beginRequests(id, one, one.call.requests);
     }
     return frames;
   }
 
-  function beginRequests(id: number, one: Pending, requests: AsyncIterable<Uint8Array>): void {
-    const [window, source] = [makeSendWindow(WINDOW_BYTES), requests[Symbol.asyncIterator]()];
+  function beginRequests(id: number): void {
+    const one = pending.get(id);
+    if (!one) return;
+    const [window, source] = [makeSendWindow(WINDOW_BYTES), one.call.requests![Symbol.asyncIterator]()];
     one.requests = { window, source };
     const write = (frame: Omit<RequestFrame, 'id'>): Promise<void> =>
       new Promise((onWritten) => {

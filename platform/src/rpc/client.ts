@@ -84,14 +84,11 @@ export function openConnection({
     const methodOptions = methodOptionsOf(method.path);
     const deadline = deadlineOf(methodOptions, options);
     let hasBegun = false;
-    async function* requests(): AsyncGenerator<Uint8Array> {
-      hasBegun = true;
-      for await (const one of request as AsyncIterable<object>) yield method.requestSerialize(one);
-    }
+    const requests = serializedRequests(request as AsyncIterable<object>, method, () => (hasBegun = true));
     for (let attempt = 0; ; attempt++) {
       try {
         const call = outgoing(method, methodOptions, request, options, deadline);
-        const replies = transportOf(method).replies(method.requestStream ? { ...call, requests: requests() } : call);
+        const replies = transportOf(method).replies(method.requestStream ? { ...call, requests } : call);
         for await (const reply of replies) {
           hasBegun = true;
           yield method.responseDeserialize(reply as Buffer);
@@ -116,6 +113,30 @@ export function openConnection({
     },
   };
 }
+
+/** Unlike a generator, it tells its source at once that no further request is read, also while it waits for one. */
+const serializedRequests = (
+  requests: AsyncIterable<object>,
+  { requestSerialize }: CallableMethod,
+  onRead: () => void,
+): AsyncIterable<Uint8Array> => ({
+  [Symbol.asyncIterator]() {
+    const source = requests[Symbol.asyncIterator]();
+    return {
+      async next() {
+        onRead();
+        const { done, value } = await source.next();
+        return done ? { done, value: undefined } : { done: false, value: requestSerialize(value) };
+      },
+      async return() {
+        // code of the caller does not run within ours
+        await Promise.resolve();
+        await source.return?.();
+        return { done: true, value: undefined };
+      },
+    };
+  },
+});
 
 const NOTHING = Buffer.alloc(0);
 

@@ -3,7 +3,7 @@ export const WINDOW_BYTES = 65_536;
 const BYTES_PER_MESSAGE = 32;
 
 /** What a message takes of the window: many empty ones fill it, too. */
-const sizeOf = (message: Uint8Array): number => message.length + BYTES_PER_MESSAGE;
+export const sizeOf = (message: Uint8Array): number => message.length + BYTES_PER_MESSAGE;
 
 /** The window of one direction of a call, as the sender keeps it. */
 export interface SendWindow {
@@ -55,7 +55,7 @@ export function makeReceiveQueue(onConsumed: (bytes: number) => void): ReceiveQu
       wake();
     },
     end(given) {
-      error = given;
+      error ??= given;
       ended = true;
       wake();
     },

@@ -1,6 +1,6 @@
 import type { RequestFrame } from 'proto/platform/v1/calls.ts';
 import { ServiceError } from '../core/errors.ts';
-import { makeReceiveQueue } from './flow-window.ts';
+import { makeReceiveQueue, sizeOf, WINDOW_BYTES } from './flow-window.ts';
 
 /** The largest request that a service takes, however it comes. */
 export const MAX_REQUEST_BYTES = 4 << 20;
@@ -14,22 +14,32 @@ export interface IncomingRequests extends AsyncIterable<Uint8Array> {
 
 /** @param onConsumed tells the caller that it may send so many bytes more */
 export function makeIncomingRequests(onConsumed: (bytes: number) => void): IncomingRequests {
-  const queue = makeReceiveQueue(onConsumed);
+  /** Of requests that have arrived, and that the caller may not send again yet. */
+  let waitingBytes = 0;
+  const queue = makeReceiveQueue((bytes) => {
+    waitingBytes -= bytes;
+    onConsumed(bytes);
+  });
   let pieces: Uint8Array[] = [];
-  let bytes = 0;
+  /** Of the request of which pieces have arrived. */
+  let pieceBytes = 0;
   return {
     receive({ request, more, last }) {
       if (last) return queue.end();
-      bytes += request.length;
-      if (bytes > MAX_REQUEST_BYTES) {
+      pieceBytes += sizeOf(request);
+      if (pieceBytes > MAX_REQUEST_BYTES || waitingBytes >= WINDOW_BYTES) {
         pieces = [];
-        return queue.end(new ServiceError('BODY_TOO_LARGE', 'A request of the call is too large'));
+        const what =
+          waitingBytes >= WINDOW_BYTES ? 'The requests of the call are more' : 'A request of the call is more';
+        return queue.end(new ServiceError('BODY_TOO_LARGE', `${what} than the service takes`));
       }
       pieces.push(request);
       if (more) return;
-      queue.push(pieces.length === 1 ? request : Buffer.concat(pieces));
+      const whole = pieces.length === 1 ? request : Buffer.concat(pieces);
+      waitingBytes += sizeOf(whole);
+      queue.push(whole);
       pieces = [];
-      bytes = 0;
+      pieceBytes = 0;
     },
     abandon: () => queue.end(new ServiceError('CLIENT_GONE')),
     async *[Symbol.asyncIterator]() {

@@ -84,8 +84,8 @@ export function openReplicas(
         replica.timer = setTimeout(() => renew(replica), MAX_AGE_MS * (0.9 + Math.random() / 5)).unref();
       } else if (stream.state === 'retiring' && isCurrent) renew(replica);
       else if (stream.state === 'closed') {
-        if (replica.client !== client) client.close();
-        else if (isCurrent) reopen(replica);
+        if (isCurrent) reopen(replica);
+        else client.close();
       }
     });
   }

@@ -34,8 +34,9 @@ export async function sendReplies(
   signal.addEventListener('abort', leave);
   if (options.repeatable) stops.add(stop);
   if (signal.aborted) leave();
-  const iterator = replies(aborter.signal)[Symbol.asyncIterator]();
+  let iterator: AsyncIterator<unknown> | undefined;
   try {
+    iterator = replies(aborter.signal)[Symbol.asyncIterator]();
     for (;;) {
       const { done, value } = await unlessEnded(iterator.next());
       if (done) return;
@@ -45,6 +46,6 @@ export async function sendReplies(
     signal.removeEventListener('abort', leave);
     stops.delete(stop);
     // It may have to wait for what the handler waits for.
-    iterator.return?.().catch((error: unknown) => log.error({ path, error }, 'failed after the end of its call'));
+    iterator?.return?.().catch((error: unknown) => log.error({ path, error }, 'failed after the end of its call'));
   }
 }

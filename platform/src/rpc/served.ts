@@ -21,6 +21,8 @@ import { toGrpcError, unknownMethod } from './wire-errors.ts';
 export interface Served {
   path: string;
   options: MethodOptions;
+  /** Whether it is bidirectional. */
+  requestStream: boolean;
   requestDeserialize(bytes: Buffer): unknown;
   /** Resolves to the serialized reply; for a method with a stream of replies, to nothing when all are sent. */
   handle(call: Call): Promise<Uint8Array | undefined>;
@@ -42,6 +44,7 @@ export const carriedTo =
   }: CarriedCall): ReturnType<Served['handle']> => {
     const served = methods.get(method);
     if (!served) return Promise.reject(unknownMethod(method));
+    if (served.requestStream !== (requests !== undefined)) return Promise.reject(new ServiceError('INTERNAL'));
     const { path, options, handle } = served;
     let message: unknown;
     try {

@@ -1,8 +1,11 @@
 import { Kafka, logLevel, type Admin } from 'kafkajs';
+import { letIdleConnectionsSleep } from 'platform/events/kafka/idle-connections.ts';
 import { TOPICS, eventText, type CloudEvent, type EventBus, type Topic } from 'platform/events/bus.ts';
 import { groupName, deadLetterName } from 'platform/events/kafka/topics.ts';
 import { newId } from 'platform/core/ids.ts';
 import { makeLog } from 'platform/core/log.ts';
+
+letIdleConnectionsSleep();
 
 export function brokersFromEnvironment(): string[] {
   const { KAFKA_BROKERS } = process.env;

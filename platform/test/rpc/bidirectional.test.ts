@@ -99,6 +99,47 @@ describe('a bidirectional call', () => {
     await eventually(() => state.isLeft);
   });
 
+  it('tells a source that waits for its next request, and who reads requests, that the call has ended', async () => {
+    const reader = Promise.withResolvers<unknown>();
+    const { address } = await startConverseServer(async function* (requests) {
+      const readAll = async (): Promise<void> => {
+        for await (const _one of requests);
+      };
+      readAll().catch(reader.resolve);
+      yield reply(1);
+    });
+    const { work } = await followClient(address);
+    const left = Promise.withResolvers<void>();
+    const source = {
+      next: () => new Promise<never>(() => undefined),
+      return: async () => (left.resolve(), { done: true as const, value: undefined }),
+    };
+    const { seen } = await read(work({ [Symbol.asyncIterator]: () => source }, as()), numberOf);
+    expect(seen).toEqual([1]);
+    await left.promise;
+    expect(reasonOf(await reader.promise)).toBe('CLIENT_GONE');
+  });
+
+  it('is cancelled also when its source gives it up as it is asked for the first request', async () => {
+    const contexts: CallContext[] = [];
+    const { address } = await startConverseServer(async function* (_requests, context) {
+      contexts.push(context);
+      await new Promise(() => undefined);
+      yield reply(1);
+    });
+    const { work } = await followClient(address);
+    const caller = new AbortController();
+    const source = {
+      next() {
+        caller.abort();
+        return new Promise<never>(() => undefined);
+      },
+    };
+    const call = work({ [Symbol.asyncIterator]: () => source }, as({ signal: caller.signal }));
+    expect(reasonOf((await read(call, numberOf)).error)).toBe('CLIENT_GONE');
+    await eventually(() => contexts[0]?.signal.aborted);
+  });
+
   it('is cancelled when the caller leaves the loop, or its requests throw', async () => {
     const contexts: CallContext[] = [];
     const { address } = await startConverseServer(async function* (requests, context) {

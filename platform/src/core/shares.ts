@@ -1,0 +1,24 @@
+/** Places that organizations share. */
+export interface Shares {
+  /** Whether a place is left for the organization: it may have as many as are free, so one has at most half of all. */
+  mayTake(organizationId: string): boolean;
+  take(organizationId: string): void;
+  giveBack(organizationId: string): void;
+}
+
+/** ("Dynamic threshold", Choudhury and Hahne 1998.) */
+export function makeShares(places: number): Shares {
+  const taken = new Map<string, number>();
+  let free = places;
+  const add = (organizationId: string, more: number): void => {
+    free -= more;
+    const sum = (taken.get(organizationId) ?? 0) + more;
+    if (sum === 0) taken.delete(organizationId);
+    else taken.set(organizationId, sum);
+  };
+  return {
+    mayTake: (organizationId) => (taken.get(organizationId) ?? 0) < free,
+    take: (organizationId) => add(organizationId, 1),
+    giveBack: (organizationId) => add(organizationId, -1),
+  };
+}
