@@ -131,7 +131,11 @@ if (help || wanted.length === 0 || !wanted.every((name) => known.includes(name))
     process.exitCode = 1;
   }
   const { objects, connections } = settings;
-  if (objects !== DEFAULTS.objects || connections !== DEFAULTS.connections)
+  const ofGoals = settingsOf(
+    {},
+    wanted.every((name) => name === 'replicas'),
+  );
+  if (objects !== ofGoals.objects || connections !== ofGoals.connections)
     process.stdout.write(
       `at ${connections} connections and ${objects} objects, not at the load that the goals are for:\n`,
     );

@@ -16,8 +16,9 @@ const IDLE_SECONDS = 30;
 const SHARE_OF_CAPACITY = 0.3;
 
 /**
- * Two of every process beside one, on the same servers, whose own CPU time is not counted: at a fixed rate for each
- * replica, and with two that share the rate of one. What idle processes take is part of it, and printed by itself.
+ * Compares two replicas of every process with one, on the same servers, at a fixed rate for each replica and with two
+ * that share the rate of one. The CPU time of the servers is not counted; that of idle processes is, and is also
+ * printed.
  */
 export async function measureReplicas(settings: Settings): Promise<Findings> {
   const findings = noFindings();

@@ -3,10 +3,12 @@ import { HEADER_VALUE } from '../contract/transcode-request.ts';
 import type { GatewayRequest } from './exchange.ts';
 import { drainedOrClosed, STATIC_HEADERS } from './reply.ts';
 
+const [LF, CR, SPACE] = [10, 13, 32];
+
 export interface StreamedEvent {
-  /** In pieces of one line. */
+  /** JSON text, in pieces. */
   data: readonly (Uint8Array | string)[];
-  /** Where a client goes on from. It is not told if the client could not send it back. */
+  /** Where a client goes on from. Left out if it is no valid value of a header. */
   id?: string | undefined;
   name?: string;
 }
@@ -20,6 +22,13 @@ export interface EventStream {
   end(): void;
 }
 
+/** A line break in JSON text is white space, and in an event the end of a field. */
+function inOneLine(piece: Uint8Array | string): Uint8Array | string {
+  if (typeof piece === 'string') return piece.replaceAll(/[\r\n]/g, ' ');
+  const hasBreak = piece.includes(LF) || piece.includes(CR);
+  return hasBreak ? piece.map((byte) => (byte === LF || byte === CR ? SPACE : byte)) : piece;
+}
+
 export function openEventStream(req: GatewayRequest, res: ServerResponse): EventStream {
   const isOpen = (): boolean => !res.destroyed && !res.writableEnded;
   /** @returns whether something may be written behind the headers */
@@ -30,7 +39,7 @@ export function openEventStream(req: GatewayRequest, res: ServerResponse): Event
         ...STATIC_HEADERS,
         ...req.exchange.headers,
         'content-type': 'text/event-stream',
-        // nginx would keep what it takes for too little
+        // nginx would gather small events
         'x-accel-buffering': 'no',
         connection: 'close',
       });
@@ -44,7 +53,7 @@ export function openEventStream(req: GatewayRequest, res: ServerResponse): Event
       if (name !== undefined) res.write(`event: ${name}\n`);
       if (HEADER_VALUE.test(id) && id === id.trim()) res.write(`id: ${id}\n`);
       res.write('data: ');
-      for (const piece of data) res.write(piece);
+      for (const piece of data) res.write(inOneLine(piece));
       const mayGoOn = res.write('\n\n');
       if (!mayGoOn) await drainedOrClosed(res);
     },

@@ -24,8 +24,9 @@ export interface StreamDeps {
 /**
  * Sends the replies of a server-streaming method as events, each when the client has taken the one before. A field of a
  * reply with the header Last-Event-ID is the id of its event, from which a client goes on. Before the first event or
- * beat an error is a reply of its own; a later one is an event named `error`. When the service or the gateway stops, or
- * the deadline passes, the stream just ends: clients connect again, but a browser does so only after a status of 200.
+ * beat an error is a reply of its own; a later one is an event named `failure`: EventSource has an `error` of its own.
+ * A stream just ends when the gateway stops or with UNAVAILABLE: its deadline has passed, the service stops, or there
+ * is no room for an event. Clients then connect again; a browser does so only after a status of 200.
  * @param replies their call is cancelled by `cancel`
  */
 export async function streamReplies(
@@ -44,11 +45,12 @@ export async function streamReplies(
     if (res.writableNeedDrain) res.destroy();
   };
   stops.add(stop);
-  // also during a drain, which leaves other requests without their client
+  // onClientGone is not called during a drain, because the gateway then closes connections itself
   res.once('close', cancel);
   req.exchange.watchClient?.();
   let beat = setTimeout(function repeat() {
     stream.beat();
+    if (req.method === 'HEAD') return stop();
     beat = setTimeout(repeat, BEAT_MS);
   }, FIRST_BEAT_MS);
   try {
@@ -60,9 +62,9 @@ export async function streamReplies(
     }
   } catch (error) {
     if (!isStopping() && !res.headersSent) throw error;
-    if (!isStopping() && !res.destroyed) {
+    if (!isStopping() && !res.destroyed && req.method !== 'HEAD') {
       const data = [report(error, req)];
-      if (!isUnavailable(error)) await stream.send({ data, name: 'error' });
+      if (!isUnavailable(error)) await stream.send({ data, name: 'failure' });
     }
   } finally {
     clearTimeout(beat);

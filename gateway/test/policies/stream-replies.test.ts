@@ -165,7 +165,7 @@ describe('a route of a server-streaming method', () => {
     const asked: Asked[] = [];
     const fixture = await startWith(async function* (given) {
       asked.push(given);
-      yield { id: '4', text: 'a\nb', value: '{"n":1.0}' };
+      yield { id: '4', text: 'a\nb', value: '{"n":\n1.0}' };
       yield { id: 'é', text: '' };
       yield { text: 'c' };
     });
@@ -173,7 +173,7 @@ describe('a route of a server-streaming method', () => {
     expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream']);
     expect([headers.get('cache-control'), headers.get('x-request-id')]).toEqual(['no-store', expect.any(String)]);
     expect(text).toBe(
-      'id: 4\ndata: {"text":"a\\nb","value":{"n":1.0}}\n\n' +
+      'id: 4\ndata: {"text":"a\\nb","value":{"n": 1.0}}\n\n' +
         'data: {"text":"","value":null}\n\n' +
         'data: {"text":"c","value":null}\n\n',
     );
@@ -216,7 +216,7 @@ describe('a route of a server-streaming method', () => {
     });
     const errorOf = (text: string): object => {
       const [first, event, data] = text.split(/\n\n|\n/);
-      expect([first, event]).toEqual(['data: {"text":"first","value":null}', 'event: error']);
+      expect([first, event]).toEqual(['data: {"text":"first","value":null}', 'event: failure']);
       return JSON.parse(data!.replace(/^data: /, ''));
     };
     const known = await fixture.request(URL_PATH);

@@ -1,6 +1,6 @@
-/** Places that organizations share. */
+/** Limits how many places one organization takes: fewer than are still free. So a single one gets at most half. */
 export interface Shares {
-  /** Whether a place is left for the organization: it may have as many as are free, so one has at most half of all. */
+  /** Whether a place is left for the organization. */
   mayTake(organizationId: string): boolean;
   take(organizationId: string): void;
   giveBack(organizationId: string): void;

@@ -90,6 +90,7 @@ function carryStream(stream: CallsStream, peer: Peer, handle: HandleCarried, onC
     const window = windowBytes > 0 ? makeSendWindow(windowBytes) : undefined;
     const send = window && ((reply: Uint8Array) => (answer(id, reply, true), window.take(reply)));
     const onConsumed = (bytes: number): void => {
+      if (!open.get(id)) return;
       windowUpdates.push({ id, bytes });
       flushSoon();
     };

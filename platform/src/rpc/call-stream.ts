@@ -15,7 +15,7 @@ import { makeOpenItems } from '../core/open-items.ts';
 import { makeShares } from '../core/shares.ts';
 import { frameOf, NeverSentError, type OutgoingCall } from './outgoing-call.ts';
 import { makeReceiveQueue, makeSendWindow, WINDOW_BYTES, type SendWindow } from './flow-window.ts';
-import { sendRequests } from './send-requests.ts';
+import { makeRequestFrames, sendRequests } from './send-requests.ts';
 import { fromStatus } from './wire-errors.ts';
 
 /** In a message: the service answers the first ones while it still reads the others. */
@@ -27,8 +27,6 @@ const MAX_OPEN_CALLS = 2_000;
  * organization may have as many as are left for others.
  */
 const MAX_STREAMING_CALLS = 1_000;
-/** Of the requests of bidirectional calls, in a message. */
-const REQUEST_BYTES_PER_MESSAGE = 262_144;
 const END_MS = 1_000;
 
 /** The calls of this process to one replica of a service, on one gRPC stream. */
@@ -71,7 +69,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   );
   const pending = makeOpenItems<Pending>();
   const waiting = fairQueue<number>();
-  const requestFrames = fairQueue<{ frame: RequestFrame; onWritten: () => void }>();
+  const requestFrames = makeRequestFrames((id) => pending.get(id) !== undefined);
   const watchDeadlines = keepDeadlines(
     pending,
     ({ call }) => call.deadline,
@@ -194,7 +192,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   function flush(): void {
     if (isWriting || grpc.writableEnded || (state !== 'open' && state !== 'retiring')) return;
     const calls = nextCalls();
-    const requests = nextRequests();
+    const requests = requestFrames.shift();
     if (calls.length + cancelled.length + windowUpdates.length + requests.length === 0) return;
     isWriting = true;
     grpc.write({ calls, cancelled, windowUpdates, requests: requests.map(({ frame }) => frame) }, () => {
@@ -232,34 +230,29 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   function beginRequests(id: number): void {
     const one = pending.get(id);
     if (!one) return;
-    const [window, source] = [makeSendWindow(WINDOW_BYTES), one.call.requests![Symbol.asyncIterator]()];
-    one.requests = { window, source };
-    const write = (frame: Omit<RequestFrame, 'id'>): Promise<void> =>
-      new Promise((onWritten) => {
-        requestFrames.push(one.call.organizationId, { frame: { id, ...frame }, onWritten });
-        flushSoon();
-      });
-    sendRequests(source, window, write).catch((error: Error) => giveUp(id, error));
-  }
-
-  function nextRequests(): { frame: RequestFrame; onWritten: () => void }[] {
-    const next = [];
-    for (let bytes = 0; bytes < REQUEST_BYTES_PER_MESSAGE && !requestFrames.isEmpty;) {
-      const { item } = requestFrames.shift()!;
-      // One whose call was given up meanwhile
-      if (!pending.get(item.frame.id)) continue;
-      next.push(item);
-      bytes += item.frame.request.length;
+    const window = makeSendWindow(WINDOW_BYTES);
+    let source: AsyncIterator<Uint8Array>;
+    try {
+      source = one.call.requests![Symbol.asyncIterator]();
+    } catch (error) {
+      return giveUp(id, error as Error);
     }
-    return next;
+    one.requests = { window, source };
+    const write = (frame: Omit<RequestFrame, 'id'>): Promise<void> => {
+      const written = requestFrames.push(one.call.organizationId, { id, ...frame });
+      flushSoon();
+      return written;
+    };
+    sendRequests(source, window, write).catch((error: Error) => giveUp(id, error));
   }
 
   function onClosed(cause: GrpcError | undefined): void {
     if (state === 'closed') return;
     clearTimeout(leaving);
     closedBy = cause;
+    state = 'closed';
     pending.forEach((one, id) => settle(id, one, lost(one, cause)));
-    change('closed');
+    onState(stream);
   }
 
   grpc.on('metadata', () => {

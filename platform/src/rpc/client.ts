@@ -114,7 +114,7 @@ export function openConnection({
   };
 }
 
-/** Unlike a generator, it tells its source at once that no further request is read, also while it waits for one. */
+/** No generator: its `return()` would wait for a pending `next()`, where this one stops the source at once. */
 const serializedRequests = (
   requests: AsyncIterable<object>,
   { requestSerialize }: CallableMethod,

@@ -44,7 +44,10 @@ export const carriedTo =
   }: CarriedCall): ReturnType<Served['handle']> => {
     const served = methods.get(method);
     if (!served) return Promise.reject(unknownMethod(method));
-    if (served.requestStream !== (requests !== undefined)) return Promise.reject(new ServiceError('INTERNAL'));
+    if (served.requestStream !== (requests !== undefined)) {
+      log.error({ path: method, requestId }, 'the call is of another kind than its method');
+      return Promise.reject(new ServiceError('INTERNAL'));
+    }
     const { path, options, handle } = served;
     let message: unknown;
     try {

@@ -17,6 +17,8 @@ export function indexesOf({ name, scope, indexes, platformIndexes }: Collection<
     ...platformIndexes.map((index) => ({ ...index, all: index.fields })),
   ];
   return declared.map(({ fields, all, unique = false, only, elements, few }) => {
+    if (few && (unique || only !== undefined || elements))
+      throw new Error(`${name}: an index with few values has neither unique, only nor elements`);
     // A unique index has the declared fields only. The others end with _id, so that one index serves a page and its
     // order.
     const columns = unique ? all : [...all.filter((field) => field !== '_id'), '_id'];

@@ -28,8 +28,8 @@ export interface Index<D> {
   /** For `containsAny`: the last field is a list, whose elements are indexed. Only with scope `organization`. */
   elements?: true;
   /**
-   * The last field has few values, and every document has one. A page in the order of `_id` goes by this declaration,
-   * too, where the filter does not ask for the field, whatever its values are.
+   * The last field has few distinct values, and every document has one. SQLite then serves pages in the order of `_id`
+   * that do not filter by it from this index; MongoDB gets a second index without the field.
    */
   few?: true;
 }

@@ -158,6 +158,14 @@ describe('a bidirectional call', () => {
     }
     const { error } = await read(work(broken(), as()), numberOf);
     expect(error).toMatchObject({ message: 'the source is broken' });
+    const unreadable = {
+      [Symbol.asyncIterator]() {
+        throw new Error('the source cannot be read');
+      },
+    };
+    expect((await read(work(unreadable, as()), numberOf)).error).toMatchObject({
+      message: 'the source cannot be read',
+    });
     await eventually(() => contexts.every(({ signal }) => signal.aborted && !isCallerLost(signal)));
     expect(await ask({}, as())).toEqual({ jobs: [] });
   });

@@ -15,9 +15,9 @@ function checkIfSomeWait(this: RequestQueue): void {
 }
 
 /**
- * Lets idle connections sleep. Once it has an answer, each connection of kafkajs 2.2.4, its last release, looks every
- * millisecond whether requests wait, for ever (tulios/kafkajs#1704), and Node warns of the negative delay. A request
- * that has to wait asks for a look by itself.
+ * Lets idle connections sleep. After its first answer, kafkajs 2.2.4, its last release, checks each connection every
+ * millisecond for requests that wait (tulios/kafkajs#1704), and Node warns of the negative delay. We schedule the
+ * check only while a request waits; `push` schedules it, too.
  */
 export function letIdleConnectionsSleep(): void {
   prototype.scheduleCheckPendingRequests = checkIfSomeWait;

@@ -93,7 +93,7 @@ export const definitionSchema = {
         },
         maxToolCalls: {
           ...{ type: 'integer', minimum: 1, maximum: 1_000, default: DEFAULT_LIMITS.maxToolCalls },
-          description: 'Calls of its tools; further ones are refused, and a script that goes on has failed.',
+          description: 'Calls of its tools; further ones are refused, and a script fails after 100 refused calls.',
         },
       },
     },

@@ -151,7 +151,7 @@ export async function openRedisLedger(options: RedisLedgerOptions): Promise<Open
     rebuild: (organizationId) => rebuildLedger({ mirror, retentionMs, mirrorBatch, ...commands }, organizationId),
   };
 
-  /** Of every bucket. It costs as much as there is work, whatever the number of organizations. */
+  /** Those of all buckets that are due until then. It costs as much as there is work, however many there are. */
   const dueUntil = async (ms: number): Promise<string[]> =>
     (
       await connection.sendUntilAnswered(() =>
