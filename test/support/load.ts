@@ -1,4 +1,5 @@
 import { newId } from 'platform/core/ids.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import { QUICK } from './load-settings.ts';
 import { request, untilAvailable, type Reply } from './request.ts';
 
@@ -203,10 +204,11 @@ export async function startLoad({
     objects,
     run: (agentName, args, key, at) => run(agentName, args, key, { at }),
     async requestUntil(isOver) {
-      const repeat = async (send: () => Promise<unknown>): Promise<void> => {
-        do await send();
-        while (!isOver());
-      };
+      const repeat = (send: () => Promise<unknown>): Promise<boolean> =>
+        eventually(async () => {
+          await send();
+          return isOver();
+        });
       await Promise.all(
         gateways
           .map((at) => ({ at, waits: false }))

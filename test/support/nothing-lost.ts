@@ -2,6 +2,7 @@ import type { AuditEntry } from 'proto/auth/v1/auth.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { CloudEvent } from 'platform/events/bus.ts';
 import { ServiceError } from 'platform/core/errors.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import type { ProcessName } from 'platform/core/processes.ts';
 import { eventsOf, isAuditConsumerCaughtUp } from './event-records.ts';
 import {
@@ -100,19 +101,19 @@ export const printCounts = (
 
 /** Runs reaper and sweeper until every run has ended and is settled; if that never happens, the expectations fail. */
 async function finishRuns(stack: RunningStack, tenant: TenantRef): Promise<void> {
-  for (const giveUpAt = Date.now() + GIVE_UP_MS; Date.now() < giveUpAt;) {
+  const giveUpAt = Date.now() + GIVE_UP_MS;
+  await eventually(async () => {
     await runJob(stack, 'agents', 'reaper');
     await runJob(stack, 'credits', 'sweeper');
     const executions = await executionsOf(stack, tenant);
     const { account } = await ledgerOf(stack, tenant);
     const charged = executions.reduce((sum, { charge }) => sum + Math.round((charge ?? 0) * 1e6), 0);
-    if (
+    const isFinished =
       account.openReservations === 0 &&
       account.spentMicros === charged &&
-      !executions.some(({ status }) => ACTIVE.includes(status))
-    )
-      return;
-  }
+      !executions.some(({ status }) => ACTIVE.includes(status));
+    return isFinished || Date.now() >= giveUpAt;
+  });
 }
 
 /** On a busy machine a round of a job may run out of time; the next round continues its work. */
@@ -125,14 +126,12 @@ const runJob = (stack: RunningStack, service: ProcessName, name: string): Return
  */
 export async function relay(stack: RunningStack): Promise<void> {
   const giveUpAt = Date.now() + GIVE_UP_MS;
-  for (const service of RELAYS) {
-    for (let left = true; left && Date.now() < giveUpAt;) {
+  for (const service of RELAYS)
+    await eventually(async () => {
       const { ran, count } = await runJob(stack, service, 'relay');
-      left = !ran || count > 0;
-    }
-  }
-  while (!(await isAuditConsumerCaughtUp(stack)) && Date.now() < giveUpAt)
-    await new Promise((resolve) => setImmediate(resolve));
+      return (ran && count === 0) || Date.now() >= giveUpAt;
+    });
+  await eventually(async () => (await isAuditConsumerCaughtUp(stack)) || Date.now() >= giveUpAt);
 }
 
 function entriesByRequest(entries: readonly AuditEntry[]): ReadonlyMap<string, AuditEntry[]> {

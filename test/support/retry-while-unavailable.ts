@@ -1,4 +1,5 @@
 import { ServiceError, type KnownReason } from 'platform/core/errors.ts';
+import { eventually } from 'platform/service/test-end.ts';
 
 /** MongoDB may keep the locks of a killed process's transaction for 60 s. */
 const GIVE_UP_MS = 180_000;
@@ -8,11 +9,14 @@ export async function retryWhileUnavailable<T>(
   call: () => Promise<T>,
   transient: readonly KnownReason[] = ['UNAVAILABLE'],
 ): Promise<T> {
-  for (const giveUpAt = Date.now() + GIVE_UP_MS; ;) {
+  const giveUpAt = Date.now() + GIVE_UP_MS;
+  const answered = await eventually(async () => {
     try {
-      return await call();
+      return { answer: await call() };
     } catch (error) {
       if (!(error instanceof ServiceError && transient.includes(error.reason)) || Date.now() > giveUpAt) throw error;
+      return undefined;
     }
-  }
+  });
+  return answered.answer;
 }

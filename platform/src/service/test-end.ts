@@ -23,16 +23,19 @@ export function closedInTheEnd(close: () => Promise<unknown> | unknown): () => P
   return closeOnce;
 }
 
+const MAX_PAUSE_MS = 50;
+
 /**
  * Polls until the answer is neither undefined nor false: for a state that something else reaches by itself. The time
- * limit of the test ends a wait in vain, and the polls end with the tests of the file.
+ * limit of the test ends a wait in vain, and the polls end with the tests of the file. The pauses between the polls
+ * grow with the wait, because a poll of a whole stack takes the processor from what it waits for.
  */
 export async function eventually<T>(poll: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
-  for (;;) {
+  for (const startMs = performance.now(); ;) {
     const answer = await poll();
     if (answer !== undefined && answer !== false) return answer;
     if (isOver) throw new Error('The tests are over, and this never happened');
-    // leave the processor to what it waits for
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    const pauseMs = Math.min((performance.now() - startMs) / 10, MAX_PAUSE_MS);
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

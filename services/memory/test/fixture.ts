@@ -12,6 +12,7 @@ import type { Clock } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
 import type { Principal } from 'platform/core/principal.ts';
+import { eventually } from 'platform/service/test-end.ts';
 import { principalWith, serverToken, startProgram } from 'platform/service/testing.ts';
 import { programEngines } from '../../../test/support/shared-engines.ts';
 import { program } from '../src/service.ts';
@@ -97,12 +98,11 @@ export async function startMemory(env: Record<string, string> = {}, clock?: Cloc
         }
       },
       /** The type, when no change of it is under way. */
-      async endedChange(id: string): Promise<MemoryType> {
-        for (;;) {
+      endedChange: (id: string): Promise<MemoryType> =>
+        eventually(async () => {
           const type = await as(principal).getType(id);
-          if (type.change?.state !== 'running') return type;
-        }
-      },
+          return type.change?.state !== 'running' && type;
+        }),
       cancelChange: (id: string) => client().cancelMemoryTypeChange({ id }, options()),
       deleteType: async (id: string, ifMatch?: string) =>
         (await client().deleteMemoryType({ id, ifMatch }, options())).deleted!,
