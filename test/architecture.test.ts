@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
-import type { MethodDefinition } from '@grpc/proto-loader';
 import { allMethodOptions, methodOptionsOf } from 'platform/rpc/method-options.ts';
-import { packageDefinition, PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
+import { declaredMethods, PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
 import { AUDIT_ACTIONS } from '../admin/src/audit-actions.ts';
 import { circles } from './support/circles.ts';
 
@@ -55,10 +54,6 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Beside main, config, deps, service and events. */
 const OF_ONE_SERVICE: readonly string[] = ['services/auth/src/tiers.ts', 'services/memory/src/request-members.ts'];
-
-const methods = Object.values(packageDefinition())
-  .filter((definition) => !('format' in definition))
-  .flatMap((service) => Object.values(service as Record<string, MethodDefinition<object, object>>));
 
 describe('the architecture', () => {
   it('keeps files small enough for one idea', () => {
@@ -179,20 +174,22 @@ describe('the architecture', () => {
   });
 
   it('streams the requests only of methods that stream their replies: no others are served', () => {
-    const clientStreaming = methods.filter(({ requestStream, responseStream }) => requestStream && !responseStream);
+    const clientStreaming = declaredMethods().filter(
+      ({ method: { requestStream, responseStream } }) => requestStream && !responseStream,
+    );
     expect(clientStreaming.map(({ path }) => path)).toEqual([]);
   });
 
   it('gives streaming methods only routes that a client may ask for again: it connects anew by itself', () => {
     type Rules = Record<string, object | undefined>;
-    const routed = methods.filter(({ options }) => (options as Rules)['(google.api.http)']);
+    const routed = declaredMethods().filter(({ options }) => (options as Rules)['(google.api.http)']);
     expect(routed.length).toBeGreaterThan(10);
-    const mayGoOn = ({ path, options, requestStream }: (typeof methods)[number]): boolean => {
+    const mayGoOn = ({ path, options, method: { requestStream } }: (typeof routed)[number]): boolean => {
       const { repeatable, public: isPublic, deadlineMs } = methodOptionsOf(path);
       const isGet = 'get' in (options as Rules)['(google.api.http)']!;
       return isGet && repeatable && !requestStream && !isPublic && deadlineMs >= 60_000;
     };
-    const streaming = routed.filter(({ requestStream, responseStream }) => requestStream || responseStream);
+    const streaming = routed.filter(({ method: { requestStream, responseStream } }) => requestStream || responseStream);
     expect(streaming.filter((method) => !mayGoOn(method)).map(({ path }) => path)).toEqual([]);
   });
 

@@ -1,9 +1,7 @@
-import { loadProtosWithOptionsSync } from '@grpc/proto-loader/build/src/util.js';
-import type { MethodDefinition } from '@grpc/proto-loader';
-import type { Enum, Field, Method, Root, Type } from 'protobufjs';
+import type { Enum, Field, Type } from 'protobufjs';
 import { FieldOptions } from 'proto/platform/v1/options.ts';
 import { camelCase, methodOptionsOf, type MethodOptions } from 'platform/rpc/method-options.ts';
-import { packageDefinition, PROTO_ROOT, protoFiles } from 'platform/rpc/protos.ts';
+import { declaredMethods } from 'platform/rpc/protos.ts';
 
 /** A method with a google.api.http rule. */
 export interface RestMethod {
@@ -43,45 +41,32 @@ interface RawRule {
 }
 const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 
-/** protobufjs drops comments that begin with two slashes unless it is asked. Of proto-loader's options it has none. */
-const COMMENTS = { alternateCommentMode: true } as object;
-
 /** A comment as one paragraph. */
 export const textOf = (comment: string | null | undefined): string =>
   (comment ?? '').replaceAll(/\s*\n\s*/g, ' ').trim();
 
-let loaded: readonly RestMethod[] | undefined;
+let read: readonly RestMethod[] | undefined;
 
 /** All methods that have a REST route; read once per process. */
-export const restMethods = (): readonly RestMethod[] => (loaded ??= loadRestMethods());
-
-function loadRestMethods(): RestMethod[] {
-  // packageDefinition() has no field options; protobufjs's reflection tree has them
-  const root: Root = loadProtosWithOptionsSync(protoFiles(), { includeDirs: [PROTO_ROOT], ...COMMENTS });
-  const services = Object.entries(packageDefinition()).filter(([, definition]) => !('format' in definition));
-  return services.flatMap(([name, methods]) => {
-    const service = root.lookupService(name);
-    return Object.entries(methods as Record<string, MethodDefinition<object, object>>).flatMap(
-      ([methodName, { path, options, responseStream }]) => {
-        const rule = (options as { '(google.api.http)'?: RawRule })['(google.api.http)'];
-        if (!rule) return [];
-        const { requestType, responseType, comment } = service.methods[methodName] as Method;
-        return [
-          {
-            path,
-            audience: name.split('.', 1)[0] as string,
-            options: methodOptionsOf(path),
-            description: textOf(comment),
-            // proto-loader gives one additional binding as an object, several as an array
-            bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(path, raw)),
-            requestType: service.lookupType(requestType),
-            responseType: service.lookupType(responseType),
-            streams: responseStream,
-          },
-        ];
+export function restMethods(): readonly RestMethod[] {
+  read ??= declaredMethods().flatMap(({ path, options, method }) => {
+    const rule = (options as { '(google.api.http)'?: RawRule })['(google.api.http)'];
+    if (!rule) return [];
+    return [
+      {
+        path,
+        audience: path.slice(1).split('.', 1)[0] as string,
+        options: methodOptionsOf(path),
+        description: textOf(method.comment),
+        // protobufjs gives one additional binding as an object, several as an array
+        bindings: [rule, ...[rule.additional_bindings ?? []].flat()].map((raw) => bindingOf(path, raw)),
+        requestType: method.resolvedRequestType as Type,
+        responseType: method.resolvedResponseType as Type,
+        streams: method.responseStream === true,
       },
-    );
+    ];
   });
+  return read;
 }
 
 function bindingOf(path: string, rule: RawRule): HttpBinding {

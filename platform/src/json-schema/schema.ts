@@ -70,20 +70,21 @@ function draftOf({ $schema }: Record<string, unknown>, path: string): Draft {
 }
 
 const metaPatterns = patternsOfSchema();
-const metaSchemas: Record<Draft, ValidateFunction> = {
-  '2020-12': metaSchema('2020-12'),
-  'draft-07': metaSchema('draft-07'),
-};
+const metaSchemas = new Map<Draft, ValidateFunction>();
 
-function metaSchema(draft: Draft): ValidateFunction {
+/** Compiled when it is first needed, which a process that checks no schema of this draft never does. */
+function metaSchemaOf(draft: Draft): ValidateFunction {
   const id =
     draft === 'draft-07' ? 'http://json-schema.org/draft-07/schema' : 'https://json-schema.org/draft/2020-12/schema';
-  return newAjv(draft, { validateFormats: false, inlineRefs: true }, metaPatterns).getSchema(id)!;
+  const made =
+    metaSchemas.get(draft) ?? newAjv(draft, { validateFormats: false, inlineRefs: true }, metaPatterns).getSchema(id)!;
+  metaSchemas.set(draft, made);
+  return made;
 }
 
 function compile(schema: Record<string, unknown>, path: string): CompiledSchema {
   const draft = draftOf(schema, path);
-  const isSchema = metaSchemas[draft];
+  const isSchema = metaSchemaOf(draft);
   try {
     if (!withBudget(CHECK_UNITS, () => isSchema(schema))) {
       throw new ServiceError('INVALID_SCHEMA', undefined, { details: mistakes(isSchema.errors!, path) });

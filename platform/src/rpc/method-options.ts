@@ -1,8 +1,7 @@
-import type { MethodDefinition } from '@grpc/proto-loader';
 import { CallsServiceService } from 'proto/platform/v1/calls.ts';
 import type { KnownReason } from '../core/errors.ts';
 import type { PrincipalKind } from '../core/principal.ts';
-import { packageDefinition } from './protos.ts';
+import { declaredMethods, type DeclaredMethod } from './protos.ts';
 
 /** The option platform.v1.method of one method; proto/platform/v1/options.proto explains its fields. */
 export interface MethodOptions {
@@ -37,9 +36,8 @@ const list = (value: unknown): string[] =>
 export const camelCase = (name: string): string =>
   name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
-function optionsOf({ options }: MethodDefinition<object, object>): MethodOptions {
-  const declared = options as Record<string, unknown> & { idempotency_level?: string };
-  const ours = (declared['(platform.v1.method)'] ?? {}) as Record<string, unknown>;
+function optionsOf({ options }: DeclaredMethod): MethodOptions {
+  const ours = (options['(platform.v1.method)'] ?? {}) as Record<string, unknown>;
   return {
     principals: list(ours.principals) as PrincipalKind[],
     callers: list(ours.callers),
@@ -47,7 +45,7 @@ function optionsOf({ options }: MethodDefinition<object, object>): MethodOptions
     capability: String(ours.capability ?? ''),
     public: ours.public === true,
     deadlineMs: Number(ours.deadline_ms ?? DEFAULT_DEADLINE_MS),
-    repeatable: declared.idempotency_level === 'NO_SIDE_EFFECTS' || declared.idempotency_level === 'IDEMPOTENT',
+    repeatable: options.idempotency_level === 'NO_SIDE_EFFECTS' || options.idempotency_level === 'IDEMPOTENT',
     outlivesClientWith: camelCase(String(ours.outlives_client_with ?? '')),
     ignoredMembers: list(ours.ignored_members),
     maxBodyBytes: Number(ours.max_body_bytes ?? 0),
@@ -65,9 +63,7 @@ let all: ReadonlyMap<string, MethodOptions> | undefined;
 /** Full method path ("/memory.v1.MemoryService/ListMemoryTypes") -> its options, for every method of the contract. */
 export function allMethodOptions(): ReadonlyMap<string, MethodOptions> {
   all ??= new Map(
-    Object.values(packageDefinition())
-      .filter((definition) => !('format' in definition))
-      .flatMap((service) => Object.values(service as Record<string, MethodDefinition<object, object>>))
+    declaredMethods()
       .filter(({ path }) => path !== CARRY)
       .map((method) => [method.path, optionsOf(method)]),
   );
