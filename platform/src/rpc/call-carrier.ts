@@ -1,4 +1,4 @@
-import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { status, type ServerDuplexStream } from '@grpc/grpc-js';
 import type { AnswerFrame, CarryRequest, CallFrame, CarryResponse, WindowUpdate } from 'proto/platform/v1/calls.ts';
 import type { ServiceError } from '../core/errors.ts';
 import { makeAnswerQueue } from './answer-queue.ts';
@@ -42,28 +42,40 @@ export interface Carrier {
   carry(stream: CallsStream): void;
   /** @param connection as grpc-js names the peer of a call: its host and port */
   hasStream(connection: string): boolean;
-  /** Tells all callers to send further calls elsewhere. Their streams end when they have their answers. */
-  goAway(): void;
+  /**
+   * Tells all callers to send further calls elsewhere, and takes no further streams. Resolves when the streams have
+   * ended: each when its caller has the answers to all calls on its connection.
+   */
+  goAway(): Promise<void>;
 }
 
 /** Serves the calls of streams (proto/platform/v1/calls.proto). All calls of one message begin together. */
 export function makeCarrier(handle: HandleCarried, peerOf: (stream: CallsStream) => Peer): Carrier {
   /** What tells the caller of each open stream to go away, and the connection of the stream. */
   const streams = new Map<() => void, string>();
+  const gone = Promise.withResolvers<void>();
   let isGoing = false;
+  const goneIfNone = (): void => {
+    if (isGoing && streams.size === 0) gone.resolve();
+  };
 
   return {
     carry(stream) {
-      const goAway = carryStream(stream, peerOf(stream), handle, () => streams.delete(goAway));
+      if (isGoing) return void stream.emit('error', { code: status.UNAVAILABLE, details: 'The service is stopping' });
+      const goAway = carryStream(stream, peerOf(stream), handle, () => {
+        streams.delete(goAway);
+        goneIfNone();
+      });
       streams.set(goAway, stream.getPeer());
       // The caller counts a stream as open when it has this.
       stream.sendMetadata(stream.metadata.clone());
-      if (isGoing) goAway();
     },
     hasStream: (connection) => [...streams.values()].includes(connection),
     goAway() {
       isGoing = true;
       for (const goAway of streams.keys()) goAway();
+      goneIfNone();
+      return gone.promise;
     },
   };
 }

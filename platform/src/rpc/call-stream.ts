@@ -13,9 +13,9 @@ import { keepDeadlines } from './deadlines.ts';
 import { makeFlushSoon } from './flush-soon.ts';
 import { makeOpenItems } from '../core/open-items.ts';
 import { makeShares } from '../core/shares.ts';
-import { frameOf, NeverSentError, type OutgoingCall } from './outgoing-call.ts';
-import { makeReceiveQueue, makeSendWindow, WINDOW_BYTES, type SendWindow } from './flow-window.ts';
-import { makeRequestFrames, sendRequests } from './send-requests.ts';
+import { frameOf, NeverSentError, unanswered, type OutgoingCall } from './outgoing-call.ts';
+import { makeReceiveQueue, WINDOW_BYTES } from './flow-window.ts';
+import { makeRequestFrames, startRequests, type SentRequests } from './send-requests.ts';
 import { fromStatus } from './wire-errors.ts';
 
 /** In a message: the service answers the first ones while it still reads the others. */
@@ -41,6 +41,12 @@ export interface CallStream {
    * loop cancels it. Throws like `call`; NeverSentError only before the first reply.
    */
   replies(call: OutgoingCall): AsyncIterable<Uint8Array>;
+  /**
+   * Waits for the turn of a gRPC call of its own on the same connection, and counts it until it is answered.
+   * @returns what says that it is answered
+   * @throws ServiceError, NeverSentError
+   */
+  beside(call: OutgoingCall): Promise<() => void>;
   /** Takes no further calls, and closes when all are answered. */
   retire(): void;
 }
@@ -51,8 +57,10 @@ interface Pending {
   pieces: Uint8Array[];
   /** Takes each reply of a call that has a stream of them. */
   receive: ((reply: Uint8Array) => void) | undefined;
+  /** Of a gRPC call of its own: it begins in place of a frame that is sent. */
+  begin?: () => void;
   /** Of a bidirectional call that is sent. */
-  requests?: { window: SendWindow; source: AsyncIterator<Uint8Array> };
+  requests?: SentRequests;
   settle(error: Error | undefined, reply?: Uint8Array): void;
 }
 
@@ -75,7 +83,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     ({ call }) => call.deadline,
     (id, { call, sent }) => {
       const cause = new Error('The deadline of the call has passed');
-      giveUp(id, new ServiceError(sent && !call.repeatable ? 'OUTCOME_UNKNOWN' : 'UNAVAILABLE', undefined, { cause }));
+      giveUp(id, sent ? unanswered(call, cause) : new ServiceError('UNAVAILABLE', undefined, { cause }));
     },
   );
   let cancelled: number[] = [];
@@ -114,6 +122,16 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
         giveUp(id, new ServiceError('CLIENT_GONE'));
       }
     },
+    beside: (call) =>
+      new Promise((resolve, reject) => {
+        const id = begin(
+          call,
+          undefined,
+          (error) => error && reject(error),
+          () => resolve(answered),
+        );
+        const answered = (): void => settle(id, pending.get(id), undefined);
+      }),
     retire() {
       if (state === 'closed' || state === 'retiring') return;
       if (state === 'connecting') return grpc.cancel();
@@ -123,7 +141,12 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   };
 
   /** The call is sent with others that begin now. @returns its id. @throws NeverSentError, ServiceError */
-  function begin(call: OutgoingCall, receive: Pending['receive'], onSettled: Pending['settle']): number {
+  function begin(
+    call: OutgoingCall,
+    receive: Pending['receive'],
+    onSettled: Pending['settle'],
+    onBegun?: () => void,
+  ): number {
     if (state === 'retiring' || state === 'closed')
       throw new NeverSentError(closedBy?.message ?? `The stream is ${state}`, { cause: closedBy });
     if (receive && !streamingCalls.mayTake(call.organizationId))
@@ -137,6 +160,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       sent: false,
       pieces: [],
       receive,
+      ...(onBegun && { begin: onBegun }),
       settle(error, reply) {
         call.signal?.removeEventListener('abort', abandon);
         onSettled(error, reply);
@@ -160,32 +184,30 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   function giveUp(id: number, error: Error): void {
     const one = pending.get(id);
     if (!one) return;
-    if (one.sent) {
+    if (one.sent && !one.begin) {
       cancelled.push(id);
       flushSoon();
     }
     settle(id, one, error);
   }
 
-  function settle(id: number, one: Pending, error: Error | undefined, reply?: Uint8Array): void {
+  function settle(id: number, one: Pending | undefined, error: Error | undefined, reply?: Uint8Array): void {
+    if (!one) return;
     pending.delete(id);
     if (one.receive) streamingCalls.giveBack(one.call.organizationId);
     else if (one.sent) unaryCalls--;
-    // It may be waiting for what its caller waits for.
-    one.requests?.source.return?.().catch(() => undefined);
+    one.requests?.stop();
     one.settle(error, reply);
     closeWhenAnswered();
   }
 
   function closeWhenAnswered(): void {
     if (state !== 'retiring' || pending.size > 0) return;
-    setImmediate(endWhenWritten);
+    setImmediate(() => {
+      if (!isWriting && !grpc.writableEnded) grpc.end();
+    });
     // A service that does not answer is left.
     leaving ??= setTimeout(() => grpc.cancel(), END_MS);
-  }
-
-  function endWhenWritten(): void {
-    if (!isWriting && !grpc.writableEnded) grpc.end();
   }
 
   /** Writes one message. What comes until it is written waits in the fair queue, and shares the next one. */
@@ -220,7 +242,8 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       const one = pending.get(id);
       // One that was given up meanwhile
       if (!one) continue;
-      frames.push(frameOf(id, one.call, one.receive ? WINDOW_BYTES : 0, now));
+      if (one.begin) one.begin();
+      else frames.push(frameOf(id, one.call, one.receive ? WINDOW_BYTES : 0, now));
       one.sent = true;
       if (!one.receive) unaryCalls++;
     }
@@ -230,20 +253,12 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   function beginRequests(id: number): void {
     const one = pending.get(id);
     if (!one) return;
-    const window = makeSendWindow(WINDOW_BYTES);
-    let source: AsyncIterator<Uint8Array>;
-    try {
-      source = one.call.requests![Symbol.asyncIterator]();
-    } catch (error) {
-      return giveUp(id, error as Error);
-    }
-    one.requests = { window, source };
     const write = (frame: Omit<RequestFrame, 'id'>): Promise<void> => {
       const written = requestFrames.push(one.call.organizationId, { id, ...frame });
       flushSoon();
       return written;
     };
-    sendRequests(source, window, write).catch((error: Error) => giveUp(id, error));
+    one.requests = startRequests(one.call.requests!, write, (error) => giveUp(id, error));
   }
 
   function onClosed(cause: GrpcError | undefined): void {
@@ -251,7 +266,9 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     clearTimeout(leaving);
     closedBy = cause;
     state = 'closed';
-    pending.forEach((one, id) => settle(id, one, lost(one, cause)));
+    const lost = ({ sent, call }: Pending): Error =>
+      sent ? unanswered(call, cause) : new NeverSentError(undefined, { cause });
+    pending.forEach((one, id) => settle(id, one, lost(one)));
     onState(stream);
   }
 
@@ -279,10 +296,4 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   grpc.on('error', onClosed);
   grpc.on('end', () => onClosed(undefined));
   return stream;
-}
-
-/** What a call gets whose connection was lost. */
-function lost({ call, sent }: Pending, cause: GrpcError | undefined): Error {
-  if (!sent) return new NeverSentError(undefined, { cause });
-  return new ServiceError(call.repeatable ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN', undefined, { cause });
 }

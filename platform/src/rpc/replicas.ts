@@ -156,6 +156,11 @@ export function openReplicas(
   for (const address of addresses) add(address);
   resolveWithin(0);
 
+  function withStream(replica: Replica | undefined): { client: Client; stream: CallStream } {
+    if (!replica?.stream) throw new NeverSentError('No replica is known');
+    return { client: replica.client, stream: replica.stream };
+  }
+
   /** @throws what the caller gets, unless another replica may be tried */
   function requireAnother(error: unknown, attempt: number): void {
     if (!(error instanceof NeverSentError)) throw error;
@@ -168,9 +173,10 @@ export function openReplicas(
       for (let attempt = 0; ; attempt++) {
         const replica = choose(tried);
         try {
-          if (!replica?.stream) throw new NeverSentError('No replica is known');
-          if (call.request.length > MAX_FRAME_BYTES) return await callUnary(replica.client, call);
-          return await replica.stream.call(call);
+          const { client, stream } = withStream(replica);
+          if (call.request.length <= MAX_FRAME_BYTES) return await stream.call(call);
+          const answered = await stream.beside(call);
+          return await callUnary(client, call).finally(answered);
         } catch (error) {
           requireAnother(error, attempt);
           tried.add(replica!);
@@ -182,9 +188,14 @@ export function openReplicas(
       for (let attempt = 0; ; attempt++) {
         const replica = choose(tried);
         try {
-          if (!replica?.stream) throw new NeverSentError('No replica is known');
-          const isLarge = call.request.length > MAX_FRAME_BYTES;
-          return yield* isLarge ? callServerStreaming(replica.client, call) : replica.stream.replies(call);
+          const { client, stream } = withStream(replica);
+          if (call.request.length <= MAX_FRAME_BYTES) return yield* stream.replies(call);
+          const answered = await stream.beside(call);
+          try {
+            return yield* callServerStreaming(client, call);
+          } finally {
+            answered();
+          }
         } catch (error) {
           requireAnother(error, attempt);
           tried.add(replica!);

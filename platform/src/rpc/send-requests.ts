@@ -1,23 +1,40 @@
 import type { RequestFrame } from 'proto/platform/v1/calls.ts';
 import { fairQueue } from '../core/fair-queue.ts';
-import type { SendWindow } from './flow-window.ts';
+import { makeSendWindow, WINDOW_BYTES, type SendWindow } from './flow-window.ts';
 
 /** A longer request is sent in pieces, so that other calls come between them. */
 const PIECE_BYTES = 65_536;
 const MESSAGE_BYTES = 262_144;
 const NOTHING = Buffer.alloc(0);
 
+type Write = (frame: Omit<RequestFrame, 'id'>) => Promise<void>;
+
+/** The requests of one bidirectional call that are being sent. */
+export interface SentRequests {
+  window: SendWindow;
+  /** The call is over: nothing waits for the next request any longer. */
+  stop(): void;
+}
+
 /**
  * Sends the requests of one bidirectional call, each when the service has room for it.
  * @param requests serialized
  * @param write resolves when the frame is written, and never if the call is over
- * @throws what `requests` throws
+ * @param onError what `requests` throws
  */
-export async function sendRequests(
-  requests: AsyncIterator<Uint8Array>,
-  window: SendWindow,
-  write: (frame: Omit<RequestFrame, 'id'>) => Promise<void>,
-): Promise<void> {
+export function startRequests(
+  requests: AsyncIterable<Uint8Array>,
+  write: Write,
+  onError: (error: Error) => void,
+): SentRequests {
+  const window = makeSendWindow(WINDOW_BYTES);
+  let source: AsyncIterator<Uint8Array> | undefined;
+  const sending = async (): Promise<void> => sendAll((source = requests[Symbol.asyncIterator]()), window, write);
+  sending().catch(onError);
+  return { window, stop: () => void source?.return?.().catch(() => undefined) };
+}
+
+async function sendAll(requests: AsyncIterator<Uint8Array>, window: SendWindow, write: Write): Promise<void> {
   for (;;) {
     const { done, value: request } = await requests.next();
     if (done) return write({ request: NOTHING, more: false, last: true });

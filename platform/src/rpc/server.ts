@@ -61,6 +61,12 @@ const SWEEP_MS = 100;
 /** A connection whose TLS handshake never ends cannot be cut, so a drain waits no longer for those that it has cut. */
 const CUT_MS = 1_000;
 
+/**
+ * How long callers may take to hear that the process stops, before their connections are told. HTTP/2 refuses calls
+ * that are on their way then, and of a large one grpc-js may say that writing failed, so that its outcome is unknown.
+ */
+const HEARD_MS = 3_000;
+
 type Handler = (request: unknown, context: CallContext) => Promise<unknown> | AsyncIterable<unknown>;
 
 /**
@@ -137,9 +143,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     healthAddress: plain?.address,
     async drain(graceMs) {
       health.stop();
-      carrier.goAway();
       const graceEnds = delay(graceMs, undefined, { ref: false });
       const halfway = setTimeout(() => [...stops].forEach((stop) => stop()), graceMs / 2);
+      await Promise.race([carrier.goAway(), delay(Math.min(HEARD_MS, graceMs), undefined, { ref: false })]);
       // tryShutdown also waits for connections that are being made when it is called, but closes only those it has
       const sweep = setInterval(() => server.drain(address, graceMs), SWEEP_MS);
       const closed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));

@@ -29,7 +29,7 @@ export async function startReplica(handle: HandleCarried, port = 0, host = '127.
     address: `${host}:${bound}`,
     kill,
     drain: () => {
-      carrier.goAway();
+      void carrier.goAway();
       return new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
     },
   };
