@@ -58,7 +58,7 @@ interface Pending {
   /** Takes each reply of a call that has a stream of them. */
   receive: ((reply: Uint8Array) => void) | undefined;
   /** Of a gRPC call of its own: it begins in place of a frame that is sent. */
-  begin?: () => void;
+  begin?: (id: number) => void;
   /** Of a bidirectional call that is sent. */
   requests?: SentRequests;
   settle(error: Error | undefined, reply?: Uint8Array): void;
@@ -124,13 +124,12 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     },
     beside: (call) =>
       new Promise((resolve, reject) => {
-        const id = begin(
+        begin(
           call,
           undefined,
           (error) => error && reject(error),
-          () => resolve(answered),
+          (id) => resolve(() => settle(id, pending.get(id), undefined)),
         );
-        const answered = (): void => settle(id, pending.get(id), undefined);
       }),
     retire() {
       if (state === 'closed' || state === 'retiring') return;
@@ -145,7 +144,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     call: OutgoingCall,
     receive: Pending['receive'],
     onSettled: Pending['settle'],
-    onBegun?: () => void,
+    onBegun?: Pending['begin'],
   ): number {
     if (state === 'retiring' || state === 'closed')
       throw new NeverSentError(closedBy?.message ?? `The stream is ${state}`, { cause: closedBy });
@@ -242,7 +241,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       const one = pending.get(id);
       // One that was given up meanwhile
       if (!one) continue;
-      if (one.begin) one.begin();
+      if (one.begin) one.begin(id);
       else frames.push(frameOf(id, one.call, one.receive ? WINDOW_BYTES : 0, now));
       one.sent = true;
       if (!one.receive) unaryCalls++;

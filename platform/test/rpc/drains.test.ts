@@ -51,25 +51,35 @@ describe.each([
     closedInTheEnd(() => server.drain(0));
     return { ...server, calls: () => calls };
   }
-  /** @returns what failed */
-  async function underLoad(replicas: readonly Replica[], during: () => Promise<void>): Promise<unknown[]> {
+  function connectTo(replicas: readonly Replica[]) {
     const address = replicas.map((replica) => replica.address).join(',');
     const connection = openConnection({ address, audience: 'agents', identity: identityOf('gateway') });
     const client = clientOf(AgentsServiceService, connection.call);
+    const run = () =>
+      client.runAgent(requestOf(bytes), { principal: serverToken('organization-1'), requestId: 'test' });
+    return { run, close: connection.close };
+  }
+  /** @returns what failed */
+  async function underLoad(replicas: readonly Replica[], during: () => Promise<void>): Promise<unknown[]> {
+    const { run, close } = connectTo(replicas);
     const failures: unknown[] = [];
     let stopped = false;
     const load = Array.from({ length: LOOPS }, async () => {
-      while (!stopped)
-        await client
-          .runAgent(requestOf(bytes), { principal: serverToken('organization-1'), requestId: 'test' })
-          .catch((error: unknown) => failures.push(error));
+      while (!stopped) await run().catch((error: unknown) => failures.push(error));
     });
     await during();
     stopped = true;
     await Promise.all(load);
-    connection.close();
+    close();
     return failures;
   }
+
+  it('none goes, and forty calls begin in one turn', async () => {
+    const { run, close } = connectTo([await start()]);
+    await run();
+    await Promise.all(Array.from({ length: 40 }, run));
+    close();
+  });
 
   it('each is drained and started again in turn', async () => {
     const replicas = [await start(), await start()];
