@@ -43,10 +43,11 @@ export interface CallStream {
   replies(call: OutgoingCall): AsyncIterable<Uint8Array>;
   /**
    * Waits for the turn of a gRPC call of its own on the same connection, and counts it until it is answered.
+   * @param isStreaming its replies are streamed
    * @returns what says that it is answered
    * @throws ServiceError, NeverSentError
    */
-  beside(call: OutgoingCall): Promise<() => void>;
+  beside(call: OutgoingCall, isStreaming?: boolean): Promise<() => void>;
   /** Takes no further calls, and closes when all are answered. */
   retire(): void;
 }
@@ -122,14 +123,10 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
         giveUp(id, new ServiceError('CLIENT_GONE'));
       }
     },
-    beside: (call) =>
+    beside: (call, isStreaming = false) =>
       new Promise((resolve, reject) => {
-        begin(
-          call,
-          undefined,
-          (error) => error && reject(error),
-          (id) => resolve(() => settle(id, pending.get(id), undefined)),
-        );
+        const onTurn = (id: number): void => resolve(() => settle(id, pending.get(id), undefined));
+        begin(call, isStreaming ? () => undefined : undefined, (error) => error && reject(error), onTurn);
       }),
     retire() {
       if (state === 'closed' || state === 'retiring') return;
@@ -197,6 +194,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     else if (one.sent) unaryCalls--;
     one.requests?.stop();
     one.settle(error, reply);
+    if (!waiting.isEmpty) flushSoon();
     closeWhenAnswered();
   }
 
@@ -258,6 +256,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       return written;
     };
     one.requests = startRequests(one.call.requests!, write, (error) => giveUp(id, error));
+    if (!pending.get(id)) one.requests.stop(); // given up by code of the caller, which this has run
   }
 
   function onClosed(cause: GrpcError | undefined): void {
@@ -290,7 +289,6 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       }
     }
     if (goAway) stream.retire();
-    if (!waiting.isEmpty) flush();
   });
   grpc.on('error', onClosed);
   grpc.on('end', () => onClosed(undefined));

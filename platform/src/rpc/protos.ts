@@ -20,7 +20,7 @@ type Service = ReturnType<Root['lookupService']>;
 export interface DeclaredMethod {
   /** "/memory.v1.MemoryService/ListMemoryTypes" */
   path: string;
-  /** Full name of the option, such as "(google.api.http)", -> its value; one that is given several times: an array. */
+  /** Full name of the option, such as "(google.api.http)", -> its value. */
   options: Readonly<Record<string, unknown>>;
   /** As protobufjs describes it. */
   method: Service['methods'][string];

@@ -190,7 +190,7 @@ export function openReplicas(
         try {
           const { client, stream } = withStream(replica);
           if (call.request.length <= MAX_FRAME_BYTES) return yield* stream.replies(call);
-          const answered = await stream.beside(call);
+          const answered = await stream.beside(call, true);
           try {
             return yield* callServerStreaming(client, call);
           } finally {

@@ -145,7 +145,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       health.stop();
       const graceEnds = delay(graceMs, undefined, { ref: false });
       const halfway = setTimeout(() => [...stops].forEach((stop) => stop()), graceMs / 2);
-      await Promise.race([carrier.goAway(), delay(Math.min(HEARD_MS, graceMs), undefined, { ref: false })]);
+      await Promise.race([carrier.goAway(), delay(Math.min(HEARD_MS, graceMs / 2), undefined, { ref: false })]);
       // tryShutdown also waits for connections that are being made when it is called, but closes only those it has
       const sweep = setInterval(() => server.drain(address, graceMs), SWEEP_MS);
       const closed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));

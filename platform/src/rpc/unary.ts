@@ -69,26 +69,30 @@ function metadataOf({ principal, requestId, maxReplyBytes, traceparent }: Outgoi
 const errorOf = (error: GrpcError, { repeatable }: OutgoingCall): Error =>
   neverSent(error) ? new NeverSentError(undefined, { cause: error }) : fromGrpcError(error, repeatable);
 
+/** grpc-js throws where the client was closed in this turn. @throws NeverSentError */
+function begun<T>(begin: () => T): T {
+  try {
+    return begin();
+  } catch (error) {
+    throw new NeverSentError(undefined, { cause: error });
+  }
+}
+
 /** Makes one gRPC call. @returns the serialized reply. @throws ServiceError, NeverSentError */
 export function callUnary(client: Client, call: OutgoingCall): Promise<Uint8Array> {
   const { method, request, signal, deadline } = call;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(new ServiceError('CLIENT_GONE'));
     const cancel = () => grpc.cancel();
-    signal?.addEventListener('abort', cancel, { once: true });
-    const grpc = client.makeUnaryRequest(
-      method,
-      asItIs,
-      asItIs,
-      request,
-      metadataOf(call),
-      { deadline },
-      (error: GrpcError | null, reply?: Buffer) => {
-        signal?.removeEventListener('abort', cancel);
-        if (error) reject(errorOf(error, call));
-        else resolve(reply!);
-      },
+    const onEnd = (error: GrpcError | null, reply?: Buffer): void => {
+      signal?.removeEventListener('abort', cancel);
+      if (error) reject(errorOf(error, call));
+      else resolve(reply!);
+    };
+    const grpc = begun(() =>
+      client.makeUnaryRequest(method, asItIs, asItIs, request, metadataOf(call), { deadline }, onEnd),
     );
+    signal?.addEventListener('abort', cancel, { once: true });
   });
 }
 
@@ -96,7 +100,9 @@ export function callUnary(client: Client, call: OutgoingCall): Promise<Uint8Arra
 export async function* callServerStreaming(client: Client, call: OutgoingCall): AsyncGenerator<Uint8Array> {
   const { method, request, signal, deadline } = call;
   if (signal?.aborted) throw new ServiceError('CLIENT_GONE');
-  const grpc = client.makeServerStreamRequest(method, asItIs, asItIs, request, metadataOf(call), { deadline });
+  const grpc = begun(() =>
+    client.makeServerStreamRequest(method, asItIs, asItIs, request, metadataOf(call), { deadline }),
+  );
   const cancel = () => grpc.cancel();
   signal?.addEventListener('abort', cancel, { once: true });
   // The error that follows when the loop below is left early

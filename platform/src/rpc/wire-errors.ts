@@ -11,7 +11,8 @@ const DOMAIN = 'agent-and-memory-service';
 /** ErrorInfo.metadata holds reply headers under this prefix, and facts, as JSON text, under their own names. */
 const HEADER = 'header-';
 const MAX_TRAILER_BYTES = 32_768;
-const NEVER_SENT = /No connection established|Name resolution failed|channel has been closed|Stream refused by server/i;
+const NEVER_SENT =
+  /No connection established|Name resolution failed|channel has been closed|Channel closed before call started|Stream refused by server/i;
 /**
  * What a reason of a later release is here, by its gRPC code: the plainest one of those with that code that need no
  * facts.

@@ -129,15 +129,18 @@ describe('a bidirectional call', () => {
     });
     const { work } = await followClient(address);
     const caller = new AbortController();
+    const left = Promise.withResolvers<void>();
     const source = {
       next() {
         caller.abort();
         return new Promise<never>(() => undefined);
       },
+      return: async () => (left.resolve(), { done: true as const, value: undefined }),
     };
     const call = work({ [Symbol.asyncIterator]: () => source }, as({ signal: caller.signal }));
     expect(reasonOf((await read(call, numberOf)).error)).toBe('CLIENT_GONE');
     await eventually(() => contexts[0]?.signal.aborted);
+    await left.promise;
   });
 
   it('is cancelled when the caller leaves the loop, or its requests throw', async () => {

@@ -106,13 +106,12 @@ export async function startMemory(env: Record<string, string> = {}, clock?: Cloc
       cancelChange: (id: string) => client().cancelMemoryTypeChange({ id }, options()),
       deleteType: async (id: string, ifMatch?: string) =>
         (await client().deleteMemoryType({ id, ifMatch }, options())).deleted!,
-      /** The answer to a deletion with all objects. Where the machine stalls, the deletion is followed to its end. */
-      async cascadeType(id: string) {
-        const answer = await client().deleteMemoryType({ id, cascade: true }, options());
-        if (answer.outcome !== 'ACCEPTED' || env.MEMORY_CHANGE_WAIT_MS !== undefined) return answer;
-        const { reason } = await errorOf(as(principal).endedChange(id));
-        if (reason !== 'NOT_FOUND') throw new Error(`the deletion of ${id} ended as ${reason}`);
-        return { ...answer, outcome: 'DONE', deleted: { success: true, id } };
+      cascadeType: (id: string) => client().deleteMemoryType({ id, cascade: true }, options()),
+      /** Resolves when a type and its objects are deleted. While the machine stalls, the answer comes before that. */
+      async cascadeToEnd(id: string): Promise<void> {
+        const { outcome, deleted } = await as(principal).cascadeType(id);
+        if (outcome === 'ACCEPTED') expect((await errorOf(as(principal).endedChange(id))).reason).toBe('NOT_FOUND');
+        else expect({ outcome, deleted }).toEqual({ outcome: 'DONE', deleted: { success: true, id } });
       },
       createObject: (given: Partial<CreateMemoryObjectRequest>) =>
         client().createMemoryObject(
