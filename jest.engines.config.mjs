@@ -20,8 +20,12 @@ const NO_SERVERS = [
   '/test/(architecture|shard-plan|engines-reachable|access|durability|release)\\.test\\.ts$',
 ];
 
-/** Of connections, runners, services that are down, metrics and the page: the servers behind them make no difference. */
+/**
+ * Of connections, runners, services that are down, metrics, the page, and usage of the command line: the servers behind
+ * them make no difference.
+ */
 const NO_DIFFERENCE = [
+  '/test/admin/(command-line|help)\\.test\\.ts$',
   '/test/api/(greedy-readers|tiny-chunks|http-semantics|reference-page-in-chromium)\\.test\\.ts$',
   '/test/faults/degradation\\.test\\.ts$',
   '/test/hostile/runs\\.test\\.ts$',

@@ -28,7 +28,7 @@ type Requests = ReadonlyMap<string, () => Promise<Reply>>;
 type EngineName = 'MongoDB' | 'Redis' | 'Kafka';
 const ENGINES: EngineName[] = ['MongoDB', 'Redis', 'Kafka'];
 /** Longer than every time-out, and than the session of a Kafka consumer. */
-const PAUSE_MS = 30_000;
+const PAUSE_MS = 20_000;
 /** Reservations outlive the tests: none may disappear by expiry. */
 const LONG_RESERVATIONS = { RESERVATION_TTL_MS: '3600000' };
 describe('an engine that fails under load, with two replicas of every service', () => {
