@@ -74,10 +74,11 @@ const metaSchemas = new Map<Draft, ValidateFunction>();
 
 /** Compiled when it is first needed, which a process that checks no schema of this draft never does. */
 function metaSchemaOf(draft: Draft): ValidateFunction {
+  const known = metaSchemas.get(draft);
+  if (known) return known;
   const id =
     draft === 'draft-07' ? 'http://json-schema.org/draft-07/schema' : 'https://json-schema.org/draft/2020-12/schema';
-  const made =
-    metaSchemas.get(draft) ?? newAjv(draft, { validateFormats: false, inlineRefs: true }, metaPatterns).getSchema(id)!;
+  const made = newAjv(draft, { validateFormats: false, inlineRefs: true }, metaPatterns).getSchema(id)!;
   metaSchemas.set(draft, made);
   return made;
 }

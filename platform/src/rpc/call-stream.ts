@@ -13,10 +13,10 @@ import { keepDeadlines } from './deadlines.ts';
 import { makeFlushSoon } from './flush-soon.ts';
 import { makeOpenItems } from '../core/open-items.ts';
 import { makeShares } from '../core/shares.ts';
-import { frameOf, NeverSentError, unanswered, type OutgoingCall } from './outgoing-call.ts';
+import { frameOf, NeverSentError, type OutgoingCall } from './outgoing-call.ts';
 import { makeReceiveQueue, WINDOW_BYTES } from './flow-window.ts';
 import { makeRequestFrames, startRequests, type SentRequests } from './send-requests.ts';
-import { fromStatus } from './wire-errors.ts';
+import { fromStatus, unanswered } from './wire-errors.ts';
 
 /** In a message: the service answers the first ones while it still reads the others. */
 const CALLS_PER_MESSAGE = 16;
@@ -59,7 +59,7 @@ interface Pending {
   /** Takes each reply of a call that has a stream of them. */
   receive: ((reply: Uint8Array) => void) | undefined;
   /** Of a gRPC call of its own: it begins in place of a frame that is sent. */
-  begin?: (id: number) => void;
+  onTurn: ((id: number) => void) | undefined;
   /** Of a bidirectional call that is sent. */
   requests?: SentRequests;
   settle(error: Error | undefined, reply?: Uint8Array): void;
@@ -84,7 +84,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     ({ call }) => call.deadline,
     (id, { call, sent }) => {
       const cause = new Error('The deadline of the call has passed');
-      giveUp(id, sent ? unanswered(call, cause) : new ServiceError('UNAVAILABLE', undefined, { cause }));
+      giveUp(id, unanswered(call.repeatable || !sent, cause));
     },
   );
   let cancelled: number[] = [];
@@ -141,7 +141,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     call: OutgoingCall,
     receive: Pending['receive'],
     onSettled: Pending['settle'],
-    onBegun?: Pending['begin'],
+    onTurn?: Pending['onTurn'],
   ): number {
     if (state === 'retiring' || state === 'closed')
       throw new NeverSentError(closedBy?.message ?? `The stream is ${state}`, { cause: closedBy });
@@ -156,7 +156,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       sent: false,
       pieces: [],
       receive,
-      ...(onBegun && { begin: onBegun }),
+      onTurn,
       settle(error, reply) {
         call.signal?.removeEventListener('abort', abandon);
         onSettled(error, reply);
@@ -180,7 +180,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
   function giveUp(id: number, error: Error): void {
     const one = pending.get(id);
     if (!one) return;
-    if (one.sent && !one.begin) {
+    if (one.sent && !one.onTurn) {
       cancelled.push(id);
       flushSoon();
     }
@@ -239,7 +239,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
       const one = pending.get(id);
       // One that was given up meanwhile
       if (!one) continue;
-      if (one.begin) one.begin(id);
+      if (one.onTurn) one.onTurn(id);
       else frames.push(frameOf(id, one.call, one.receive ? WINDOW_BYTES : 0, now));
       one.sent = true;
       if (!one.receive) unaryCalls++;
@@ -265,7 +265,7 @@ export function openCallStream(client: Client, onState: (stream: CallStream) => 
     closedBy = cause;
     state = 'closed';
     const lost = ({ sent, call }: Pending): Error =>
-      sent ? unanswered(call, cause) : new NeverSentError(undefined, { cause });
+      sent ? unanswered(call.repeatable, cause) : new NeverSentError(undefined, { cause });
     pending.forEach((one, id) => settle(id, one, lost(one)));
     onState(stream);
   }

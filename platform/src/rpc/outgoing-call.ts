@@ -1,5 +1,4 @@
 import type { CallFrame } from 'proto/platform/v1/calls.ts';
-import { ServiceError } from '../core/errors.ts';
 
 /** One call that this process makes. */
 export interface OutgoingCall extends Omit<CallFrame, 'id' | 'timeoutMs' | 'windowBytes' | 'requestsFollow'> {
@@ -20,10 +19,6 @@ export class NeverSentError extends Error {
     super(message ?? (options?.cause as Error | undefined)?.message, options);
   }
 }
-
-/** What the caller gets when a call that the service may have is not answered. */
-export const unanswered = ({ repeatable }: OutgoingCall, cause: unknown): ServiceError =>
-  new ServiceError(repeatable ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN', undefined, { cause });
 
 /** @param windowBytes of a call with a stream of replies; 0 for a unary one */
 export const frameOf = (

@@ -110,6 +110,10 @@ function sentByService({ metadata }: GrpcError): ServiceError | undefined {
   }
 }
 
+/** What the caller gets when a call that the service may have is not answered. */
+export const unanswered = (mayRepeat: boolean, cause: unknown): ServiceError =>
+  new ServiceError(mayRepeat ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN', undefined, { cause });
+
 /**
  * The ServiceError for a failed call. An error without our trailer comes from the transport: UNAVAILABLE when the
  * request was not sent or the method is repeatable, OUTCOME_UNKNOWN when the service may have done what was requested.
@@ -119,11 +123,9 @@ export function fromGrpcError(error: GrpcError, repeatable: boolean): ServiceErr
   if (ours) return ours;
   switch (error.code) {
     case status.UNAVAILABLE:
-      return new ServiceError(repeatable || neverSent(error) ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN', undefined, {
-        cause: error,
-      });
+      return unanswered(repeatable || neverSent(error), error);
     case status.DEADLINE_EXCEEDED:
-      return new ServiceError(repeatable ? 'UNAVAILABLE' : 'OUTCOME_UNKNOWN', undefined, { cause: error });
+      return unanswered(repeatable, error);
     // grpc-js answers so, before any code of ours
     case status.UNIMPLEMENTED:
       return unknownMethod(error.details);
