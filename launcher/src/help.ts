@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describeConfig, type Env } from 'platform/core/config.ts';
+import { describeConfig, readConfig, type Env } from 'platform/core/config.ts';
 import { mainFileOf, type ChildSpec } from './child.ts';
 import { forNode } from './environment.ts';
-import { heapConfig } from './heap.ts';
+import { heapConfig, heapFlags } from './heap.ts';
 
 const INTRODUCTION = `npm start: runs the gateway and the four services, either on embedded engines
 (one SQLite file each) or on the servers that MONGODB_URL, REDIS_URL and KAFKA_BROKERS name
@@ -41,9 +41,13 @@ export async function helpOf(children: readonly ChildSpec[], env: Env): Promise<
 /** Settings that the launcher sets itself. */
 const SET_BY_LAUNCHER = /^  (TLS_(CERT|KEY|CA)|REVOKED)_FILE\b/;
 
-/** The settings of a process, each as text: name and default, then its description on the next line. */
+/**
+ * The settings of a process, each as text: name and default, then its description on the next line. It gets the options
+ * of a start, because Node's compile cache holds modules for each set of options, and `npm ci` fills it by this.
+ */
 async function settingsOf(child: ChildSpec, env: Env): Promise<string[]> {
-  const { stdout } = await promisify(execFile)(process.execPath, [mainFileOf(child), '--help'], {
+  const flags = heapFlags(readConfig(heapConfig, {}), child.name);
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, mainFileOf(child), '--help'], {
     encoding: 'utf8',
     env: forNode(env),
   });
