@@ -19,5 +19,4 @@ export default class LanesRunner extends TestRunner {
 }
 
 const mostlyWaits = (path) =>
-  /\/(events\/kafka|kills\/(stack|process))[.\w]*\.test\.ts$/.test(path) ||
-  readFileSync(path, 'utf8').includes('/private-server.ts');
+  /\/(events\/kafka|kills\/(?!type-change))/.test(path) || readFileSync(path, 'utf8').includes('/private-server.ts');

@@ -17,8 +17,7 @@ export const mongodb: ServerSpec = {
   // renamed
   command: ({ engines, data, port }) => [
     join(secantusFolder(engines), 'bin/python3'),
-    '-m',
-    'secantus',
+    join(import.meta.dirname, 'secantusdb.py'),
     '--host',
     '127.0.0.1',
     '--port',
