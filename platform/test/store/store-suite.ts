@@ -154,6 +154,10 @@ export function storeSuite(name: string, testStore: TestStore): void {
         [{ note: { ne: 'x' } }, ['2', '3', '4']],
         [{ note: { gt: '' } }, ['1', '4']],
         [{ text: { in: [] } }, []],
+        [{ text: { in: ['b'] } }, ['2']],
+        [{ text: { in: ['b'], gt: 'b' } }, []],
+        [{ _id: { in: ['3'] } }, ['3']],
+        [{ note: { in: ['x'] } }, ['1']],
         [{ tags: { containsAny: ['b'] } }, ['1', '3']],
         [{ tags: { containsAny: ['a', 'b', 'x'] } }, ['1', '3']],
         [{ tags: { containsAny: ["it's"] }, rank: 3 }, ['3']],
@@ -177,6 +181,8 @@ export function storeSuite(name: string, testStore: TestStore): void {
         ['undefined in containsAny', { tags: { containsAny: [undefined] } }],
         ['no list in containsAny', { tags: { containsAny: 'a' } }],
         ['undefined in a list', { text: { in: [undefined] } }],
+        ['null in a list', { text: { in: [null] } }],
+        ['a text in place of a list', { text: { in: 'a' } }],
         ['undefined in a range', { text: { gt: undefined } }],
         ['null in a range', { text: { gt: null } }],
         ['an unknown operator', { text: { where: '1' } }],
@@ -221,21 +227,8 @@ export function storeSuite(name: string, testStore: TestStore): void {
       it('sorts by _id by default, and in the direction that a sort by _id names', async () => {
         await add(item('b'), item('c'), item('a'));
         expect(await found({})).toEqual(['a', 'b', 'c']);
-        expect(
-          idsOf(
-            await store().find(
-              'A',
-              ITEMS,
-              {},
-              {
-                sort: [
-                  ['rank', 'asc'],
-                  ['_id', 'desc'],
-                ],
-              },
-            ),
-          ),
-        ).toEqual(['c', 'b', 'a']);
+        const sort = [['rank', 'asc'] as const, ['_id', 'desc'] as const];
+        expect(idsOf(await store().find('A', ITEMS, {}, { sort }))).toEqual(['c', 'b', 'a']);
         expect(idsOf(await store().find('A', ITEMS, {}, { after: ['a'] }))).toEqual(['b', 'c']);
       });
       it.each([
