@@ -102,16 +102,24 @@ export function makeReads(rows: Rows) {
   };
 }
 
-/** The same filter, for reads without pages: SQLite makes a table of each list, which takes as long as to find one. */
+/**
+ * Asks for the only text of a list instead: SQLite makes a table of each list, a third of the time of a look-up. Pages
+ * keep their lists, by which `narrowPage` and `findSql` bound what they read.
+ */
 function withoutListsOfOne(filter: Filter): Filter {
   let same: Record<string, unknown> | undefined;
   for (const field in filter) {
-    const condition = filter[field] as { in?: unknown } | null;
-    const list = typeof condition === 'object' ? condition?.in : undefined;
-    if (!Array.isArray(list) || list.length !== 1 || typeof list[0] !== 'string') continue;
-    if (Object.keys(condition!).length === 1) (same ??= { ...filter })[field] = list[0];
+    const text = onlyTextOf(filter[field]);
+    if (text !== undefined) (same ??= { ...filter })[field] = text;
   }
   return same ?? filter;
+}
+
+/** Undefined for what is no list of one text, which is left to the check of the filter. */
+function onlyTextOf(condition: unknown): string | undefined {
+  if (condition === null || typeof condition !== 'object' || Object.keys(condition).length !== 1) return undefined;
+  const { in: list } = condition as { in?: unknown };
+  return Array.isArray(list) && list.length === 1 && typeof list[0] === 'string' ? list[0] : undefined;
 }
 
 function makeQuery(layout: Layout, filter: Filter, options: FindOptions<never>): Query {
