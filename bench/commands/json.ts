@@ -31,7 +31,7 @@ export async function measureJson(): Promise<void> {
 }
 
 const readAll = async (reader: JsonReader, text: string): Promise<unknown> =>
-  Array.from(membersOf(await reader.read('A', Buffer.from(new TextEncoder().encode(text).buffer))));
+  Array.from(membersOf(await reader.read('A', Buffer.from(new TextEncoder().encode(text).buffer), [])));
 
 async function costOf(run: () => unknown): Promise<Cost> {
   const [main, all] = [process.threadCpuUsage(), process.cpuUsage()];

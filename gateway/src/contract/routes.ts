@@ -1,6 +1,6 @@
 import type { CallableMethod } from 'platform/rpc/client.ts';
 import type { Compress } from '../http/content-coding.ts';
-import type { HttpBinding, RestMethod } from './rest-methods.ts';
+import { fieldOptions, type HttpBinding, type RestMethod } from './rest-methods.ts';
 import { camelCase, type MethodOptions } from 'platform/rpc/method-options.ts';
 import { compileRequest, type ToMessage } from './transcode-request.ts';
 import { compileResponse } from './transcode-response.ts';
@@ -16,6 +16,8 @@ export interface ServiceRoute {
   method: CallableMethod;
   options: MethodOptions;
   takesBody: boolean;
+  /** Members of the body that are JSON Schemas. */
+  schemaMembers: readonly string[];
   toMessage: ToMessage;
 }
 /** A route that the gateway answers itself, without a token. */
@@ -59,6 +61,9 @@ function serviceRoute(
     audience,
     options,
     takesBody,
+    schemaMembers: takesBody
+      ? requestType.fieldsArray.filter((field) => fieldOptions(field).jsonSchema).map(({ name }) => name)
+      : [],
     toMessage: compileRequest(requestType, {
       params: paramsOf(template),
       takesBody,

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { ServiceError } from 'platform/core/errors.ts';
 import { fairQueue } from 'platform/core/fair-queue.ts';
-import type { Answer } from './reader-thread.ts';
+import type { Answer, Text } from './reader-thread.ts';
 import { strictJson } from 'platform/json/strict-json.ts';
 
 /** A smaller text takes a millisecond or two. */
@@ -12,13 +12,13 @@ export interface JsonReader {
    * What strictJson makes of the bytes of one organization. A second thread reads large texts, one at a time, and takes
    * turns between organizations: the event loop stays free for other requests.
    * @param bytes of a large text are given away, and cannot be read afterwards
+   * @param schemas as for strictJson
    */
-  read(organizationId: string, bytes: Buffer<ArrayBuffer>): Promise<Buffer>;
+  read(organizationId: string, bytes: Buffer<ArrayBuffer>, schemas: readonly string[]): Promise<Buffer>;
   close(): Promise<unknown>;
 }
 
-interface Job {
-  bytes: Buffer<ArrayBuffer>;
+interface Job extends Text {
   resolve(json: Buffer): void;
   reject(error: Error): void;
 }
@@ -34,7 +34,8 @@ export function openJsonReader(): JsonReader {
     if (!current) return;
     thread ??= startThread();
     thread.ref();
-    thread.postMessage(current.bytes, [current.bytes.buffer]);
+    const { bytes, schemas } = current;
+    thread.postMessage({ bytes, schemas } satisfies Text, [bytes.buffer]);
   }
 
   function endCurrent(end: (job: Job) => void): void {
@@ -58,10 +59,10 @@ export function openJsonReader(): JsonReader {
   }
 
   return {
-    async read(organizationId, bytes) {
-      if (bytes.length < MIN_BYTES_OF_THREAD) return strictJson(bytes);
+    async read(organizationId, bytes, schemas) {
+      if (bytes.length < MIN_BYTES_OF_THREAD) return strictJson(bytes, schemas);
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-      waiting.push(organizationId, { bytes, resolve, reject });
+      waiting.push(organizationId, { bytes, schemas, resolve, reject });
       runNext();
       return promise;
     },

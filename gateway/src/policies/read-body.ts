@@ -21,12 +21,12 @@ export interface BodyLimits {
 export function makeReadBody(json: JsonReader, limits: BodyLimits): Policy {
   return async (req, res, next) => {
     const { route, principal = NOBODY } = req.exchange;
-    const { takesBody, options } = route as ServiceRoute;
+    const { takesBody, options, schemaMembers } = route as ServiceRoute;
     if (takesBody) {
       requireJson(req);
       const bytes = await readBytes(req, res, { ...limits, maxBytes: options.maxBodyBytes || limits.maxBytes });
       if (!isUtf8(bytes)) throw new ServiceError('MALFORMED_JSON', 'The body is not valid UTF-8');
-      req.exchange.body = await json.read(principal.organizationId, bytes);
+      req.exchange.body = await json.read(principal.organizationId, bytes, schemaMembers);
     }
     next();
   };

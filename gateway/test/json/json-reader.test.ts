@@ -5,8 +5,8 @@ let json: JsonReader;
 beforeEach(() => void (json = openJsonReader()));
 afterEach(() => json.close());
 
-const readText = async (text: string, organizationId = 'A'): Promise<string> =>
-  (await json.read(organizationId, Buffer.from(new TextEncoder().encode(text).buffer))).toString();
+const readText = async (text: string, organizationId = 'A', schemas: string[] = []): Promise<string> =>
+  (await json.read(organizationId, Buffer.from(new TextEncoder().encode(text).buffer), schemas)).toString();
 /** Turns of the event loop until the promise is settled. */
 async function turnsDuring(work: Promise<unknown>): Promise<number> {
   let isDone = false;
@@ -26,6 +26,14 @@ it('a small body is read at once', async () => {
   const read = readText('{"a" : 1}');
   expect(await turnsDuring(read)).toBe(1);
   expect(await read).toBe('{"a":1}');
+});
+it.each([
+  ['small', '1'],
+  ['large', large],
+])('the limits of a schema are read as integers of any size in a %s body', async (_, value) => {
+  const body = `{"a":${value},"jsonSchema":{"maximum":9223372036854775807}}`;
+  expect(await readText(body, 'A', ['jsonSchema'])).toBe(body);
+  await expect(readText(body)).rejects.toMatchObject({ details: [{ path: '/jsonSchema/maximum' }] });
 });
 it('a fault in a large body is the same ServiceError as in a small one', async () => {
   const faulty = `{"a":[${large},{"b":1,"b":2}]}`;

@@ -4,12 +4,11 @@ import type { SchemaEnv } from 'ajv/dist/compile/index.js';
 import names from 'ajv/dist/compile/names.js';
 import { correctAjv } from './ajv-corrections.ts';
 import { spend } from './budget.ts';
+import { refHidesSiblings, type Dialect } from './dialects.ts';
 import { allDiffer, equalsOneOf, memberCountOf, unitsOfMembers } from './equality.ts';
 import { formats } from './formats.ts';
 import type { Patterns } from './patterns.ts';
 import { LOOP_REQUIRED } from './compile-cost.ts';
-
-export type Draft = '2020-12' | 'draft-07';
 
 /** Ends a check that collects all errors once it has as many as a response can have. Not a failure. */
 export class EnoughViolationsError extends Error {
@@ -103,23 +102,27 @@ const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe00
 const eagerlyCompiled = (code: string): string => `${code.replace('return function', 'return (function')})`;
 
 /**
- * A new ajv instance. Each schema gets one: a shared instance leaks memory and lets one schema refer to another.
+ * A new ajv instance, for schemas in the terms of ajvs-terms.ts. Each schema gets one: a shared instance leaks memory
+ * and lets one schema refer to another.
  * @param onCode is told the length of each function's code, and whose code it is
  */
 export function newAjv(
-  draft: Draft,
+  dialect: Dialect,
   options: Options,
   patterns: Patterns,
   onCode: (length: number, compiled: SchemaEnv) => void = () => {},
 ): Ajv {
-  const AjvOfDraft = draft === 'draft-07' ? Ajv : Ajv2020;
+  const isOld = refHidesSiblings(dialect);
+  const AjvOfDialect = isOld ? Ajv : Ajv2020;
   const regExp = Object.assign((source: string) => patterns.compile(source), { code: 'patterns' });
   const process = (code: string, compiled?: SchemaEnv): string => {
     onCode(code.length, compiled!);
     return eagerlyCompiled(code);
   };
-  const ajv = new AjvOfDraft({
+  const ajv = new AjvOfDialect({
     strict: false,
+    meta: false,
+    validateSchema: false,
     logger: false,
     addUsedSchema: false,
     inlineRefs: false,
@@ -130,7 +133,7 @@ export function newAjv(
     ...options,
   });
   // Ajv2020 itself always follows what is evaluated, which is only of use to `unevaluatedItems` and its like.
-  ajv.opts.unevaluated = draft === '2020-12' && (options.unevaluated ?? false);
+  ajv.opts.unevaluated = !isOld && (options.unevaluated ?? false);
   correctAjv(ajv);
   // One table for all checks of a schema: the time that ajv needs is quadratic in the number of values it binds.
   const checks: ((data: never) => boolean)[] = [];

@@ -1,34 +1,39 @@
-import type { Draft } from './compiler.ts';
+import type { Dialect } from './dialects.ts';
 
 /** What a keyword's subschemas are applied to: the value itself, one part of it, each item, each member, or nothing. */
 export type Target = 'value' | 'part' | 'items' | 'members' | 'none';
-const TARGETS_IN_BOTH_DRAFTS: Record<string, Target> = {
+
+const TARGETS_SINCE_4: Record<string, Target> = {
   allOf: 'value',
   anyOf: 'value',
   oneOf: 'value',
   not: 'value',
-  if: 'value',
-  then: 'value',
-  else: 'value',
   dependencies: 'value',
   properties: 'part',
   items: 'items',
-  contains: 'items',
+  additionalItems: 'items',
   patternProperties: 'members',
   additionalProperties: 'members',
-  propertyNames: 'members',
-  $defs: 'none',
   definitions: 'none',
 };
-export const TARGETS: Record<Draft, Record<string, Target>> = {
-  '2020-12': {
-    ...TARGETS_IN_BOTH_DRAFTS,
-    prefixItems: 'part',
-    dependentSchemas: 'value',
-    unevaluatedItems: 'items',
-    unevaluatedProperties: 'members',
-  },
-  'draft-07': { ...TARGETS_IN_BOTH_DRAFTS, additionalItems: 'items' },
+const TARGETS_SINCE_6: Record<string, Target> = { ...TARGETS_SINCE_4, contains: 'items', propertyNames: 'members' };
+const TARGETS_SINCE_7: Record<string, Target> = { ...TARGETS_SINCE_6, if: 'value', then: 'value', else: 'value' };
+const TARGETS_SINCE_2019: Record<string, Target> = {
+  ...TARGETS_SINCE_7,
+  dependentSchemas: 'value',
+  unevaluatedItems: 'items',
+  unevaluatedProperties: 'members',
+  $defs: 'none',
+};
+const TARGETS_OF_2020: Record<string, Target> = { ...TARGETS_SINCE_2019, prefixItems: 'part' };
+delete TARGETS_OF_2020['additionalItems'];
+/** By dialect, the keywords that have subschemas. */
+export const TARGETS: Record<Dialect, Record<string, Target>> = {
+  'draft-04': TARGETS_SINCE_4,
+  'draft-06': TARGETS_SINCE_6,
+  'draft-07': TARGETS_SINCE_7,
+  '2019-09': TARGETS_SINCE_2019,
+  '2020-12': TARGETS_OF_2020,
 };
 /** Keywords whose subschemas are the members of an object. */
 export const MAPS = new Set([
@@ -41,10 +46,9 @@ export const MAPS = new Set([
 ]);
 /** A value can conform although a subschema of these keywords fails. */
 export const MAY_FAIL = new Set(['anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'contains']);
-/** Keywords without subschemas. */
-const PLAIN_IN_BOTH_DRAFTS = [
+
+const PLAIN_SINCE_4 = [
   'type',
-  'const',
   'enum',
   'multipleOf',
   'maximum',
@@ -62,15 +66,22 @@ const PLAIN_IN_BOTH_DRAFTS = [
   'required',
   'format',
 ];
-export const PLAIN_KEYWORDS: Record<Draft, Set<string>> = {
-  '2020-12': new Set([...PLAIN_IN_BOTH_DRAFTS, 'minContains', 'maxContains', 'dependentRequired']),
-  'draft-07': new Set(PLAIN_IN_BOTH_DRAFTS),
+const PLAIN_SINCE_6 = [...PLAIN_SINCE_4, 'const'];
+const PLAIN_SINCE_2019 = [...PLAIN_SINCE_6, 'minContains', 'maxContains', 'dependentRequired'];
+/** By dialect, the keywords without subschemas. */
+export const PLAIN_KEYWORDS: Record<Dialect, Set<string>> = {
+  'draft-04': new Set(PLAIN_SINCE_4),
+  'draft-06': new Set(PLAIN_SINCE_6),
+  'draft-07': new Set(PLAIN_SINCE_6),
+  '2019-09': new Set(PLAIN_SINCE_2019),
+  '2020-12': new Set(PLAIN_SINCE_2019),
 };
 
-/** Keywords of one of the drafts that have subschemas. */
-export const APPLICATORS: readonly string[] = Object.values(TARGETS).flatMap((targets) => Object.keys(targets));
-/** Every keyword that has an effect in one of the drafts. */
+/** Keywords of one of the dialects that have subschemas. */
+export const APPLICATORS: readonly string[] = [
+  ...new Set(Object.values(TARGETS).flatMap((targets) => Object.keys(targets))),
+];
+/** Every keyword that has an effect in one of the dialects. */
 export const KEYWORDS: readonly string[] = [
-  ...APPLICATORS,
-  ...Object.values(PLAIN_KEYWORDS).flatMap((keywords) => [...keywords]),
+  ...new Set([...APPLICATORS, ...Object.values(PLAIN_KEYWORDS).flatMap((keywords) => [...keywords])]),
 ];

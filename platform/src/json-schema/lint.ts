@@ -1,43 +1,46 @@
 import { escapePointer } from '../core/json-pointer.ts';
-import { CHECK_COST, type CheckCost, type Draft } from './compiler.ts';
+import { CHECK_COST, type CheckCost } from './compiler.ts';
 import { compileCostOf, MAX_COMPILE_COST, NAME } from './compile-cost.ts';
+import { refHidesSiblings, type Dialect } from './dialects.ts';
 import { MAPS, MAY_FAIL, PLAIN_KEYWORDS, TARGETS } from './keywords.ts';
 import { mergedNames, NO_NAMES } from './merged-names.ts';
 import type { Patterns } from './patterns.ts';
+import { followReferences } from './references.ts';
+import { SchemaRejectedError } from './rejected.ts';
+import { inAjvsTerms } from './ajvs-terms.ts';
 import type { Json, Subschema } from './subschema.ts';
 
 const MAX_SUBSCHEMAS = 1_000;
-const MAX_ENUM = 1_000;
+const MAX_ENUM = 5_000;
 /** Members of an allOf, anyOf or oneOf, and entries of a dependentRequired: ajv nests their code. */
 const MAX_BRANCHES = 250;
 /** How often subschemas may be applied to one value, not counting those for its items and members. */
 const MAX_APPLICATIONS = 5_000;
 
-/** A schema is not acceptable. `pointer` is the JSON pointer of the place in it. */
-export class SchemaRejectedError extends Error {
-  override readonly name = 'SchemaRejectedError';
-  readonly pointer: string;
-  constructor(pointer: string, message: string) {
-    super(message);
-    this.pointer = pointer;
-  }
+export interface Lint {
+  dialect: Dialect;
+  patterns: Patterns;
+  /** Throws unless the value at a pointer, which no keyword says to be a schema, is one. */
+  requireSchema: (value: Json | boolean, pointer: string) => void;
+  /** Pointers to subschemas: a list is checked, each item by one of them. Without them, a value is checked by `root`. */
+  places?: readonly string[] | undefined;
 }
 
 /**
- * Checks what a meta-schema cannot (references, patterns, cost). Returns a copy with the keywords of the draft only,
- * each referenced subschema once under `$defs`, and the check cost in each subschema. `collects`: something is said of
- * what is unevaluated.
+ * Checks what a meta-schema cannot (references, patterns, cost). Returns a copy with the keywords of the dialect only,
+ * in the terms of ajv's draft-07 or 2020-12; each referenced subschema is once under `$defs`, and the check cost in
+ * each subschema. `collects`: something is said of what is unevaluated.
  * @throws SchemaRejectedError
  */
-export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { linted: Json; collects: boolean } {
-  const subs = new Map<string, Subschema>();
-  const anchors = new Map<string, Subschema>();
+export function lintSchema(
+  root: Json,
+  { dialect, patterns, requireSchema, places }: Lint,
+): { linted: Json; collects: boolean } {
   let compileCost = 0;
-  const top = collect(root, '');
-  for (const sub of subs.values()) resolve(sub);
+  const { top, subs } = followReferences(root, dialect, checkSubschema, requireSchema);
   const open = new Set<Subschema>();
   for (const sub of subs.values()) countApplications(sub, open);
-  for (const sub of subs.values()) refuseContains(sub);
+  if (dialect === '2020-12') for (const sub of subs.values()) refuseContains(sub);
   const collects = [...subs.values()].some(({ children }) =>
     ['unevaluatedProperties', 'unevaluatedItems'].some((keyword) => children.has(keyword)),
   );
@@ -45,39 +48,23 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { lint
   for (const sub of subs.values()) charge(mergesOf(sub).listed * NAME, sub.pointer);
   const referenced = [...new Set([...subs.values()].flatMap((sub) => (sub.ref ? [sub.ref] : [])))];
   referenced.forEach((sub, definition) => (sub.definition = definition));
-  const linted = {
-    ...(referenceOrCopy(top, true) as Json),
-    $defs: Object.fromEntries(referenced.map((sub, definition) => [String(definition), copy(sub, false)])),
-  };
-  return { linted, collects };
+  const checked = places
+    ? {
+        [refHidesSiblings(dialect) ? 'items' : 'prefixItems']: places.map((at) => referenceOrCopy(subs.get(at)!, true)),
+      }
+    : (referenceOrCopy(top, true) as Json);
+  const $defs = Object.fromEntries(referenced.map((sub, definition) => [String(definition), copy(sub, false)]));
+  return { linted: { ...checked, $defs }, collects };
 
-  function collect(schema: Json | boolean, pointer: string): Subschema {
-    const sub: Subschema = { pointer, schema, children: new Map() };
-    subs.set(pointer, sub);
-    if (subs.size > MAX_SUBSCHEMAS)
+  function checkSubschema({ pointer, schema }: Subschema, { size }: ReadonlyMap<string, Subschema>): void {
+    if (size > MAX_SUBSCHEMAS)
       throw new SchemaRejectedError(pointer, `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
-    if (typeof schema === 'boolean') return sub;
-    checkKeywords(sub, schema);
-    const keywords = [...PLAIN_KEYWORDS[draft], ...Object.keys(TARGETS[draft])].filter((keyword) =>
+    if (typeof schema === 'boolean') return;
+    checkKeywords(pointer, schema);
+    const keywords = [...PLAIN_KEYWORDS[dialect], ...Object.keys(TARGETS[dialect])].filter((keyword) =>
       Object.hasOwn(schema, keyword),
     );
     charge(compileCostOf(schema, keywords, pointer), pointer);
-    for (const [keyword, target] of Object.entries(TARGETS[draft])) {
-      if (!Object.hasOwn(schema, keyword)) continue;
-      const value = schema[keyword] as Json | boolean | (Json | boolean)[];
-      const at = `${pointer}/${keyword}`;
-      const parts: [string, Json | boolean][] = Array.isArray(value)
-        ? value.map((part, i) => [String(i), part])
-        : MAPS.has(keyword)
-          ? (Object.entries(value as Json).filter(([, part]) => !Array.isArray(part)) as [string, Json | boolean][])
-          : [['', value]];
-      const listed = Array.isArray(value) || MAPS.has(keyword);
-      sub.children.set(keyword, {
-        target: Array.isArray(value) && target === 'items' ? 'part' : target,
-        subs: parts.map(([name, part]) => [name, collect(part, listed ? `${at}/${escapePointer(name)}` : at)]),
-      });
-    }
-    return sub;
   }
 
   function charge(cost: number, pointer: string): void {
@@ -90,13 +77,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { lint
       );
   }
 
-  function checkKeywords({ pointer }: Subschema, schema: Json): void {
-    if (pointer !== '' && Object.hasOwn(schema, '$id'))
-      throw new SchemaRejectedError(`${pointer}/$id`, 'only the whole schema can have an $id');
-    for (const keyword of ['$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor']) {
-      if (Object.hasOwn(schema, keyword))
-        throw new SchemaRejectedError(`${pointer}/${keyword}`, `${keyword} is not supported`);
-    }
+  function checkKeywords(pointer: string, schema: Json): void {
     for (const keyword of ['properties', 'dependencies', 'dependentSchemas', 'dependentRequired']) {
       if (Object.hasOwn((schema[keyword] as Json | undefined) ?? {}, '__proto__'))
         throw new SchemaRejectedError(`${pointer}/${keyword}`, 'a rule for a member named __proto__ cannot be checked');
@@ -110,10 +91,6 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { lint
     if (typeof schema['pattern'] === 'string') checkPattern(schema['pattern'], `${pointer}/pattern`);
     for (const source of Object.keys((schema['patternProperties'] as Json | undefined) ?? {}))
       checkPattern(source, `${pointer}/patternProperties/${escapePointer(source)}`);
-    const anchor = schema['$anchor'];
-    if (typeof anchor !== 'string' || draft === 'draft-07') return;
-    if (anchors.has(anchor)) throw new SchemaRejectedError(`${pointer}/$anchor`, 'this $anchor occurs twice');
-    anchors.set(anchor, subs.get(pointer)!);
   }
 
   function checkPattern(source: string, pointer: string): void {
@@ -124,20 +101,8 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { lint
     }
   }
 
-  function resolve(sub: Subschema): void {
-    const ref = typeof sub.schema === 'object' ? sub.schema['$ref'] : undefined;
-    if (typeof ref !== 'string') return;
-    const at = `${sub.pointer}/$ref`;
-    if (!ref.startsWith('#')) throw new SchemaRejectedError(at, 'a $ref can only lead into the same schema ("#...")');
-    const fragment = decode(ref.slice(1), at);
-    const target = fragment === '' || fragment.startsWith('/') ? subs.get(fragment) : anchors.get(fragment);
-    if (!target) throw new SchemaRejectedError(at, 'this $ref does not lead to a subschema');
-    sub.ref = target;
-  }
-
-  /** Draft-07 ignores the other keywords beside a $ref. */
   function appliedChildren(sub: Subschema): Subschema['children'] {
-    return sub.ref && draft === 'draft-07' ? new Map() : sub.children;
+    return sub.ref && refHidesSiblings(dialect) ? new Map() : sub.children;
   }
 
   /** @param open the subschemas whose count is in progress: a reference to one of them is a loop */
@@ -163,7 +128,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { lint
     return [...(sub.ref ? [sub.ref] : []), ...ofKeywords.flatMap(({ subs: parts }) => parts.map(([, part]) => part))];
   }
 
-  /** ajv does not know which items a `contains` evaluates. */
+  /** ajv does not know which items a `contains` evaluates; before 2020-12 it evaluates none. */
   function refuseContains(sub: Subschema): void {
     if (!sub.children.has('unevaluatedItems')) return;
     const applied = new Set([sub]);
@@ -186,8 +151,8 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { lint
       cost.units++;
       out.push(['$ref', `#/$defs/${sub.ref.definition}`]);
     }
-    if (!sub.ref || draft !== 'draft-07') {
-      for (const keyword of PLAIN_KEYWORDS[draft]) {
+    if (!sub.ref || !refHidesSiblings(dialect)) {
+      for (const keyword of PLAIN_KEYWORDS[dialect]) {
         if (!Object.hasOwn(sub.schema, keyword)) continue;
         const value = sub.schema[keyword];
         out.push([keyword, value]);
@@ -218,7 +183,7 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { lint
       }
     }
     if (cost.units > 0) out.push([CHECK_COST, cost]);
-    return Object.fromEntries(out);
+    return inAjvsTerms(dialect, Object.fromEntries(out));
   }
 
   function referenceOrCopy(sub: Subschema, definite: boolean): Json | boolean {
@@ -231,11 +196,3 @@ export function lintSchema(root: Json, draft: Draft, patterns: Patterns): { lint
 /** Number of lists and of the names in them. */
 const sizeOfLists = (lists: Json): number =>
   Object.values(lists).reduce((sum: number, list) => sum + 1 + (list as unknown[]).length, 0);
-
-function decode(fragment: string, at: string): string {
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    throw new SchemaRejectedError(at, 'this $ref is not a well-formed URI fragment');
-  }
-}

@@ -43,8 +43,9 @@ const INFINITE = decimal(String(2n ** 1024n - 2n ** 970n));
  * Why a double does not keep the value of a number: it is an integer beyond ±(2^53−1), or overflows. Compares digits,
  * because Number() needs a string for each number and takes five times as long.
  * @param start where the number begins in the text, and `end` where it ends; its syntax is valid
+ * @param anyInteger only what overflows is a violation
  */
-export function numberViolation(text: Uint8Array, start: number, end: number): string | undefined {
+export function numberViolation(text: Uint8Array, start: number, end: number, anyInteger = false): string | undefined {
   let significant = -1;
   let dot = -1;
   let at = text[start] === MINUS ? start + 1 : start;
@@ -62,6 +63,7 @@ export function numberViolation(text: Uint8Array, start: number, end: number): s
     exponent === limit.exponent ? hasDigitsFrom(text, significant, at, limit.digits) : exponent > limit.exponent;
 
   if (!reaches(UNSAFE)) return undefined;
+  if (anyInteger) return reaches(INFINITE) ? 'The number is too large' : undefined;
   if (isInteger) return 'The integer is beyond ±(2^53−1)';
   if (!reaches(WITH_EXPONENT)) return 'The number is an integer beyond ±(2^53−1)';
   return reaches(INFINITE) ? 'The number is too large' : undefined;

@@ -31,11 +31,14 @@ const COMMA_OR_END = 5;
  * not keep its value until a client reads it back: duplicate names, `__proto__`, more than 64 levels, NUL, lone
  * surrogates, and numbers that a double cannot represent.
  * @param input valid UTF-8
+ * @param schemas names of members of the whole object that are JSON Schemas: a limit in them may be any integer, which no
+ * value that is checked can reach
  * @returns the text in UTF-8 without white space, and with the escapes that JSON.stringify would write
  * @throws ServiceError for the first fault: MALFORMED_JSON for the syntax, else INVALID_REQUEST with the JSON pointer.
  * A duplicate name is found at the end of its object
  */
-export function strictJson(input: Buffer): Buffer<ArrayBuffer> {
+export function strictJson(input: Buffer, schemas: readonly string[] = []): Buffer<ArrayBuffer> {
+  const schemaNames = schemas.map((name) => Buffer.from(JSON.stringify(name).slice(0, -1)));
   const output = Buffer.allocUnsafeSlow(input.length);
   const string: StringCopy = { input, output, at: 0, length: 0, violation: undefined };
   /** Begin and end in the output of the names that the open objects have so far. */
@@ -46,6 +49,7 @@ export function strictJson(input: Buffer): Buffer<ArrayBuffer> {
   const places = new Int32Array(MAX_DEPTH + 1);
   let [namesEnd, depth, next, at, length] = [0, 0, VALUE, 0, 0];
   let violation: string | undefined;
+  let isInSchema = false;
 
   // A function for each kind of value would be easier to read, but the scan would take three times as long.
   scan: while (at < input.length) {
@@ -84,6 +88,7 @@ export function strictJson(input: Buffer): Buffer<ArrayBuffer> {
           names[namesEnd++] = length + 1;
           if (length - start === PROTO.length && PROTO.equals(output.subarray(start, length)))
             violation = 'The name __proto__ is not allowed';
+          if (depth === 1) isInSchema = schemaNames.some((name) => name.equals(output.subarray(start, length)));
         }
         output[length++] = QUOTE;
         at++;
@@ -150,7 +155,7 @@ export function strictJson(input: Buffer): Buffer<ArrayBuffer> {
         if (next > VALUE_OR_END) break scan;
         const end = endOfNumber(input, at);
         if (end < 0) break scan;
-        if (end - at >= MIN_DOUBTFUL_BYTES) violation = numberViolation(input, at, end);
+        if (end - at >= MIN_DOUBTFUL_BYTES) violation = numberViolation(input, at, end, isInSchema);
         if (violation !== undefined) break scan;
         while (at < end) output[length++] = input[at++]!;
         next = COMMA_OR_END;

@@ -58,6 +58,27 @@ describe('strictJson rejects', () => {
   );
 });
 
+describe('in a member that is a JSON Schema', () => {
+  const read = (text: string): string => strictJson(Buffer.from(text), ['jsonSchema', 'é"']).toString();
+
+  it.each([
+    '{"jsonSchema":{"maximum":9223372036854775807,"properties":{"a":{"minimum":-1e16}}}}',
+    '{"a":1,"jsonSchema":{"enum":[18446744073709551615]},"b":9007199254740991}',
+    '{"é\\"":9007199254740993}',
+  ])('strictJson keeps integers of any size: %s', (text) => expect(read(text)).toBe(text));
+
+  it.each([
+    ['in it, a number that overflows', '{"jsonSchema":{"maximum":1e309}}', '/jsonSchema/maximum'],
+    ['an integer after it', '{"jsonSchema":{"maximum":1},"content":[9007199254740993]}', '/content/0'],
+    ['an integer before it', '{"content":9007199254740993,"jsonSchema":{}}', '/content'],
+    ['a member of this name below', '{"content":{"jsonSchema":9007199254740993}}', '/content/jsonSchema'],
+    ['a longer name', '{"jsonSchema2":9007199254740993}', '/jsonSchema2'],
+    ['a list', '[{"jsonSchema":9007199254740993}]', '/0/jsonSchema'],
+  ])('but strictJson rejects %s', (_, text, path) =>
+    expect(() => read(text)).toThrow(expect.objectContaining({ details: [expect.objectContaining({ path })] })),
+  );
+});
+
 describe('strictJson keeps', () => {
   it.each([
     ['64 levels', nested(64)],

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { ServiceError, invalid, type Violation } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
+import { requireMeant } from 'platform/json-schema/authored.ts';
 import { compileSchema } from 'platform/json-schema/schema.ts';
 import { toolsSchema } from '../tools/rules.ts';
 import { UNITS, type Unit } from '../runtimes/rules.ts';
@@ -134,7 +135,10 @@ export function parseDefinition(text: string): { definition: Definition; hash: s
   // Throws when a price cannot be stored exactly.
   priceOf(definition);
   for (const member of ['argumentsSchema', 'outputSchema'] as const) {
-    if (definition[member]) compileSchema(JSON.stringify(definition[member]), { path: `/${member}` });
+    const schema = definition[member];
+    if (schema === undefined) continue;
+    requireMeant(schema as Record<string, unknown>, `/${member}`);
+    compileSchema(JSON.stringify(schema), { path: `/${member}` });
   }
   return { definition, hash: createHash('sha256').update(canonicalJson(value)).digest('hex') };
 }

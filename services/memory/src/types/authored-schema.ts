@@ -1,7 +1,7 @@
 import { invalid } from 'platform/core/errors.ts';
 import { escapePointer } from 'platform/core/json-pointer.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
-import { checkSpelling } from 'platform/json-schema/spelling.ts';
+import { requireMeant } from 'platform/json-schema/authored.ts';
 import type { SchemaCache } from 'platform/json-schema/cache.ts';
 
 /**
@@ -10,9 +10,9 @@ import type { SchemaCache } from 'platform/json-schema/cache.ts';
  * @throws ServiceError INVALID_SCHEMA
  */
 export function checkAuthoredSchema(schemas: SchemaCache, organizationId: string, jsonSchema: string): void {
-  schemas.compile(organizationId, jsonSchema, { path: '/jsonSchema' });
   const schema = parseJson(jsonSchema) as Record<string, unknown>;
-  checkSpelling(schema, '/jsonSchema');
+  requireMeant(schema, '/jsonSchema');
+  schemas.compile(organizationId, jsonSchema, { path: '/jsonSchema' });
   requireSatisfiable(schema);
 }
 
