@@ -10,6 +10,7 @@ import { measureReplicas } from './commands/replicas.ts';
 import { measureRevocation } from './commands/revocation.ts';
 import { measureMemory, measureScale } from './commands/scale.ts';
 import { measureRuntimes } from './commands/runtimes.ts';
+import { measureSchemas } from './commands/schemas.ts';
 import { measureSoak } from './commands/soak.ts';
 import { measureStart } from './commands/start.ts';
 import { measureTraces } from './commands/traces.ts';
@@ -44,6 +45,7 @@ The product alone:
   json       CPU milliseconds of the gateway's threads for bodies of 1 MiB that are costly to read
   traces     CPU of a request without traces, with the default share of them, and with all
   limits     CPU microseconds of a request for its rate limits
+  schemas    how many schemas of a folder are accepted, and why the others are not [--folder F]
 
 With MONGODB_URL, REDIS_URL and KAFKA_BROKERS (npm run engines -- up) the scenarios also run on those servers, all with
 fewer objects and connections. The last lines tell which goals were met. Exits with 1 if a request failed, or if
@@ -63,6 +65,7 @@ const OF_PRODUCT: Readonly<Record<string, (settings: Settings) => Promise<Findin
   start: () => measureStart().then(noFindings),
   json: () => measureJson().then(noFindings),
   limits: () => measureLimits().then(noFindings),
+  schemas: ({ folder }) => Promise.resolve(measureSchemas(folder)).then(noFindings),
 };
 const GOALS = ['get', 'list', 'create', 'run', 'alone'];
 const number = { type: 'string' } as const;
@@ -113,16 +116,17 @@ const { positionals, values } = parseArgs({
     minutes: number,
     'warm-up-seconds': number,
     'many-objects': number,
+    folder: { type: 'string', default: DEFAULTS.folder },
   },
 });
-const { help, ...options } = values;
+const { help, folder, ...options } = values;
 const wanted = positionals.flatMap((name) => (name === 'goals' ? GOALS : [name]));
 const known = [...Object.keys(SCENARIOS), ...Object.keys(OF_PRODUCT), 'alone', 'rate'];
 if (help || wanted.length === 0 || !wanted.every((name) => known.includes(name))) {
   process.stdout.write(HELP);
   if (!help) process.exitCode = 2;
 } else {
-  const settings = settingsOf(options, (await realEngines()) !== undefined);
+  const settings = { ...settingsOf(options, (await realEngines()) !== undefined), folder };
   const { figures, failures } = await run(wanted, settings);
   process.stdout.write('\n');
   for (const failure of failures.slice(0, 20)) process.stdout.write(`failed: ${failure}\n`);

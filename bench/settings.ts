@@ -12,6 +12,8 @@ export interface Settings {
   minutes: number;
   /** Objects of the larger system of `scale`. */
   manyObjects: number;
+  /** Of the JSON Schemas of `schemas`. */
+  folder: string;
 }
 
 export const DEFAULTS: Settings = {
@@ -22,6 +24,7 @@ export const DEFAULTS: Settings = {
   warmUpSeconds: 20,
   minutes: 10,
   manyObjects: 1_000_000,
+  folder: 'platform/test/json-schema/generated',
 };
 
 /** Smaller, because SecantusDB is one Python process that sorts all objects of a type for every page of a list. */
