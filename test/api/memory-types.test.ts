@@ -65,6 +65,21 @@ describe('POST /api/memory/types', () => {
       expect(Object.keys(body).sort()).toEqual(FIELDS);
     });
 
+    it('keeps the limits of a schema as they came, whatever a double can hold', async () => {
+      const schema =
+        '{"type":"object","properties":{"n":{"minimum":-9223372036854775808,"maximum":18446744073709551615}}}';
+      const { status, text, body } = await create(`{"type":"${unusedName()}","jsonSchema":${schema}}`);
+      expect([status, text]).toEqual([201, expect.stringContaining(`"jsonSchema":${schema}`)]);
+      const read = await tenant.request('GET', `/api/memory/types/${body.id}`);
+      expect(read.text).toContain(schema);
+      const put = await tenant.request('PUT', `/api/memory/types/${body.id}`, `{"jsonSchema":${schema}}`);
+      expect([put.status, put.body.version]).toEqual([200, 1]);
+      const object = (n: string) =>
+        tenant.request('POST', '/api/memory/objects', `{"typeId":"${body.id}","key":"k${n}","content":{"n":${n}}}`);
+      expect((await object('9007199254740991')).status).toBe(201);
+      expectError(await object('9007199254740993'), 400, 'invalid_request');
+    });
+
     it('accepts every field of the contract', async () => {
       const given = {
         type: unusedName(),
@@ -159,7 +174,9 @@ describe('POST /api/memory/types', () => {
       ['that refers to nothing', { $ref: '#/$defs/none' }, '/jsonSchema/$ref'],
       ['that refers to itself', { $ref: '#' }, '/jsonSchema'],
       ['with a pattern that needs backtracking', { pattern: '(a)\\1' }, '/jsonSchema/pattern'],
-      ['of an old draft', { $schema: 'http://json-schema.org/draft-04/schema#' }, '/jsonSchema/$schema'],
+      ['of an old draft', { $schema: 'http://json-schema.org/draft-03/schema#' }, '/jsonSchema/$schema'],
+      ['that is an example', { name: 'Ada', age: 36 }, '/jsonSchema'],
+      ['with an empty enum', { properties: { a: { enum: [] } } }, '/jsonSchema/properties/a/enum'],
     ])('rejects a schema %s', async (_what, schema, at) =>
       expectError(await create({ type: 'T', jsonSchema: schema }), 400, 'invalid_schema', { at }),
     );

@@ -50,14 +50,14 @@ export function followReferences(
   return { top, subs };
 
   function collectDocument(document: Json, pointer: string): Subschema {
-    return collect(document, pointer, undefined, 0);
+    return collect(document, pointer, undefined, 1);
   }
 
   function collect(schema: Json | boolean, pointer: string, outer: Resource | undefined, level: number): Subschema {
     const known = subs.get(pointer);
     if (known) return known;
     if (level > MAX_LEVELS)
-      throw new SchemaRejectedError(pointer, `schemas are nested in more than ${MAX_LEVELS} levels`);
+      throw new SchemaRejectedError('', `schemas are nested in more than ${MAX_LEVELS} levels`);
     const sub = { pointer, schema, children: new Map() } as unknown as Subschema;
     sub.resource = resourceOf(sub, outer);
     subs.set(pointer, sub);
@@ -200,7 +200,7 @@ export function followReferences(
     if (typeof value !== 'boolean' && (typeof value !== 'object' || value === null || Array.isArray(value)))
       return undefined;
     requireSchema(value as Json | boolean, pointer);
-    return collect(value as Json | boolean, pointer, resource, 0);
+    return collect(value as Json | boolean, pointer, resource, 1);
   }
 }
 

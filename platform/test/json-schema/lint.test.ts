@@ -1,13 +1,13 @@
 import { messagesOf, TOO_COSTLY, rejection, many, object, nested } from './schemas.ts';
 
-const nestedSchema = (levels: number): object => (levels === 0 ? {} : { items: nestedSchema(levels - 1) });
+const nestedSchema = (levels: number): object => (levels === 1 ? {} : { items: nestedSchema(levels - 1) });
 
 describe('a schema is rejected', () => {
   it.each<[string, unknown, string]>([
     ['that is not JSON', '{', ' the schema is not JSON'],
     ['that is not an object', [], ' the schema must be an object'],
     ['over 64 KiB', { description: 'é'.repeat(33_000) }, ' the schema is larger than 65536 bytes'],
-    ['over 32 levels of schemas', nestedSchema(33), `${'/items'.repeat(33)} schemas are nested in more than 32 levels`],
+    ['over 32 levels of schemas', nestedSchema(33), ' schemas are nested in more than 32 levels'],
     [
       'over 64 levels of JSON',
       { default: JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`) },

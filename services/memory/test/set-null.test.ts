@@ -1,4 +1,4 @@
-import { compileSchema } from 'platform/json-schema/schema.ts';
+import { compileSchema, type CompileOptions } from 'platform/json-schema/schema.ts';
 import { checkSetNull } from '../src/types/relations.ts';
 
 /** A type with relations that set null at `/r0`, `/r1` and so on, of which the schema forbids null at the last. */
@@ -30,9 +30,9 @@ it.each([undefined, 'http://json-schema.org/draft-07/schema#'])(
   'where relations set null, one schema is compiled for all of them (%s)',
   ($schema) => {
     let compiled = 0;
-    const compile = (_organizationId: string, text: string) => {
+    const compile = (_organizationId: string, text: string, options?: CompileOptions) => {
       compiled++;
-      return compileSchema(text);
+      return compileSchema(text, options);
     };
     expect(() => checkSetNull({ compile }, typeWith(32, $schema))).toThrow(
       expect.objectContaining({ details: [expect.objectContaining({ path: '/relations/31/onDelete' })] }),
@@ -40,3 +40,30 @@ it.each([undefined, 'http://json-schema.org/draft-07/schema#'])(
     expect(compiled).toBe(1);
   },
 );
+
+it.each<[string, object]>([
+  [
+    'a reference to the whole schema by its URI',
+    { $id: 'http://h/a', properties: { r: { $ref: 'http://h/a#/$defs/k' } } },
+  ],
+  [
+    'a reference to a keyword of others',
+    { properties: { r: { $ref: '#/components/k' } }, components: { k: { type: 'string' } } },
+  ],
+  [
+    'draft-04',
+    { $schema: 'http://json-schema.org/draft-04/schema#', id: 'x', properties: { r: { $ref: 'x#/$defs/k' } } },
+  ],
+])('the schema of a relation is found by %s', (_, schema) => {
+  const jsonSchema = JSON.stringify({ $defs: { k: { type: 'string' } }, ...schema });
+  const relations = JSON.stringify([{ name: 'r', path: '/r', cardinality: 'one', onDelete: 'setNull' }]);
+  const check = (text: string) => () =>
+    checkSetNull(
+      { compile: (_id, schema, options) => compileSchema(schema, options) },
+      { organizationId: 'o', jsonSchema: text, relations },
+    );
+  expect(check(jsonSchema)).toThrow(
+    expect.objectContaining({ details: [expect.objectContaining({ path: '/relations/0/onDelete' })] }),
+  );
+  expect(check(jsonSchema.replaceAll('"string"', '["string","null"]'))).not.toThrow();
+});
