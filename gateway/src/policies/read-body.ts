@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FREE_CHUNKS, makeBodyBuffer, MIN_MEAN_BYTES } from 'platform/core/body-buffer.ts';
 import { ServiceError } from 'platform/core/errors.ts';
+import { hasByteOrderMark } from 'platform/json/json-file.ts';
 import type { JsonReader } from '../json/json-reader.ts';
 import { NOBODY, type GatewayRequest, type Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
@@ -25,6 +26,7 @@ export function makeReadBody(json: JsonReader, limits: BodyLimits): Policy {
     if (takesBody) {
       requireJson(req);
       const bytes = await readBytes(req, res, { ...limits, maxBytes: options.maxBodyBytes || limits.maxBytes });
+      if (hasByteOrderMark(bytes)) throw new ServiceError('MALFORMED_JSON', 'The body begins with a byte order mark');
       if (!isUtf8(bytes)) throw new ServiceError('MALFORMED_JSON', 'The body is not valid UTF-8');
       req.exchange.body = await json.read(principal.organizationId, bytes);
     }

@@ -99,17 +99,20 @@ describe('every error is JSON with a code and the request id', () => {
     expectError(reply, 400, 'invalid_request');
     expect(reply.json.details).toEqual([{ path, message: expect.any(String) }]);
   });
-  it('400 for a body that is not UTF-8', async () => {
+  it.each<[string, Buffer<ArrayBuffer>, string]>([
+    ['is not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'The body is not valid UTF-8'],
+    ['begins with a byte order mark', Buffer.from('\ufeff{}'), 'The body begins with a byte order mark'],
+    ['is UTF-16', Buffer.from('\ufeff{}', 'utf16le'), 'The body is not valid UTF-8'],
+    ['is UTF-16 without a mark', Buffer.from('{}', 'utf16le'), 'The body is not valid JSON'],
+  ])('400 for a body that %s', async (_case, body, error) => {
     const response = await fetch(`${fixture.url}/api/memory/objects`, {
       method: 'POST',
       headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
-      body: Buffer.from([0x22, 0xff, 0x22]),
+      body,
     });
-    expectError(
-      { status: response.status, headers: response.headers, json: (await response.json()) as Record<string, unknown> },
-      400,
-      'malformed_json',
-    );
+    const json = (await response.json()) as Record<string, unknown>;
+    expectError({ status: response.status, headers: response.headers, json }, 400, 'malformed_json');
+    expect(json.error).toBe(error);
   });
   it('400 for a JSON body that is no object', async () => {
     for (const body of ['[]', '1', 'null', '"x"']) expectError(await post(body), 400, 'invalid_request');
