@@ -30,7 +30,8 @@ export function definitionFilesOf(path: string, shown: string): { path: string; 
 
 /**
  * @param shown the file as the user gave it
- * @throws UsageError when the file cannot be read; InputError when it is not JSON by the rules of REST, or names no agent
+ * @throws UsageError when the file cannot be read; InputError when it is not JSON by the rules of REST, or names no
+ * agent
  */
 export function readDefinition(path: string, shown: string): DefinitionFile {
   let bytes: Buffer;

@@ -136,7 +136,7 @@ function stringify(value: unknown): string | undefined {
     .join(',')}}`;
 }
 
-/** JSON text with the white space of JSON.stringify(value, null, 2); numbers, strings and names stay as they are spelled. */
+/** JSON text with the white space of JSON.stringify(value, null, 2), in which everything stays as it is spelled. */
 function indentedJson(json: string): string {
   let indent = '\n';
   let text = '';
