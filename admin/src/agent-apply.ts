@@ -1,10 +1,12 @@
 import { codeOf, ServiceError } from 'platform/core/errors.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
 import { AgentsServiceService, type Agent } from 'proto/agents/v1/agents.ts';
 import { differencesOf, type Difference } from './agent-differences.ts';
 import { publishAgent } from './publish-agent.ts';
 import type { Context } from './context.ts';
-import { definitionFilesOf, FileError, readDefinition, type DefinitionFile } from './definition-file.ts';
+import { definitionFilesOf, readDefinition, type DefinitionFile } from './definition-file.ts';
+import { InputError } from './json-input.ts';
 import type { Column } from './output.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -79,11 +81,15 @@ export async function applyAgents(context: Context, paths: readonly string[], op
     try {
       file = readDefinition(path, shown);
       const twin = fileOf.get(file.name);
-      if (twin !== undefined) throw new FileError(shown, file.lineOf('/name'), `${twin} defines ${file.name}, too`);
+      if (twin !== undefined)
+        throw new InputError(shown, {
+          ...{ line: file.lineOf('/name'), path: '' },
+          message: `${twin} defines ${file.name}, too`,
+        });
       fileOf.set(file.name, shown);
       return { file: shown, ...(await applyDefinition(file)) };
     } catch (error) {
-      return { file: shown, name: file?.name, outcome: 'failed', ...failureOf(error, shown, file) };
+      return { file: shown, name: file?.name, outcome: 'failed', ...failureOf(error, file) };
     }
   }
 
@@ -101,7 +107,7 @@ export async function applyAgents(context: Context, paths: readonly string[], op
   async function differencesFrom(earlier: Agent, value: unknown, options: CallOptions): Promise<Difference[]> {
     const { name, latestVersion: version } = earlier;
     const { definition } = await agents.getAgentVersion({ name, version }, options);
-    return differencesOf(JSON.parse(definition), value);
+    return differencesOf(parseJson(definition), value);
   }
 
   async function retireOthers(): Promise<Row[]> {
@@ -116,12 +122,9 @@ export async function applyAgents(context: Context, paths: readonly string[], op
 }
 
 /** @throws what concerns no single file */
-function failureOf(error: unknown, shown: string, file: DefinitionFile | undefined): { code: string; faults: Fault[] } {
-  if (error instanceof FileError)
-    return {
-      code: 'invalid_file',
-      faults: [{ line: error.line, path: '', message: error.message.slice(`${shown}:${error.line}: `.length) }],
-    };
+function failureOf(error: unknown, file: DefinitionFile | undefined): { code: string; faults: Fault[] } {
+  if (error instanceof InputError)
+    return { code: 'invalid_file', faults: [{ line: error.line, path: error.path, message: error.fault }] };
   if (error instanceof UsageError)
     return { code: 'invalid_file', faults: [{ line: 1, path: '', message: error.message }] };
   if (!(error instanceof ServiceError)) throw error;

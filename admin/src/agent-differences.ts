@@ -12,11 +12,17 @@ export interface Difference {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** A schema may have a property that is named like one of every object: constructor. */
+const own = (object: Record<string, unknown>, name: string): unknown =>
+  Object.hasOwn(object, name) ? object[name] : undefined;
+
 /** The members in which two definitions differ, whatever their order and white space. */
 export function differencesOf(before: unknown, after: unknown, path = ''): Difference[] {
   if (isObject(before) && isObject(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-    return names.flatMap((name) => differencesOf(before[name], after[name], `${path}/${escapePointer(name)}`));
+    return names.flatMap((name) =>
+      differencesOf(own(before, name), own(after, name), `${path}/${escapePointer(name)}`),
+    );
   }
   const texts = [before, after].map((value) => (value === undefined ? undefined : JSON.stringify(value)));
   const [old, present] = texts as [string | undefined, string | undefined];

@@ -1,10 +1,12 @@
 import { Command } from 'commander';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { AgentsServiceService, type Agent, type AgentVersion } from 'proto/agents/v1/agents.ts';
 import { applyAgents, type ApplyOptions } from './agent-apply.ts';
 import { differencesOf, type Difference } from './agent-differences.ts';
 import { readDefinition } from './definition-file.ts';
 import type { Context } from './context.ts';
-import type { Column } from './output.ts';
+import { readJsonInput } from './json-input.ts';
+import { StoredJson, type Column } from './output.ts';
 import { publishAgent } from './publish-agent.ts';
 import { collected, wholeNumber } from './usage-error.ts';
 
@@ -83,7 +85,7 @@ export function agentCommand(context: Context): Command {
         { name, version: given.version },
         await context.onOrganization(),
       );
-      context.printText(definition, { name, ...version, definition: JSON.parse(definition) as object });
+      context.printJson(definition, { name, ...version, definition: new StoredJson(definition) });
     });
   command
     .command('diff <file>')
@@ -95,7 +97,7 @@ export function agentCommand(context: Context): Command {
         { name, version: given.version },
         await context.onOrganization(),
       );
-      context.print(differencesOf(JSON.parse(definition), value), DIFFERENCES);
+      context.print(differencesOf(parseJson(definition), value), DIFFERENCES);
     });
   command
     .command('run <name>')
@@ -103,12 +105,15 @@ export function agentCommand(context: Context): Command {
     .option('--args <json>', 'the args as JSON, or - to read them from standard input', '{}')
     .option('--idempotency-key <key>', 'a repeat with the same key prints the first answer and runs nothing')
     .action(async (agentName: string, given: { args: string; idempotencyKey?: string }) => {
-      const args = given.args === '-' ? await context.readInput('Type the args, then press Ctrl-D.') : given.args;
+      const { json } =
+        given.args === '-'
+          ? readJsonInput(await context.readInput('Type the args, then press Ctrl-D.'), 'standard input')
+          : readJsonInput(Buffer.from(given.args), '--args');
       const { output, messages, ...run } = await agents().runAgent(
-        { agentName, args, idempotencyKey: given.idempotencyKey },
+        { agentName, args: json.toString(), idempotencyKey: given.idempotencyKey },
         await context.asUserOrOperator(),
       );
-      context.printText(output, { ...run, output: JSON.parse(output) as unknown, messages });
+      context.printJson(output, { ...run, output: new StoredJson(output), messages });
       context.note(`Charged ${run.creditsCharged} credits; agent execution ${run.agentExecutionId}`);
     });
   return command;

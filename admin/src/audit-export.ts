@@ -1,5 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { once } from 'node:events';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { AuthServiceService, type AuditEntry } from 'proto/auth/v1/auth.ts';
 import type { Context } from './context.ts';
 import { UsageError } from './usage-error.ts';
@@ -91,7 +92,7 @@ async function dropHalfLine(handle: FileHandle, name: string): Promise<AuditEntr
 /** @throws UsageError */
 function entryOf(line: string, name: string): AuditEntry {
   try {
-    const entry = JSON.parse(line) as Partial<AuditEntry>;
+    const entry = parseJson(line) as Partial<AuditEntry>;
     if (typeof entry.id === 'string' && typeof entry.action === 'string') return entry as AuditEntry;
   } catch {
     // said below

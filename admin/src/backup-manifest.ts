@@ -2,6 +2,7 @@ import { createHash, hash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { RELEASE } from 'platform/core/release.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import type { CopyFindings } from 'platform/service/verify-copy.ts';
@@ -57,7 +58,7 @@ export function readManifest(folder: string): Manifest {
   if (!existsSync(file)) throw new StartError(`${folder} is not a backup, or not a whole one: it has no ${NAME}`);
   let written: unknown;
   try {
-    written = JSON.parse(readFileSync(file, 'utf8'));
+    written = parseJson(readFileSync(file, 'utf8'));
   } catch (cause) {
     throw new StartError(`${file} is damaged: ${(cause as Error).message}`, { cause });
   }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { AuthServiceService, type Organization } from 'proto/auth/v1/auth.ts';
 import type { CallOptions, ServiceClient, ServiceDefinition } from 'platform/rpc/call.ts';
@@ -16,7 +16,7 @@ import { commonConfig, identityFiles } from 'platform/service/process.ts';
 import { eventsFile } from 'platform/service/program.ts';
 import { PROCESSES, type ProcessName } from 'platform/core/processes.ts';
 import { openClusterSecrets, type ClusterSecrets } from './cluster-secrets.ts';
-import { jsonOf, linesOf, tableOf, textOf, type Column } from './output.ts';
+import { jsonOf, jsonTextOf, linesOf, tableOf, textOf, type Column } from './output.ts';
 import type { Page } from './page.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -71,8 +71,10 @@ export interface Context {
   printRecord(record: object, shown?: object): void;
   /** Prints `record` as JSON with --json, otherwise the text as it is, but for control characters. */
   printText(text: string, record: object): void;
-  /** All of standard input as text. `prompt` is printed on standard error if a person types it. */
-  readInput(prompt: string): Promise<string>;
+  /** The same for JSON text, which is printed so that no value of it changes. */
+  printJson(text: string, record: object): void;
+  /** All of standard input. `prompt` is printed on standard error if a person types it. */
+  readInput(prompt: string): Promise<Buffer>;
   /** Prints a sentence on standard error, so that standard output holds only the result. */
   note(sentence: string): void;
   close(): void;
@@ -122,7 +124,7 @@ export function makeContext(program: Command, env: Env): Context {
   const width = (): number =>
     (!options().wide && (Number(env.COLUMNS) || process.stdout.columns)) || Number.POSITIVE_INFINITY;
   const write = (text: string): void => void process.stdout.write(`${text}\n`);
-  const asJson = (value: object): string => jsonOf(value, 2);
+  const asJson = (value: object): string => jsonOf(value, true);
   const print: Context['print'] = (rows, columns) =>
     write(options().json ? asJson(rows) : tableOf(rows, columns, width()));
   const note = (sentence: string): void => void process.stderr.write(`${textOf(sentence)}\n`);
@@ -175,9 +177,10 @@ export function makeContext(program: Command, env: Env): Context {
     },
     printRecord: (record, shown = record) => write(options().json ? asJson(record) : linesOf(shown)),
     printText: (text, record) => write(options().json ? asJson(record) : textOf(text)),
+    printJson: (text, record) => write(options().json ? asJson(record) : jsonTextOf(text)),
     async readInput(prompt) {
       if (process.stdin.isTTY) note(prompt);
-      return text(process.stdin);
+      return buffer(process.stdin);
     },
     note,
     close: () => operator?.close(),

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { isDeepStrictEqual, promisify } from 'node:util';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import { inspectFile, VERIFY_COPY, type CopyFindings } from 'platform/service/verify-copy.ts';
 import type { BackupFile } from './backup-manifest.ts';
@@ -19,7 +20,7 @@ async function askService(file: string, name: string): Promise<CopyFindings> {
   const main = join(SERVICES, name.replace('.db', ''), 'src/main.ts');
   try {
     const { stdout } = await promisify(execFile)(process.execPath, [main, VERIFY_COPY, file], { maxBuffer: 1 << 26 });
-    return JSON.parse(stdout) as CopyFindings;
+    return parseJson(stdout) as CopyFindings;
   } catch (cause) {
     const { stderr = '' } = cause as { stderr?: string };
     throw new StartError(`The copy of ${name} cannot be opened: ${stderr.trim() || (cause as Error).message}`, {

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { AgentsServiceService, type AgentExecution, type AgentExecutionSummary } from 'proto/agents/v1/agents.ts';
 import type { Context } from './context.ts';
-import type { Column } from './output.ts';
+import { StoredJson, type Column } from './output.ts';
 import { time, wholeNumber } from './usage-error.ts';
 
 const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'timed_out', 'interrupted'];
@@ -47,7 +47,7 @@ export function executionCommand(context: Context): Command {
     .action(async (id: string) => {
       const { agentExecution } = await agents().getAgentExecution({ id }, await context.onOrganization());
       const { messages, actor, ...execution } = agentExecution as AgentExecution;
-      const record = { ...withValues(execution), messages, actor };
+      const record = { ...withJson(execution), messages, actor };
       context.printRecord(record, { ...execution, messages: messages.length, actor: `${actor?.kind} ${actor?.name}` });
     });
   command
@@ -56,21 +56,18 @@ export function executionCommand(context: Context): Command {
     .action(async (id: string) => {
       const { agentExecution } = await agents().cancelAgentExecution({ id }, await context.onOrganization());
       const { actor, ...execution } = agentExecution as AgentExecutionSummary;
-      context.printRecord(
-        { ...withValues(execution), actor },
-        { ...execution, actor: `${actor?.kind} ${actor?.name}` },
-      );
+      context.printRecord({ ...withJson(execution), actor }, { ...execution, actor: `${actor?.kind} ${actor?.name}` });
     });
   return command;
 }
 
-/** The record with the values of its members that are JSON text. */
-function withValues(execution: object): object {
+/** The record, whose members that are JSON text are printed as JSON. */
+function withJson(execution: object): object {
   const texts = new Set(['args', 'output', 'error', 'usage']);
   return Object.fromEntries(
     Object.entries(execution).map(([name, value]) => [
       name,
-      texts.has(name) && typeof value === 'string' ? (JSON.parse(value) as unknown) : value,
+      texts.has(name) && typeof value === 'string' ? new StoredJson(value) : value,
     ]),
   );
 }

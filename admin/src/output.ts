@@ -103,11 +103,54 @@ const printable = (value: unknown): string =>
   value === undefined ? '-' : inSeconds(String(value)).replace(/\p{C}/gu, '?');
 /** A text of several lines, as it may reach the terminal. */
 export const textOf = (text: string): string => text.replace(/[^\P{C}\n\t]/gu, '?');
-/** JSON text with escapes for the characters that a terminal may take for a command. */
-export const jsonOf = (value: object, indent?: number): string =>
-  JSON.stringify(value, null, indent).replace(/[^\P{C}\n]/gu, (text) =>
-    text.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
-  );
+/** JSON text as its author wrote it, with escapes for the characters that a terminal may take for a command. */
+export const jsonTextOf = (json: string): string =>
+  // between its values, JSON text may have carriage returns
+  json
+    .replace(/\r(?!\n)/g, '\n')
+    .replace(/[^\P{C}\n\t\r]/gu, (text) =>
+      text.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+    );
+export const jsonOf = (value: object, indented = false): string => {
+  const json = stringify(value)!;
+  return jsonTextOf(indented ? indentedJson(json) : json);
+};
+
+/** In a record that is printed as JSON: a value of which the text is known, and is printed as it is spelled. */
+export class StoredJson {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** As JSON.stringify, which would make values of stored texts and lose `1.0`. */
+function stringify(value: unknown): string | undefined {
+  if (value instanceof StoredJson) return value.text;
+  if (Array.isArray(value)) return `[${value.map((item) => stringify(item) ?? 'null').join(',')}]`;
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, member]) => [JSON.stringify(name), stringify(member)]);
+  return `{${members
+    .filter(([, text]) => text !== undefined)
+    .map((member) => member.join(':'))
+    .join(',')}}`;
+}
+
+/** JSON text with the white space of JSON.stringify(value, null, 2), in which everything stays as it is spelled. */
+function indentedJson(json: string): string {
+  let indent = '\n';
+  let text = '';
+  for (const [token] of json.matchAll(/"[^"\\]*(?:\\[^][^"\\]*)*"|[[{]\s*[\]}]|[[\]{}:,]|[^\s[\]{}:,"]+/g)) {
+    if (token === '{' || token === '[') indent += '  ';
+    if (token === '}' || token === ']') indent = indent.slice(0, -2);
+    if (token === '}' || token === ']') text += indent + token;
+    else if (token === '{' || token === '[' || token === ',') text += token + indent;
+    else if (token === ':') text += ': ';
+    else text += token.replace(/^([[{])\s+/, '$1');
+  }
+  return text;
+}
+
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
 const widthOf = (text: string): number => [...text].length + (text.match(WIDE)?.length ?? 0);

@@ -61,6 +61,7 @@ export async function runCommand(env: Env, argv: readonly string[]): Promise<voi
   const asJson = argv.includes('--json') && !argv.slice(0, argv.indexOf('--json')).includes('--');
   const { program, context } = makeProgram(env, asJson ? { writeErr: () => undefined } : {});
   try {
+    requireText(argv);
     requireValues(program, argv);
     await program.parseAsync(argv);
   } catch (error) {
@@ -113,6 +114,16 @@ function optionDescription(this: Help, option: Option): string {
   const { form } = (option.parseArg ?? {}) as Partial<Parser<unknown>>;
   const text = Help.prototype.optionDescription.call(this, option).replace(/ \(default: (""|\[\])\)$/, '');
   return form === undefined ? text : `${text} [${form}]`;
+}
+
+/**
+ * Node hands over U+FFFD for bytes that are not UTF-8.
+ * @throws UsageError
+ */
+function requireText(argv: readonly string[]): void {
+  const faulty = argv.find((word) => word.includes('\ufffd'));
+  if (faulty !== undefined)
+    throw new UsageError(`${faulty} has bytes that are not UTF-8, or U+FFFD, which in JSON can be written as \\ufffd`);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { encodingFault, hasByteOrderMark } from 'platform/json/json-file.ts';
 import { AgentsServiceService, type Secret } from 'proto/agents/v1/agents.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
@@ -19,7 +20,8 @@ export function secretCommand(context: Context): Command {
     .description('store the secret that standard input gives, without the line end behind it; it is never shown again')
     .option('--overlap <time>', 'how long the old value is used, too', seconds(30), 0)
     .action(async (name: string, { overlap }: { overlap: number }) => {
-      const value = (await context.readInput('Type the secret, then press Enter and Ctrl-D.')).replace(/\r?\n$/, '');
+      const bytes = await context.readInput('Type the secret, then press Enter and Ctrl-D.');
+      const value = requireText(bytes).replace(/\r?\n$/, '');
       if (value === '') throw new UsageError('Standard input gives no secret');
       const { secret } = await agents().setSecret(
         { name, value, overlapSeconds: overlap },
@@ -41,4 +43,12 @@ export function secretCommand(context: Context): Command {
       context.printRecord({ name, deleted: true });
     });
   return command;
+}
+
+/** A secret is used as it is, so nothing of it is replaced or left out. @throws UsageError */
+function requireText(bytes: Buffer): string {
+  const fault = hasByteOrderMark(bytes) ? 'begins with a byte order mark' : encodingFault(bytes);
+  if (fault !== undefined) throw new UsageError(`Standard input ${fault}`);
+  if (bytes.includes(0)) throw new UsageError('Standard input has a NUL character, which no secret may have');
+  return bytes.toString();
 }

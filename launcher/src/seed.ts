@@ -8,6 +8,9 @@ import type { CallOptions, ServiceClient } from 'platform/rpc/call.ts';
 import { HOUR_MS, type Clock } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId, timeOfId } from 'platform/core/ids.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
+import { jsonOfFile } from 'platform/json/json-file.ts';
+import { membersOf } from 'platform/json/parts.ts';
 import type { Operator } from 'platform/rpc/operator.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/agents');
@@ -67,10 +70,10 @@ export async function seed(
 
 /** The memory type of the objects that the example agent `notes` keeps. */
 function noteType(): CreateMemoryTypeRequest {
-  const { jsonSchema, ...named } = JSON.parse(readFileSync(join(EXAMPLES, '../memory-types/note.json'), 'utf8')) as {
-    jsonSchema: object;
-  };
-  return CreateMemoryTypeRequest.fromPartial({ ...named, jsonSchema: JSON.stringify(jsonSchema) });
+  const { json } = jsonOfFile(readFileSync(join(EXAMPLES, '../memory-types/note.json')));
+  const named = parseJson(json.toString()) as Omit<CreateMemoryTypeRequest, 'jsonSchema'>;
+  const [, jsonSchema] = membersOf(json).find(([name]) => name === 'jsonSchema')!;
+  return CreateMemoryTypeRequest.fromPartial({ ...named, jsonSchema: jsonSchema.toString() });
 }
 
 async function organizationNamed(
@@ -90,10 +93,8 @@ async function publishExamples(operator: Operator, asOperator: () => CallOptions
   for (const file of readdirSync(EXAMPLES)
     .filter((name) => name.endsWith('.json'))
     .sort()) {
-    const { agent, version } = await agents.applyAgent(
-      { definition: readFileSync(join(EXAMPLES, file), 'utf8') },
-      asOperator(),
-    );
+    const { text: definition } = jsonOfFile(readFileSync(join(EXAMPLES, file)));
+    const { agent, version } = await agents.applyAgent({ definition }, asOperator());
     if (!agent) throw new Error('agents returned no agent');
     await agents.publishAgent({ name: agent.name, version }, asOperator());
     names.push(agent.name);

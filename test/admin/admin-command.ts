@@ -8,7 +8,7 @@ const MAIN = join(REPOSITORY, 'admin/src/main.ts');
 export type CommandLine = (
   words: string | readonly string[],
   given?: Record<string, string>,
-  input?: string,
+  input?: string | Buffer,
 ) => Promise<ProcessResult>;
 
 export const commandLine =

@@ -112,3 +112,75 @@ describe('If-Match', () => {
     expect((await tenant.request('GET', path)).body).toEqual(winner?.body);
   });
 });
+
+describe('the codings of a large reply', () => {
+  const CODINGS = ['identity', 'gzip', 'br'];
+  let path: string;
+  let typePath: string;
+  beforeAll(async () => {
+    const type = await newType('coded');
+    typePath = type.path;
+    await tenant.request('PUT', typePath, { description: 'y'.repeat(2_000) });
+    path = (await newObject(type.typeId)).path;
+    await tenant.request('PATCH', path, { content: { text: 'x'.repeat(2_000) } });
+    // its ETag tells of the objects that were read
+    await tenant.request('PUT', `${typePath}?dryRun=true`, { jsonSchema: { type: 'object', maxProperties: 1 } });
+  });
+  const ask = async (coding: string, headers: Record<string, string> = {}, method = 'GET', at = path) => {
+    const reply = await tenant.request(method, at, undefined, { 'Accept-Encoding': coding, ...headers });
+    const [status, tag, encoding] = [reply.status, reply.headers.get('etag')!, reply.headers.get('content-encoding')];
+    return { status, tag, encoding: encoding ?? 'identity', vary: reply.headers.get('vary'), text: reply.text };
+  };
+
+  it('have strong ETags of their own, also by HEAD, and all replies vary by Accept-Encoding', async () => {
+    for (const at of [path, typePath]) {
+      const full = await Promise.all(CODINGS.map((coding) => ask(coding, {}, 'GET', at)));
+      expect(full.map(({ encoding }) => encoding)).toEqual(CODINGS);
+      expect(new Set(full.map(({ tag }) => tag)).size).toBe(3);
+      expect(new Set(full.map(({ text }) => text)).size).toBe(1);
+      for (const { tag, vary } of full)
+        expect([tag, vary]).toEqual([expect.stringMatching(/^"/), 'Accept-Encoding, Origin']);
+      const heads = await Promise.all(CODINGS.map((coding) => ask(coding, {}, 'HEAD', at)));
+      expect(heads).toEqual(full.map((reply) => ({ ...reply, text: '' })));
+    }
+  });
+
+  it('If-Match takes the ETag of any coding, of an object and of a type, until the version changes', async () => {
+    for (const coding of CODINGS) {
+      for (const [verb, at, body] of [
+        ['PATCH', path, { content: { text: coding.padEnd(1_900, 'x') } }],
+        ['PUT', typePath, { description: coding.padEnd(1_900, 'y') }],
+      ] as const) {
+        const { tag } = await ask(coding, {}, 'GET', at);
+        const write = () => tenant.request(verb, at, body, { 'If-Match': `"other", ${tag}` });
+        const weak = await tenant.request(verb, at, body, { 'If-Match': `W/${tag}` });
+        expect([weak.status, (await write()).status, (await write()).status]).toEqual([412, 200, 412]);
+      }
+    }
+  });
+
+  it('If-None-Match is 304 with the ETag that the client holds, if it takes that coding now', async () => {
+    const [plain, gzip, br] = await Promise.all(CODINGS.map((coding) => ask(coding)));
+    for (const [coding, held] of [
+      ['gzip', gzip],
+      ['br, gzip', gzip],
+      ['gzip', plain],
+      ['identity', plain],
+      ['br', br],
+    ] as const) {
+      for (const condition of [held!.tag, `W/${held!.tag}`, `"other", ${held!.tag}`]) {
+        const reply = await ask(coding, { 'If-None-Match': condition });
+        expect(reply).toEqual({ ...held, status: 304, encoding: 'identity', text: '' });
+      }
+    }
+    for (const [coding, held] of [
+      ['identity', gzip],
+      ['gzip', br],
+      ['gzip, identity;q=0', plain],
+    ] as const) {
+      const { status, tag, encoding } = await ask(coding, { 'If-None-Match': held!.tag });
+      expect([status, tag === held!.tag, encoding]).toEqual([200, false, coding.split(',')[0]]);
+    }
+    expect(await ask('gzip', { 'If-None-Match': '*' })).toMatchObject({ status: 304, tag: gzip!.tag });
+  });
+});

@@ -17,7 +17,7 @@ export interface Invocation {
   env?: Record<string, string | undefined>;
   cwd?: string;
   /** What it reads from standard input; nothing unless given. */
-  input?: string;
+  input?: string | Buffer;
 }
 
 /** Runs a command until it exits, without jest's NODE_OPTIONS. */

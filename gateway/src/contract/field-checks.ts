@@ -67,7 +67,10 @@ function compileScalar(field: Field): ScalarCheck {
   if (resolved) return enumCheck(resolved as Enum);
   const scalar = SCALARS[field.type];
   if (!scalar) throw new Error(`${field.fullName}: a field of type ${field.type} cannot be set through REST`);
-  return (value, path, violations) => (scalar.fits(value) ? value : addViolation(violations, path, scalar.message));
+  return (value, path, violations) => {
+    const fault = scalar(value);
+    return fault === undefined ? value : addViolation(violations, path, fault);
+  };
 }
 
 function enumCheck({ values }: Enum): ScalarCheck {
@@ -82,26 +85,30 @@ function addViolation(violations: Violation[], path: string, message: string): u
   violations.push({ path, message });
 }
 
-interface Scalar {
-  fits(value: unknown): boolean;
-  message: string;
-}
-const integerFrom = (min: number, max: number): Scalar => ({
-  fits: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
-  message: 'must be an integer',
-});
+/** What is wrong with a value; undefined when it fits. */
+type Scalar = (value: unknown) => string | undefined;
+const integerFrom =
+  (min: number, max: number): Scalar =>
+  (value) => {
+    if (!Number.isInteger(value)) return 'must be an integer';
+    if ((value as number) < min) return min === 0 ? 'must be at least 0' : 'is too small';
+    return (value as number) > max ? 'is too large' : undefined;
+  };
+const of =
+  (type: string, message: string): Scalar =>
+  (value) =>
+    typeof value === type ? undefined : message;
 const INT32 = integerFrom(-(2 ** 31), 2 ** 31 - 1);
 const INT64 = integerFrom(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-const DOUBLE: Scalar = { fits: (value) => typeof value === 'number', message: 'must be a number' };
 
 const SCALARS: Readonly<Record<string, Scalar>> = {
-  string: { fits: (value) => typeof value === 'string', message: 'must be a string' },
-  bool: { fits: (value) => typeof value === 'boolean', message: 'must be true or false' },
+  string: of('string', 'must be a string'),
+  bool: of('boolean', 'must be true or false'),
   int32: INT32,
   int64: INT64,
   uint32: integerFrom(0, 2 ** 32 - 1),
   uint64: integerFrom(0, Number.MAX_SAFE_INTEGER),
-  double: DOUBLE,
+  double: of('number', 'must be a number'),
 };
 
 /** Compiles the check of one field as a query parameter: parses the text strictly, then checks it as in a body. */

@@ -51,7 +51,7 @@ export interface RouteTable {
 /** Compiles both transcoders of one google.api.http binding. */
 function serviceRoute(
   { path, audience, options, requestType, responseType, streams }: RestMethod,
-  { template, body, responseBody }: HttpBinding,
+  { verb, template, body, responseBody }: HttpBinding,
 ): ServiceRoute {
   if (body !== '' && body !== '*') throw new Error(`${path}: body must be "*" or absent in the google.api.http rule`);
   const takesBody = body === '*';
@@ -67,6 +67,7 @@ function serviceRoute(
     toMessage: compileRequest(requestType, {
       params: paramsOf(template),
       takesBody,
+      reads: verb === 'GET',
       ignoredMembers: options.ignoredMembers,
     }),
     method: {

@@ -31,16 +31,18 @@ interface Binding {
   /** camelCase names of the fields that the path sets, in its order. */
   params: readonly string[];
   takesBody: boolean;
+  /** A GET, of which If-None-Match is a condition (`sendReply`). */
+  reads: boolean;
   ignoredMembers: readonly string[];
 }
 
 const FIELD_MASK = '.google.protobuf.FieldMask';
 /** Headers that change what a request does: where they have no meaning, they are not ignored. */
-const CONDITIONS = ['Idempotency-Key', 'If-Match'];
+const CONDITIONS = ['Idempotency-Key', 'If-Match', 'If-None-Match'];
 export const HEADER_VALUE = /^[\x20-\x7e]{1,255}$/;
 
 /** Compiles the checks once per route, so that a request costs one look-up per member. */
-export function compileRequest(type: Type, { params, takesBody, ignoredMembers }: Binding): ToMessage {
+export function compileRequest(type: Type, { params, takesBody, reads, ignoredMembers }: Binding): ToMessage {
   const members = new Map<string, Check<Buffer>>();
   const parameters = new Map<string, Check<string>>();
   const required: string[] = [];
@@ -59,7 +61,9 @@ export function compileRequest(type: Type, { params, takesBody, ignoredMembers }
     }
   }
   const ignored = new Set(ignoredMembers);
-  const meaningless = CONDITIONS.filter((name) => fromHeaders.every(({ header }) => header !== name));
+  const meaningless = CONDITIONS.filter(
+    (name) => fromHeaders.every(({ header }) => header !== name) && !(reads && name === 'If-None-Match'),
+  );
 
   return (req, { pathValues, query, body, ratesLeft }) => {
     const message: Record<string, unknown> = {};

@@ -8,7 +8,7 @@ export type Compress = (coding: Exclude<Coding, 'identity'>, bytes: Buffer) => P
 
 /** Of two that a client likes equally, the first is used. */
 const CODINGS = ['br', 'gzip', 'identity'] as const;
-type Coding = (typeof CODINGS)[number];
+export type Coding = (typeof CODINGS)[number];
 
 const toBrotli = promisify(brotliCompress);
 const toGzip: (bytes: Buffer) => Promise<Buffer> = promisify(gzip);
@@ -29,12 +29,13 @@ export function compressOnce(): Compress {
   };
 }
 
-/** The coding that Accept-Encoding prefers (RFC 9110, 12.5.3); `identity` when it is absent or refuses all. */
-export function contentCoding(req: Pick<IncomingMessage, 'headers'>): Coding {
-  if (req.headers['accept-encoding'] === undefined) return 'identity';
+/** The codings that Accept-Encoding takes, the preferred first (RFC 9110, 12.5.3); `identity` when it refuses all. */
+export function acceptedCodings(req: Pick<IncomingMessage, 'headers'>): [Coding, ...Coding[]] {
+  if (req.headers['accept-encoding'] === undefined) return ['identity'];
   // the published types lag behind: they lack `preferred`
   const negotiator = new Negotiator(req) as {
     encodings(available: readonly Coding[], options: { preferred: readonly Coding[] }): Coding[];
   };
-  return negotiator.encodings(CODINGS, { preferred: CODINGS })[0] ?? 'identity';
+  const [first = 'identity', ...others] = negotiator.encodings(CODINGS, { preferred: CODINGS });
+  return [first, ...others];
 }

@@ -1,7 +1,8 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http';
 import fresh from 'fresh';
+import { tagInCoding } from 'platform/core/entity-tag.ts';
 import { byteLength, slicesOf, type JsonText } from '../contract/json-text.ts';
-import { compress, contentCoding, type Compress } from './content-coding.ts';
+import { acceptedCodings, compress, type Coding, type Compress } from './content-coding.ts';
 import { LINGER_BYTES } from './connection.ts';
 import type { GatewayRequest } from './exchange.ts';
 
@@ -40,15 +41,18 @@ export async function sendReply(req: GatewayRequest, res: ServerResponse, reply:
   if (reply.code !== undefined) req.exchange.code = reply.code;
   // a client that waits for "100 Continue" never sends the body that this connection still expects
   if (req.headers.expect !== undefined && !req.complete) headers.connection = 'close';
-  let pieces: Exclude<JsonText, string> = [];
-  const isNotModified = reply.status === 200 && hasThisVersion(req, headers);
-  const status = isNotModified ? 304 : reply.status;
-  if (reply.body === undefined || isNotModified) {
+  const { body = '' } = reply;
+  let pieces: Exclude<JsonText, string> = typeof body === 'string' ? [Buffer.from(body)] : body;
+  let length = byteLength(pieces);
+  const codings: [Coding, ...Coding[]] = length > COMPRESS_FROM_BYTES ? acceptedCodings(req) : ['identity'];
+  const held = reply.status === 200 ? codingOfHeld(req, codings, headers.etag) : undefined;
+  const coding = held ?? codings[0];
+  const status = held === undefined ? reply.status : 304;
+  if (typeof headers.etag === 'string') headers.etag = tagInCoding(headers.etag, coding);
+  if (reply.body === undefined || held !== undefined) {
+    pieces = [];
     delete headers['content-type'];
   } else {
-    pieces = typeof reply.body === 'string' ? [Buffer.from(reply.body)] : reply.body;
-    let length = byteLength(pieces);
-    const coding = length > COMPRESS_FROM_BYTES ? contentCoding(req) : 'identity';
     if (coding !== 'identity') {
       const bytes = await (reply.compress ?? compress)(coding, Buffer.concat([...slicesOf(pieces, length)]));
       pieces = [bytes];
@@ -71,14 +75,20 @@ const hasCostlyRest = ({ complete, headers }: GatewayRequest): boolean =>
   !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > LINGER_BYTES);
 
 /**
- * A conditional GET (RFC 9110, 13.1.2). Of the request's headers only `If-None-Match` is passed on: `fetch` adds
+ * A conditional GET (RFC 9110, 13.1.2): the coding in which the client holds this version, of those that it takes now;
+ * undefined if in none. Of the request's headers only `If-None-Match` is passed on: `fetch` adds
  * `Cache-Control: no-cache`, with which `fresh` calls every reply new, but which means caches on the way.
  */
-const hasThisVersion = ({ method, headers }: GatewayRequest, replied: Record<string, string | number>): boolean =>
-  headers['if-none-match'] !== undefined &&
-  (method === 'GET' || method === 'HEAD') &&
-  replied.etag !== undefined &&
-  fresh({ 'if-none-match': headers['if-none-match'] }, replied);
+const codingOfHeld = (
+  { method, headers }: GatewayRequest,
+  codings: readonly Coding[],
+  etag: string | number | undefined,
+): Coding | undefined =>
+  headers['if-none-match'] !== undefined && (method === 'GET' || method === 'HEAD') && typeof etag === 'string'
+    ? codings.find((coding) =>
+        fresh({ 'if-none-match': headers['if-none-match'] }, { etag: tagInCoding(etag, coding) }),
+      )
+    : undefined;
 
 /** Writes each slice when the client has taken the one before, and lets other requests have their turn in between. */
 async function writeSlices(res: ServerResponse, body: JsonText): Promise<void> {

@@ -81,7 +81,8 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
   },
   OBJECT_IN_USE: {
     cause:
-      'Objects refer to the object, and their relation has `onDelete: restrict`; `examples` has up to ten of them.',
+      'Objects refer to the object: their relation has `onDelete: restrict`, or too many would be deleted or changed ' +
+      'with it. `count` tells of how many of them the caller may know, and `examples` has up to ten.',
     remedy: 'Change or delete these objects first.',
   },
   CONFLICT: { cause: 'Another request changed the same thing at the same time.', remedy: 'Read it and try again.' },

@@ -2,11 +2,13 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FREE_CHUNKS, makeBodyBuffer, MIN_MEAN_BYTES } from 'platform/core/body-buffer.ts';
 import { ServiceError } from 'platform/core/errors.ts';
+import { hasByteOrderMark } from 'platform/json/json-file.ts';
 import type { JsonReader } from '../json/json-reader.ts';
 import { NOBODY, type GatewayRequest, type Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 
-const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
+/** Also as many libraries misspell it. */
+const UTF_8 = /=\s*"?utf-?8"?$/;
 const TOO_MANY_SMALL_CHUNKS = `The body comes in too many small chunks: more than ${FREE_CHUNKS} need ${MIN_MEAN_BYTES} bytes each on average`;
 
 export interface BodyLimits {
@@ -25,6 +27,7 @@ export function makeReadBody(json: JsonReader, limits: BodyLimits): Policy {
     if (takesBody) {
       requireJson(req);
       const bytes = await readBytes(req, res, { ...limits, maxBytes: options.maxBodyBytes || limits.maxBytes });
+      if (hasByteOrderMark(bytes)) throw new ServiceError('MALFORMED_JSON', 'The body begins with a byte order mark');
       if (!isUtf8(bytes)) throw new ServiceError('MALFORMED_JSON', 'The body is not valid UTF-8');
       req.exchange.body = await json.read(principal.organizationId, bytes, schemaMembers);
     }
@@ -35,7 +38,13 @@ export function makeReadBody(json: JsonReader, limits: BodyLimits): Policy {
 function requireJson({ headers }: IncomingMessage): void {
   const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
   if (isEmpty) throw new ServiceError('MALFORMED_JSON', 'The body is missing');
-  if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw new ServiceError('UNSUPPORTED_MEDIA_TYPE');
+  const [type = '', ...parameters] = (headers['content-type'] ?? '')
+    .split(';')
+    .map((part) => part.trim().toLowerCase());
+  if (type !== 'application/json') throw new ServiceError('UNSUPPORTED_MEDIA_TYPE');
+  // JSON has no parameters (RFC 8259, 11), but this one says that the bytes mean something else
+  if (parameters.some((parameter) => /^charset\s*=/.test(parameter) && !UTF_8.test(parameter)))
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must be in UTF-8');
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
     throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be encoded');
 }

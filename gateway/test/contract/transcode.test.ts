@@ -306,6 +306,14 @@ describe('a query becomes the request message', () => {
   ])('rejected naming page in ?%s', async (query) => {
     await expectRejected(fixture.request(`/api/memory/objects?${query}`), '/page');
   });
+  it('rejected because an integer is too large or too small, which is told', async () => {
+    for (const [page, fault] of [
+      ['2147483648', 'too large'],
+      ['9007199254740993', 'too large'],
+      ['-2147483649', 'too small'],
+    ])
+      expect((await fixture.request(`/api/memory/objects?page=${page}`)).json.error).toBe(`page is ${fault}`);
+  });
   it('rejected naming unknown parameters, fields of the path among them', async () => {
     await expectRejected(fixture.request('/api/memory/objects?nope=1&type_id=x'), '/nope', '/type_id');
     await expectRejected(fixture.request('/api/memory/objects/x?id=y'), '/id');
@@ -328,8 +336,9 @@ describe('a header becomes a field of the request', () => {
       '/If-Match',
     );
     await expectRejected(
-      post('/api/memory/types', { type: 't', jsonSchema: true }, { 'idempotency-key': 'k' }),
+      post('/api/memory/types', { type: 't', jsonSchema: true }, { 'idempotency-key': 'k', 'if-none-match': '*' }),
       '/Idempotency-Key',
+      '/If-None-Match',
     );
   });
   it.each([

@@ -99,36 +99,48 @@ describe('every error is JSON with a code and the request id', () => {
     expectError(reply, 400, 'invalid_request');
     expect(reply.json.details).toEqual([{ path, message: expect.any(String) }]);
   });
-  it('400 for a body that is not UTF-8', async () => {
+  it.each<[string, Buffer<ArrayBuffer>, string]>([
+    ['is not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'The body is not valid UTF-8'],
+    ['begins with a byte order mark', Buffer.from('\ufeff{}'), 'The body begins with a byte order mark'],
+    ['is UTF-16', Buffer.from('\ufeff{}', 'utf16le'), 'The body is not valid UTF-8'],
+    ['is UTF-16 without a mark', Buffer.from('{}', 'utf16le'), 'The body is not valid JSON'],
+  ])('400 for a body that %s', async (_case, body, error) => {
     const response = await fetch(`${fixture.url}/api/memory/objects`, {
       method: 'POST',
       headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
-      body: Buffer.from([0x22, 0xff, 0x22]),
+      body,
     });
-    expectError(
-      { status: response.status, headers: response.headers, json: (await response.json()) as Record<string, unknown> },
-      400,
-      'malformed_json',
-    );
+    const json = (await response.json()) as Record<string, unknown>;
+    expectError({ status: response.status, headers: response.headers, json }, 400, 'malformed_json');
+    expect(json.error).toBe(error);
   });
   it('400 for a JSON body that is no object', async () => {
     for (const body of ['[]', '1', 'null', '"x"']) expectError(await post(body), 400, 'invalid_request');
   });
-  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1', 'application/jsonx'])(
-    '415 for the media type %s',
-    async (type) => {
-      expectError(await post('{}', { 'content-type': type }), 415, 'unsupported_media_type');
-    },
-  );
+  it.each([
+    ['text/plain', 'The body must be application/json'],
+    ['application/x-www-form-urlencoded', 'The body must be application/json'],
+    ['application/merge-patch+json', 'The body must be application/json'],
+    ['application/jsonx', 'The body must be application/json'],
+    ['application/json; charset=latin1', 'The body must be in UTF-8'],
+    ['application/json; charset=utf-8; charset="utf-16"', 'The body must be in UTF-8'],
+  ])('415 for the media type %s', async (type, error) => {
+    const reply = await post('{}', { 'content-type': type });
+    expectError(reply, 415, 'unsupported_media_type');
+    expect(reply.json.error).toBe(error);
+  });
   it('415 for an encoded body', async () => {
     expectError(await post('{}', { 'content-encoding': 'gzip' }), 415, 'unsupported_media_type');
   });
-  it.each(['application/json', 'application/json;charset=utf-8', 'Application/JSON; charset="UTF-8"'])(
-    'no 415 for %s',
-    async (type) => {
-      expectError(await post({ content: {} }, { 'content-type': type }), 404, 'not_found');
-    },
-  );
+  it.each([
+    'application/json',
+    'application/json;charset=utf-8',
+    'Application/JSON; charset="UTF-8"',
+    'application/json; charset=utf8',
+    'application/json; odata=verbose; charset = utf-8;',
+  ])('no 415 for %s', async (type) => {
+    expectError(await post({ content: {} }, { 'content-type': type }), 404, 'not_found');
+  });
   it('500 without details for a bug in a service', async () => {
     const reply = await fixture.request('/api/memory/types/bug');
     expectError(reply, 500, 'internal');

@@ -48,6 +48,12 @@ export async function followTime(storeNow: () => Promise<number>): Promise<numbe
 /** ISO-8601 UTC text of fixed width, so that it sorts by time. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
 
+/** Date.parse takes the 30th of February for the 2nd of March. */
+function isDay(date: string): boolean {
+  const ms = Date.parse(`${date}T00:00:00Z`);
+  return !Number.isNaN(ms) && isoTime(ms).startsWith(date);
+}
+
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
 /**
@@ -55,7 +61,7 @@ const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
  * @throws ServiceError INVALID_REQUEST naming the path
  */
 export function requireTime(path: string, text: string): number {
-  const ms = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
+  const ms = ISO_TIME.test(text) && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(ms)) throw invalid(path, 'must be an ISO 8601 time with a zone, such as 2030-01-31T12:00:00Z');
   return ms;
 }

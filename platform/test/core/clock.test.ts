@@ -1,4 +1,4 @@
-import { followTime, systemClock } from 'platform/core/clock.ts';
+import { followTime, isoTime, requireTime, systemClock } from 'platform/core/clock.ts';
 import { newId, timeOfId } from 'platform/core/ids.ts';
 
 const storeAhead = (ms: number) => async () => Date.now() + ms;
@@ -37,4 +37,17 @@ describe('a process on a shared store', () => {
     expect(ids.toSorted()).toEqual(ids);
     expect(new Set(ids).size).toBe(200);
   });
+});
+
+it.each<[string, string | undefined]>([
+  ['2028-02-29T12:00Z', '2028-02-29T12:00:00.000Z'],
+  ['2026-03-01T00:30:00.25+01:00', '2026-02-28T23:30:00.250Z'],
+  ['2026-02-29T12:00:00Z', undefined],
+  ['2026-04-31T12:00:00Z', undefined],
+  ['2026-13-01T12:00:00Z', undefined],
+  ['2026-03-01T12:00:00', undefined],
+  ['99999999999999999999', undefined],
+])('%s is the time %s', (text, time) => {
+  if (time === undefined) expect(() => requireTime('/since', text)).toThrow('since must be an ISO 8601 time');
+  else expect(isoTime(requireTime('/since', text))).toBe(time);
 });

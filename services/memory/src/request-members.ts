@@ -1,3 +1,4 @@
+import { withoutCoding } from 'platform/core/entity-tag.ts';
 import { invalid, ServiceError } from 'platform/core/errors.ts';
 import { requirePageSize } from 'platform/core/paging.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
@@ -44,14 +45,15 @@ export function requireUpdateMask({ updateMask }: { updateMask: readonly string[
 const TAG_LIST = /^(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*$/;
 
 /**
- * Checks the condition of a write against the ETag of what is stored, by strong comparison (RFC 9110, 13.1.1).
+ * Checks the condition of a write against the ETag of what is stored, by strong comparison (RFC 9110, 13.1.1). The
+ * client may have read it in any content coding.
  * @throws ServiceError PRECONDITION_FAILED; INVALID_REQUEST when If-Match is no list of ETags
  */
 export function requireMatch({ ifMatch }: { ifMatch?: string | undefined }, etag: string): void {
   if (ifMatch === undefined || ifMatch.trim() === '*') return;
   if (!TAG_LIST.test(ifMatch.trim())) throw invalid('/If-Match', 'If-Match must be ETags in double quotes, or *');
   const tags = ifMatch.match(/(?:W\/)?"[^"]*"/g) ?? [];
-  if (!tags.some((tag) => tag === etag)) throw new ServiceError('PRECONDITION_FAILED');
+  if (!tags.some((tag) => withoutCoding(tag) === etag)) throw new ServiceError('PRECONDITION_FAILED');
 }
 
 /**

@@ -273,20 +273,11 @@ export const asRead = ({ _id, epoch, status, leaseUntil, bytes }: ExecutionRecor
   leaseUntil,
   bytes: bytes ?? null,
 });
-const endFields = ({
-  status,
-  error,
-  chargeMicros,
-  usage,
-  startedAt,
-  finishedAt,
-}: ExecutionRecord): Partial<ExecutionRecord> => ({
-  status,
-  error,
-  chargeMicros,
-  usage,
-  startedAt,
-  finishedAt,
-});
+/** What an end writes: all but what a run has from its begin, its owner and lease, and what others write meanwhile. */
+function endFields(ended: ExecutionRecord): Partial<ExecutionRecord> {
+  const { _id, organizationId, sessionId, agent, agentVersion, actor, requestId, traceId, runKeyId, ...later } = ended;
+  const { createdAt, owner, epoch, leaseUntil, cancelRequestedAt, bytes, steps, cpuMs, ...fields } = later;
+  return fields;
+}
 const freeKey = ({ runKeyId }: ExecutionRecord): Op[] =>
   runKeyId === null ? [] : [remove(RUN_KEYS, { _id: runKeyId }, { optional: true })];

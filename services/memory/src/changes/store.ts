@@ -53,19 +53,16 @@ export const TYPE_CHANGES = collection<TypeChangeRecord>('type_changes', {
 
 const EXAMPLES = 10;
 
-/** The fields that an update may set. */
-export const nextFields = (after: MemoryTypeRecord): NextType => {
-  const { type, typeLower, displayName, description, visibility, groupNames, audience } = after;
-  const { jsonSchema, idSchema, embeddingSchema, relations } = after;
-  return {
-    ...{ type, typeLower, displayName, description, visibility, groupNames, audience },
-    ...{ jsonSchema, idSchema, embeddingSchema, relations },
-  };
-};
-export type NextType = Pick<
+/** The fields that an update may set: all but those of the type's identity, state, and counters. */
+export function nextFields(after: MemoryTypeRecord): NextType {
+  const { _id, organizationId, createdAt, updatedAt, version, revision, epoch, ...others } = after;
+  const { state, next, bytes, relationTargets, dependents, relied, ...fields } = others;
+  return fields;
+}
+export type NextType = Omit<
   MemoryTypeRecord,
-  | ('type' | 'typeLower' | 'displayName' | 'description' | 'visibility' | 'groupNames' | 'audience')
-  | ('jsonSchema' | 'idSchema' | 'embeddingSchema' | 'relations')
+  | ('_id' | 'organizationId' | 'createdAt' | 'updatedAt' | 'version' | 'revision' | 'epoch')
+  | ('state' | 'next' | 'bytes' | 'relationTargets' | 'dependents' | 'relied')
 >;
 
 /** What changed since the record was read. */

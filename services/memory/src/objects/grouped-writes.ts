@@ -113,6 +113,12 @@ export const growthOf = (writes: readonly ObjectWrite[]): { objects: number; byt
 const sizeOf = (object?: BareObject): number =>
   object === undefined ? 0 : (object.bytes ?? objectBytes({ content: object.content ?? '', key: object.key }));
 
+/** What an update writes: all but what never changes, and the counters, which others raise meanwhile. */
+function writtenFields(after: MemoryObjectRecord): Partial<MemoryObjectRecord> {
+  const { _id, organizationId, typeId, key, createdAt, references, referrers, ...written } = after;
+  return written;
+}
+
 function objectOps({ before, after, references }: ObjectWrite): Op[] {
   const counted = references && { references: references.references };
   if (!before) return [insert(OBJECTS, { ...after!, ...counted }), ...(references?.ops ?? [])];
@@ -121,8 +127,7 @@ function objectOps({ before, after, references }: ObjectWrite): Op[] {
     const counters = { referrers: before.referrers ?? null, references: before.references ?? null };
     return [remove(OBJECTS, { ...asRead(before), ...counters })];
   }
-  const { content, schemaVersion, revision, bytes, updatedAt } = after;
-  const set = { content, schemaVersion, revision, ...(bytes !== undefined && { bytes }), updatedAt, ...counted };
+  const set = { ...writtenFields(after), ...counted };
   const expected = { ...asRead(before), ...(references && { references: before.references ?? null }) };
   return [update(OBJECTS, expected, { set }), ...(references?.ops ?? [])];
 }

@@ -26,6 +26,12 @@ const EXAMPLES = 10;
 
 type Needs = Pick<Deps, 'types' | 'objects' | 'references' | 'schedule' | 'schemas'>;
 
+/** An object that refers, and its type. */
+interface Referrer {
+  object: BareObject;
+  type: MemoryTypeRecord;
+}
+
 /** An object that must be told of the deletion of a target. */
 interface Change {
   source: BareObject;
@@ -38,8 +44,8 @@ interface Change {
  * What the deletion of objects does to those that refer to them, as their relations say: all writes of its batch. They
  * may be of types that a user does not see, but an agent execution deletes and changes only those of the listed types.
  * @param type of the objects; its own references do not hinder the deletion when it is deleted as a whole
- * @throws ServiceError OBJECT_IN_USE with the objects that forbid it, of those that the principal may see;
- * ExpectationFailedError when references were made meanwhile
+ * @throws ServiceError OBJECT_IN_USE with the objects that forbid it, or of too many with those that were found to be
+ * deleted or changed, of those that the principal may see; ExpectationFailedError when references were made meanwhile
  */
 export async function planDeletion(
   { types, objects, references, schedule, schemas }: Needs,
@@ -50,7 +56,9 @@ export async function planDeletion(
   const [{ organizationId }] = roots as [BareObject];
   const removed = new Map(roots.map((root) => [root._id, root]));
   const changes = new Map<string, Change>();
-  const forbidding = new Map<string, { object: BareObject; type: MemoryTypeRecord }>();
+  const forbidding = new Map<string, Referrer>();
+  /** Beside the roots, what would be deleted or changed. */
+  const reached = new Map<string, Referrer>();
   const dropped = new Map<string, ReferenceRecord>();
   /** By source: how many of its dropped references are of relations that its type no longer has. */
   const meaningless = new Map<string, number>();
@@ -66,6 +74,12 @@ export async function planDeletion(
     if (type && !live.has(type)) live.set(type, liveRelations(type));
     return type && live.get(type)!.find(({ id }) => id === relationId);
   };
+  /** @param what the deletion would do, which is too much for one batch */
+  const tooLarge = (what: string): ServiceError =>
+    inUse(principal, [...reached.values()], `The deletion would ${what}`);
+  const requireFew = (): void => {
+    if (removed.size + changes.size > MAX_OBJECTS) throw tooLarge(`delete or change more than ${MAX_OBJECTS} objects`);
+  };
   const drop = (reference: ReferenceRecord): void => {
     dropped.set(reference._id, reference);
     if (dropped.size > MAX_REFERENCES) throw tooLarge(`remove more than ${MAX_REFERENCES} references`);
@@ -74,7 +88,7 @@ export async function planDeletion(
   let isCrowded = false;
 
   for (const target of removed.values()) {
-    requireFew(removed.size + changes.size);
+    requireFew();
     if (!target.referrers) continue;
     // Reads of the embedded store never let others have the thread.
     await schedule(organizationId, () => undefined);
@@ -99,9 +113,10 @@ export async function planDeletion(
       }
       const source = sources.get(sourceId);
       if (!source) throw new ExpectationFailedError(0, OBJECTS.name);
-      if (relation.onDelete === 'restrict' || !isListed(visible, type))
-        forbidding.set(sourceId, { object: source, type });
-      else if (relation.onDelete === 'cascade') removed.set(sourceId, source);
+      const forbids = relation.onDelete === 'restrict' || !isListed(visible, type);
+      (forbids ? forbidding : reached).set(sourceId, { object: source, type });
+      if (forbids) continue;
+      if (relation.onDelete === 'cascade') removed.set(sourceId, source);
       else {
         const change = changes.get(sourceId) ?? { source, type, nulled: [] };
         changes.set(sourceId, change);
@@ -111,7 +126,7 @@ export async function planDeletion(
   }
 
   const writes: ObjectWrite[] = [];
-  requireFew(removed.size + changes.size);
+  requireFew();
   if (isCrowded && forbidding.size === 0) throw tooLarge(`remove more than ${MAX_OBJECTS} references to one object`);
   for (const before of removed.values()) {
     const type = await typeOf(before.typeId);
@@ -120,7 +135,7 @@ export async function planDeletion(
     if (before.references) for (const own of await references.ofSource(organizationId, before._id)) drop(own);
   }
   const changed = [...changes.values()].filter(({ source }) => !removed.has(source._id));
-  requireSmall(changed);
+  if (sumOfBytes(changed) > MAX_BYTES) throw tooLarge(`change objects of more than ${MAX_BYTES} bytes`);
   for (const { source: bare, type, nulled } of changed) {
     const source = await objects.byId(organizationId, bare._id);
     if (source?.revision !== bare.revision) throw new ExpectationFailedError(0, OBJECTS.name);
@@ -182,24 +197,15 @@ export async function planDeletion(
   }
 }
 
-const tooLarge = (what: string): ServiceError => new ServiceError('OBJECT_IN_USE', `The deletion would ${what}`);
-
-/** @throws ServiceError OBJECT_IN_USE */
-function requireFew(objects: number): void {
-  if (objects > MAX_OBJECTS) throw tooLarge(`delete or change more than ${MAX_OBJECTS} objects`);
-}
-
-/** @throws ServiceError OBJECT_IN_USE when their contents together are too large for one batch */
-function requireSmall(changed: readonly Change[]): void {
-  const bytes = changed.reduce((sum, { source }) => sum + (source.bytes ?? 0), 0);
-  if (bytes > MAX_BYTES) throw tooLarge(`change objects of more than ${MAX_BYTES} bytes`);
-}
+/** Of their contents together. */
+const sumOfBytes = (changed: readonly Change[]): number =>
+  changed.reduce((sum, { source }) => sum + (source.bytes ?? 0), 0);
 
 /** Names only what the principal may see. */
-function inUse(principal: Principal, blocked: readonly { object: BareObject; type: MemoryTypeRecord }[]): ServiceError {
+function inUse(principal: Principal, referrers: readonly Referrer[], message?: string): ServiceError {
   const visible = visibleTo(principal);
-  const seen = blocked.filter(({ type }) => isVisible(visible, type));
-  return new ServiceError('OBJECT_IN_USE', undefined, {
+  const seen = referrers.filter(({ type }) => isVisible(visible, type));
+  return new ServiceError('OBJECT_IN_USE', message, {
     facts: {
       ...(seen.length > 0 && { count: seen.length }),
       examples: seen.slice(0, EXAMPLES).map(({ object: { _id: id, key }, type }) => ({ id, type: type.type, key })),
