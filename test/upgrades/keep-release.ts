@@ -10,8 +10,11 @@ const REPOSITORY = join(import.meta.dirname, '../..');
 /** What runs. proto/gen is as `npm ci` made it, so that the release keeps the generator that it was built with. */
 const PROGRAMS = ['platform/src', 'services/*/src', 'gateway/src', 'gateway/config', 'launcher/src', 'admin/src'];
 const WHAT_THEY_NEED = ['proto', 'examples', 'package.json', '*/package.json', 'services/*/package.json'];
-/** The same files make the same archive on every machine. */
-const REPRODUCIBLE = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--mode=go-w'];
+/** The same files make the same archive on every machine: settings.txt names the folder of the repository. */
+const REPRODUCIBLE = [
+  ...['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--mode=go-w'],
+  '--exclude=proto/gen/settings.txt',
+];
 
 const inRepository = { cwd: REPOSITORY, maxBuffer: 1 << 28 };
 const git = (...args: readonly string[]): string =>
