@@ -17,7 +17,7 @@ const NO_SERVERS = [
   '/test/admin/publish-keys\\.test\\.ts$',
   '/test/upgrades/one-replica\\.test\\.ts$',
   '/test/backups/(refused|under-load)\\.test\\.ts$',
-  '/test/(architecture|shard-plan|engines-reachable|access|durability|release)\\.test\\.ts$',
+  '/test/(architecture|ci-run|shard-plan|engines-reachable|access|durability|release)\\.test\\.ts$',
 ];
 
 /**

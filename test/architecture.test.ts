@@ -19,6 +19,7 @@ const FOLDERS = [
   'test',
   'bench',
   'tools/k8s',
+  'tools/repeat-failed',
 ];
 
 const files = FOLDERS.flatMap((folder) =>
