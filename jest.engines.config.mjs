@@ -15,7 +15,7 @@ const NO_SERVERS = [
   '/test/start/',
   '/test/deploy/',
   '/test/admin/publish-keys\\.test\\.ts$',
-  '/test/upgrades/one-replica\\.test\\.ts$',
+  '/test/upgrades/(one-replica|stored-types)\\.test\\.ts$',
   '/test/backups/(refused|under-load)\\.test\\.ts$',
   '/test/(architecture|ci-run|shard-plan|engines-reachable|access|durability|release)\\.test\\.ts$',
 ];
