@@ -262,7 +262,7 @@ describe('the architecture', () => {
       const imported = sources
         .filter((file) => file.startsWith(`${folder}/src/`))
         .flatMap((file) => [
-          ...textOf(file).matchAll(/(?:from |^import |import\(|resolve\(|folderOf\()'([^'.][^']*)'/gm),
+          ...textOf(file).matchAll(/(?:from |^import |import\(|require\(|resolve\(|folderOf\()'([^'.][^']*)'/gm),
         ])
         .map((match) =>
           (match[1] as string)

@@ -6,12 +6,8 @@ export type Dialect = (typeof DIALECTS)[number];
 
 type Json = Record<string, unknown>;
 const require = createRequire(import.meta.url);
-const fileOf = (dialect: Dialect): string =>
-  dialect === 'draft-04'
-    ? 'ajv-draft-04/dist/refs/json-schema-draft-04.json'
-    : dialect.startsWith('draft')
-      ? `ajv/dist/refs/json-schema-${dialect}.json`
-      : `ajv/dist/refs/json-schema-${dialect}/schema.json`;
+/** Of ajv's folder of meta-schemas. */
+const documentOfAjv = (file: string): Json => require(`ajv/dist/refs/json-schema-${file}.json`) as Json;
 const VOCABULARIES: Partial<Record<Dialect, readonly string[]>> = {
   '2019-09': ['core', 'applicator', 'validation', 'meta-data', 'format', 'content'],
   '2020-12': ['core', 'applicator', 'unevaluated', 'validation', 'meta-data', 'format-annotation', 'content'],
@@ -58,10 +54,11 @@ const documents = new Map<Dialect, readonly Json[]>();
 export function metaSchemaDocuments(dialect: Dialect): readonly Json[] {
   const known = documents.get(dialect);
   if (known) return known;
-  const whole = require(fileOf(dialect)) as Json;
-  const parts = (VOCABULARIES[dialect] ?? []).map(
-    (name) => require(`ajv/dist/refs/json-schema-${dialect}/meta/${name}.json`) as Json,
-  );
+  const whole =
+    dialect === 'draft-04'
+      ? (require('ajv-draft-04/dist/refs/json-schema-draft-04.json') as Json)
+      : documentOfAjv(dialect.startsWith('draft') ? dialect : `${dialect}/schema`);
+  const parts = (VOCABULARIES[dialect] ?? []).map((name) => documentOfAjv(`${dialect}/meta/${name}`));
   const made = [whole, ...parts].map((document) => withoutDynamics(document, metaSchemaUri(dialect)) as Json);
   documents.set(dialect, made);
   return made;

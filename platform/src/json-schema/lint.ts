@@ -22,7 +22,7 @@ export interface Lint {
   patterns: Patterns;
   /** Throws unless the value at a pointer, which no keyword says to be a schema, is one. */
   requireSchema: (value: Json | boolean, pointer: string) => void;
-  /** Pointers to subschemas: a list is checked, each item by one of them. Without them, a value is checked by `root`. */
+  /** Pointers to subschemas: a list is checked, each item by one of them. Without them, `root` checks a value. */
   places?: readonly string[] | undefined;
 }
 

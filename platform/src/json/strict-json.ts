@@ -31,8 +31,8 @@ const COMMA_OR_END = 5;
  * not keep its value until a client reads it back: duplicate names, `__proto__`, more than 64 levels, NUL, lone
  * surrogates, and numbers that a double cannot represent.
  * @param input valid UTF-8
- * @param schemas names of members of the whole object that are JSON Schemas: a limit in them may be any integer, which no
- * value that is checked can reach
+ * @param schemas names of members of the whole object that are JSON Schemas: a limit in them may be any integer, which
+ * no value that is checked can reach
  * @returns the text in UTF-8 without white space, and with the escapes that JSON.stringify would write
  * @throws ServiceError for the first fault: MALFORMED_JSON for the syntax, else INVALID_REQUEST with the JSON pointer.
  * A duplicate name is found at the end of its object

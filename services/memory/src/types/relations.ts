@@ -108,8 +108,8 @@ export async function storedRelations(
 }
 
 /**
- * Checks that the schema allows null where a relation sets it, as far as `properties` tell: all of them at once, because
- * compiling a schema takes long. Call it through the fair scheduler.
+ * Checks that the schema allows null where a relation sets it, as far as `properties` tell: all of them at once,
+ * because compiling a schema takes long. Call it through the fair scheduler.
  * @throws ServiceError INVALID_REQUEST
  */
 export function checkSetNull(
