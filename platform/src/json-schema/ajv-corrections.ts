@@ -16,7 +16,6 @@ const definitionOfUnevaluatedProperties = unevaluatedPropertiesKeyword.default;
 /**
  * Replaces keywords whose verdicts in ajv 8 are not those of JSON Schema, as the official test suite or a comparison
  * with another validator shows:
- * - `multipleOf`: a quotient beyond the largest number counts as a whole one.
  * - `contains`: of several lists, an empty one has the verdict of the one before it.
  * - `if`: what it evaluates counts as evaluated although it fails; without `then` and `else` it is not looked at.
  * - `anyOf` and its like: what was evaluated before is forgotten when none of its subschemas evaluates anything.
@@ -24,13 +23,6 @@ const definitionOfUnevaluatedProperties = unevaluatedPropertiesKeyword.default;
  * - `unevaluatedItems`: an `items` in a branch, which evaluates all items, counts as if it had evaluated one.
  */
 export function correctAjv(ajv: Ajv): void {
-  replace(ajv, {
-    keyword: 'multipleOf',
-    type: 'number',
-    schemaType: 'number',
-    error: { message: '', params: ({ schemaCode }) => _`{limit: ${schemaCode}}` },
-    code: (cxt) => cxt.pass(_`${cxt.gen.scopeValue('func', { ref: isMultiple })}(${cxt.data}, ${cxt.schema})`),
-  });
   replace(ajv, { ...definitionOfContains, code: codeOfContains });
   if (!ajv.opts.unevaluated) return;
   replace(ajv, { ...definitionOfIf, code: codeOfIf });
@@ -49,12 +41,6 @@ export function correctAjv(ajv: Ajv): void {
 function replace(ajv: Ajv, definition: CodeKeywordDefinition): void {
   for (const keyword of [definition.keyword].flat()) ajv.removeKeyword(keyword);
   ajv.addKeyword(definition);
-}
-
-/** Divisions of decimal fractions are not exact, so a quotient that is nearly whole will do. */
-function isMultiple(data: number, divisor: number): boolean {
-  const quotient = data / divisor;
-  return Number.isFinite(quotient) ? Math.abs(Math.round(quotient) - quotient) <= 1e-8 : data % divisor === 0;
 }
 
 function codeOfContains(cxt: KeywordCxt): void {
