@@ -63,8 +63,9 @@ function codeOfRequiring(code: Code): Code {
     const isList = Array.isArray(cxt.schema);
     const lists = (isList ? [['', cxt.schema]] : Object.entries(cxt.schema as object)) as [string, unknown][];
     const withEmpty = lists.filter(([, names]) => Array.isArray(names) && names.includes(''));
+    if (withEmpty.length === 0) return code(cxt);
     const others = lists.map(([name, names]) => [name, Array.isArray(names) ? names.filter(Boolean) : names] as const);
-    if (withEmpty.length > 0) cxt.schema = isList ? others[0]![1] : Object.fromEntries(others);
+    cxt.schema = isList ? others[0]![1] : Object.fromEntries(others);
     code(cxt);
     for (const [property] of withEmpty) {
       const isMissing = noPropertyInData(gen, data, '', true);
@@ -78,7 +79,8 @@ function codeOfRequiring(code: Code): Code {
 function codeOfApplying(code: Code): Code {
   return (cxt) => {
     const { gen, it } = cxt;
-    if (!it.allErrors) {
+    const isEach = cxt.keyword === 'items' && !Array.isArray(cxt.schema);
+    if (!it.allErrors && !isEach) {
       const before = gen.const('_errs', names.default.errors);
       cxt.ok = () => void gen.if(_`${before} === ${names.default.errors}`);
     }
