@@ -1,13 +1,21 @@
 import { _, Name, type Ajv, type CodeKeywordDefinition, type KeywordCxt } from 'ajv';
+import names from 'ajv/dist/compile/names.js';
 import containsKeyword from 'ajv/dist/vocabularies/applicator/contains.js';
+import { and } from 'ajv/dist/compile/codegen/index.js';
 import { alwaysValidSchema, evaluatedPropsToName } from 'ajv/dist/compile/util.js';
 import ifKeyword from 'ajv/dist/vocabularies/applicator/if.js';
+import { noPropertyInData, propertyInData } from 'ajv/dist/vocabularies/code.js';
 import unevaluatedItemsKeyword from 'ajv/dist/vocabularies/unevaluated/unevaluatedItems.js';
 import unevaluatedPropertiesKeyword from 'ajv/dist/vocabularies/unevaluated/unevaluatedProperties.js';
+
+type Code = CodeKeywordDefinition['code'];
 
 /** Keywords whose subschemas evaluate members and items only where they are valid. */
 const BRANCHING = ['anyOf', 'oneOf', 'if'];
 const OF_OBJECTS = ['dependentSchemas', 'dependencies'];
+const REQUIRING = ['required', 'dependentRequired', 'dependencies'];
+/** Keywords whose subschemas may be applied to nothing. */
+const APPLYING = ['propertyNames', 'prefixItems', 'items'];
 const definitionOfContains = containsKeyword.default;
 const definitionOfIf = ifKeyword.default;
 const definitionOfUnevaluatedItems = unevaluatedItemsKeyword.default;
@@ -16,7 +24,9 @@ const definitionOfUnevaluatedProperties = unevaluatedPropertiesKeyword.default;
 /**
  * Replaces keywords whose verdicts in ajv 8 are not those of JSON Schema, as the official test suite or a comparison
  * with another validator shows:
- * - `multipleOf`: a quotient beyond the largest number counts as a whole one.
+ * - `required`, `dependentRequired`, `dependencies`: an empty name is not missed (only the first error is looked for).
+ * - `propertyNames`, `prefixItems`, `items` as a list: for an object or list that has nothing to which they apply, what
+ *   follows is not checked, or has the verdict of the one before (only the first error is looked for).
  * - `contains`: of several lists, an empty one has the verdict of the one before it.
  * - `if`: what it evaluates counts as evaluated although it fails; without `then` and `else` it is not looked at.
  * - `anyOf` and its like: what was evaluated before is forgotten when none of its subschemas evaluates anything.
@@ -24,24 +34,13 @@ const definitionOfUnevaluatedProperties = unevaluatedPropertiesKeyword.default;
  * - `unevaluatedItems`: an `items` in a branch, which evaluates all items, counts as if it had evaluated one.
  */
 export function correctAjv(ajv: Ajv): void {
-  replace(ajv, {
-    keyword: 'multipleOf',
-    type: 'number',
-    schemaType: 'number',
-    error: { message: '', params: ({ schemaCode }) => _`{limit: ${schemaCode}}` },
-    code: (cxt) => cxt.pass(_`${cxt.gen.scopeValue('func', { ref: isMultiple })}(${cxt.data}, ${cxt.schema})`),
-  });
+  for (const keyword of REQUIRING) wrap(ajv, keyword, codeOfRequiring);
+  for (const keyword of APPLYING) wrap(ajv, keyword, codeOfApplying);
   replace(ajv, { ...definitionOfContains, code: codeOfContains });
   if (!ajv.opts.unevaluated) return;
   replace(ajv, { ...definitionOfIf, code: codeOfIf });
-  for (const keyword of BRANCHING) {
-    const { definition } = ajv.RULES.all[keyword] as { definition: CodeKeywordDefinition };
-    replace(ajv, { ...definition, code: withVariables(definition.code) });
-  }
-  for (const keyword of OF_OBJECTS) {
-    const { definition } = ajv.RULES.all[keyword] as { definition: CodeKeywordDefinition };
-    replace(ajv, { ...definition, before: 'unevaluatedProperties', code: codeOfDependencies(definition.code) });
-  }
+  for (const keyword of BRANCHING) wrap(ajv, keyword, withVariables);
+  for (const keyword of OF_OBJECTS) wrap(ajv, keyword, codeOfDependencies, 'unevaluatedProperties');
   replace(ajv, { ...definitionOfUnevaluatedItems, code: codeOfUnevaluatedItems });
   replace(ajv, { ...definitionOfUnevaluatedProperties, code: codeOfUnevaluatedProperties });
 }
@@ -51,10 +50,42 @@ function replace(ajv: Ajv, definition: CodeKeywordDefinition): void {
   ajv.addKeyword(definition);
 }
 
-/** Divisions of decimal fractions are not exact, so a quotient that is nearly whole will do. */
-function isMultiple(data: number, divisor: number): boolean {
-  const quotient = data / divisor;
-  return Number.isFinite(quotient) ? Math.abs(Math.round(quotient) - quotient) <= 1e-8 : data % divisor === 0;
+function wrap(ajv: Ajv, keyword: string, around: (code: Code) => Code, before?: string): void {
+  const rule = ajv.RULES.all[keyword] as { definition: CodeKeywordDefinition } | undefined;
+  if (rule) replace(ajv, { ...rule.definition, ...(before && { before }), code: around(rule.definition.code) });
+}
+
+/** ajv takes the name that it has found to be missing for the verdict, so an empty one is looked for apart. */
+function codeOfRequiring(code: Code): Code {
+  return (cxt) => {
+    const { gen, data, it } = cxt;
+    if (it.allErrors) return code(cxt);
+    const isList = Array.isArray(cxt.schema);
+    const lists = (isList ? [['', cxt.schema]] : Object.entries(cxt.schema as object)) as [string, unknown][];
+    const withEmpty = lists.filter(([, names]) => Array.isArray(names) && names.includes(''));
+    if (withEmpty.length === 0) return code(cxt);
+    const others = lists.map(([name, names]) => [name, Array.isArray(names) ? names.filter(Boolean) : names] as const);
+    cxt.schema = isList ? others[0]![1] : Object.fromEntries(others);
+    code(cxt);
+    for (const [property] of withEmpty) {
+      const isMissing = noPropertyInData(gen, data, '', true);
+      cxt.setParams({ missingProperty: _`${''}`, property, depsCount: 1, deps: '' });
+      cxt.fail(isList ? isMissing : and(propertyInData(gen, data, property, true), isMissing));
+    }
+  };
+}
+
+/** ajv asks for the verdict of what was applied last, which for no member or item is nothing, or that of before. */
+function codeOfApplying(code: Code): Code {
+  return (cxt) => {
+    const { gen, it } = cxt;
+    const isEach = cxt.keyword === 'items' && !Array.isArray(cxt.schema);
+    if (!it.allErrors && !isEach) {
+      const before = gen.const('_errs', names.default.errors);
+      cxt.ok = () => void gen.if(_`${before} === ${names.default.errors}`);
+    }
+    code(cxt);
+  };
 }
 
 function codeOfContains(cxt: KeywordCxt): void {
@@ -67,7 +98,7 @@ function codeOfContains(cxt: KeywordCxt): void {
 }
 
 /** What was evaluated so far becomes variables, to which the code of a branch can add. */
-function withVariables(code: CodeKeywordDefinition['code']): CodeKeywordDefinition['code'] {
+function withVariables(code: Code): Code {
   return (cxt) => {
     const { it, gen } = cxt;
     if (it.props !== true && !(it.props instanceof Name)) it.props = evaluatedPropsToName(gen, it.props);
@@ -77,7 +108,7 @@ function withVariables(code: CodeKeywordDefinition['code']): CodeKeywordDefiniti
 }
 
 /** Its code is not executed for a list, of which it therefore cannot say what is evaluated. */
-function codeOfDependencies(code: CodeKeywordDefinition['code']): CodeKeywordDefinition['code'] {
+function codeOfDependencies(code: Code): Code {
   return (cxt) => {
     const { items } = cxt.it;
     withVariables(code)(cxt);

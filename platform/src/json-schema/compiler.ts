@@ -4,6 +4,7 @@ import type { SchemaEnv } from 'ajv/dist/compile/index.js';
 import names from 'ajv/dist/compile/names.js';
 import { correctAjv } from './ajv-corrections.ts';
 import { spend } from './budget.ts';
+import { isMultipleOf } from './decimal-division.ts';
 import { refHidesSiblings, type Dialect } from './dialects.ts';
 import { allDiffer, equalsOneOf, memberCountOf, unitsOfMembers } from './equality.ts';
 import { formats } from './formats.ts';
@@ -163,6 +164,7 @@ export function newAjv(
       },
     });
   };
+  replace('multipleOf', { type: 'number', schemaType: 'number' }, isMultipleOf);
   replace('const', {}, (value) => equalsOneOf([value]));
   replace('enum', { schemaType: 'array' }, equalsOneOf);
   replace('uniqueItems', { type: 'array', schemaType: 'boolean' }, (on) => (on ? allDiffer : () => true));

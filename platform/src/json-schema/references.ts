@@ -56,8 +56,7 @@ export function followReferences(
   function collect(schema: Json | boolean, pointer: string, outer: Resource | undefined, level: number): Subschema {
     const known = subs.get(pointer);
     if (known) return known;
-    if (level > MAX_LEVELS)
-      throw new SchemaRejectedError('', `schemas are nested in more than ${MAX_LEVELS} levels`);
+    if (level > MAX_LEVELS) throw new SchemaRejectedError('', `schemas are nested in more than ${MAX_LEVELS} levels`);
     const sub = { pointer, schema, children: new Map() } as unknown as Subschema;
     sub.resource = resourceOf(sub, outer);
     subs.set(pointer, sub);

@@ -65,6 +65,9 @@ function violationOf(
   switch (keyword) {
     case 'required':
       return member(params['missingProperty'], 'is required');
+    case 'dependentRequired':
+    case 'dependencies':
+      return member(params['missingProperty'], shortened(`is required beside ${JSON.stringify(params['property'])}`));
     case 'additionalProperties':
       return member(params['additionalProperty'], 'is not allowed');
     case 'unevaluatedProperties':

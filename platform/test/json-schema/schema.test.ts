@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Validator } from '@cfworker/json-schema';
 import { compileSchema } from 'platform/json-schema/schema.ts';
-import { compile, messagesOf, conforms, rejection, many } from './schemas.ts';
+import { compile, messagesOf, conforms, rejection, many, object } from './schemas.ts';
 
 describe('a value checked by its schema', () => {
   it('gets every violation, with JSON pointers that begin with its pointer in the request', () => {
@@ -23,6 +23,38 @@ describe('a value checked by its schema', () => {
       { path: '/content/n', message: 'must be integer' },
       { path: '/content/q~0', message: 'is not allowed' },
     ]);
+  });
+
+  it.each([1, 2, 30])('gets the path of each missing name, whatever it is: among %i', (count) => {
+    const odd = ['', '__proto__', 'constructor', 'toString', 'a/b~c', `"'\`\${x}\\`, '\n\u2028', 'é😀', ' '];
+    const value = object(count - 1, (i) => [`n${i}`, 0]);
+    for (const name of odd) {
+      const names = [...Object.keys(value).slice(0, 1), name, ...Object.keys(value).slice(1)];
+      const path = `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      expect(messagesOf({ required: names }, value)).toEqual([`${path} is required`]);
+      const draft07 = { $schema: 'http://json-schema.org/draft-07/schema#', dependencies: { '': [''], 'x"': names } };
+      for (const schema of [{ dependentRequired: { '': [''], 'x"': names } }, draft07]) {
+        expect(messagesOf(schema, { ...value, 'x"': 1 })).toEqual([`${path} is required beside "x\\""`]);
+        expect(conforms({ not: schema }, { ...value, 'x"': 1 })).toBe(true);
+        expect(conforms(schema, value)).toBe(true);
+      }
+      const whole = { ...value, 'x"': 1, ...(JSON.parse(`{${JSON.stringify(name)}:0}`) as object) };
+      if (name !== '__proto__')
+        expect(messagesOf({ required: names, dependentRequired: { 'x"': names } }, whole)).toEqual([]);
+    }
+  });
+
+  it('is checked for a member without a name as for any other', () => {
+    const empty = { '': 'x' };
+    expect(messagesOf({ properties: { '': { type: 'number' } } }, empty)).toEqual(['/ must be number']);
+    expect(messagesOf({ patternProperties: { '': { type: 'number' } } }, empty)).toEqual(['/ must be number']);
+    expect(messagesOf({ patternProperties: { '^$': false } }, empty)).toEqual(['/ is not allowed']);
+    expect(messagesOf({ additionalProperties: false }, empty)).toEqual(['/ is not allowed']);
+    expect(messagesOf({ unevaluatedProperties: false }, empty)).toEqual(['/ is not allowed']);
+    expect(messagesOf({ properties: { '': true }, unevaluatedProperties: false }, empty)).toEqual([]);
+    expect(messagesOf({ dependentSchemas: { '': { required: ['a'] } } }, empty)).toEqual(['/a is required']);
+    expect(messagesOf({ propertyNames: { minLength: 1 } }, empty)).toContain(' has a member whose name is not allowed');
+    expect(messagesOf({ $ref: '#/$defs/', $defs: { '': { type: 'string' } } }, 1)).toEqual([' must be string']);
   });
 
   it('gets at most 20 violations', () => {

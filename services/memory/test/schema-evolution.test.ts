@@ -69,6 +69,20 @@ describe('a new schema that objects would break', () => {
     expect(await priced(id, 99)).toMatchObject({ schemaVersion: 1 });
     await token.putType(id, { displayName: 'still writable' });
   });
+  it('is told of what an earlier release took for a date-time, which stays as it is', async () => {
+    const timed = (at: object) => JSON.stringify({ type: 'object', properties: { at } });
+    const { id } = await token.type({ jsonSchema: timed({ type: 'string' }) });
+    const object = await token.object({ typeId: id, content: '{"at":"2026-01-01 00:00:00Z"}' });
+    // Without the objects being looked at, as it is after an upgrade.
+    await token.changeType(id, { jsonSchema: timed({ type: 'string', format: 'date-time' }), force: true });
+    expect(await token.getObject(object.id)).toEqual(object);
+    const { reason, facts } = await errorOf(
+      token.putType(id, { jsonSchema: timed({ type: 'string', format: 'date-time', minLength: 1 }) }),
+    );
+    expect([reason, facts.count]).toEqual(['SCHEMA_INCOMPATIBLE', 1]);
+    expect(facts.examples).toEqual([expect.objectContaining({ id: object.id, path: '/content/at' })]);
+    await token.patchObject(object.id, { content: '{"at":"2026-01-01T00:00:00Z"}' });
+  });
   it('takes its place by force of an admin, and the objects stay readable', async () => {
     const { id } = await token.type();
     const object = await priced(id, 20);
