@@ -27,7 +27,7 @@ const definitionOfUnevaluatedProperties = unevaluatedPropertiesKeyword.default;
  * - `required`, `dependentRequired`, `dependencies`: an empty name is not missed (only the first error is looked for).
  * - `propertyNames`, `prefixItems`, `items` as a list: for an object or list that has nothing to which they apply, what
  *   follows is not checked, or has the verdict of the one before (only the first error is looked for).
- * - `contains`: of several lists, an empty one has the verdict of the one before it.
+ * - `contains`: of several lists, an empty one has the verdict of the one before it; all items count as evaluated.
  * - `if`: what it evaluates counts as evaluated although it fails; without `then` and `else` it is not looked at.
  * - `anyOf` and its like: what was evaluated before is forgotten when none of its subschemas evaluates anything.
  * - `unevaluatedProperties`: in a branch, a member with a name that all objects inherit counts as evaluated.
@@ -94,7 +94,9 @@ function codeOfContains(cxt: KeywordCxt): void {
   // In this case alone the variable of the verdict has no first value.
   if (maxContains === undefined && minContains === 1)
     cxt.result = (valid, ...actions) => result.call(cxt, _`${cxt.data}.length > 0 && ${valid}`, ...actions);
+  const { items } = cxt.it;
   definitionOfContains.code(cxt);
+  cxt.it.items = items;
 }
 
 /** What was evaluated so far becomes variables, to which the code of a branch can add. */
