@@ -49,7 +49,11 @@ describe('a keyword means what it means in its dialect', () => {
 
   it('2019-09: contains evaluates nothing', () => {
     const schema = { contains: { type: 'string' }, unevaluatedItems: false };
-    expect(verdicts('2019-09', schema, [['x'], []])).toEqual([false, false]);
+    expect(verdicts('2019-09', schema, [['x'], [], [1, 'x'], [1, 'x', 'x']])).toEqual([false, false, false, false]);
+    const counted = { contains: { type: 'number' }, maxContains: 1, unevaluatedItems: { type: 'string' } };
+    expect(verdicts('2019-09', counted, [[1], [1, 'x'], ['x']])).toEqual([false, false, false]);
+    const inBranch = { anyOf: [{ contains: true }], items: [true], unevaluatedItems: false };
+    expect(verdicts('2019-09', inBranch, [[1], [1, 2]])).toEqual([true, false]);
   });
 
   it('drafts 4 to 7: what stands beside a $ref is ignored', () => {
@@ -62,10 +66,7 @@ describe('a keyword means what it means in its dialect', () => {
 
 describe('the form of another draft is named', () => {
   it.each([
-    [
-      { items: [{ type: 'string' }] },
-      '/items this is the form of draft-07: say so in $schema, or use prefixItems',
-    ],
+    [{ items: [{ type: 'string' }] }, '/items this is the form of draft-07: say so in $schema, or use prefixItems'],
     [
       { properties: { n: { minimum: 1, exclusiveMinimum: true } } },
       '/properties/n/exclusiveMinimum this is the form of draft-04: say so in $schema, or give the limit itself',
