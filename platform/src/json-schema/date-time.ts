@@ -35,8 +35,6 @@ export const isDateTime: Check = dateTimeCheck('Tt', isTime);
 export const isIsoTime: Check = timeCheck(ISO_TIME);
 export const isIsoDateTime: Check = dateTimeCheck('Tt ', isIsoTime);
 
-/** RFC 3339, appendix A: of two units that are given, those between them are given as well. */
+/** RFC 3339, appendix A, but that a unit in the middle may be left out: Java writes "PT1H2S". */
 export const isDuration: Check = (text) =>
-  /^P(?=[\dT])(?:\d+W|(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)?(?:T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S))?)$/.test(
-    text,
-  );
+  /^P(?=[\dT])(?:\d+W|(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+S)?)?)$/.test(text);

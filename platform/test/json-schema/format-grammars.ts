@@ -15,15 +15,15 @@ const PARTIAL_TIME = `${HOUR}:${MINUTE}:${SECOND}(?:\\.${DIGIT}+)?`;
 const DATE = `${DIGIT}{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])`;
 const ISO_OFFSET = `(?:[Zz]|[+-]${HOUR}(?::?${MINUTE})?)?`;
 
-/** RFC 3339, appendix A. */
+/** RFC 3339, appendix A, with any unit left out. */
 const unit = (letter: string): string => `${DIGIT}+${letter}`;
 const SECONDS = unit('S');
 const MINUTES = `${unit('M')}(?:${SECONDS})?`;
-const HOURS = `${unit('H')}(?:${MINUTES})?`;
+const HOURS = `${unit('H')}(?:${MINUTES}|${SECONDS})?`;
 const DURATION_TIME = `T(?:${HOURS}|${MINUTES}|${SECONDS})`;
 const DAYS = unit('D');
 const MONTHS = `${unit('M')}(?:${DAYS})?`;
-const YEARS = `${unit('Y')}(?:${MONTHS})?`;
+const YEARS = `${unit('Y')}(?:${MONTHS}|${DAYS})?`;
 const DURATION = `P(?:(?:${DAYS}|${MONTHS}|${YEARS})(?:${DURATION_TIME})?|${DURATION_TIME}|${unit('W')})`;
 
 /** RFC 3986, appendix A. */
