@@ -1,5 +1,6 @@
 import type { Enum, Field, Type } from 'protobufjs';
 import { fieldOptions } from './rest-methods.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { MAX_DETAILS, type Violation } from 'platform/core/errors.ts';
 import { elementsOf, isArray, isObject, membersOf } from 'platform/json/parts.ts';
 import { pointerTo } from 'platform/json/pointer.ts';
@@ -40,7 +41,7 @@ function compileValue(field: Field): Check<Buffer> {
 const isNull = (json: Buffer): boolean => json.length === 4 && json.toString() === 'null';
 
 /** Undefined for an object or array, which fits no scalar field: no value is made of it. */
-const scalarOf = (json: Buffer): unknown => (isObject(json) || isArray(json) ? undefined : JSON.parse(json.toString()));
+const scalarOf = (json: Buffer): unknown => (isObject(json) || isArray(json) ? undefined : parseJson(json.toString()));
 
 function compileMessage(type: Type): Check<Buffer> {
   const members = new Map(type.fieldsArray.map((field) => [field.name, compileField(field)]));

@@ -1,4 +1,5 @@
 import type { Enum, Field } from 'protobufjs';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { fieldOptions, httpStatuses, textOf, type HttpBinding, type RestMethod } from '../contract/rest-methods.ts';
 import { RELEASE } from 'platform/core/release.ts';
 import { camelCase } from 'platform/rpc/method-options.ts';
@@ -182,7 +183,7 @@ function headerOf(field: Field): [string, JsonSchema] {
     header,
     {
       ...(description !== '' && { description }),
-      schema: { type: 'string', ...(schema !== '' && (JSON.parse(schema) as JsonSchema)) },
+      schema: { type: 'string', ...(schema !== '' && (parseJson(schema) as JsonSchema)) },
     },
   ];
 }

@@ -1,4 +1,5 @@
 import type { Field, Type } from 'protobufjs';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { fieldOptions, hasPresence, textOf } from '../contract/rest-methods.ts';
 
 /** JSON Schema 2020-12, as OpenAPI 3.1 has it. */
@@ -97,7 +98,7 @@ const isMessage = ({ resolvedType }: Field): boolean => Boolean(resolvedType && 
 
 function valueSchema(field: Field, ofMessage: (type: Type) => JsonSchema): JsonSchema {
   const { json, schema } = fieldOptions(field);
-  const declared = schema === '' ? {} : (JSON.parse(schema) as JsonSchema);
+  const declared = schema === '' ? {} : (parseJson(schema) as JsonSchema);
   const { resolvedType } = field;
   const element =
     resolvedType && 'fields' in resolvedType

@@ -1,3 +1,4 @@
+import { parseJson } from '../core/parse-json.ts';
 import { DAY_MS } from '../core/clock.ts';
 import { ServiceError } from '../core/errors.ts';
 
@@ -48,7 +49,7 @@ export const eventText = (event: CloudEvent): EventText => ({
 export const tracedOf = (events: readonly EventText[]): CloudEvent[] =>
   events
     .filter(({ text }) => text.includes('"traceparent":'))
-    .map(({ text }) => JSON.parse(text) as CloudEvent)
+    .map(({ text }) => parseJson(text) as CloudEvent)
     .filter(({ traceparent }) => traceparent !== undefined);
 
 /** By topic: for how long its events are kept at least, in milliseconds. */
@@ -89,7 +90,7 @@ export function parseEvent(text: string): CloudEvent {
   if (Buffer.byteLength(text) > MAX_EVENT_BYTES) throw new RejectedEventError('the event is too large');
   let event: unknown;
   try {
-    event = JSON.parse(text);
+    event = parseJson(text);
   } catch {
     throw new RejectedEventError('the event is not JSON');
   }

@@ -1,3 +1,4 @@
+import { parseJson } from '../core/parse-json.ts';
 import type { Job } from '../jobs/jobs.ts';
 import type { Log } from '../core/log.ts';
 import { remove, type PlatformStore } from '../store/store.ts';
@@ -57,7 +58,7 @@ export function relayJob({ platformStore, bus, intervalMs, log }: Needs): Job {
           // An outbox row of SQLite has an id of its own (ADR 27).
           const unlogged = refused
             .filter(({ _id }) => !knownTooLarge.has(_id))
-            .map(({ event }) => (JSON.parse(event) as CloudEvent).id);
+            .map(({ event }) => (parseJson(event) as CloudEvent).id);
           if (unlogged.length > 0)
             log.error({ error, topic, events: unlogged }, 'events that are too large stay in the outbox');
           return rows.filter((row) => !refused.includes(row));

@@ -1,3 +1,4 @@
+import { parseJson } from '../core/parse-json.ts';
 // The parts of JSON that strictJson returned. Only one level is read, and no value is made of what is below it.
 
 const QUOTE = 0x22;
@@ -13,7 +14,7 @@ export function* membersOf(json: Buffer): Generator<[name: string, value: Buffer
   for (let at = 1; at < json.length - 1;) {
     const colon = endOfValue(json, at);
     const end = endOfValue(json, colon + 1);
-    yield [JSON.parse(json.toString('utf8', at, colon)) as string, json.subarray(colon + 1, end)];
+    yield [parseJson(json.toString('utf8', at, colon)) as string, json.subarray(colon + 1, end)];
     at = end + 1;
   }
 }

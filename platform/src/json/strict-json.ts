@@ -1,3 +1,4 @@
+import { parseJson } from '../core/parse-json.ts';
 import { invalid, ServiceError } from '../core/errors.ts';
 import { copyEscape, type StringCopy } from './escape.ts';
 import { endOfNumber, numberViolation } from './number.ts';
@@ -182,5 +183,5 @@ function pathOf(output: Buffer, depth: number, firstNames: Int32Array, places: I
 function stringAt(output: Buffer, start: number): string {
   let end = start + 1;
   while (output[end] !== QUOTE) end += output[end] === BACKSLASH ? 2 : 1;
-  return JSON.parse(output.toString('utf8', start, end + 1)) as string;
+  return parseJson(output.toString('utf8', start, end + 1)) as string;
 }

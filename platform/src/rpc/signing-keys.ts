@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseJson } from '../core/parse-json.ts';
 import { isOperator } from './peer-name.ts';
 
 /** What the release before kept in the folder: a key for each process and operator, with which it signed its calls. */
@@ -13,7 +14,7 @@ export function signingKeysIn(folder: string): SigningKeys {
   const peers = join(folder, 'peers.json');
   if (!existsSync(peers)) return { files: [], names: [] };
   const keys = readdirSync(folder).filter((file) => file.endsWith('.key'));
-  const names = Object.keys(JSON.parse(readFileSync(peers, 'utf8')) as object).filter(isOperator);
+  const names = Object.keys(parseJson(readFileSync(peers, 'utf8')) as object).filter(isOperator);
   return { files: [...keys, 'peers.json'].map((file) => join(folder, file)), names };
 }
 

@@ -3,6 +3,7 @@ import { Metadata, status, type ServiceError as GrpcError } from '@grpc/grpc-js'
 import type { Any } from 'proto/google/protobuf/any.ts';
 import { BadRequest, ErrorInfo } from 'proto/google/rpc/error_details.ts';
 import { Status } from 'proto/google/rpc/status.ts';
+import { parseJson } from '../core/parse-json.ts';
 import { ERRORS, ServiceError, type KnownReason } from '../core/errors.ts';
 
 /** The trailer in which gRPC tools expect google.rpc.Status (https://cloud.google.com/apis/design/errors). */
@@ -64,7 +65,7 @@ export function fromStatus({ code, message, details }: Status): ServiceError | u
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(info.metadata)) {
     if (name.startsWith(HEADER)) headers[name.slice(HEADER.length)] = value;
-    else facts[name] = JSON.parse(value);
+    else facts[name] = parseJson(value);
   }
   const { fieldViolations } = BadRequest.decode(find('BadRequest') ?? new Uint8Array());
   return new ServiceError(knownReason(info.reason) ?? PLAINEST[code] ?? 'INTERNAL', message, {

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { DiagnoseResponse, Finding } from 'proto/platform/v1/diagnosis.ts';
+import { parseJson } from '../core/parse-json.ts';
 import { DAY_MS, machineClock } from '../core/clock.ts';
 import { RELEASE } from '../core/release.ts';
 import { withTimeout } from '../core/with-timeout.ts';
@@ -52,7 +53,7 @@ export function commonChecks({ identity, platformStore, bus, engines }: Parts, h
         platformStore.count(OUTBOX, {}),
         platformStore.find(OUTBOX, {}, { limit: 1 }),
       ]);
-      return pending(count, oldest && Date.parse((JSON.parse(oldest.event) as CloudEvent).time));
+      return pending(count, oldest && Date.parse((parseJson(oldest.event) as CloudEvent).time));
     },
   };
   return [

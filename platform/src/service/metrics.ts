@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises';
+import { parseJson } from '../core/parse-json.ts';
 import { machineClock } from '../core/clock.ts';
 import { withTimeout } from '../core/with-timeout.ts';
 import type { CloudEvent, EventBus } from '../events/bus.ts';
@@ -189,7 +190,7 @@ export function readEngines(metrics: Metrics, { identity, store, bus, engines, h
         platformStore.find(OUTBOX, {}, { limit: 1 }),
         platformStore.count(OUTBOX, {}, { limit: MOST_ROWS }),
       ]);
-      return waiting(rows, oldest && Date.parse((JSON.parse(oldest.event) as CloudEvent).time));
+      return waiting(rows, oldest && Date.parse((parseJson(oldest.event) as CloudEvent).time));
     });
 }
 

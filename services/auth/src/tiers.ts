@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { invalid } from 'platform/core/errors.ts';
 
 /** A licence tier of tiers.json. */
@@ -12,7 +13,7 @@ export interface Tier {
   limits: Readonly<Record<string, number>>;
 }
 
-const data = JSON.parse(readFileSync(new URL('tiers.json', import.meta.url), 'utf8')) as Record<string, Tier>;
+const data = parseJson(readFileSync(new URL('tiers.json', import.meta.url), 'utf8')) as Record<string, Tier>;
 export const TIERS: ReadonlyMap<string, Tier> = new Map(Object.entries(data));
 
 /** An unknown tier (one that tiers.json no longer has) allows nothing, and does not disturb other organizations. */

@@ -1,6 +1,7 @@
 import type { AnyBulkWriteOperation, ClientSession, Db, UpdateFilter } from 'mongodb';
 import { rejectionOf } from './errors.ts';
 import { mongoFilter, type Stored } from './filter.ts';
+import { parseJson } from '../../core/parse-json.ts';
 import { ExpectationFailedError, type Changes, type Collection, type Document, type Op } from '../store.ts';
 
 /** Sends one command of a batch. */
@@ -61,7 +62,7 @@ function writeOf(op: Op, index: number): Write {
 }
 
 /** The driver reads a document when it sends it; the caller may have changed it by then. */
-const copy = (plain: object): object => JSON.parse(JSON.stringify(plain));
+const copy = (plain: object): object => parseJson(JSON.stringify(plain)) as object;
 
 function mongoChange({ set = {}, increment = {} }: Changes<Document>): UpdateFilter<Stored> {
   // An update that changes nothing is not a write for MongoDB, so a concurrent transaction could change the document

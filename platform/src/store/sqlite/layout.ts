@@ -1,4 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
+import { parseJson } from '../../core/parse-json.ts';
 import { indexesOf, type EngineIndex } from '../indexes.ts';
 import type { Collection, FieldKind } from '../store.ts';
 import { cellOf, fitsCell, valueOfCell } from './cells.ts';
@@ -104,7 +105,7 @@ export function cellsOf(layout: Layout, document: Readonly<Record<string, unknow
  */
 export function documentOf(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { [REST]: rest, ...cells } = row;
-  const document: Record<string, unknown> = typeof rest === 'string' ? JSON.parse(rest) : {};
+  const document = typeof rest === 'string' ? (parseJson(rest) as Record<string, unknown>) : {};
   for (const [field, cell] of Object.entries(cells)) if (cell !== null) document[field] = valueOfCell(cell as never);
   return document;
 }

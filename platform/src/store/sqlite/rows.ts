@@ -1,4 +1,5 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
+import { parseJson } from '../../core/parse-json.ts';
 import { idOfText, idTextSql, uuidTextSql, valueOfCell } from './cells.ts';
 import { REST, type Layout } from './layout.ts';
 
@@ -61,7 +62,7 @@ export function makeRowReader(layout: Layout, known: readonly string[], omit: re
     mostBytes: fieldBytes(layout) + (layout.fields.length + 1) * SMALL_BYTES,
     documentOf(row, filter) {
       const rest = row[read.length];
-      const document: Record<string, unknown> = typeof rest === 'string' ? JSON.parse(rest) : {};
+      const document = typeof rest === 'string' ? (parseJson(rest) as Record<string, unknown>) : {};
       for (const field of known) document[field] = filter[field];
       for (let place = 0; place < read.length; place++) {
         const cell = row[place];

@@ -1,4 +1,5 @@
-import type { RunAgentResponse } from 'proto/agents/v1/agents.ts';
+import type { Message, RunAgentResponse } from 'proto/agents/v1/agents.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Deps } from '../deps.ts';
 import { isActive, type RunRequest } from './rules.ts';
@@ -95,7 +96,7 @@ export function answer(
     agentExecutionId,
     agent,
     output: payload.output ?? 'null',
-    messages: JSON.parse(payload.messages),
+    messages: parseJson(payload.messages) as Message[],
     idempotencyReplayed: replayed ? 'true' : undefined,
     creditsCharged,
   };

@@ -1,6 +1,7 @@
+import { parseJson } from 'platform/core/parse-json.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { ServiceError } from 'platform/core/errors.ts';
-import type { GetAgentExecutionRequest, GetAgentExecutionResponse } from 'proto/agents/v1/agents.ts';
+import type { GetAgentExecutionRequest, GetAgentExecutionResponse, Message } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { executionMessage } from './message.ts';
 
@@ -24,7 +25,7 @@ export async function getAgentExecution(
       ...executionMessage(execution),
       args: payload?.args,
       output: payload?.output ?? undefined,
-      messages: JSON.parse(payload?.messages ?? '[]'),
+      messages: parseJson(payload?.messages ?? '[]') as Message[],
       requestId: execution.requestId,
       traceId: execution.traceId,
     },

@@ -1,4 +1,5 @@
 import type { AuditChange, AuditEntry } from 'proto/auth/v1/auth.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import type { AuditChanges, AuditValue } from 'platform/events/audit-changes.ts';
 import type { AuditEntryRecord } from './store.ts';
 
@@ -15,7 +16,7 @@ export const auditEntryMessage = ({
   targetType: targetType ?? undefined,
   targetId: targetId ?? undefined,
   code: code ?? undefined,
-  changes: changes === undefined || changes === null ? [] : changeMessages(JSON.parse(changes) as AuditChanges),
+  changes: changes === undefined || changes === null ? [] : changeMessages(parseJson(changes) as AuditChanges),
 });
 
 const changeMessages = (changes: AuditChanges): AuditChange[] =>

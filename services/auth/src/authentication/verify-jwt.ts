@@ -1,4 +1,5 @@
 import { decodeJwt, decodeProtectedHeader, importJWK, jwtVerify, type JWTPayload } from 'jose';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { isUuid } from 'platform/core/ids.ts';
 import { ALGORITHM, SKEW_MS } from '../signing-keys/rules.ts';
 import type { SigningKeyRecord } from '../signing-keys/store.ts';
@@ -51,7 +52,7 @@ export async function verifyJwt(
   issuer: string,
 ): Promise<Claims | undefined> {
   try {
-    const key = await importJWK(JSON.parse(publicKey) as object, ALGORITHM);
+    const key = await importJWK(parseJson(publicKey) as object, ALGORITHM);
     const { payload } = await jwtVerify(bearer, key, {
       algorithms: [ALGORITHM],
       typ: 'at+jwt',

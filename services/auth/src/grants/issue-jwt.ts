@@ -1,5 +1,6 @@
 import { importJWK, SignJWT } from 'jose';
 import type { IssueJwtRequest, IssueJwtResponse } from 'proto/auth/v1/auth.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError, unavailable } from 'platform/core/errors.ts';
@@ -52,7 +53,7 @@ export async function issueJwt(
     expiresAt: isoTime(nowMs + JWT_MS),
     revokedAt: null,
   };
-  const privateKey = await importJWK(JSON.parse(openPrivateKey(sealing, key)) as object, ALGORITHM);
+  const privateKey = await importJWK(parseJson(openPrivateKey(sealing, key)) as object, ALGORITHM);
   const seconds = Math.floor(nowMs / 1_000);
   const jwt = await new SignJWT({
     org_id: organizationId,

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { GetJwksRequest, GetJwksResponse } from 'proto/auth/v1/auth.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import type { Deps } from '../deps.ts';
 import { acceptedKeysAt, ALGORITHM, JWKS_MAX_AGE_S } from './rules.ts';
 
@@ -9,7 +10,7 @@ export async function getJwks(
   _request: GetJwksRequest,
 ): Promise<GetJwksResponse> {
   const keys = acceptedKeysAt(await signingKeys.all(), clock.now()).map(({ _id, publicKey }) => {
-    const { kty, crv, x, y } = JSON.parse(publicKey) as Record<'kty' | 'crv' | 'x' | 'y', string>;
+    const { kty, crv, x, y } = parseJson(publicKey) as Record<'kty' | 'crv' | 'x' | 'y', string>;
     return { kty, crv, x, y, kid: _id, use: 'sig', alg: ALGORITHM };
   });
   const etag = `"${hash('sha256', JSON.stringify(keys), 'base64url')}"`;

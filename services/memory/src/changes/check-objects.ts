@@ -32,7 +32,7 @@ export async function checkObjects(
 ): Promise<TypeChangeRecord> {
   const { objects, changes, storeNow, schedule, schemas, config } = deps;
   const { _id: typeId, organizationId } = change;
-  const next = JSON.parse(change.next) as Definition;
+  const next = parseJson(change.next) as Definition;
   const hasRelations = next.relations !== '[]';
   let held = change;
   let savedAt = performance.now();

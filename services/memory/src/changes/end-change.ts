@@ -1,3 +1,4 @@
+import { parseJson } from 'platform/core/parse-json.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { changesOf } from 'platform/events/audit-changes.ts';
 import { update, type Op } from 'platform/store/store.ts';
@@ -36,7 +37,7 @@ export async function applyUpdate(
   const { types, fences } = deps;
   const { _id, organizationId } = before;
   const ended = endOps(deps, change, 'done');
-  const next = JSON.parse(change.next) as NextType;
+  const next = parseJson(change.next) as NextType;
   const after: MemoryTypeRecord = {
     ...before,
     ...next,
@@ -91,7 +92,7 @@ export async function endWithout(
       ...releasedBy(type, { relationTargets }),
     );
   if (change.action === 'update') {
-    const { jsonSchema } = JSON.parse(change.next) as NextType;
+    const { jsonSchema } = parseJson(change.next) as NextType;
     const schemaBytes = Buffer.byteLength(type.jsonSchema) - Buffer.byteLength(jsonSchema);
     ops.push(...usage.restoreType(organizationId, { schemaBytes, bytes: bytes - (type.bytes ?? 0) }));
   }

@@ -1,4 +1,5 @@
 import type { IncompatibleObject } from 'proto/memory/v1/memory.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import type { Principal } from 'platform/core/principal.ts';
 import {
   collection,
@@ -105,11 +106,11 @@ export const removeChangeOp = ({ _id, steps }: TypeChangeRecord): Op => remove(T
 export const forgetChangeOp = (typeId: string): Op => remove(TYPE_CHANGES, { _id: typeId }, { optional: true });
 
 export const examplesOf = ({ examples }: TypeChangeRecord): IncompatibleObject[] =>
-  JSON.parse(examples) as IncompatibleObject[];
+  parseJson(examples) as IncompatibleObject[];
 export const withExamples = (change: TypeChangeRecord, more: readonly IncompatibleObject[]): string =>
   more.length === 0 ? change.examples : JSON.stringify([...examplesOf(change), ...more].slice(0, EXAMPLES));
 
-export const principalOf = ({ principal }: TypeChangeRecord): Principal => JSON.parse(principal) as Principal;
+export const principalOf = ({ principal }: TypeChangeRecord): Principal => parseJson(principal) as Principal;
 
 export function openTypeChanges(store: Store) {
   return {

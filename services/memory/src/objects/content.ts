@@ -1,3 +1,4 @@
+import { parseJson } from 'platform/core/parse-json.ts';
 import { ServiceError, type Violation } from 'platform/core/errors.ts';
 import type { SchemaCache } from 'platform/json-schema/cache.ts';
 import type { IdSchema } from 'proto/memory/v1/memory.ts';
@@ -18,7 +19,7 @@ export function violationsOf(
 ): { violations: Violation[]; derived?: string } {
   const violations = schemas.compile(organizationId, jsonSchema).validate(content, '/content', { showAllowed: true });
   if (idSchema === null) return { violations };
-  const derived = deriveKey(JSON.parse(idSchema) as IdSchema, content);
+  const derived = deriveKey(parseJson(idSchema) as IdSchema, content);
   if ('key' in derived) return { violations, derived: derived.key };
   // One mistake is one violation: what the schema requires already is not said again.
   const others = derived.violations.filter(({ path }) => !violations.some((violation) => violation.path === path));
@@ -36,7 +37,7 @@ export function derivedKey(
   content: Record<string, unknown>,
 ): string | undefined {
   if (type.idSchema === null) return undefined;
-  const derived = deriveKey(JSON.parse(type.idSchema) as IdSchema, content);
+  const derived = deriveKey(parseJson(type.idSchema) as IdSchema, content);
   if ('key' in derived) return derived.key;
   const { violations: details } = violationsOf(schemas, type, content);
   throw new ServiceError('INVALID_CONTENT', undefined, { details });
@@ -59,7 +60,7 @@ export function checkContent(
   const { violations: details } = violationsOf(schemas, { organizationId, jsonSchema, idSchema: null }, content);
   if (details.length > 0) throw new ServiceError('INVALID_CONTENT', undefined, { details });
   if (!next) return;
-  const later = violationsOf(schemas, { organizationId, ...(JSON.parse(next) as Checked) }, content);
+  const later = violationsOf(schemas, { organizationId, ...(parseJson(next) as Checked) }, content);
   if (later.violations.length > 0 || (later.derived ?? key) !== key)
     throw new ServiceError(
       'TYPE_CHANGING',

@@ -1,4 +1,5 @@
 import type { IdSchema, UpdateMemoryObjectRequest, UpdateMemoryObjectResponse } from 'proto/memory/v1/memory.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
@@ -63,7 +64,7 @@ export async function updateMemoryObject(
 }
 
 function keyChanged({ idSchema }: MemoryTypeRecord): ServiceError {
-  const { properties } = JSON.parse(idSchema!) as IdSchema;
+  const { properties } = parseJson(idSchema!) as IdSchema;
   const message = 'must stay as it is: the idSchema of the type makes the key of it';
   return new ServiceError('KEY_CHANGED', undefined, {
     details: properties.map((pointer) => ({ path: `/content${pointer}`, message })),

@@ -151,7 +151,7 @@ export async function planDeletion(
       continue;
     }
     // Whoever checks the objects for the change may have passed this one already.
-    if (type.next && type.state === 'changing' && !(await fits(JSON.parse(type.next) as Definition)))
+    if (type.next && type.state === 'changing' && !(await fits(parseJson(type.next) as Definition)))
       throw new ServiceError('TYPE_CHANGING', 'A memory type is being changed, and forbids what the deletion would do');
     const text = JSON.stringify(content);
     const after = {

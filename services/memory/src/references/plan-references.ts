@@ -1,3 +1,4 @@
+import { parseJson } from 'platform/core/parse-json.ts';
 import { ServiceError, type Violation } from 'platform/core/errors.ts';
 import { update, type Op } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
@@ -79,7 +80,7 @@ export async function requireReferences(
 /** Relations in force, and those that the type is to have while it changes; required if it is so in either. */
 export const liveRelations = ({ relations, next }: MemoryTypeRecord): StoredRelation[] => {
   const present = relationsOf({ relations });
-  const later = next ? relationsOf(JSON.parse(next) as { relations: string }) : [];
+  const later = next ? relationsOf(parseJson(next) as { relations: string }) : [];
   const isRequired = (id: string): boolean => later.some((one) => one.id === id && one.required);
   return [
     ...present.map((one) => ({ ...one, required: one.required || isRequired(one.id) })),

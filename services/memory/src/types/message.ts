@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { EmbeddingSchema, IdSchema, MemoryType } from 'proto/memory/v1/memory.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { requireMatch } from '../request-members.ts';
 import { memoryTypeChangeMessage } from '../changes/message.ts';
 import type { TypeChangeRecord } from '../changes/store.ts';
@@ -69,8 +70,8 @@ export function memoryTypeMessage(
     visibility,
     version,
     jsonSchema,
-    idSchema: idSchema === null ? undefined : (JSON.parse(idSchema) as IdSchema),
-    embeddingSchema: embeddingSchema === null ? undefined : (JSON.parse(embeddingSchema) as EmbeddingSchema),
+    idSchema: idSchema === null ? undefined : (parseJson(idSchema) as IdSchema),
+    embeddingSchema: embeddingSchema === null ? undefined : (parseJson(embeddingSchema) as EmbeddingSchema),
     groupNames,
     relations: relationsOf(record).map(({ name, targetTypeId, path, cardinality, required, onDelete }) => ({
       ...{ name, targetType: names.get(targetTypeId) ?? type, path, cardinality, required, onDelete },

@@ -1,3 +1,4 @@
+import { parseJson } from 'platform/core/parse-json.ts';
 import { invalid } from 'platform/core/errors.ts';
 import { update, type Op } from 'platform/store/store.ts';
 import { covers, requireActive } from './rules.ts';
@@ -49,4 +50,4 @@ export async function requireSeenByDependents(
       throw invalid('/visibility', 'visibility must include all who see a type whose relations point to this one');
 }
 
-const nextAudience = (next: string): string[] => (JSON.parse(next) as Pick<MemoryTypeRecord, 'audience'>).audience;
+const nextAudience = (next: string): string[] => (parseJson(next) as Pick<MemoryTypeRecord, 'audience'>).audience;

@@ -27,7 +27,7 @@ const NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u;
 const ON_DELETE = ['restrict', 'cascade', 'setNull'];
 
 export const relationsOf = ({ relations }: { relations: string }): StoredRelation[] =>
-  relations === '[]' ? [] : (JSON.parse(relations) as StoredRelation[]);
+  relations === '[]' ? [] : (parseJson(relations) as StoredRelation[]);
 
 /** Ids of the other types that the relations of a type point to. */
 export const otherTargets = (typeId: string, relations: readonly StoredRelation[]): string[] =>

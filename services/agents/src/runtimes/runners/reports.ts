@@ -5,6 +5,7 @@ import {
   type EvaluationLimits,
   type EvaluationResult,
 } from './evaluation.ts';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { isOutputText } from './output-text.ts';
 import type { Report } from './runner-child.ts';
 import { MAX_INPUT_BYTES, REFUSED_CALLS, TOOL_CALLS_AT_ONCE, type ToolCall } from './tool-calls.ts';
@@ -110,7 +111,7 @@ function outputOf({ outputText }: Record<string, unknown>, { outputBytes }: Eval
 function valueOf(text: string): unknown {
   try {
     // Whatever the names of its members are taken for (see parseJson), each is checked.
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw new InvalidReportError('not JSON');
   }

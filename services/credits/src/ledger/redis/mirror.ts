@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { getOrCreate } from 'platform/store/get-or-create.ts';
@@ -82,7 +83,7 @@ export function chainContinuation(rows: readonly ChainedRow[], sequence: number,
 }
 
 export function rowOf({ row }: ChainedRow): LedgerRow {
-  const { createdAtMs, ...fields } = JSON.parse(row) as Omit<LedgerRow, 'createdAt'> & { createdAtMs: number };
+  const { createdAtMs, ...fields } = parseJson(row) as Omit<LedgerRow, 'createdAt'> & { createdAtMs: number };
   return { ...fields, createdAt: isoTime(createdAtMs) };
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { parseJson } from 'platform/core/parse-json.ts';
 import { firstIdOf } from 'platform/core/ids.ts';
 import { LIMIT_VALUE, statementCache } from 'platform/store/sqlite/statements.ts';
 import type { LedgerRow } from '../ledger.ts';
@@ -92,7 +93,7 @@ export function openTables(db: DatabaseSync) {
       .all(...values)
       .map((row) => {
         const { actor, ...fields } = objectOf<Stored<LedgerRow>>(ROW, row);
-        return { ...fields, actor: JSON.parse(actor) as LedgerRow['actor'] };
+        return { ...fields, actor: parseJson(actor) as LedgerRow['actor'] };
       });
   const organizationsOf = (from: string, ...values: (string | number)[]): string[] =>
     sql(`SELECT DISTINCT organizationId FROM ${from} ORDER BY organizationId LIMIT ${LIMIT_VALUE}`)
