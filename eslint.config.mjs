@@ -1,5 +1,18 @@
 import tseslint from 'typescript-eslint';
 
+/**
+ * The closed list of what may call JSON.parse, in all that may see what a tenant wrote. The faults of V8 concern the
+ * names of objects, so a text without any, and the texts of other engines, are not in danger (ADR 19).
+ */
+const MAY_PARSE_BY_V8 = [
+  // reads texts with escaped names again, without it
+  'platform/src/core/parse-json.ts',
+  // runs in QuickJS, which has a JSON.parse of its own
+  'services/agents/src/runtimes/script/prelude.ts',
+  // reads our own sources, before types can be stripped
+  'services/agents/src/runtimes/runners/load-sources.js',
+];
+
 /** Few rules, those that find bugs; what Prettier and `tsc` see is left to them. */
 export default tseslint.config(
   { ignores: ['proto/gen/', 'clients/', '**/node_modules/', '.engines/', '.releases/', 'data/'] },
@@ -32,6 +45,21 @@ export default tseslint.config(
       '@typescript-eslint/no-unused-expressions': ['error', { allowShortCircuit: true, allowTernary: true }],
       '@typescript-eslint/return-await': ['error', 'error-handling-correctness-only'],
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+    },
+  },
+  {
+    files: ['{services/*,platform,gateway,admin,launcher}/src/**/*.{ts,js}'],
+    ignores: MAY_PARSE_BY_V8,
+    languageOptions: { parser: tseslint.parser },
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        {
+          object: 'JSON',
+          property: 'parse',
+          message: 'V8 may give a name of one organization to another one (ADR 19): use parseJson of platform/core.',
+        },
+      ],
     },
   },
   {

@@ -23,8 +23,8 @@ export type Change = {
   | {
       eventType: 'memory.object.created.v1' | 'memory.object.updated.v1' | 'memory.object.deleted.v1';
       names: { typeId: string; type: string; key: string; schemaVersion: number };
-      /** What the change event, and never the audit entry, says beside that: the content where a setting wants it. */
-      content?: { content?: unknown };
+      /** Stands in the change event, and never in the audit entry, where a setting wants it: JSON text. */
+      content?: string | undefined;
     }
 );
 
@@ -41,7 +41,7 @@ const KINDS: Record<Change['eventType'], { subjects: string; action: string; tar
 /** The outbox inserts for the change event and the audit entry of a change; they belong in the batch of the change. */
 export function changeEvents(context: Pick<CallContext, 'principal' | 'requestId'>, change: Change): Op[] {
   const { eventType, id, revision, time, names } = change;
-  const content = 'content' in change ? change.content : {};
+  const content = 'content' in change ? change.content : undefined;
   const { subjects, action, target } = KINDS[eventType];
   const organizationId = organizationOf(context.principal);
   const actor = actorOf(context.principal);
@@ -55,7 +55,8 @@ export function changeEvents(context: Pick<CallContext, 'principal' | 'requestId
       subject: `${subjects}/${id}`,
       sequence: revision,
       time,
-      data: { id, ...names, revision, actor, requestId, ...content },
+      data: { id, ...names, revision, actor, requestId },
+      ...(content !== undefined && { texts: { content } }),
     }),
     auditEntryOp({
       source: SOURCE,
@@ -71,16 +72,11 @@ export function changeEvents(context: Pick<CallContext, 'principal' | 'requestId
   ];
 }
 
-/** The content for the change event of an object, unless it is larger than the setting allows. */
-export function contentOfEvent(
+/** The content for the change event of an object, as it is stored, unless it is larger than the setting allows. */
+export const contentOfEvent = (
   object: { readonly content: string } | undefined,
   maxBytes: number,
-): { content?: unknown } {
-  if (!object || Buffer.byteLength(object.content) > maxBytes) return {};
-  const content = JSON.parse(object.content) as unknown;
-  // A number may be longer as JavaScript spells it.
-  return Buffer.byteLength(JSON.stringify(content)) > maxBytes ? {} : { content };
-}
+): string | undefined => (object && Buffer.byteLength(object.content) <= maxBytes ? object.content : undefined);
 
 /** A record has its type from its creation to its deletion; its first revision is 1. */
 function auditChanges({ eventType, revision, names: { type }, changes }: Change): AuditChanges {

@@ -67,6 +67,8 @@ async function evaluatedRun(result: RunResult, version: LoadedVersion): Promise<
     }
     case 'failed':
       return failedRun('failed', 'AGENT_FAILED', result.message, result.usage, result.messages);
+    case 'output_invalid':
+      return failedRun('failed', 'OUTPUT_INVALID', result.message, result.usage, result.messages);
     case 'timed_out':
       return failedRun('timed_out', 'RUN_TIMEOUT', 'The run took too long', result.usage);
     case 'cancelled':

@@ -2,6 +2,7 @@ import type { Violation } from 'platform/core/errors.ts';
 import type { Message } from 'proto/agents/v1/agents.ts';
 import type { RunTools } from '../tools/run-tools.ts';
 import type { RunLimits, RuntimeDefinition, Unit, Usage } from './rules.ts';
+import type { Failure } from './runners/evaluation.ts';
 
 export interface RunRequest {
   runtime: RuntimeDefinition;
@@ -35,8 +36,8 @@ export type RunResult =
       /** Takes the secrets of the agent out of a text about the output; absent where an agent has none. */
       redact?: (text: string) => string;
     }
-  /** The agent's fault; the message may be shown to the caller. */
-  | { outcome: 'failed'; message: string; messages: Message[]; usage: Usage }
+  /** The agent's fault, or that of its output; the message may be shown to the caller. */
+  | { outcome: Failure; message: string; messages: Message[]; usage: Usage }
   /** When the run was ended from outside, `steps` is rounded down to ten thousand. */
   | { outcome: 'timed_out'; usage: Usage }
   | { outcome: 'cancelled'; usage: Usage }

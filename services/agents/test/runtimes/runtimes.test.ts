@@ -154,7 +154,6 @@ describe.each(TYPES)('the runtime %s', (type) => {
   it.each([
     ['yieldsNothing', WORDS[type].yieldsNothing],
     ['long', WORDS[type].long],
-    ['deep', 'more than 64 levels'],
   ] as const)('fails an agent that %s, by its output', async (agent, message) => {
     expect(await run(agent)).toEqual({
       outcome: 'failed',

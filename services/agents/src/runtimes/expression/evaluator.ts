@@ -1,7 +1,7 @@
 import type jsonata from 'jsonata';
 import type { RE2JS } from 're2js';
-import type { EvaluationLimits, EvaluationResult } from '../runners/evaluation.ts';
-import type { MakeJsonText } from '../json-text.ts';
+import type { EvaluationLimits, EvaluationResult, Failure } from '../runners/evaluation.ts';
+import type { MakeJsonText } from './json-text.ts';
 import type { Compiled, KeepExpressions } from './kept-expressions.ts';
 import type { MakePatterns, Patterns } from './patterns.ts';
 import type { FindUnknownName } from './unknown-names.ts';
@@ -33,6 +33,8 @@ export interface Host {
   /** For texts of which the result has at most MAX_BASE64_CHARACTERS. */
   base64Of(binary: string): string;
   binaryOf(base64: string): string;
+  /** A sentence about what is at a place of an output, a JSON list of names. */
+  invalidOutputAt(place: string, message: string): string;
 }
 
 export interface Evaluator {
@@ -82,11 +84,13 @@ export function makeEvaluator({
   /** Values that built-in functions visit for one step. */
   const VALUES_PER_STEP = 100;
 
-  /** The agent itself is at fault; clients may read the message. */
+  /** The agent itself is at fault, or its output; clients may read the message. */
   class ExpressionError {
     readonly message: string;
-    constructor(message: string) {
+    readonly outcome: Failure;
+    constructor(message: string, outcome: Failure = 'failed') {
       this.message = message;
+      this.outcome = outcome;
     }
   }
 
@@ -146,6 +150,9 @@ export function makeEvaluator({
     isFunction,
     fail(message) {
       throw new ExpressionError(message);
+    },
+    refuse(place, message) {
+      throw new ExpressionError(host.invalidOutputAt(place, message), 'output_invalid');
     },
   });
 
@@ -223,7 +230,8 @@ export function makeEvaluator({
       if (output === undefined) throw new ExpressionError('The expression produced no output');
       result = { outcome: 'succeeded', outputText: jsonText(output, limits.outputBytes), steps };
     } catch (error) {
-      result = late ? { outcome: 'timed_out', steps } : { outcome: 'failed', message: publicMessage(error), steps };
+      const outcome = error instanceof ExpressionError ? error.outcome : 'failed';
+      result = late ? { outcome: 'timed_out', steps } : { outcome, message: publicMessage(error), steps };
     }
   }
 

@@ -6,7 +6,8 @@ import { charactersInRanges } from 'platform/json-schema/pattern-cost.ts';
 import type { RE2JS } from 're2js';
 import { changed, type Change } from './source-changes.ts';
 import { REPORT_STEPS, type EvaluationLimits, type EvaluationResult } from '../runners/evaluation.ts';
-import { makeJsonText, type MakeJsonText } from '../json-text.ts';
+import { invalidOutputAt } from '../invalid-output.ts';
+import { makeJsonText, type MakeJsonText } from './json-text.ts';
 import { makeEvaluator, type Evaluator, type Host, type Language } from './evaluator.ts';
 import { keepExpressions } from './kept-expressions.ts';
 import { languageSource } from './language.ts';
@@ -108,6 +109,7 @@ export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
     byteLength: (text) => Buffer.byteLength(text),
     base64Of: (binary) => Buffer.from(binary, 'latin1').toString('base64'),
     binaryOf: (base64) => Buffer.from(base64, 'base64').toString('latin1'),
+    invalidOutputAt,
   };
 
   return () => {

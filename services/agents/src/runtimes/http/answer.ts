@@ -1,17 +1,11 @@
 import { parseJson } from 'platform/core/parse-json.ts';
+import { isObject, membersOf } from 'platform/json/parts.ts';
 import { messagesOf } from '../messages.ts';
-import { makeJsonText } from '../json-text.ts';
-import { AgentFault, type Performed } from '../network/network-run.ts';
+import { AgentFault, outputTextOf, readAnswer, type Performed } from '../network/network-run.ts';
 import type { Posted } from '../network/post.ts';
 
 const ERROR_CHARACTERS = 1_000;
-const jsonText = makeJsonText({
-  byteLength: Buffer.byteLength,
-  isFunction: () => false,
-  fail(message) {
-    throw new AgentFault(message);
-  },
-});
+const NAMES = ['output', 'error', 'messages'];
 
 /**
  * Reads `{"output": …}` or `{"error": "a text for the caller"}` of an answer with status 200 to 299, either with
@@ -28,23 +22,21 @@ export function answerOf(
   if (status < 200 || status > 299) throw new AgentFault(`The agent's endpoint answered with status ${status}`);
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
     throw new AgentFault("The answer of the agent's endpoint is compressed");
-  const { output, error, messages: texts = [], ...others } = membersOf(body);
+  const json = readAnswer(body, { subject: "The answer of the agent's endpoint", redact, placeOf });
+  const members = new Map(isObject(json) ? membersOf(json) : []);
+  const output = members.get('output');
+  const [error, texts = []] = ['error', 'messages'].map((name) => valueOf(members.get(name)));
   const isList = Array.isArray(texts) && texts.every((text) => typeof text === 'string');
   const isError = typeof error === 'string' && output === undefined;
   const isOutput = output !== undefined && error === undefined;
-  if (!(isList && (isError || isOutput)) || Object.keys(others).length > 0)
+  if (!(isList && (isError || isOutput)) || [...members.keys()].some((name) => !NAMES.includes(name)))
     throw new AgentFault('The answer of the agent\'s endpoint must be {"output": …} or {"error": "…"}');
   const messages = trace ? messagesOf(texts.map(redact)) : [];
   if (isError) throw new AgentFault(redact(error).slice(0, ERROR_CHARACTERS), messages);
-  return { outputText: jsonText(output, outputBytes), messages, redact };
+  return { outputText: outputTextOf(output!, { outputBytes }), messages, redact };
 }
 
-function membersOf(body: Buffer): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    throw new AgentFault("The answer of the agent's endpoint is not JSON");
-  }
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-}
+const valueOf = (json: Buffer | undefined): unknown => json && parseJson(json.toString());
+
+/** The caller knows the output, not the answer around it. What is wrong with that has its place in the answer. */
+const placeOf = (path: string): string => (/^\/output(\/|$)/.test(path) ? path.slice('/output'.length) : path);

@@ -1,5 +1,6 @@
+import { isUtf8 } from 'node:buffer';
 import { parseJson } from 'platform/core/parse-json.ts';
-import { AgentFault } from '../network/network-run.ts';
+import { AgentFault, readAnswer } from '../network/network-run.ts';
 
 /** Of one answer. */
 const MAX_TOOL_CALLS = 32;
@@ -53,12 +54,16 @@ function toolCallsOf(calls: unknown): ModelToolCall[] {
 export const noCompletion = (): AgentFault => new AgentFault("The model's endpoint gave no chat completion");
 
 function bodyOf(body: Buffer): unknown {
+  if (!isUtf8(body)) readAnswer(body, { subject: "The model's answer", redact: (text) => text, placeOf });
   try {
-    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return parseJson(body.toString());
   } catch {
     throw noCompletion();
   }
 }
+
+/** The caller knows the output, not the completion around it. */
+const placeOf = (path: string): string => (path === '/choices/0/message/content' ? '' : path);
 
 function objectOf(value: unknown): Record<string, unknown> {
   if (typeof value !== 'object' || value === null) throw noCompletion();

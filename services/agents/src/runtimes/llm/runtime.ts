@@ -3,10 +3,9 @@ import type { FairScheduler } from 'platform/core/fair-scheduler.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { makeRedact } from '../../secrets/redact.ts';
 import type { SecretValues } from '../../secrets/rules.ts';
-import { makeJsonText } from '../json-text.ts';
 import { openTrace } from '../messages.ts';
 import { callEndpoint, DEFAULT_RETRIES } from '../network/call-endpoint.ts';
-import { AgentFault, performOnNetwork, type Performed } from '../network/network-run.ts';
+import { AgentFault, outputTextOf, performOnNetwork, readAnswer, type Performed } from '../network/network-run.ts';
 import type { Poster } from '../network/post.ts';
 import type { Turns } from '../network/turns.ts';
 import type { RunRequest, Runtime } from '../runtime.ts';
@@ -36,14 +35,6 @@ interface LlmUsage {
 const ENVELOPE_BYTES = 1_048_576;
 /** Of those that the model is told. */
 const MAX_VIOLATIONS = 10;
-
-const jsonText = makeJsonText({
-  byteLength: Buffer.byteLength,
-  isFunction: () => false,
-  fail(message) {
-    throw new AgentFault(message);
-  },
-});
 
 /** Agents that are a prompt for a language model, at any endpoint with the chat completions of OpenAI. */
 export function llmRuntime(needs: LlmNeeds): Runtime {
@@ -106,38 +97,33 @@ async function answer(needs: LlmNeeds, request: RunRequest, usage: LlmUsage, sig
   });
 
   try {
+    const read = (said: string): Promise<Buffer> =>
+      needs.schedule(organizationId, () =>
+        readAnswer(outputSchema ? said : JSON.stringify(said), { subject: "The model's answer", redact }),
+      );
     const first = await conversation.say(filled.prompt);
-    const fault = outputSchema && (await faultOf(first, needs, request));
+    const fault = outputSchema && (await faultOf(first, read, request));
     const last = fault ? await conversation.say(`${fault} Answer again, with JSON only.`) : first;
-    const outputText = await needs.schedule(organizationId, () =>
-      jsonText(outputSchema ? valueOf(last) : last, request.limits.outputBytes),
-    );
-    return { outputText, messages: messages(), redact };
+    return { outputText: outputTextOf(await read(last), request.limits), messages: messages(), redact };
   } catch (error) {
-    throw error instanceof AgentFault ? new AgentFault(error.message, messages()) : error;
+    throw error instanceof AgentFault ? new AgentFault(redact(error.message), messages(), error.outcome) : error;
   }
 }
 
-/** What is wrong with an answer by the output schema, in words for the model. */
+/** What is wrong with an answer, by the output schema or as an output, in words for the model. */
 async function faultOf(
-  text: string,
-  { schedule }: LlmNeeds,
-  { organizationId, checkOutput }: RunRequest,
+  said: string,
+  read: (said: string) => Promise<Buffer>,
+  { checkOutput }: RunRequest,
 ): Promise<string | undefined> {
+  let json: Buffer;
   try {
-    await schedule(organizationId, () => valueOf(text));
-  } catch {
-    return 'Your answer is not JSON.';
+    json = await read(said);
+  } catch (error) {
+    if (!(error instanceof AgentFault)) throw error;
+    return `${error.message}.`;
   }
-  const violations = await checkOutput(text);
+  const violations = await checkOutput(json.toString());
   const told = violations.slice(0, MAX_VIOLATIONS).map(({ path, message }) => `${path || '/'} ${message}`);
   return told.length === 0 ? undefined : `Your answer does not match the JSON Schema: ${told.join('; ')}.`;
-}
-
-function valueOf(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    throw new AgentFault("The model's answer is not JSON");
-  }
 }

@@ -1,6 +1,8 @@
 import type { Message } from 'proto/agents/v1/agents.ts';
 import { ToolFault } from '../../tools/run-tools.ts';
-import type { Usage } from '../rules.ts';
+import { InvalidOutputError, readOutput } from '../output.ts';
+import type { RunLimits, Usage } from '../rules.ts';
+import type { Failure } from '../runners/evaluation.ts';
 import type { RunRequest, RunResult } from '../runtime.ts';
 import type { Turns } from './turns.ts';
 
@@ -8,11 +10,38 @@ import type { Turns } from './turns.ts';
 export class AgentFault extends Error {
   override readonly name = 'AgentFault';
   readonly messages: Message[];
+  readonly outcome: Failure;
   /** @param messages for the trace */
-  constructor(message: string, messages: Message[] = []) {
+  constructor(message: string, messages: Message[] = [], outcome: Failure = 'failed') {
     super(message);
     this.messages = messages;
+    this.outcome = outcome;
   }
+}
+
+/**
+ * Reads what an answer says, as JSON text.
+ * @param given.subject what it is, for messages
+ * @param given.redact takes secrets out of a text for the caller
+ * @param given.placeOf as in readOutput
+ * @throws AgentFault
+ */
+export function readAnswer(
+  given: string | Buffer,
+  { subject, redact, placeOf }: { subject: string; redact(text: string): string; placeOf?(path: string): string },
+): Buffer {
+  try {
+    return readOutput(given, placeOf);
+  } catch (error) {
+    if (error instanceof InvalidOutputError) throw new AgentFault(redact(error.message), [], 'output_invalid');
+    throw new AgentFault(`${subject} is not JSON`);
+  }
+}
+
+/** An output as it is given and stored. @throws AgentFault */
+export function outputTextOf(json: Buffer, { outputBytes }: Pick<RunLimits, 'outputBytes'>): string {
+  if (json.length > outputBytes) throw new AgentFault(`The output is larger than ${outputBytes} bytes`);
+  return json.toString();
 }
 
 /** What a success gives. */
@@ -46,7 +75,7 @@ export async function performOnNetwork(
     };
   } catch (error) {
     if (error instanceof AgentFault)
-      return { outcome: 'failed', message: error.message, messages: error.messages, usage };
+      return { outcome: error.outcome, message: error.message, messages: error.messages, usage };
     if (stopping.aborted || error instanceof ToolFault) return { outcome: 'interrupted' };
     if (request.signal.aborted) return { outcome: 'cancelled', usage };
     if (deadline.aborted) return { outcome: 'timed_out', usage };

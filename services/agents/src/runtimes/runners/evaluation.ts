@@ -15,13 +15,16 @@ export interface SourceDefinition extends RuntimeDefinition {
 /** Without `memoryMb`, which whatever the evaluation runs in keeps. */
 export type EvaluationLimits = Omit<RunLimits, 'memoryMb'>;
 
+/** How an evaluation failed: by its program, or by what that gave as its output. */
+export type Failure = 'failed' | 'output_invalid';
+
 /**
  * How an evaluation ended, as its runner says. The message may be shown to the caller; `trace` has what the program
  * wrote, if its definition asks for that.
  */
 export type EvaluationResult =
   | { outcome: 'succeeded'; outputText: string; steps: number; trace?: string[] }
-  | { outcome: 'failed'; message: string; steps: number; trace?: string[] }
+  | { outcome: Failure; message: string; steps: number; trace?: string[] }
   | { outcome: 'timed_out'; steps: number };
 
 /** Whether this can be a trace. A runner that reports another one is not believed. */

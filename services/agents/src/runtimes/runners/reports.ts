@@ -6,12 +6,10 @@ import {
   type EvaluationResult,
 } from './evaluation.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
-import { isOutputText } from './output-text.ts';
+import { InvalidOutputError, readOutput } from '../output.ts';
 import type { Report } from './runner-child.ts';
 import { MAX_INPUT_BYTES, REFUSED_CALLS, TOOL_CALLS_AT_ONCE, type ToolCall } from './tool-calls.ts';
 
-/** Of an output; an empty array or object may be one level deeper. */
-const MAX_LEVELS = 64;
 /** The most bytes of a report without output and trace. */
 export const REPORT_BYTES = 8_192;
 /** Of a trace as JSON text, each of its characters escaped. */
@@ -66,13 +64,14 @@ export function readReport(text: string, progress: Progress): Report {
 function resultOf(result: Record<string, unknown>, progress: Progress): EvaluationResult {
   const steps = stepsOf(result, progress.steps, progress);
   if (result.outcome === 'timed_out') return { outcome: 'timed_out', steps };
-  if (result.outcome === 'failed') {
+  const { outcome } = result;
+  if (outcome === 'failed' || outcome === 'output_invalid') {
     if (typeof result.message !== 'string' || result.message.length > MAX_MESSAGE_CHARACTERS)
       throw new InvalidReportError('a message that is no text, or too long');
-    return { outcome: 'failed', message: result.message, steps, ...traceOf(result, progress) };
+    return { outcome, message: result.message, steps, ...traceOf(result, progress) };
   }
-  if (result.outcome !== 'succeeded') throw new InvalidReportError('an unknown outcome');
-  return { outcome: 'succeeded', outputText: outputOf(result, progress.limits), steps, ...traceOf(result, progress) };
+  if (outcome !== 'succeeded') throw new InvalidReportError('an unknown outcome');
+  return { ...outputOf(result, progress.limits), steps, ...traceOf(result, progress) };
 }
 
 function toolCallOf({ call, operation, input }: Record<string, unknown>, progress: Progress): ToolCall {
@@ -99,18 +98,20 @@ function stepsOf({ steps }: Record<string, unknown>, least: number, { limits }: 
   return steps;
 }
 
-/** The output is spliced into replies as it is, so it must be what JSON.stringify would write. */
-function outputOf({ outputText }: Record<string, unknown>, { outputBytes }: EvaluationLimits): string {
-  if (typeof outputText !== 'string' || Buffer.byteLength(outputText) > outputBytes)
+/** The output is spliced into replies as it is read here. Whether it can be one is decided here, for all programs. */
+function outputOf({ outputText: given }: Record<string, unknown>, { outputBytes }: EvaluationLimits) {
+  if (typeof given !== 'string' || Buffer.byteLength(given) > outputBytes)
     throw new InvalidReportError('an output that is no text, or too long');
-  if (!isOutputText(outputText, MAX_LEVELS + 1))
-    throw new InvalidReportError('an output that is not JSON in its only form, or has too many levels');
-  return outputText;
+  try {
+    return { outcome: 'succeeded', outputText: readOutput(given).toString() } as const;
+  } catch (error) {
+    if (!(error instanceof InvalidOutputError)) throw new InvalidReportError('an output that is not JSON');
+    return { outcome: 'output_invalid', message: error.message } as const;
+  }
 }
 
 function valueOf(text: string): unknown {
   try {
-    // Whatever the names of its members are taken for (see parseJson), each is checked.
     return parseJson(text);
   } catch {
     throw new InvalidReportError('not JSON');

@@ -289,5 +289,5 @@ function runResult(result: RunnerResult): RunResult {
   const messages = messagesOf(result.trace ?? []);
   return result.outcome === 'succeeded'
     ? { outcome: 'succeeded', outputText: result.outputText, messages, usage }
-    : { outcome: 'failed', message: result.message, messages, usage };
+    : { outcome: result.outcome, message: result.message, messages, usage };
 }

@@ -19,9 +19,10 @@ const FOLDERS = [
   join(import.meta.dirname, '../script'),
 ];
 const FILES = [
-  join(import.meta.dirname, '../json-text.ts'),
-  fileURLToPath(import.meta.resolve('platform/core/parse-json.ts')),
-  fileURLToPath(import.meta.resolve('platform/json-schema/pattern-cost.ts')),
+  join(import.meta.dirname, '../invalid-output.ts'),
+  ...['core/parse-json.ts', 'core/json-pointer.ts', 'json/pointer.ts', 'json-schema/pattern-cost.ts'].map((file) =>
+    fileURLToPath(import.meta.resolve(`platform/${file}`)),
+  ),
 ];
 
 const found = new Map<string, Promise<string>>();

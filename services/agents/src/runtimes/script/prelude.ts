@@ -7,13 +7,50 @@ import { MAX_MESSAGES, MAX_TEXT_CHARACTERS } from '../runners/evaluation.ts';
 /** What is kept of the console; `maxJson` are the characters of all lines as JSON text. */
 export const CONSOLE = { maxLines: MAX_MESSAGES, maxLineCharacters: MAX_TEXT_CHARACTERS, maxJson: 40_000 };
 
-/** @returns resolves to `=` and the output as JSON text, or to `!` and why it failed; rejects with what was thrown */
+/**
+ * @returns resolves to `=` and the output as JSON text; to `!` and why it failed; or to `?` and the JSON list of names
+ * that lead to a number of the output which JSON has not, and JSON.stringify makes null of. Rejects with what was thrown
+ */
 function makeStart(): (run: unknown, argsText: string) => Promise<string> {
+  interface Place {
+    holder: unknown;
+    name: string;
+    above: Place | undefined;
+  }
   const { parse, stringify } = JSON;
+  const AnyNumber = Number;
+  const { isFinite } = Number;
+
+  /** As JSON.stringify calls it: for each member before it is written, with its object or list as `this`. */
+  function makeReplacer(onInfinite: (place: Place) => void) {
+    let above: Place | undefined;
+    return function (this: unknown, name: string, value: unknown): unknown {
+      while (above !== undefined && above.holder !== this) above = above.above;
+      if (typeof value === 'object' && value !== null) {
+        if (value instanceof AnyNumber && !isFinite(+value)) onInfinite({ holder: this, name, above });
+        above = { holder: value, name, above };
+      } else if (typeof value === 'number' && !isFinite(value)) onInfinite({ holder: this, name, above });
+      return value;
+    };
+  }
+
+  /** Without the name "" of the output itself. */
+  function namesTo(place: Place): string {
+    let names = '';
+    for (let { name, above }: Place = place; above !== undefined; { name, above } = above)
+      names = stringify(name) + (names === '' ? '' : ',') + names;
+    return '[' + names + ']';
+  }
+
   return async (run, argsText) => {
     if (typeof run !== 'function') return '!The script defines no function run(args)';
     const output: unknown = await run(parse(argsText));
-    const json = stringify(output) as string | undefined;
+    let infinite: Place | undefined;
+    const json = stringify(
+      output,
+      makeReplacer((place) => (infinite ??= place)),
+    ) as string | undefined;
+    if (infinite !== undefined) return '?' + namesTo(infinite);
     return json === undefined ? '!The script returned no output' : '=' + json;
   };
 }

@@ -1,8 +1,15 @@
+import { parseJson } from 'platform/core/parse-json.ts';
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
-import { isTrace, MAX_MESSAGE_CHARACTERS, REPORT_STEPS, type EvaluationResult } from '../runners/evaluation.ts';
+import {
+  isTrace,
+  MAX_MESSAGE_CHARACTERS,
+  REPORT_STEPS,
+  type EvaluationResult,
+  type Failure,
+} from '../runners/evaluation.ts';
 import { REFUSED_CALLS } from '../runners/tool-calls.ts';
 import type { RunLimits } from '../rules.ts';
-import { makeJsonText } from '../json-text.ts';
+import { invalidOutputAt } from '../invalid-output.ts';
 import { FIRST_BYTES, loadQuickJs, MB, type Engine } from './engine.ts';
 import { CONSOLE } from './prelude.ts';
 import { openToolBridge, type CallTool } from './tool-bridge.ts';
@@ -15,16 +22,14 @@ const OUT_OF_MEMORY = /^out of memory( |$)/;
 /** Less than this was left when memory was too short, even for an error that says so. */
 const LAST_BYTES = MB;
 
-/** The agent itself is at fault; clients may read the message. */
-class ScriptError extends Error {}
-
-const jsonText = makeJsonText({
-  byteLength: (text) => Buffer.byteLength(text),
-  isFunction: () => false,
-  fail(message) {
-    throw new ScriptError(message);
-  },
-});
+/** The agent itself is at fault, or its output; clients may read the message. */
+class ScriptError extends Error {
+  readonly outcome: Failure;
+  constructor(message: string, outcome: Failure = 'failed') {
+    super(message);
+    this.outcome = outcome;
+  }
+}
 
 export interface Script {
   source: string;
@@ -93,13 +98,13 @@ async function evaluate(
     return stopped !== undefined;
   }
 
-  function failed(message: string): EvaluationResult {
+  function failed(message: string, outcome: Failure = 'failed'): EvaluationResult {
     if (stopped === 'late') return { outcome: 'timed_out', steps };
     const exceeded = {
       steps: `The script takes more than ${limits.maxSteps} steps`,
       calls: `The script calls its tools more than ${script.maxToolCalls} times`,
     };
-    return { outcome: 'failed', message: stopped ? exceeded[stopped] : message, steps };
+    return stopped ? { outcome: 'failed', message: exceeded[stopped], steps } : { outcome, message, steps };
   }
 
   function reasonOf({ message }: ScriptError): string {
@@ -120,13 +125,13 @@ async function evaluate(
     try {
       // steps count from the first
       if (tick()) throw new ScriptError('');
-      const output = await outputOf(engine, script, tools.nextAnswer);
-      result = stopped
-        ? failed('')
-        : { outcome: 'succeeded', outputText: jsonText(JSON.parse(output), limits.outputBytes), steps };
+      const outputText = await outputOf(engine, script, tools.nextAnswer);
+      const isTooLarge = outputText.length > limits.outputBytes || Buffer.byteLength(outputText) > limits.outputBytes;
+      if (isTooLarge) throw new ScriptError(`The output is larger than ${limits.outputBytes} bytes`);
+      result = stopped ? failed('') : { outcome: 'succeeded', outputText, steps };
     } catch (error) {
       if (!(error instanceof ScriptError)) throw error;
-      result = failed(reasonOf(error));
+      result = failed(reasonOf(error), error.outcome);
     }
     ticksAfterEnd = 0;
     if (script.trace && result.outcome !== 'timed_out') result.trace = writtenBy(engine);
@@ -185,8 +190,11 @@ async function outputOf(
   if (state.type === 'pending') throw new ScriptError('The script waits for something that never happens');
   if (state.type === 'rejected') throw thrown(state.error);
   const text = context.getString(state.value);
-  if (!text.startsWith('=')) throw new ScriptError(text.slice(1));
-  return text.slice(1);
+  const said = text.slice(1);
+  if (text.startsWith('=')) return said;
+  throw text.startsWith('?')
+    ? new ScriptError(invalidOutputAt(said, 'The number is not a finite number'), 'output_invalid')
+    : new ScriptError(said);
 }
 
 /** Four integers of 32 bits, as JSON text. From the system, so that no organization can tell those of another. */
@@ -197,7 +205,7 @@ function writtenBy({ context, prelude }: Engine): string[] {
   const written = context.callFunction(prelude.keepConsole, context.undefined);
   if (written.error) return [];
   const json = context.getString(written.value);
-  const lines = json.length > CONSOLE.maxJson + '[]'.length ? [] : (JSON.parse(json) as unknown);
+  const lines = json.length > CONSOLE.maxJson + '[]'.length ? [] : parseJson(json);
   return isTrace(lines) ? lines : [];
 }
 
