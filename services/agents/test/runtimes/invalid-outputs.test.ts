@@ -57,6 +57,7 @@ describe('an output that would not come back equal is none, and the caller learn
     ['expression', () => expression('{ "a": { "__proto__": 1 } }'), '/a/__proto__', PROTO],
     ['expression', () => expression('$merge([{ "a": 1 }, { "__proto__": 1 }])'), '/__proto__', PROTO],
     ['expression', () => expression('{ "a": [0, $sum([1e308, 1e308])] }'), '/a/1', INFINITE],
+    ['expression', () => expression('$reduce([1..100], function($x, $y) { [[$x]] }, 1)'), '/0'.repeat(64), DEEP],
     ['script', () => script('{ a: [1, 174322306148984899] }'), '/a/1', TOO_LARGE],
     ['script', () => script(`{ 'a~/': '${BACKSLASH_U}d800' }`), '/a~0~1', HALF],
     ['script', () => script(`{ ['a' + String.fromCharCode(0xdfff)]: 1 }`), '/a\ufffd', HALF],

@@ -98,16 +98,19 @@ function stepsOf({ steps }: Record<string, unknown>, least: number, { limits }: 
   return steps;
 }
 
-/** The output is spliced into replies as it is read here. Whether it can be one is decided here, for all programs. */
+/** Whether what a program gave can be an output is decided here, because a runner might say that it can. */
 function outputOf({ outputText: given }: Record<string, unknown>, { outputBytes }: EvaluationLimits) {
   if (typeof given !== 'string' || Buffer.byteLength(given) > outputBytes)
     throw new InvalidReportError('an output that is no text, or too long');
+  let outputText: string;
   try {
-    return { outcome: 'succeeded', outputText: readOutput(given).toString() } as const;
+    outputText = readOutput(given).toString();
   } catch (error) {
     if (!(error instanceof InvalidOutputError)) throw new InvalidReportError('an output that is not JSON');
     return { outcome: 'output_invalid', message: error.message } as const;
   }
+  if (outputText !== given) throw new InvalidReportError('an output with spaces or needless escapes');
+  return { outcome: 'succeeded', outputText } as const;
 }
 
 function valueOf(text: string): unknown {

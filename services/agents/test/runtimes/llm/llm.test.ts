@@ -117,7 +117,7 @@ describe('a call', () => {
 describe('an output schema', () => {
   it('goes with the call, and the answer becomes the output', async () => {
     answer = (response) => say(response, '{ "total": 3.0 }');
-    expect(await runBySchema(TOTAL)).toMatchObject({ outcome: 'succeeded', outputText: '{"total":3}' });
+    expect(await runBySchema(TOTAL)).toMatchObject({ outcome: 'succeeded', outputText: '{"total":3.0}' });
     const { response_format } = chatOf(endpoint.requests[0]!);
     expect(response_format).toMatchObject({ type: 'json_schema', json_schema: { schema: TOTAL, strict: false } });
   });
@@ -171,7 +171,6 @@ describe('an answer', () => {
     ['has a text of another type', (response) => say(response, { text: HINT }), NOT_A_COMPLETION],
     ['is nested without end', (response) => void response.end('{"choices":'.padEnd(900_000, '[')), NOT_A_COMPLETION],
     ['is a list', (response) => answerWith(response, [HINT]), NOT_A_COMPLETION],
-    ['is no UTF-8', (response) => void response.end(Buffer.from([0x22, 0xff, 0x22])), NOT_A_COMPLETION],
     ['was cut off at its limit', (response) => say(response, HINT, { finish_reason: 'length' }), 'limit of tokens'],
     ['was filtered', (response) => say(response, HINT, { finish_reason: 'content_filter' }), 'withheld by a filter'],
     ['is too large', (response) => void response.end(' '.repeat(4_000_000)), 'is too large'],

@@ -15,6 +15,13 @@ const PROGRESS: Progress = {
   ...{ operations: [], maxToolCalls: 10, toolCalls: 0, unanswered: 0 },
 };
 
+const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+/** Of what fast-check makes and JSON.stringify writes, only long integers would not come back equal. */
+const isUnsafe = (json: string): boolean =>
+  (json.match(/"(?:[^"\\]|\\.)*"|-?\d+(?![\d.e])/g) ?? []).some(
+    (part) => !/^"/.test(part) && !Number.isSafeInteger(Number(part)),
+  );
+
 /** Reads what a runner sends, as the parent does. @returns the results */
 function read(speak: (id: number, send: Send) => void, trace = false, operations: string[] = []): unknown[] {
   const progress: Progress = { ...PROGRESS, trace, operations };
@@ -33,12 +40,27 @@ function read(speak: (id: number, send: Send) => void, trace = false, operations
 
 describe('reports of a runner', () => {
   it.each([
-    { outcome: 'succeeded', outputText: '{"a":[1,-2.5e-7,"ü\\ud800",null,{}],"":{"__proto__":1}}', steps: 0 },
-    { outcome: 'succeeded', outputText: '['.repeat(65) + ']'.repeat(65), steps: 1_000_000 },
+    { outcome: 'succeeded', outputText: '{"a":[1,-2.5e-7,"ü\\u0001",null,{}],"":{"proto":1}}', steps: 0 },
+    { outcome: 'succeeded', outputText: nested(64), steps: 1_000_000 },
     { outcome: 'failed', message: 'no such customer', steps: 1_000_000 },
+    { outcome: 'output_invalid', message: 'no output', steps: 1_000_000 },
     { outcome: 'timed_out', steps: 3 },
   ])('that are sound are read: %j', (result) => {
     expect(read(finished(result))).toEqual([expect.objectContaining(result)]);
+  });
+
+  it.each([
+    '"\ud800"',
+    '"\\ud800"',
+    '"\\u0000"',
+    '{"__proto__":1}',
+    '{"a":1,"a":2}',
+    '9007199254740992',
+    '1e999',
+    nested(65),
+  ])('with an output that would not come back equal say that it is none: %j', (outputText) => {
+    const message = expect.stringContaining("The agent's output is not acceptable: ");
+    expect(read(finished({ outputText }))).toEqual([{ outcome: 'output_invalid', message, steps: TRUTH.steps }]);
   });
 
   it('keep nothing that was not asked for', () => {
@@ -99,7 +121,9 @@ describe('reports of a runner', () => {
         const outputText = JSON.stringify(value);
         fc.pre(outputText.length < LIMITS.outputBytes / 4);
         const result = { outcome: 'succeeded', outputText, steps: 1 };
-        expect(read(finished(result))).toEqual([result]);
+        expect(read(finished(result))).toEqual([
+          isUnsafe(outputText) ? expect.objectContaining({ outcome: 'output_invalid' }) : result,
+        ]);
         const limits = { ...LIMITS, outputBytes: Buffer.byteLength(outputText) };
         const bytes = Buffer.byteLength(JSON.stringify({ kind: 'finished', id: 7, result }));
         expect(bytes).toBeLessThanOrEqual(maxReportBytes({ ...PROGRESS, limits }));
