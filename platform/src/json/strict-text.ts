@@ -9,9 +9,9 @@ const HALF = '\\ud800';
  * strictJson for what has not come through the gateway: bytes of any kind, or a text that JavaScript may have made.
  * @throws ServiceError as strictJson does, also for bytes that are no UTF-8 and for lone surrogates that are not escaped
  */
-export function strictJsonOf(given: string | Buffer): Buffer<ArrayBuffer> {
-  if (typeof given === 'string') return strictJson(Buffer.from(given.isWellFormed() ? given : withEscapedHalves(given)));
-  if (isUtf8(given)) return strictJson(given);
+export function strictJsonOf(given: string | Buffer, schemas: readonly string[] = []): Buffer<ArrayBuffer> {
+  if (typeof given === 'string') return strictJson(Buffer.from(given.isWellFormed() ? given : withEscapedHalves(given)), schemas);
+  if (isUtf8(given)) return strictJson(given, schemas);
   throw faultOfBytes(given);
 }
 

@@ -159,6 +159,21 @@ describe('ApplyAgent', () => {
     await expect(agents.operate('applyAgent', { definition: '{' })).rejects.toMatchObject({ reason: 'MALFORMED_JSON' });
   });
 
+  it.each([
+    ['"displayName":"a","displayName":"b"', '/displayName'],
+    ['"description":"a\\u0000b"', '/description'],
+    ['"description":"\\ud800"', '/description'],
+    ['"pricing":{"base":9007199254740993,"max":9007199254740993}', '/pricing/base'],
+    ['"runtime":{"__proto__":1}', '/runtime/__proto__'],
+    ['"argumentsSchema":{"properties":{"a":{},"\\u0061":{}}}', '/argumentsSchema/properties/a'],
+  ])('rejects what would not be kept as it is written, by its path: %s', async (member, path) => {
+    const definition = JSON.stringify(definitionOf('rejected', '1')).replace('{', `{${member},`);
+    await expect(agents.operate('applyAgent', { definition })).rejects.toMatchObject({
+      reason: 'INVALID_REQUEST',
+      details: [{ path, message: expect.any(String) }],
+    });
+  });
+
   it('gives every organization its own names: the same name elsewhere is another agent', async () => {
     await apply(definitionOf('shared', '1'));
     const elsewhere = await agents.service

@@ -124,6 +124,18 @@ describe('RunAgent', () => {
       for (const args of [0, '', [], { a: 1 }])
         expect(await failureOf(agents.run('bare', args))).toMatchObject({ reason: 'INVALID_ARGS' });
     });
+    it.each([
+      ['{"a":1,"a":2}', '/args/a'],
+      ['{"a":[9007199254740993]}', '/args/a/0'],
+      ['{"a":"\\ud800"}', '/args/a'],
+      ['{"__proto__":1}', '/args/__proto__'],
+    ])('rejects args that the gateway would not have let through: %s', async (args, path) => {
+      for (const running of [agents.operate, agents.call])
+        expect(await failureOf(running('runAgent', { agentName: 'echo', args }))).toMatchObject({
+          reason: 'INVALID_REQUEST',
+          details: [{ path, message: expect.any(String) }],
+        });
+    });
     it.each(['conversational', 'interactive'])('does not run %s', async (name) => {
       expect(await failureOf(agents.run(name, {}))).toMatchObject({ reason: 'AGENT_NOT_RUNNABLE' });
     });

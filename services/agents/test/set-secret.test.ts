@@ -77,6 +77,9 @@ describe('SetSecret', () => {
     ['/name', 'n'.repeat(65), 'x', 0],
     ['/value', 'name', '', 0],
     ['/value', 'name', 'ä'.repeat(4_097), 0],
+    ['/value', 'name', `whsec_${Buffer.alloc(32).toString('base64').slice(0, -1)}`, 0],
+    ['/value', 'name', `whsec_${Buffer.alloc(32).toString('base64')}=`, 0],
+    ['/value', 'name', 'whsec_hunter2', 0],
     ['/overlapSeconds', 'name', 'x', -1],
     ['/overlapSeconds', 'name', 'x', 31 * 86_400],
   ])('rejects what is wrong at %s', async (path, name, value, overlap) => {

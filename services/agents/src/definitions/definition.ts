@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from 'platform/core/canonical-json.ts';
 import { ServiceError, invalid, type Violation } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
+import { strictJsonOf } from 'platform/json/strict-text.ts';
 import { requireMeant } from 'platform/json-schema/authored.ts';
 import { compileSchema } from 'platform/json-schema/schema.ts';
 import { toolsSchema } from '../tools/rules.ts';
@@ -169,10 +170,15 @@ export async function checkRuntime(
   ]);
 }
 
+/**
+ * The document, by the rules for the bodies of requests (ADR 19): this is the one place that says what JSON it may hold.
+ * @throws ServiceError MALFORMED_JSON, INVALID_REQUEST
+ */
 function valueOf(text: string): unknown {
   try {
-    return parseJson(text);
+    return parseJson(strictJsonOf(text, ['argumentsSchema', 'outputSchema']).toString());
   } catch (cause) {
+    if (cause instanceof ServiceError && cause.reason !== 'MALFORMED_JSON') throw cause;
     throw new ServiceError('MALFORMED_JSON', 'The definition is not valid JSON', { cause });
   }
 }

@@ -1,5 +1,6 @@
 import { ServiceError, invalid, requireText, type KnownReason } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
+import { strictJsonOf } from 'platform/json/strict-text.ts';
 import type { Price } from '../definitions/rules.ts';
 import { UNITS, type Usage } from '../runtimes/rules.ts';
 
@@ -74,11 +75,18 @@ export function checkRunRequest(request: { agentName?: string; args?: string; id
   return { agentName, argsText, key };
 }
 
-/** @throws ServiceError MALFORMED_JSON */
-export function parseArgs({ argsText }: RunRequest): unknown {
+/**
+ * Args by the rules for the bodies of requests (ADR 19), which the gateway keeps and the command line need not.
+ * @returns the args, and their text as it is stored and given to agents
+ * @throws ServiceError MALFORMED_JSON, INVALID_REQUEST
+ */
+export function readArgs({ argsText: given }: RunRequest): { args: unknown; argsText: string } {
   try {
-    return parseJson(argsText);
+    const argsText = strictJsonOf(given).toString();
+    return { args: parseJson(argsText), argsText };
   } catch (cause) {
+    const [violation] = cause instanceof ServiceError ? cause.details : [];
+    if (violation) throw invalid(`/args${violation.path}`, violation.message);
     throw new ServiceError('MALFORMED_JSON', 'args is not valid JSON', {
       details: [{ path: '/args', message: 'is not valid JSON' }],
       cause,

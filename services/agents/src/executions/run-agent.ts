@@ -12,7 +12,7 @@ import type { Deps } from '../deps.ts';
 import { answer, answerOfInterrupted, answerOfWinner, claimOf, replay } from './answer.ts';
 import { performRun } from './perform-run.ts';
 import { reserve } from './reservation.ts';
-import { checkRunRequest, parseArgs, type RunRequest } from './rules.ts';
+import { checkRunRequest, readArgs, type RunRequest } from './rules.ts';
 import type { ExecutionRecord } from './store.ts';
 
 type Needs = Parameters<typeof performRun>[0] & Pick<Deps, 'definitions' | 'loadVersion' | 'instanceId'>;
@@ -27,7 +27,7 @@ export async function runAgent(deps: Needs, request: RunAgentRequest, context: C
   const claimed = await claimOf(deps, organizationId, requested);
   // An agent that cannot be run is refused before its args are parsed.
   let versionId = claimed ? undefined : await requireRunnable(deps, organizationId, requested);
-  const run = await readArgs(deps, organizationId, requested);
+  const run = await withArgs(deps, organizationId, requested);
   const earlier = claimed && (await replay(deps, organizationId, run, claimed));
   if (earlier) return earlier;
   versionId ??= await requireRunnable(deps, organizationId, requested);
@@ -60,16 +60,16 @@ interface Run extends RunRequest {
   hash: string | undefined;
 }
 
-/** @throws ServiceError MALFORMED_JSON */
-async function readArgs(
+/** @throws ServiceError MALFORMED_JSON, INVALID_REQUEST */
+async function withArgs(
   { schedule }: Pick<Deps, 'schedule'>,
   organizationId: string,
   request: RunRequest,
 ): Promise<Run> {
   const { agentName, key } = request;
-  const args = await schedule(organizationId, () => parseArgs(request));
+  const { args, argsText } = await schedule(organizationId, () => readArgs(request));
   const hash = key === undefined ? undefined : await schedule(organizationId, () => requestHash({ agentName, args }));
-  return { ...request, args, hash };
+  return { ...request, args, argsText, hash };
 }
 
 /** Two requests with this hash count as the same request. */

@@ -1,9 +1,11 @@
 import { isoTime, requireOverlap } from 'platform/core/clock.ts';
+import { invalid } from 'platform/core/errors.ts';
 import { organizationOfCall, type CallContext } from 'platform/rpc/call.ts';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import type { SetSecretRequest, SetSecretResponse } from 'proto/agents/v1/agents.ts';
 import type { Deps } from '../deps.ts';
 import { secretAuditEntry } from '../events.ts';
+import { faultOfSigningSecret, KEY_PREFIX } from '../runtimes/http/signature.ts';
 import { secretMessage } from './message.ts';
 import { checkSecret } from './rules.ts';
 
@@ -18,6 +20,9 @@ export async function setSecret(
 ): Promise<SetSecretResponse> {
   checkSecret(request);
   const { name, value } = request;
+  // No other secret looks like one that signs, and an agent that has it is not applied anew when it is rotated.
+  const fault = value.startsWith(KEY_PREFIX) ? faultOfSigningSecret(value) : undefined;
+  if (fault !== undefined) throw invalid('/value', `A secret that begins with ${KEY_PREFIX} ${fault}`);
   const overlapMs = requireOverlap(request.overlapSeconds);
   const organizationId = organizationOfCall(context);
   return retryOnConflict(context.signal, async () => {

@@ -3,7 +3,7 @@ import { codeOf, ServiceError, type KnownReason } from 'platform/core/errors.ts'
 import { inScope, traceScope } from 'platform/telemetry/traces.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import { isObject, membersOf } from 'platform/json/parts.ts';
-import { strictJson } from 'platform/json/strict-json.ts';
+import { strictJsonOf } from 'platform/json/strict-text.ts';
 import { Principal } from 'platform/core/principal.ts';
 import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { CallbackTokens } from '../callback-tokens/store.ts';
@@ -89,7 +89,7 @@ const principalOf = ({ _id, organizationId, agent }: ExecutionRecord, { memory }
 function inputOf({ compiled, name }: MemoryOperation, text: string) {
   if (Buffer.byteLength(text) > MAX_INPUT_BYTES)
     throw new ServiceError('INVALID_REQUEST', `The input of memory.${name} is larger than ${MAX_INPUT_BYTES} bytes`);
-  const json = strictJson(Buffer.from(text));
+  const json = strictJsonOf(text);
   const value = parseJson(json.toString()) as Record<string, unknown>;
   const details = compiled.validate(value);
   if (details.length > 0)

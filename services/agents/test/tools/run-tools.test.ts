@@ -71,6 +71,8 @@ describe('the tools of a run', () => {
     ['create', '{"type":"Note","content":{"__proto__":1}}', '/content/__proto__'],
     ['create', '{"type":"Note","content":{"n":9007199254740993}}', '/content/n'],
     ['create', '{"type":"Note","content":{"t":"\\u0000"}}', '/content/t'],
+    ['create', '{"type":"Note","content":{"t":"\\udc00"}}', '/content/t'],
+    ['create', '{"type":"Note","content":{"t":"\udc00"}}', '/content/t'],
   ])('refuse an input of %s that is not valid: %s', async (operation, input, path) => {
     const { call, memory } = toolsFor();
     const answer = (await call(operation, input)) as { error: { details?: { path: string }[] } };

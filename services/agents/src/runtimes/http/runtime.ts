@@ -11,7 +11,7 @@ import type { Turns } from '../network/turns.ts';
 import type { RuntimeDefinition } from '../rules.ts';
 import type { RunRequest, Runtime } from '../runtime.ts';
 import { answerOf } from './answer.ts';
-import { KEY_PREFIX, signatureHeaders, signingKeyOf } from './signature.ts';
+import { faultOfSigningSecret, KEY_PREFIX, signatureHeaders, signingKeyOf } from './signature.ts';
 
 interface Endpoint extends RuntimeDefinition {
   url: string;
@@ -83,14 +83,16 @@ async function violationsOf(
   const { url, secretRef } = runtime as Endpoint;
   const message = faultOfUrl(url, networks);
   const values = await secretValues(organizationId, secretRef);
-  const secretFault =
-    values[0] === undefined
-      ? noSuchSecret(secretRef)
-      : signingKeyOf(values[0]) === undefined && `the secret ${secretRef} must be whsec_ and 24 to 64 bytes in base64`;
   return [
     ...(message === undefined ? [] : [{ path: '/url', message }]),
-    ...(secretFault === false ? [] : [{ path: '/secretRef', message: secretFault }]),
+    ...faultsOfSecret(secretRef, values[0]).map((fault) => ({ path: '/secretRef', message: fault })),
   ];
+}
+
+function faultsOfSecret(name: string, value: string | undefined): string[] {
+  if (value === undefined) return [noSuchSecret(name)];
+  const fault = faultOfSigningSecret(value);
+  return fault === undefined ? [] : [`the secret ${name} ${fault}`];
 }
 
 /** Calls the endpoint, and reads its answer. */

@@ -7,50 +7,59 @@ import { MAX_MESSAGES, MAX_TEXT_CHARACTERS } from '../runners/evaluation.ts';
 /** What is kept of the console; `maxJson` are the characters of all lines as JSON text. */
 export const CONSOLE = { maxLines: MAX_MESSAGES, maxLineCharacters: MAX_TEXT_CHARACTERS, maxJson: 40_000 };
 
-/**
- * @returns resolves to `=` and the output as JSON text; to `!` and why it failed; or to `?` and the JSON list of names
- * that lead to a number of the output which JSON has not, and JSON.stringify makes null of. Rejects with what was thrown
- */
-function makeStart(): (run: unknown, argsText: string) => Promise<string> {
+/** What a writer makes of a value: its JSON text, or the place of the first number that is not finite. */
+interface Written {
+  json: string | undefined;
+  /** A JSON pointer. */
+  infiniteAt: string | undefined;
+}
+
+/** @returns JSON.stringify, which tells of numbers that JSON has not, too: it writes null in their place */
+function makeWriter(): (value: unknown) => Written {
   interface Place {
     holder: unknown;
     name: string;
     above: Place | undefined;
   }
-  const { parse, stringify } = JSON;
+  const { stringify } = JSON;
+  const { apply } = Reflect;
+  const { replaceAll } = String.prototype;
   const AnyNumber = Number;
   const { isFinite } = Number;
+  const escaped = (name: string): string => apply(replaceAll, apply(replaceAll, name, ['~', '~0']), ['/', '~1']);
 
-  /** As JSON.stringify calls it: for each member before it is written, with its object or list as `this`. */
-  function makeReplacer(onInfinite: (place: Place) => void) {
+  return (value) => {
     let above: Place | undefined;
-    return function (this: unknown, name: string, value: unknown): unknown {
+    let infinite: Place | undefined;
+    /** Called for each member before it is written, with its object or list as `this`. */
+    function replacer(this: unknown, name: string, member: unknown): unknown {
+      const isObject = typeof member === 'object' && member !== null;
+      if (!isObject && typeof member !== 'number') return member;
       while (above !== undefined && above.holder !== this) above = above.above;
-      if (typeof value === 'object' && value !== null) {
-        if (value instanceof AnyNumber && !isFinite(+value)) onInfinite({ holder: this, name, above });
-        above = { holder: value, name, above };
-      } else if (typeof value === 'number' && !isFinite(value)) onInfinite({ holder: this, name, above });
-      return value;
-    };
-  }
+      const isNumber = !isObject || member instanceof AnyNumber;
+      if (isNumber && !isFinite(+(member as number))) infinite ??= { holder: this, name, above };
+      if (isObject) above = { holder: member, name, above };
+      return member;
+    }
+    const json = stringify(value, replacer) as string | undefined;
+    let infiniteAt = infinite && '';
+    // The name of the value itself is "".
+    for (let place = infinite; place?.above !== undefined; place = place.above)
+      infiniteAt = '/' + escaped(place.name) + infiniteAt!;
+    return { json, infiniteAt };
+  };
+}
 
-  /** Without the name "" of the output itself. */
-  function namesTo(place: Place): string {
-    let names = '';
-    for (let { name, above }: Place = place; above !== undefined; { name, above } = above)
-      names = stringify(name) + (names === '' ? '' : ',') + names;
-    return '[' + names + ']';
-  }
-
+/**
+ * @returns resolves to `=` and the output as JSON text; to `!` and why it failed; or to `?` and the place of a number
+ * that is not finite. Rejects with what was thrown
+ */
+function makeStart(write: (value: unknown) => Written): (run: unknown, argsText: string) => Promise<string> {
+  const { parse } = JSON;
   return async (run, argsText) => {
     if (typeof run !== 'function') return '!The script defines no function run(args)';
-    const output: unknown = await run(parse(argsText));
-    let infinite: Place | undefined;
-    const json = stringify(
-      output,
-      makeReplacer((place) => (infinite ??= place)),
-    ) as string | undefined;
-    if (infinite !== undefined) return '?' + namesTo(infinite);
+    const { json, infiniteAt } = write(await run(parse(argsText)));
+    if (infiniteAt !== undefined) return '?' + infiniteAt;
     return json === undefined ? '!The script returned no output' : '=' + json;
   };
 }
@@ -146,15 +155,23 @@ function makeConsole({ maxLines, maxLineCharacters, maxJson }: typeof CONSOLE): 
 }
 
 /** @returns defines the object `memory` with these operations, each called by `callTool` (RunTools) */
-function makeMemory(): (callTool: (operation: string, input: string) => Promise<string>, operations: string) => void {
-  const { parse, stringify } = JSON;
+function makeMemory(
+  write: (value: unknown) => Written,
+): (callTool: (operation: string, input: string) => Promise<string>, operations: string) => void {
+  const { parse } = JSON;
   const AnyError = Error;
   const { assign } = Object;
   return (callTool, operations) => {
     const memory: Record<string, unknown> = {};
     for (const operation of parse(operations) as string[])
       memory[operation] = async (input: unknown = {}) => {
-        const answer = parse(await callTool(operation, stringify(input) ?? 'null')) as {
+        const { json = 'null', infiniteAt } = write(input);
+        if (infiniteAt !== undefined) {
+          const message = 'The number is not a finite number';
+          const details = [{ path: infiniteAt, message }];
+          throw assign(new AnyError(message), { code: 'invalid_request', message, details });
+        }
+        const answer = parse(await callTool(operation, json)) as {
           result?: unknown;
           error?: { message: string };
         };
@@ -168,13 +185,16 @@ function makeMemory(): (callTool: (operation: string, input: string) => Promise<
 const callOf = <Given extends unknown[]>(make: (...given: Given) => unknown, ...given: Given): string =>
   `(${String(make)})(${given.map((one) => JSON.stringify(one)).join()})`;
 
+const withWriter = (make: (write: (value: unknown) => Written) => unknown): string =>
+  `(${String(make)})(${callOf(makeWriter)})`;
+
 /** By name, the text of an expression whose value is the function. */
 export const PRELUDE = {
-  start: callOf(makeStart),
+  start: withWriter(makeStart),
   messageOf: callOf(makeMessageOf),
   seedRandom: callOf(makeRandom),
   keepConsole: callOf(makeConsole, CONSOLE),
-  defineMemory: callOf(makeMemory),
+  defineMemory: withWriter(makeMemory),
   /** The function `run` of the script, which may be a variable of any kind. */
   findRun: "() => typeof run === 'undefined' ? undefined : run",
 };

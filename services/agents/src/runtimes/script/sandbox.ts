@@ -9,7 +9,7 @@ import {
 } from '../runners/evaluation.ts';
 import { REFUSED_CALLS } from '../runners/tool-calls.ts';
 import type { RunLimits } from '../rules.ts';
-import { invalidOutputAt } from '../invalid-output.ts';
+import { invalidOutput } from '../invalid-output.ts';
 import { FIRST_BYTES, loadQuickJs, MB, type Engine } from './engine.ts';
 import { CONSOLE } from './prelude.ts';
 import { openToolBridge, type CallTool } from './tool-bridge.ts';
@@ -126,8 +126,8 @@ async function evaluate(
       // steps count from the first
       if (tick()) throw new ScriptError('');
       const outputText = await outputOf(engine, script, tools.nextAnswer);
-      const isTooLarge = outputText.length > limits.outputBytes || Buffer.byteLength(outputText) > limits.outputBytes;
-      if (isTooLarge) throw new ScriptError(`The output is larger than ${limits.outputBytes} bytes`);
+      if (Buffer.byteLength(outputText) > limits.outputBytes)
+        throw new ScriptError(`The output is larger than ${limits.outputBytes} bytes`);
       result = stopped ? failed('') : { outcome: 'succeeded', outputText, steps };
     } catch (error) {
       if (!(error instanceof ScriptError)) throw error;
@@ -193,7 +193,7 @@ async function outputOf(
   const said = text.slice(1);
   if (text.startsWith('=')) return said;
   throw text.startsWith('?')
-    ? new ScriptError(invalidOutputAt(said, 'The number is not a finite number'), 'output_invalid')
+    ? new ScriptError(invalidOutput(said, 'The number is not a finite number'), 'output_invalid')
     : new ScriptError(said);
 }
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { signatureHeaders, signingKeyOf } from '../../../src/runtimes/http/signature.ts';
+import { faultOfSigningSecret, signatureHeaders, signingKeyOf } from '../../../src/runtimes/http/signature.ts';
 
 it('signs the example of the specification of Standard Webhooks as it says', () => {
   const key = signingKeyOf('whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD');
@@ -34,3 +34,21 @@ it.each([
   'whsec_not base64 but as long as a key has to be',
   Buffer.alloc(32).toString('base64'),
 ])('%s is none', (secret) => expect(signingKeyOf(secret)).toBeUndefined());
+
+const KEY = Buffer.alloc(32, '\xff\xfe', 'latin1').toString('base64');
+
+it.each([`whsec_${KEY}`, `whsec_${Buffer.alloc(24).toString('base64')}`])('%s may sign', (secret) =>
+  expect(faultOfSigningSecret(secret)).toBeUndefined(),
+);
+
+it.each([
+  ['no padding', KEY.replace('=', ''), 'padded'],
+  ['too much padding', `${KEY}=`, 'padded'],
+  ['padding where none belongs', `${Buffer.alloc(24).toString('base64')}=`, 'padded'],
+  ['letters of base64url', KEY.replaceAll('/', '_').replaceAll('+', '-'), 'in base64'],
+  ['bits behind the end', KEY.replace(/.=$/, '9='), 'in base64'],
+  ['a line break', `${KEY.slice(0, 20)}\n${KEY.slice(20)}`, 'in base64'],
+  ['a blank at the end', `${KEY} `, 'in base64'],
+])('a secret with %s is refused when it is set or an agent is applied', (_what, text, message) =>
+  expect(faultOfSigningSecret(`whsec_${text}`)).toContain(message),
+);

@@ -48,6 +48,15 @@ describe('a script with tools', () => {
     expect(await run('await memory.delete({ id: "x" })', tools)).toEqual(failure('Memory object not found'));
   });
 
+  it('writes nothing that JSON would change: a number that is not finite, a half of a surrogate pair', async () => {
+    const { tools, memory } = toolsFor();
+    const body = (content: string) =>
+      `try { await memory.create({ type: 'Note', content: ${content} }); } catch ({ code, details }) { return [code, details[0].path]; }`;
+    for (const content of ['{ a: [{ "b/~": NaN }] }', '{ a: [{ "b/~": "\\ud800" }] }', '{ a: [{ "b/~": 2 ** 53 }] }'])
+      expect(await run(body(content), tools)).toEqual(output(['invalid_request', '/content/a/0/b~1~0']));
+    expect(memory.calls).toEqual([]);
+  });
+
   it('is stopped at its time limit while its long calls wait for their turn, one after the other', async () => {
     const schedule = fairScheduler();
     const own = testPool({ schedule });
