@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import type { CloudEvent, Topic } from 'platform/events/bus.ts';
 import { openSqliteBus } from 'platform/events/sqlite/bus.ts';
-import { isUuid } from 'platform/core/ids.ts';
-import { errorOf, startMemory, type Memory } from './fixture.ts';
+import { isoTime } from 'platform/core/clock.ts';
+import { isUuid, newId } from 'platform/core/ids.ts';
+import { changeEvents, contentOfEvent } from '../src/events.ts';
+import { errorOf, startMemory, userOf, type Memory } from './fixture.ts';
 
 let memory: Memory;
 // Denials are counted per minute. This clock stands still, so that the test never runs into the next minute.
@@ -106,17 +108,34 @@ it('publishes contents up to the size that a setting names, in change events onl
     const { id } = await token.object({ typeId, key: 'k', content: '{"text":"confidential","n":1.0}' });
     await token.patchObject(id, { content: `{"text":"${'confidential'.repeat(9)}"}` });
     await token.patchObject(id, { content: '{"numbers":[1e20,1e20,1e20]}' });
+    await token.patchObject(id, { content: '{}' });
     await token.deleteObject(id);
     await told.running.runJob('relay');
-    const changes = await eventsOf('memory.change.v1', 5, told);
+    const changes = await eventsOf('memory.change.v1', 6, told);
     expect(changes.slice(1).map(({ type, data }) => [type, data['content']])).toEqual([
       ['memory.object.created.v1', { text: 'confidential', n: 1 }],
       ['memory.object.updated.v1', undefined],
-      ['memory.object.updated.v1', undefined],
+      ['memory.object.updated.v1', { numbers: [1e20, 1e20, 1e20] }],
+      ['memory.object.updated.v1', {}],
       ['memory.object.deleted.v1', undefined],
     ]);
-    expect(JSON.stringify(await eventsOf('audit.v1', 5, told))).not.toContain('confidential');
+    expect(JSON.stringify(await eventsOf('audit.v1', 6, told))).not.toContain('confidential');
   } finally {
     await told.stop();
   }
+});
+
+it('tells a content as it is stored: its numbers and the order of its names stay as they were written', () => {
+  const content = '{"2":1.0,"1":[1e2,-0.0],"\\"":{"__proto__":"\\\\"}}';
+  const names = { typeId: newId(), type: 'Note', key: 'k', schemaVersion: 1 };
+  const change = { eventType: 'memory.object.created.v1', id: newId(), revision: 1, time: isoTime(0), names } as const;
+  const context = { principal: userOf(newId()), requestId: 'r' };
+  const [told, untold] = [content, undefined].map((given) => {
+    const [op] = changeEvents(context, { ...change, content: given }) as [{ document: { event: string } }];
+    return op.document.event;
+  });
+  expect(told!.endsWith(`,"requestId":"r","content":${content}}}`)).toBe(true);
+  expect(untold!.endsWith(',"requestId":"r"}}')).toBe(true);
+  expect(contentOfEvent({ content }, content.length)).toBe(content);
+  expect(contentOfEvent({ content }, content.length - 1)).toBeUndefined();
 });
