@@ -179,11 +179,12 @@ function headerOf(field: Field): [string, JsonSchema] {
   const description = textOf(field.comment);
   if (link !== '')
     return ['Link', { description: `The URL of the ${link} page, if there is one.`, schema: { type: 'string' } }];
+  const declared = schema === '' ? {} : (parseJson(schema) as JsonSchema);
   return [
     header,
     {
       ...(description !== '' && { description }),
-      schema: { type: 'string', ...(schema !== '' && (parseJson(schema) as JsonSchema)) },
+      schema: { type: 'string', ...declared },
     },
   ];
 }

@@ -7,6 +7,8 @@ export interface StringCopy {
   violation: string | undefined;
 }
 
+export const LONE_SURROGATE = 'The string holds a lone surrogate';
+
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const SMALL_U = 0x75;
@@ -47,7 +49,7 @@ export function copyEscape(copy: StringCopy): boolean {
     }
     if (character === 0) copy.violation ??= 'The character NUL is not allowed';
     if (character >= 0xd800 && character <= 0xdfff) {
-      copy.violation ??= 'The string holds a lone surrogate';
+      copy.violation ??= LONE_SURROGATE;
       character = REPLACEMENT;
     }
   }

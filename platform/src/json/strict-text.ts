@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { invalid, ServiceError } from '../core/errors.ts';
+import { LONE_SURROGATE } from './escape.ts';
 import { strictJson } from './strict-json.ts';
 
-/** What strictJson refuses wherever a string may be. */
-const HALF = '\\ud800';
+const NO_UTF8 = 'The bytes are not UTF-8';
 
 /**
  * strictJson for what has not come through the gateway: bytes of any kind, or a text that JavaScript may have made.
- * @throws ServiceError as strictJson does, also for bytes that are no UTF-8 and for lone surrogates that are not escaped
+ * @throws ServiceError as strictJson does, also for bytes that are no UTF-8, and for lone surrogates without an escape
  */
 export function strictJsonOf(given: string | Buffer, schemas: readonly string[] = []): Buffer<ArrayBuffer> {
   if (typeof given === 'string') return strictJson(Buffer.from(given.isWellFormed() ? given : withEscapedHalves(given)), schemas);
@@ -19,16 +19,16 @@ export function strictJsonOf(given: string | Buffer, schemas: readonly string[] 
 const withEscapedHalves = (text: string): string =>
   text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
 
-/** Names the place of the first byte that is no UTF-8, unless an earlier fault is found. */
+/** Names the place of the first byte that is no UTF-8, or an earlier fault: a lone surrogate stands for the byte. */
 function faultOfBytes(bytes: Buffer): ServiceError {
   const decoded = Buffer.from(bytes.toString());
   let at = 0;
   while (bytes[at] === decoded[at]) at++;
   try {
-    strictJson(Buffer.concat([decoded.subarray(0, at), Buffer.from(`${HALF}"`)]));
+    strictJson(Buffer.concat([decoded.subarray(0, at), Buffer.from('\\ud800"')]));
   } catch (error) {
     const [violation] = (error as ServiceError).details;
-    if (violation) return invalid(violation.path, 'The bytes are not UTF-8');
+    if (violation) return invalid(violation.path, violation.message === LONE_SURROGATE ? NO_UTF8 : violation.message);
   }
-  return new ServiceError('MALFORMED_JSON', 'The bytes are not UTF-8');
+  return new ServiceError('MALFORMED_JSON', NO_UTF8);
 }

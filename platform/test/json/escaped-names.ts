@@ -24,8 +24,8 @@ export const spelledNames = fc.array(spelledName, { minLength: 4, maxLength: 4 }
 
 let objects = 0;
 /**
- * Makes texts of objects with a spelled name behind one that no earlier object has. V8 mixes up names that follow a name
- * only as long as it has seen no more than one behind that, so a test makes no such object before it has what it tests.
+ * Makes texts of objects with a spelled name behind one that no earlier object has. V8 mixes up names that follow
+ * another only as long as it has seen one there, so a test makes no such object before it has what it tests.
  */
 export function textsWith(): { textOf(spelled: Spelled): string; valueOf(spelled: Spelled): object } {
   const first = `first${objects++}`;

@@ -33,8 +33,8 @@ beforeAll(async () => {
     await client.setSecret({ name: 'signing', value: SECRET, overlapSeconds: 0 }, as());
     for (const type of RUNTIMES) {
       const definition = definitionOf(type, '', { runtime: { type, ...runtimes[type] }, outputSchema: {} });
-      await client.applyAgent({ definition: JSON.stringify(definition) } as never, as());
-      await client.publishAgent({ name: type } as never, as());
+      await client.applyAgent({ definition: JSON.stringify(definition) }, as());
+      await client.publishAgent({ name: type }, as());
     }
   }
 });

@@ -131,8 +131,8 @@ it('tells a content as it is stored: its numbers and the order of its names stay
   const change = { eventType: 'memory.object.created.v1', id: newId(), revision: 1, time: isoTime(0), names } as const;
   const context = { principal: userOf(newId()), requestId: 'r' };
   const [told, untold] = [content, undefined].map((given) => {
-    const [op] = changeEvents(context, { ...change, content: given }) as [{ document: { event: string } }];
-    return op.document.event;
+    const [op] = changeEvents(context, { ...change, content: given });
+    return (op as unknown as { document: { event: string } }).document.event;
   });
   expect(told!.endsWith(`,"requestId":"r","content":${content}}}`)).toBe(true);
   expect(untold!.endsWith(',"requestId":"r"}}')).toBe(true);

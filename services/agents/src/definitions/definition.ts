@@ -171,7 +171,7 @@ export async function checkRuntime(
 }
 
 /**
- * The document, by the rules for the bodies of requests (ADR 19): this is the one place that says what JSON it may hold.
+ * The document, by the rules for the bodies of requests (ADR 19). What JSON it may hold is said here alone.
  * @throws ServiceError MALFORMED_JSON, INVALID_REQUEST
  */
 function valueOf(text: string): unknown {
