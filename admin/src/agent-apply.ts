@@ -1,4 +1,3 @@
-import { parseJson } from 'platform/core/parse-json.ts';
 import { codeOf, ServiceError } from 'platform/core/errors.ts';
 import { parseJson } from 'platform/core/parse-json.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';

@@ -40,7 +40,7 @@ export function readDefinition(path: string, shown: string): DefinitionFile {
   } catch (error) {
     throw new UsageError(`${shown} cannot be read: ${(error as Error).message}`);
   }
-  const { text, json, lineOf } = readJsonInput(bytes, shown);
+  const { text, json, lineOf } = readJsonInput(bytes, shown, ['argumentsSchema', 'outputSchema']);
   const value = parseJson(json.toString()) as Record<string, unknown> | null;
   if (typeof value?.name !== 'string')
     throw new InputError(shown, { line: 1, path: '', message: 'has no name of an agent' });

@@ -32,12 +32,13 @@ export class InputError extends UsageError {
 /**
  * Reads JSON by the rules of REST, so that nothing of it is changed silently.
  * @param source as the user knows it: the name of a file or an option
+ * @param schemas as in strictJson
  * @throws InputError
  */
-export function readJsonInput(bytes: Buffer, source: string): JsonInput {
+export function readJsonInput(bytes: Buffer, source: string, schemas: readonly string[] = []): JsonInput {
   const text = bytes.toString().replace(/^\ufeff/, '');
   try {
-    return { ...jsonOfFile(bytes), lineOf: (pointer) => placesOf(text).lineOf(pointer) };
+    return { ...jsonOfFile(bytes, schemas), lineOf: (pointer) => placesOf(text).lineOf(pointer) };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     throw new InputError(source, faultOf(error, bytes, text));

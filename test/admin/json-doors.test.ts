@@ -152,6 +152,7 @@ describe('the doors of the admin command line', () => {
         faults: [{ line: 2, path: '', message: 'has bytes that are not UTF-8' }],
       },
     ]);
+    expect(await apply(definition('"outputSchema": {"maximum": 9223372036854775807}'))).toEqual([0, '']);
     const marked = `\ufeff${definition('"limits": {\r\n "maxSteps": 100.0}')}`;
     expect(await apply(marked)).toEqual([0, '']);
     expect(await printed(on('agent show strict'))).toBe(`${marked.slice(1)}\n`);

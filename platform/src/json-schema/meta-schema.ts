@@ -1,4 +1,5 @@
 import type { ValidateFunction } from 'ajv';
+import { parseJson } from '../core/parse-json.ts';
 import { CHECK_COST, newAjv } from './compiler.ts';
 import { KNOWN_SCHEMAS, DIALECTS, type Dialect } from './dialects.ts';
 import { lintSchema } from './lint.ts';
@@ -23,4 +24,4 @@ export function metaSchemaOf(dialect: Dialect): ValidateFunction {
 
 /** A schema is bounded by its size, and most of them are checked once. */
 const withoutCosts = (schema: object): object =>
-  JSON.parse(JSON.stringify(schema, (name, value: unknown) => (name === CHECK_COST ? undefined : value))) as object;
+  parseJson(JSON.stringify(schema, (name, value: unknown) => (name === CHECK_COST ? undefined : value))) as object;

@@ -18,12 +18,13 @@ export function encodingFault(bytes: Buffer): string | undefined {
 
 /**
  * The JSON of a file or a pipe, by the rules of REST; a byte order mark before it is left out.
+ * @param schemas as in strictJson
  * @returns the text as its author wrote it, and what strictJson makes of it
  * @throws ServiceError MALFORMED_JSON, INVALID_REQUEST with the JSON pointer
  */
-export function jsonOfFile(bytes: Buffer): { text: string; json: Buffer } {
+export function jsonOfFile(bytes: Buffer, schemas: readonly string[] = []): { text: string; json: Buffer } {
   const fault = encodingFault(bytes);
   if (fault !== undefined) throw new ServiceError('MALFORMED_JSON', fault);
   const content = hasByteOrderMark(bytes) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
-  return { text: content.toString(), json: strictJson(content) };
+  return { text: content.toString(), json: strictJson(content, schemas) };
 }

@@ -10,7 +10,8 @@ const NO_UTF8 = 'The bytes are not UTF-8';
  * @throws ServiceError as strictJson does, also for bytes that are no UTF-8, and for lone surrogates without an escape
  */
 export function strictJsonOf(given: string | Buffer, schemas: readonly string[] = []): Buffer<ArrayBuffer> {
-  if (typeof given === 'string') return strictJson(Buffer.from(given.isWellFormed() ? given : withEscapedHalves(given)), schemas);
+  if (typeof given === 'string')
+    return strictJson(Buffer.from(given.isWellFormed() ? given : withEscapedHalves(given)), schemas);
   if (isUtf8(given)) return strictJson(given, schemas);
   throw faultOfBytes(given);
 }

@@ -165,6 +165,7 @@ describe('ApplyAgent', () => {
     ['"description":"\\ud800"', '/description'],
     ['"pricing":{"base":9007199254740993,"max":9007199254740993}', '/pricing/base'],
     ['"runtime":{"__proto__":1}', '/runtime/__proto__'],
+    ['"argumentsSchema":{"maximum":9223372036854775807},"limits":{"wallMs":9223372036854775807}', '/limits/wallMs'],
     ['"argumentsSchema":{"properties":{"a":{},"\\u0061":{}}}', '/argumentsSchema/properties/a'],
   ])('rejects what would not be kept as it is written, by its path: %s', async (member, path) => {
     const definition = JSON.stringify(definitionOf('rejected', '1')).replace('{', `{${member},`);

@@ -138,7 +138,7 @@ export function parseDefinition(text: string): { definition: Definition; hash: s
   for (const member of ['argumentsSchema', 'outputSchema'] as const) {
     const schema = definition[member];
     if (schema === undefined) continue;
-    requireMeant(schema as Record<string, unknown>, `/${member}`);
+    requireMeant(schema, `/${member}`);
     compileSchema(JSON.stringify(schema), { path: `/${member}` });
   }
   return { definition, hash: createHash('sha256').update(canonicalJson(value)).digest('hex') };
