@@ -125,7 +125,7 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
     remedy: 'Correct the args, or tell the author of the agent.',
   },
   OUTPUT_INVALID: {
-    cause: "The agent's output does not match its own outputSchema.",
+    cause: "The agent's output does not match its own outputSchema, or would not come back as it is.",
     remedy: 'Tell the author of the agent.',
   },
   RUN_CANCELLED: {
