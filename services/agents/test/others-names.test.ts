@@ -20,7 +20,7 @@ beforeAll(async () => {
     if (path === '/echo') response.end(`{"output":${body.slice(body.indexOf('"args":') + '"args":'.length)}`);
     else response.end(JSON.stringify(completionOf(chatOf({ body }).messages[0]!.content)));
   });
-  agents = await startAgents({ env: { AGENT_NETWORKS: '127.0.0.1/32' } });
+  agents = await startAgents({ credits: 1_000_000, env: { AGENT_NETWORKS: '127.0.0.1/32' } });
   const runtimes: Record<(typeof RUNTIMES)[number], object> = {
     expression: { language: 'jsonata', source: '$merge([$])' },
     script: { language: 'javascript', source: 'const run = (args) => args;' },
