@@ -17,11 +17,11 @@ const FOLDERS = [
   import.meta.dirname,
   join(import.meta.dirname, '../expression'),
   join(import.meta.dirname, '../script'),
+  dirname(fileURLToPath(import.meta.resolve('platform/patterns/in-re2.ts'))),
 ];
 const FILES = [
   join(import.meta.dirname, '../json-text.ts'),
   fileURLToPath(import.meta.resolve('platform/core/parse-json.ts')),
-  fileURLToPath(import.meta.resolve('platform/json-schema/pattern-cost.ts')),
 ];
 
 const found = new Map<string, Promise<string>>();
