@@ -6,7 +6,7 @@ import { REPOSITORY } from '../support/stack.ts';
 
 const ARCHIVE = /^release-(.*)\.tar\.zst$/;
 /** Packages that runners read: they may look into no folder of packages that lacks one of these. */
-const OF_RUNNERS = ['jsonata', 're2js', 'quickjs-emscripten-core', '@jitl'];
+const OF_RUNNERS = ['jsonata', 're2js', '@eslint-community', 'quickjs-emscripten-core', '@jitl'];
 const archive = readdirSync(import.meta.dirname).find((name) => ARCHIVE.test(name))!;
 
 /** Number of the release before this one, whose programs `npm run keep-release` has put beside this file. */

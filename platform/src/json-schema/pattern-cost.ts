@@ -9,22 +9,29 @@ interface Instruction {
   /** First and last characters of ranges, among which it looks for a character by halving. */
   runes: ArrayLike<number>;
 }
-/** Values of `op` in re2js. What reads a character is RUNE or higher. */
-const [ALT, ALT_MATCH, FAIL, MATCH, RUNE] = [1, 2, 5, 6, 8] as const;
+/** Values of `op` in re2js. */
+const [ALT, ALT_MATCH, EMPTY_WIDTH, FAIL, MATCH, RUNE, RUNE_ANY_NOT_NL] = [1, 2, 4, 5, 6, 8, 11] as const;
+/** Of `arg` where `op` is EMPTY_WIDTH. */
+const BEGIN_TEXT = 4;
+
+const reads = ({ op }: Instruction): boolean => op >= RUNE && op <= RUNE_ANY_NOT_NL;
+
+const isEnd = ({ op }: Instruction): boolean => op === FAIL || op === MATCH;
+const hasChoice = ({ op }: Instruction): boolean => op === ALT || op === ALT_MATCH;
 
 /** The instructions that may follow, and read the same character. */
-function next({ op, out, arg }: Instruction): number[] {
-  if (op >= RUNE || op === FAIL || op === MATCH) return [];
-  return op === ALT || op === ALT_MATCH ? [out, arg] : [out];
+function next(inst: Instruction): number[] {
+  if (reads(inst) || isEnd(inst)) return [];
+  return hasChoice(inst) ? [inst.out, inst.arg] : [inst.out];
 }
 
 /**
  * Units that a character of a text costs at most, as measured. RE2 may follow every way through a pattern at once, and
- * then executes all instructions for each character. In a one-pass pattern the next character always decides the way,
- * and it executes those from one reading instruction to the next.
+ * then executes all instructions that can be reached by as many characters. In a one-pass pattern the next character
+ * always decides the way, and it executes those from one reading instruction to the next.
  */
 export function unitsPerCharacter(re2: Re2): number {
-  if (re2.onepass === null) return 1 + instructions(re2).reduce((sum, inst) => sum + unitsOf(inst), 0);
+  if (re2.onepass === null) return 1 + mostUnitsAtOnce(re2);
   const inst = re2.onepass.inst as Instruction[];
   const longest = new Map<number, number>();
   const longestFrom = (at: number): number => {
@@ -44,8 +51,60 @@ const instructions = (re2: Re2): Instruction[] => re2.prog.inst;
 const rangesOf = ({ runes }: Instruction): number => runes.length / 2;
 const unitsOf = (inst: Instruction): number => 0.25 + Math.log2(1 + rangesOf(inst)) / 32;
 
+/** Steps for each instruction of a pattern, of about 50 ns: so much is spent on finding out what it costs. */
+const STEPS = 50;
+
+/**
+ * The most that all instructions cost together that RE2 can reach by the same number of characters, whichever they are.
+ * Where a match may begin anywhere, and without an answer within the steps, it is what all of them cost.
+ */
+function mostUnitsAtOnce({ prog, cond }: Re2): number {
+  const inst = prog.inst as Instruction[];
+  const all = inst.reduce((sum, each) => sum + unitsOf(each), 0);
+  if ((cond & BEGIN_TEXT) === 0) return all;
+  const seen = new Set<string>();
+  const reachedAt = new Int32Array(inst.length).fill(-1);
+  let open = [prog.start as number, ...(prog.lbStarts as number[])];
+  let most = 0;
+  for (let characters = 0, steps = STEPS * inst.length; steps > 0; characters++) {
+    let units = 0;
+    const reached: number[] = [];
+    const after: number[] = [];
+    for (let at = open.pop(); at !== undefined; at = open.pop()) {
+      if (reachedAt[at] === characters) continue;
+      reachedAt[at] = characters;
+      reached.push(at);
+      const one = inst[at]!;
+      units += unitsOf(one);
+      if (isEnd(one) || (isBegin(one) && characters > 0)) continue;
+      const next = reads(one) ? after : open;
+      next.push(one.out);
+      if (hasChoice(one)) next.push(one.arg);
+    }
+    most = Math.max(most, units);
+    if (most > all / 2) return all;
+    const key = String.fromCharCode(...reached);
+    if (seen.has(key)) return most;
+    if (characters > 0) seen.add(key);
+    steps -= reached.length;
+    open = after;
+  }
+  return all;
+}
+
+const isBegin = ({ op, arg }: Instruction): boolean => op === EMPTY_WIDTH && (arg & BEGIN_TEXT) !== 0;
+
+/** Whether RE2 tries if the pattern in a group is one-pass. */
+export const mayBeOnePass = ({ prog, cond }: Re2): boolean =>
+  (cond & BEGIN_TEXT) !== 0 && prog.numLb === 0 && prog.numInst() < MAX_ONE_PASS;
+const MAX_ONE_PASS = 1_000;
+
 /** Steps of about 10 ns: so much may RE2 spend on finding out whether a pattern is one-pass. */
 const ONE_PASS_STEPS = 20_000;
+
+/** Whether even a pattern with a choice at each place and a range in each of its characters is cheap in that. */
+export const isSmallAsOnePass = (size: number, length: number): boolean =>
+  size ** 2 * (size + length) <= ONE_PASS_STEPS;
 
 /**
  * Whether RE2 finds out quickly if a pattern is one-pass, that is whether the next character always decides the way. To
@@ -70,40 +129,6 @@ export function isCheapAsOnePass(re2: Re2): boolean {
   return true;
 }
 
-const TOKEN = /\\[xpP]\{[^}]*\}|\\[^]|\[(?:\\[^]|[^\\\]])*\]|\((?:\?(?:i?:|i\)|<[^>]*>))?|\{(\d+)(?:,(\d*))?\}|[^]/gu;
-
-/**
- * About how many instructions a pattern has when its repetitions are written out, nested ones too. Nothing counts as
- * something here, because RE2 writes it out as well.
- * @param pattern in the syntax of RE2
- */
-export function expandedSizeOf(pattern: string): number {
-  const outer: number[] = [];
-  let size = 0;
-  let last = 0;
-  for (const [token, least, most] of pattern.matchAll(TOKEN)) {
-    if (least !== undefined) {
-      const more = last * (Math.max(Number(least), Number(most ?? 0), 1) - 1);
-      size += more;
-      last += more;
-    } else if (token === '(?i)') last = 0;
-    else if (token.startsWith('(')) {
-      outer.push(size);
-      size = 0;
-    } else if (token === ')') {
-      last = 2 + Math.max(1, size);
-      size = (outer.pop() ?? 0) + last;
-    } else if ('*+?'.includes(token)) {
-      size++;
-      last++;
-    } else {
-      size++;
-      last = token === '|' ? 0 : 1;
-    }
-  }
-  return outer.reduce((sum, each) => sum + each, size);
-}
-
 /** Bytes of heap that a compiled pattern keeps, as measured: for each instruction, and for tables that they share. */
 export function bytesOf({ prog, onepass }: Re2): number {
   const instructions: (Instruction & { next: ArrayLike<number> | null })[] = [...prog.inst, ...(onepass?.inst ?? [])];
@@ -112,8 +137,8 @@ export function bytesOf({ prog, onepass }: Re2): number {
 }
 
 /**
- * How many characters the ranges in the text of a pattern name, counting what only looks like a range, too. The realms
- * of agents compile the text of this function, so it refers to nothing outside of itself.
+ * How many characters the ranges in the text of a pattern name, counting what only looks like a range, too.
+ * @param pattern in the syntax of RE2
  */
 export function charactersInRanges(pattern: string): number {
   const character = /\\u\{([\da-f]+)\}|\\u([\da-f]{4})|\\x\{([\da-f]+)\}|\\x([\da-f]{2})|\\.|[^]/giu;

@@ -81,7 +81,7 @@ describe('the cost of a check is limited', () => {
       { additionalProperties: { items: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'number' } } },
       object(24, (i) => [`${'~'.repeat(300_000)}${i}`, [0]]),
     ],
-    ['a pattern of many choices on a long text', { pattern: '^(a+)+$' }, `${'a'.repeat(250_000)}!`],
+    ['a pattern of many choices on a long text', { pattern: '^(?:a+b?)+$' }, `${'a'.repeat(250_000)}!`],
     [
       'many branches over a long list',
       { items: { anyOf: [...many(240, () => ({ type: 'null' })), { type: 'number' }] } },

@@ -23,6 +23,15 @@ const PATTERNS: Record<string, string> = {
   'a fixed distance from the end': 'a.{9}$',
   'word boundaries': '(?:\\b\\B|\\ba|a\\b|[^q]\\b)+!',
   'letters of either case': '(?i:k|s|é)+!',
+  'looks ahead from the beginning': '^(?=.*\\d)(?=.*[a-z])(?=.*[A-Z]).{8,}$',
+  'looks ahead from everywhere': '(?:a(?=.*1)|(?!.*!)[^b](?=\\w))+=',
+  'looks ahead within a look': '^(?!.*(?=a(?!b(?=.*k))).*!)',
+  'looks behind': '(?<=a.*)(?:\\w(?<!1.{3}))+!',
+  'many looks ahead': many(20, (i) => `(?!.*${letter(i)}x)`).join('') + '.*=$',
+  'a high count': '^.{0,4000}$',
+  'a high count after a choice': '^(?:a|ab|b)?(?:[^k]{1,900}|.{5,700})=?$',
+  'high counts of a group': '^(?:a?b?!?.){0,600}$',
+  'a high count anywhere': '[a1].{0,900}=',
 };
 const formatChecks = Object.keys(fullFormats).flatMap((name): [string, Check][] =>
   typeof formats[name] === 'function' ? [[`the format ${name}`, formats[name] as Check]] : [],

@@ -35,6 +35,8 @@ export interface Host {
   binaryOf(base64: string): string;
   /** A sentence about what is at a place of an output, a JSON list of names. */
   invalidOutputAt(place: string, message: string): string;
+  /** A regular expression for RE2, after "="; or why there is none. */
+  inRe2(source: string, flags: string): string;
 }
 
 export interface Evaluator {
@@ -79,6 +81,8 @@ export function makeEvaluator({
   const MAX_BASE64_CHARACTERS = 500_000;
   const MAX_MESSAGE_CHARACTERS = 300;
   const STACK_FOR_REPORT = 200;
+  /** To say that a pattern is nested too deeply is itself less deep. */
+  const STACK_FOR_PATTERN = 200;
   /** Of a syntax tree: seen to be 45 to 95 bytes of heap. */
   const BYTES_PER_NODE = 80;
   /** Values that built-in functions visit for one step. */
@@ -120,6 +124,10 @@ export function makeEvaluator({
 
   const patterns = makePatterns({
     loadRe2,
+    inRe2(source, flags) {
+      needStack(STACK_FOR_PATTERN);
+      return host.inRe2(source, flags);
+    },
     onMatch: step,
     fail(message) {
       throw new ExpressionError(message);

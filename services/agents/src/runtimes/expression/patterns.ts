@@ -10,24 +10,23 @@ export interface Patterns {
   /** Forgets all compiled patterns. */
   forget(): void;
 }
-/** Of `makePatterns` with its charactersInRanges. */
-export type MakePatterns = (given: Omit<Parameters<typeof makePatterns>[0], 'charactersInRanges'>) => Patterns;
+export type MakePatterns = typeof makePatterns;
 
 /**
  * Regular expressions that take time linear in the text. They have no look-around and no back-references. Compiled in a
  * realm, so it refers to nothing outside of itself.
- * @param given.charactersInRanges that of platform's pattern-cost.ts
+ * @param given.inRe2 that of the host
  * @param given.onMatch called before each match
  * @param given.fail throws an error with the message, which says to the author of an agent what is wrong
  */
 export function makePatterns({
   loadRe2,
-  charactersInRanges,
+  inRe2,
   onMatch,
   fail,
 }: {
   loadRe2(): typeof RE2JS;
-  charactersInRanges(pattern: string): number;
+  inRe2(source: string, flags: string): string;
   onMatch(): void;
   fail(message: string): never;
 }): Patterns {
@@ -35,11 +34,11 @@ export function makePatterns({
   /** Characters of a text times instructions of a pattern: about a second of RE2 in its slowest case. */
   const MAX_MATCH_SIZE = 2e7;
   const MAX_COMPILED = 100;
-  /** Characters that the ranges of patterns with the flag i name: RE2 looks up the other case of each, 65 ns. */
-  const MAX_FOLDED = 100_000;
+
+  const CANNOT_BE_MATCHED =
+    'A regular expression is too large, or cannot be matched in linear time (no look-around, no back-references)';
 
   let re2: typeof RE2JS | undefined;
-  let folded = 0;
   const compiled = new Map<string, RE2JS>();
 
   function compile({ source, flags }: RegExp): RE2JS {
@@ -49,18 +48,12 @@ export function makePatterns({
     let pattern = compiled.get(key);
     if (!pattern) {
       re2 ??= loadRe2();
-      if (flags.includes('i')) folded += charactersInRanges(source);
-      if (folded > MAX_FOLDED)
-        fail(`The ranges of regular expressions with the flag i name more than ${MAX_FOLDED} characters together`);
+      const translated = inRe2(source, flags);
+      if (!translated.startsWith('=')) return fail(`${CANNOT_BE_MATCHED}: ${translated}`);
       try {
-        pattern = re2.compile(
-          re2.translateRegExp(source),
-          (flags.includes('i') ? re2.CASE_INSENSITIVE : 0) | (flags.includes('m') ? re2.MULTILINE : 0),
-        );
+        pattern = re2.compile(translated.slice(1));
       } catch {
-        return fail(
-          'A regular expression is too large, or cannot be matched in linear time (no look-around, no back-references)',
-        );
+        return fail(CANNOT_BE_MATCHED);
       }
       if (compiled.size === MAX_COMPILED) compiled.clear();
       compiled.set(key, pattern);
@@ -96,7 +89,6 @@ export function makePatterns({
 
   function forget(): void {
     compiled.clear();
-    folded = 0;
   }
 
   return { maxCharacters: MAX_PATTERN_CHARACTERS, LinearRegExp, compile, forget };

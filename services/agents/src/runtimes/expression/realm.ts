@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { constants, createContext, Script, type Context } from 'node:vm';
 import { parseJson } from 'platform/core/parse-json.ts';
-import { charactersInRanges } from 'platform/json-schema/pattern-cost.ts';
+import { matchInRe2 } from 'platform/patterns/in-re2.ts';
 import type { RE2JS } from 're2js';
 import { changed, type Change } from './source-changes.ts';
 import { REPORT_STEPS, type EvaluationLimits, type EvaluationResult } from '../runners/evaluation.ts';
@@ -77,13 +77,29 @@ function freezeBuiltIns(): void {
   }
 }
 
-/** RE2 takes patterns of a million instructions; compiling one takes seconds and 300 MB. */
-const PATTERNS_ARE_SMALL: Change[] = [['static MAX_SIZE = 1398101;', 'static MAX_SIZE = 10000;']];
+const CHANGES_OF_RE2: Change[] = [
+  // RE2 takes patterns of a million instructions; compiling one takes seconds and 300 MB.
+  ['static MAX_SIZE = 1398101;', 'static MAX_SIZE = 10000;'],
+  // Lines end as in ECMA-262. RE2 knows the line feed only, and cannot look ahead for the others.
+  ...['r1', 'r2'].map((rune): Change => [
+    `if (${rune} === 10)`,
+    `if (${rune} === 10 || ${rune} === 13 || ${rune} === 0x2028 || ${rune} === 0x2029)`,
+  ]),
+];
 
 const re2Source = (): string =>
   `(function () { const module = { exports: {} }, exports = module.exports;
-${changed(readFileSync(createRequire(import.meta.url).resolve('re2js'), 'utf8'), PATTERNS_ARE_SMALL)}
+${changed(readFileSync(createRequire(import.meta.url).resolve('re2js'), 'utf8'), CHANGES_OF_RE2)}
 return module.exports.RE2JS; })()`;
+
+/** No error of this realm leaves it. */
+function inRe2(source: string, flags: string): string {
+  try {
+    return `=${matchInRe2(source, flags)}`;
+  } catch (error) {
+    return error instanceof RangeError ? 'its groups are nested too deeply' : (error as Error).message;
+  }
+}
 
 /**
  * Compiles the scripts once and returns a function that opens realms.
@@ -92,10 +108,7 @@ return module.exports.RE2JS; })()`;
 export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
   const languageScript = new Script(languageSource(), { filename: 'jsonata' });
   const parseJsonScript = new Script(`(${parseJson})`, { filename: 'parse-json' });
-  const patternsScript = new Script(
-    `((given) => (${makePatterns})({ ...given, charactersInRanges: ${charactersInRanges} }))`,
-    { filename: 'patterns' },
-  );
+  const patternsScript = new Script(`(${makePatterns})`, { filename: 'patterns' });
   const jsonTextScript = new Script(`(${makeJsonText})`, { filename: 'json-text' });
   const keepExpressionsScript = new Script(`(${keepExpressions})`, { filename: 'kept-expressions' });
   const findUnknownNameScript = new Script(`(${findUnknownName})`, { filename: 'unknown-names' });
@@ -110,6 +123,7 @@ export function prepareRealms(onSteps: (steps: number) => void): () => Realm {
     base64Of: (binary) => Buffer.from(binary, 'latin1').toString('base64'),
     binaryOf: (base64) => Buffer.from(base64, 'base64').toString('latin1'),
     invalidOutputAt,
+    inRe2,
   };
 
   return () => {

@@ -18,6 +18,7 @@ const READABLE = [
   join(import.meta.dirname, '../../../package.json'),
   folderOf('jsonata'),
   folderOf('re2js'),
+  folderOf('@eslint-community/regexpp'),
   folderOf('quickjs-emscripten-core'),
   folderOf('@jitl/quickjs-ffi-types'),
   folderOf('@jitl/quickjs-wasmfile-release-sync'),

@@ -37,6 +37,7 @@ describe('a runner', () => {
       '--allow-fs-read=services/agents/package.json',
       '--allow-fs-read=node_modules/jsonata/*',
       '--allow-fs-read=node_modules/re2js/*',
+      '--allow-fs-read=node_modules/@eslint-community/regexpp/*',
       '--allow-fs-read=node_modules/quickjs-emscripten-core/*',
       '--allow-fs-read=node_modules/@jitl/quickjs-ffi-types/*',
       '--allow-fs-read=node_modules/@jitl/quickjs-wasmfile-release-sync/*',
