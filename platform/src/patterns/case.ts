@@ -21,8 +21,18 @@ function groupsOfCase(): Map<number, number[]> {
   return new Map(several.flatMap((group) => group.map((codePoint) => [codePoint, group])));
 }
 
+/** To no ASCII letter is one like that is none. */
+function withOtherAsciiCases(ranges: Ranges): Ranges {
+  const between = (from: number, to: number, distance: number): Ranges =>
+    ranges
+      .map(([first, last]) => [Math.max(first, from) + distance, Math.min(last, to) + distance] as const)
+      .filter(([first, last]) => first <= last);
+  return mergedRanges([...ranges, ...between(0x41, 0x5a, 0x20), ...between(0x61, 0x7a, -0x20)]);
+}
+
 /** The characters and all that differ from them in case only, as ECMA-262 sees it without the flag u. */
 export function withOtherCases(ranges: Ranges): Ranges {
+  if (ranges.every(([, last]) => last < 0x80)) return withOtherAsciiCases(ranges);
   groups ??= groupsOfCase();
   const others = new Set<number>();
   for (const [first, last] of ranges)

@@ -6,13 +6,6 @@ import type * as re2js from 're2js';
 export type Ranges = readonly (readonly [first: number, last: number])[];
 
 const LAST = 0x10ffff;
-const DIGITS: Ranges = [[0x30, 0x39]];
-const WORD: Ranges = [
-  [0x30, 0x39],
-  [0x41, 0x5a],
-  [0x5f, 0x5f],
-  [0x61, 0x7a],
-];
 export const LINE_ENDS: Ranges = [
   [0x0a, 0x0a],
   [0x0d, 0x0d],
@@ -32,7 +25,7 @@ export const SPACE: Ranges = [
   [0xfeff, 0xfeff],
 ];
 
-export const complementOf = (ranges: Ranges): Ranges =>
+const complementOf = (ranges: Ranges): Ranges =>
   [...ranges, [LAST + 1, LAST + 1] as const]
     .map(([first], i): [number, number] => [i === 0 ? 0 : ranges[i - 1]![1] + 1, first - 1])
     .filter(([first, last]) => first <= last);
@@ -48,17 +41,13 @@ export function mergedRanges(ranges: Ranges): Ranges {
   return merged;
 }
 
-const SETS = { digit: DIGITS, word: WORD, space: SPACE };
 const IN_RE2 = { digit: ['\\d', '\\D'], word: ['\\w', '\\W'] } as const;
-
-/** What `\d`, `\w` and `\s` and their complements match. */
-export const rangesOfEscape = ({ kind, negate }: AST.EscapeCharacterSet): Ranges =>
-  negate ? complementOf(SETS[kind]) : SETS[kind];
 
 /** One of these sets in the brackets of a class of RE2. */
 export function setInClass(set: AST.EscapeCharacterSet | AST.UnicodePropertyCharacterSet): string {
   if (set.kind === 'property') return propertyInClass(set);
-  return set.kind === 'space' ? inClass(rangesOfEscape(set)) : IN_RE2[set.kind][set.negate ? 1 : 0];
+  if (set.kind !== 'space') return IN_RE2[set.kind][set.negate ? 1 : 0];
+  return inClass(set.negate ? complementOf(SPACE) : SPACE);
 }
 
 /** Ranges as they stand in the brackets of a class of RE2. */

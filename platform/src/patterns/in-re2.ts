@@ -6,7 +6,6 @@ import {
   isOfRe2,
   LINE_ENDS,
   mergedRanges,
-  rangesOfEscape,
   setInClass,
   SPACE,
   type Ranges,
@@ -213,15 +212,17 @@ function memberOf(element: ClassMember): string {
   }
 }
 
-/** As ECMA-262 finds characters that differ in case without the flag u, which is not what RE2 does. */
+/**
+ * As ECMA-262 finds characters that differ in case without the flag u, which is not what RE2 does. What an escape stands
+ * for has all cases of its letters.
+ */
 function inEitherCase(elements: ClassMember[]): string {
-  let properties = '';
+  let escapes = '';
   const ranges = elements.flatMap((element): Ranges => {
     if (element.type === 'Character') return [[element.value, element.value]];
     if (element.type === 'CharacterClassRange') return [[element.min.value, element.max.value]];
-    if (element.kind !== 'property') return rangesOfEscape(element);
-    properties += setInClass(element);
+    escapes += setInClass(element);
     return [];
   });
-  return inClass(withOtherCases(mergedRanges(ranges))) + properties;
+  return inClass(withOtherCases(mergedRanges(ranges))) + escapes;
 }

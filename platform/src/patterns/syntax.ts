@@ -3,7 +3,8 @@ import { RegExpParser, type AST } from '@eslint-community/regexpp';
 const ESCAPE =
   /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[\da-fA-F]{4}|u\{[\da-fA-F]+\}|x[\da-fA-F]{2}|c[a-zA-Z]|[pP]\{[^}]*\}|0(?!\d)|[dDwWsSbBnrtvf]|[^\da-zA-Z])/uy;
 /** Of those that only Annex B of ECMA-262 has, which reads them without the flag u. */
-const ANNEX_B_ESCAPE = /\\(?:0[0-7]{1,2}|[a-zA-Z])/uy;
+const ANNEX_B_ESCAPE = /\\(?:[0-3][0-7]{0,2}|[4-7][0-7]?|[a-zA-Z])/uy;
+const GROUPS = /\((?:(?!\?)|\?<(?![=!]))/g;
 /** With the flag u, only these may follow a backslash and mean themselves. */
 const MEANS_ITSELF = /[$()*+./?[\\\]^{|}]/;
 const GROUP = /\((?:\?(?:[:=!]|<[=!]|[ims]*(?:-[ims]*)?:|i\)|<[\p{L}_$][\p{L}\p{N}_$]*>)|(?!\?))/uy;
@@ -51,7 +52,9 @@ function spelledForFlagU(source: string, annexB: boolean): string {
   }
 
   function takeEscape(): string {
-    const escape = take(ESCAPE) ?? (annexB ? take(ANNEX_B_ESCAPE) : undefined);
+    const digits = /^\\([1-9]\d*)/.exec(source.slice(at, at + 5))?.[1];
+    const refersBack = digits !== undefined && Number(digits) <= source.split(GROUPS).length - 1;
+    const escape = take(ESCAPE) ?? (annexB && !refersBack ? take(ANNEX_B_ESCAPE) : undefined);
     if (escape === undefined)
       throw new Error(`"${source.slice(at, at + 2)}" in the pattern is no escape that can be checked`);
     const second = escape[1]!;
