@@ -213,8 +213,8 @@ function memberOf(element: ClassMember): string {
 }
 
 /**
- * As ECMA-262 finds characters that differ in case without the flag u, which is not what RE2 does. What an escape stands
- * for has all cases of its letters.
+ * As ECMA-262 finds characters that differ in case without the flag u, which is not what RE2 does. What an escape
+ * stands for has all cases of its letters.
  */
 function inEitherCase(elements: ClassMember[]): string {
   let escapes = '';

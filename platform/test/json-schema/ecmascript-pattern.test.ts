@@ -87,6 +87,13 @@ function orUndefined<T>(make: () => T): T | undefined {
   }
 }
 
+/** V8 alone would also look for a match between the halves of a character. */
+const matchesAnywhere = (sticky: RegExp, text: string): boolean =>
+  ['', ...text].some((_, i, characters) => {
+    sticky.lastIndex = characters.slice(0, i + 1).join('').length;
+    return sticky.test(text);
+  });
+
 describe('a pattern', () => {
   it.each([
     ['without look-around', []],
@@ -98,7 +105,7 @@ describe('a pattern', () => {
     let [compared, matched] = [0, 0];
     fc.assert(
       fc.property(patternsWith(...looks), texts, (source, some) => {
-        const expected = orUndefined(() => new RegExp(source, 'u'));
+        const expected = orUndefined(() => new RegExp(source, 'uy'));
         if (!expected) return;
         const ours = orUndefined(() => patternsOfSchema().compile(source));
         // V8 takes two groups of one name for sound that ECMA-262 does not.
@@ -106,11 +113,10 @@ describe('a pattern', () => {
         // "(?i:\\S)" and others like it name too many characters.
         if (!ours && source.includes('(?i')) return;
         for (const one of some) {
-          // V8 finds \B between the halves of one character, and "K" and "ſ" by \w beside (?i:…).
-          if (source.includes('\\B') && one.includes('😀')) continue;
+          // V8 finds "K" and "ſ" by \w beside (?i:…).
           if (source.includes('(?i') && /[\u212aſ]/.test(one)) continue;
           const verdict = withBudget(1_000_000, () => ours!.test(one));
-          expect([source, one, verdict]).toEqual([source, one, expected.test(one)]);
+          expect([source, one, verdict]).toEqual([source, one, matchesAnywhere(expected, one)]);
           compared++;
           if (verdict) matched++;
         }
