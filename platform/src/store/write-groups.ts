@@ -22,16 +22,17 @@ interface Waiting<W> {
 }
 
 /**
- * Puts the writes of one event-loop turn that have the same `key` into one group, so that they are one batch and the
- * counter is written once for all of them. Those of later turns join them for `waitMs()`, asked when a group begins. If
- * the batch of a group conflicts, each of its writes is applied alone: so the failure of one concerns only that one.
+ * Puts the writes of one organization in one event-loop turn that have the same `key` into one group, so that they are
+ * one batch and the counter is written once for all of them. Those of later turns join them for `waitMs()`, asked when
+ * a group begins. If the batch of a group conflicts, each of its writes is applied alone: so the failure of one
+ * concerns only that one.
  * @param apply applies one batch for the whole group, or rejects and has applied nothing
  * @returns adds a write; resolves when it is durable
  */
 export function writeGroups<W extends GroupedWrite>(
   apply: (group: readonly W[]) => Promise<void>,
   waitMs: () => number = () => 0,
-): (key: string, write: W) => Promise<void> {
+): (organizationId: string, key: string, write: W) => Promise<void> {
   let waiting = new Map<string, Waiting<W>[]>();
 
   function applyAll(): void {
@@ -67,7 +68,8 @@ export function writeGroups<W extends GroupedWrite>(
       if (others) others.push(one);
       else waiting.set(key, [one]);
     });
-  return (key, write) => inSpan('internal', 'write in a group', NO_ATTRIBUTES, () => add(key, write));
+  return (organizationId, key, write) =>
+    inSpan('internal', 'write in a group', NO_ATTRIBUTES, () => add(`${organizationId} ${key}`, write));
 }
 
 function inGroups<W extends GroupedWrite>(writes: readonly Waiting<W>[]): Waiting<W>[][] {

@@ -1,14 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { sharedInTurn } from '../../src/core/shared-in-turn.ts';
+import { sharedInTurn, type SharedInTurn } from '../../src/core/shared-in-turn.ts';
 
 describe('reads of one turn', () => {
   let reads: string[];
-  let share: (key: readonly unknown[], read: () => Promise<string>) => Promise<string>;
+  let share: SharedInTurn<string>;
   beforeEach(() => {
     reads = [];
     share = sharedInTurn<string>();
   });
-  const read = (key: string) => share([key], async () => (reads.push(key), `${key} ${reads.length}`));
+  const read = (key: string, organizationId = 'o') =>
+    share(organizationId, [key], async () => (reads.push(key), `${key} ${reads.length}`));
 
   it('of the same are one, however many microtasks later they are asked for', async () => {
     const late = async () => {
@@ -16,6 +17,10 @@ describe('reads of one turn', () => {
       return read('a');
     };
     expect(await Promise.all([read('a'), read('b'), late(), read('a')])).toEqual(['a 1', 'b 2', 'a 1', 'a 1']);
+  });
+
+  it('of two organizations are two, whatever they ask for', async () => {
+    expect(await Promise.all([read('a'), read('a', 'other'), read('a')])).toEqual(['a 1', 'a 2', 'a 1']);
   });
 
   it('are not remembered for the next turn', async () => {
@@ -29,7 +34,7 @@ describe('reads of one turn', () => {
   });
 
   it('fail together, and the next turn tries again', async () => {
-    const fail = () => share(['a'], () => Promise.reject(new Error('no')));
+    const fail = () => share('o', ['a'], () => Promise.reject(new Error('no')));
     const results = await Promise.allSettled([fail(), fail(), read('a')]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
     await nextTurn();

@@ -12,12 +12,18 @@ describe('writes that share a batch', () => {
   function notedGroups(waitMs?: () => number) {
     const batches: number[] = [];
     const add = writeGroups<GroupedWrite>(async (group) => void batches.push(group.length), waitMs);
-    return { batches, add };
+    return { batches, add: (key: string, one: GroupedWrite, organizationId = 'o') => add(organizationId, key, one) };
   }
 
   it('are those of one turn and key when nothing is worth waiting for', async () => {
     const { batches, add } = notedGroups();
     await Promise.all([add('a', write()), add('a', write()), add('b', write())]);
+    expect(batches).toEqual([2, 1]);
+  });
+
+  it('are those of one organization, whatever key another one gives', async () => {
+    const { batches, add } = notedGroups();
+    await Promise.all([add('a', write()), add('a', write(), 'other'), add('a', write())]);
     expect(batches).toEqual([2, 1]);
   });
 

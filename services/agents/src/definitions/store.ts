@@ -52,7 +52,7 @@ export function openDefinitions(store: Store) {
 
   return {
     byName: (organizationId: string, name: string): Promise<AgentRecord | undefined> =>
-      byNameInTurn([organizationId, name], () => store.findOne(organizationId, AGENTS, { name })),
+      byNameInTurn(organizationId, [name], () => store.findOne(organizationId, AGENTS, { name })),
     /** All agents in any state, sorted by name. */
     list: (organizationId: string) => store.find(organizationId, AGENTS, {}, { sort: [['name', 'asc']] }),
     /** The agents that can be run through the API, sorted by name. */

@@ -30,6 +30,6 @@ export async function cancelAgentExecution(
     );
     if (!requested) throw new ServiceError('CONFLICT', 'The agent execution has ended');
   }
-  heartbeats.cancel(execution._id);
+  heartbeats.cancel(organizationId, execution._id);
   return { agentExecution: executionMessage(execution), outcome: 'CANCEL_REQUESTED' };
 }

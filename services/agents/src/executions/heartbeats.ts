@@ -28,7 +28,7 @@ export interface Heartbeats {
     cancel?: AbortSignal,
   ): Heartbeat;
   /** Ends a run of this process at once; does nothing for another run. */
-  cancel(id: string): void;
+  cancel(organizationId: string, id: string): void;
 }
 
 /** Spelled out instead of `Pick<Deps, …>`, because deps.ts imports this file. */
@@ -91,7 +91,7 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
           runs.map(({ id }) => id),
         )
         .then(
-          (ids) => ids.forEach(cancel),
+          (ids) => ids.forEach((id) => cancel(organizationId, id)),
           () => undefined,
         );
   }
@@ -102,9 +102,9 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
     return all;
   }
 
-  const cancel = (id: string): void =>
+  const cancel = (organizationId: string, id: string): void =>
     allBeating()
-      .find((run) => run.id === id)
+      .find((run) => run.organizationId === organizationId && run.id === id)
       ?.end.abort();
 
   return {

@@ -95,8 +95,11 @@ export function openUsage(
      * @throws ServiceError TIER_LIMIT; DuplicateKeyError
      */
     async grow(principal: Principal, write: CountedWrite): Promise<void> {
-      const key = JSON.stringify([organizationOf(principal), principal.limits.execution_bytes]);
-      const duplicate = await retryOnConflict(never, () => grow(key, { ...write, principal }).catch(asDuplicate));
+      // the whole group is checked against the limit of its first write
+      const limit = String(principal.limits.execution_bytes);
+      const duplicate = await retryOnConflict(never, () =>
+        grow(organizationOf(principal), limit, { ...write, principal }).catch(asDuplicate),
+      );
       if (duplicate) throw duplicate;
     },
 
@@ -106,7 +109,7 @@ export function openUsage(
      * @throws ExpectationFailedError
      */
     change: (organizationId: string, write: CountedWrite): Promise<void> =>
-      change(organizationId, { ...write, organizationId }),
+      change(organizationId, '', { ...write, organizationId }),
 
     /** Counts documents that are stored and not counted yet; `write` applies their batch. No limit applies. */
     async countStored(...[organizationId, bytes, write]: Parameters<typeof countStored>): Promise<void> {

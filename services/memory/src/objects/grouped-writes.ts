@@ -86,7 +86,7 @@ export function openGroupedWrites({
   return (request) => {
     const { memory_objects, memory_bytes } = request.principal.limits;
     // the whole group is checked against the limits of its first write
-    return add(JSON.stringify([organizationOf(request.principal), memory_objects, memory_bytes]), {
+    return add(organizationOf(request.principal), JSON.stringify([memory_objects, memory_bytes]), {
       ...request,
       bytes: sizeOfBatch(request),
     });

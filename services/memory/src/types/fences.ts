@@ -112,7 +112,7 @@ export function openFences(store: Store) {
       store.find(organizationId, FENCES, { typeId }),
     /** How many objects these types have. */
     countObjects: (organizationId: string, typeIds: readonly string[]): Promise<number> =>
-      countInTurn([organizationId, typeIds], () =>
+      countInTurn(organizationId, [typeIds], () =>
         store.sum(organizationId, FENCES, { typeId: { in: typeIds } }, 'count'),
       ),
     /** Raises all fences of the type to the epoch that the type has already, each in a batch of its own. */

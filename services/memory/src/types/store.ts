@@ -114,11 +114,11 @@ export function openMemoryTypes(store: Store, shardCount: number) {
 
   return {
     byId: (organizationId: string, id: string, visible: VisibilityFilter): Promise<MemoryTypeRecord | undefined> =>
-      wholeInTurn([organizationId, id, visible], () => store.findOne(organizationId, TYPES, { _id: id, ...visible })),
+      wholeInTurn(organizationId, [id, visible], () => store.findOne(organizationId, TYPES, { _id: id, ...visible })),
     byName: (organizationId: string, type: string, visible: VisibilityFilter): Promise<MemoryTypeRecord | undefined> =>
       store.findOne(organizationId, TYPES, named(type, visible)),
     header: (organizationId: string, id: string, visible: VisibilityFilter): Promise<TypeHeader | undefined> =>
-      headerInTurn([organizationId, id, visible], async () => {
+      headerInTurn(organizationId, [id, visible], async () => {
         const [header] = await store.find(organizationId, TYPES, { _id: id, ...visible }, { limit: 1, omit: LONG });
         return header;
       }),
@@ -126,7 +126,7 @@ export function openMemoryTypes(store: Store, shardCount: number) {
       organizationId: string,
       filter: Pick<Filter<MemoryTypeRecord>, '_id' | 'typeLower' | 'audience'>,
     ): Promise<TypeHeader[]> =>
-      headersInTurn([organizationId, filter], () => store.find(organizationId, TYPES, filter, { omit: LONG })),
+      headersInTurn(organizationId, [filter], () => store.find(organizationId, TYPES, filter, { omit: LONG })),
     count: (organizationId: string, visible: VisibilityFilter): Promise<number> =>
       store.count(organizationId, TYPES, visible),
     /** Newest first. */
