@@ -11,7 +11,7 @@ export interface Permit {
 /** The memory for bodies and replies of clients. */
 export interface ByteBudget {
   /** @returns undefined if there is no room for so many bytes */
-  acquire(holder: { organizationId: string; subject: string }, bytes: number): Permit | undefined;
+  acquire(organizationId: string, subject: string, bytes: number): Permit | undefined;
 }
 
 export interface ByteBudgetLimits {
@@ -29,18 +29,20 @@ export function makeByteBudget({ totalBytes, tokenBytes }: ByteBudgetLimits): By
   const ofToken = new Map<string, number>();
 
   return {
-    acquire({ organizationId, subject }, wanted) {
+    acquire(organizationId, subject, wanted) {
+      // one user may be in several organizations
+      const token = `${organizationId} ${subject}`;
       let held = 0;
       let isGivenBack = false;
       const fits = (more: number): boolean =>
-        (ofOrganization.get(organizationId) ?? 0) + more <= free && (ofToken.get(subject) ?? 0) + more <= tokenBytes;
+        (ofOrganization.get(organizationId) ?? 0) + more <= free && (ofToken.get(token) ?? 0) + more <= tokenBytes;
       const resize = (bytes: number): void => {
         // a reply may arrive after its client has gone
         if (isGivenBack) return;
         const more = bytes - held;
         free -= more;
         add(ofOrganization, organizationId, more);
-        add(ofToken, subject, more);
+        add(ofToken, token, more);
         held = bytes;
       };
       const tryResize = (bytes: number): boolean => {

@@ -7,18 +7,19 @@ export type Rates = Readonly<Record<string, number>> & { readonly requests: numb
 /** Tokens are free to make, so an organization may make so many times the requests of one. */
 const ORGANIZATION_FACTOR = 5;
 
+/** What counts as one token: a user may be in several organizations, and neither of them slows down the other. */
+export const tokenKey = ({ organizationId, kind, subject }: Principal): string =>
+  `${organizationId}:${kind.toLowerCase()}:${subject}`;
+
 /**
  * What limits the requests of a principal to methods of this rate: its token (or user) first, then its organization.
  * The licence tier multiplies both.
  */
-export function limitsOf(
-  { kind, subject, organizationId, limits }: Principal,
-  rate: string,
-  rates: Rates,
-): [token: Limit, organization: Limit] {
+export function limitsOf(principal: Principal, rate: string, rates: Rates): [token: Limit, organization: Limit] {
+  const { organizationId, limits } = principal;
   const max = (rates[rate] ?? rates.requests) * (limits.rate_factor ?? 1);
   return [
-    { key: `${rate}:${kind.toLowerCase()}:${subject}`, max },
+    { key: `${rate}:${tokenKey(principal)}`, max },
     { key: `${rate}:organization:${organizationId}`, max: max * ORGANIZATION_FACTOR },
   ];
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ServiceError } from 'platform/core/errors.ts';
 import type { Principal } from 'platform/core/principal.ts';
+import { tokenKey } from './principal-limits.ts';
 
 export interface UnderWay {
   /** Counts a request until its reply has been passed on. @throws ServiceError TOO_MANY_REQUESTS */
@@ -11,12 +12,12 @@ export interface UnderWay {
 export function makeUnderWay({ perToken, perOrganization }: { perToken: number; perOrganization: number }): UnderWay {
   const counts = new Map<string, number>();
   return {
-    enter({ kind, subject, organizationId }, res) {
+    enter(principal, res) {
       // its client left while auth decided: it will not tell a second time that it is closed
       if (res.closed) return;
       const limits: [string, number, string][] = [
-        [`${kind}:${subject}`, perToken, 'token'],
-        [`organization:${organizationId}`, perOrganization, 'organization'],
+        [tokenKey(principal), perToken, 'token'],
+        [`organization:${principal.organizationId}`, perOrganization, 'organization'],
       ];
       for (const [key, max, limit] of limits)
         if ((counts.get(key) ?? 0) >= max)

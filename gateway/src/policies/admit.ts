@@ -19,10 +19,10 @@ export function makeAdmit(budget: ByteBudget, maxBodyBytes: number): Policy {
   return (req, _res, next) => {
     // the permits of its requests were given back when the connection closed
     if (req.socket.destroyed) return;
-    const { principal = NOBODY, route } = req.exchange;
+    const { principal: { organizationId, subject } = NOBODY, route } = req.exchange;
     const { takesBody, options } = route as ServiceRoute;
     const bodyBytes = takesBody ? bytesOfBody(req, options.maxBodyBytes || maxBodyBytes) : 0;
-    const permit = budget.acquire(principal, bodyBytes + EXPECTED_REPLY_BYTES);
+    const permit = budget.acquire(organizationId, subject, bodyBytes + EXPECTED_REPLY_BYTES);
     if (!permit) throw overBudget('no room for a request');
     req.exchange.permit = permit;
     next();

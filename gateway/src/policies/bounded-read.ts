@@ -5,6 +5,7 @@ import { ServiceError } from 'platform/core/errors.ts';
 import { byteLength } from '../contract/json-text.ts';
 import type { TranscodedResponse } from '../contract/transcode-response.ts';
 import type { Permit } from '../http/byte-budget.ts';
+import { tokenKey } from '../limits/principal-limits.ts';
 import { EXPECTED_REPLY_BYTES, overBudget } from './admit.ts';
 import { makeTurns, type Turns } from './read-turns.ts';
 
@@ -51,7 +52,7 @@ export function makeBoundedRead(): Read {
   }
 
   return async (call, method, message, options, permit) => {
-    const ofCalls = knownOf(`${options.principal.subject} ${method.path}`);
+    const ofCalls = knownOf(`${tokenKey(options.principal)} ${method.path}`);
     // also the time until its turn counts
     const deadline = Date.now() + methodOptionsOf(method.path).deadlineMs;
     const turn = await ofCalls.turns.take();

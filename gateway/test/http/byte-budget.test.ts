@@ -1,7 +1,7 @@
 import { makeByteBudget, type Permit } from '../../src/http/byte-budget.ts';
 
 const acquired = (budget: ReturnType<typeof makeByteBudget>, organizationId: string, subject: string, bytes: number) =>
-  budget.acquire({ organizationId, subject }, bytes) as Permit;
+  budget.acquire(organizationId, subject, bytes) as Permit;
 
 describe('the budget of bytes in flight', () => {
   it('has a bound for one token', () => {
@@ -35,8 +35,14 @@ describe('the budget of bytes in flight', () => {
     expect(acquired(budget, 'other', 'b', 101)).toBeUndefined();
     write.giveBack();
     write.resize(900);
-    write.giveBack();
+    expect(write.tryResize(50)).toBe(true);
     expect(acquired(budget, 'other', 'b', 100)).toBeDefined();
     expect(acquired(budget, 'o', 'a', 100)).toBeDefined();
+  });
+  it('bounds what a user holds in one organization, whatever the user holds in another one', () => {
+    const budget = makeByteBudget({ totalBytes: 1_000, tokenBytes: 100 });
+    expect(acquired(budget, 'one', 'user', 100)).toBeDefined();
+    expect(acquired(budget, 'other', 'user', 100)).toBeDefined();
+    expect(acquired(budget, 'other', 'user', 1)).toBeUndefined();
   });
 });

@@ -10,7 +10,11 @@ const calls = { underWay: 0, mostAtOnce: 0, all: 0 };
 let fixture: GatewayFixture;
 beforeAll(async () => {
   fixture = await startGatewayFixture({
-    decide: ({ bearer }) => ({ ...serverToken('organization-1'), subject: bearer }),
+    // tokens named "<token>", or "<user>~<organization>"
+    decide({ bearer }) {
+      const [subject, organizationId = 'organization-1'] = bearer.split('~') as [string, string?];
+      return { ...serverToken(organizationId), subject };
+    },
     memory: {
       getMemoryType: async ({ id }) => {
         calls.all++;
@@ -35,6 +39,12 @@ async function burst(id: string, token: string, attempts = 5): Promise<number[]>
   const statuses = await Promise.all(Array.from({ length: BURST }, async () => (await get(id, token)).status));
   return statuses.includes(503) && attempts > 1 ? burst(id, `${token}-again`, attempts - 1) : statuses;
 }
+
+it('what a user reads in one organization says nothing of what the same user reads in another one', async () => {
+  for (const organization of ['one', 'other', 'other']) await get('large', `ada~${organization}`);
+  // the first call in each is repeated, because its reply is larger than expected
+  expect(calls.all).toBe(5);
+});
 
 describe('reads at once, of which it is not known how large their replies are', () => {
   it('are made one after the other', async () => {
