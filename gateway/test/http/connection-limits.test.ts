@@ -4,7 +4,7 @@ import { MemoryType } from 'proto/memory/v1/memory.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { serverToken } from 'platform/service/testing.ts';
 import { parseRaw, startGatewayFixture, type GatewayFixture } from '../fixture.ts';
-import { networksOf } from '../../src/http/connection-limits.ts';
+import { makePlaces, networksOf } from '../../src/http/connection-limits.ts';
 
 const [NEIGHBOUR, HOSTILE, NEWCOMER] = ['127.0.0.1', '127.0.0.2', '127.0.0.3'];
 
@@ -54,6 +54,16 @@ describe('when all connections are taken', () => {
     for (const neighbour of neighbours) expect(await ask(neighbour, 'a')).toBe(200);
     await fixture.stop();
   });
+  it('a newcomer takes the place of one of its own address, if no other address has more', async () => {
+    const { fixture } = await startSmall();
+    const neighbours = await openMany(fixture, NEIGHBOUR, 4);
+    const own = await openMany(fixture, HOSTILE, 4);
+    const closed = once(own[0]!, 'close');
+    expect(await ask(await open(fixture, HOSTILE), 'a')).toBe(200);
+    await closed;
+    for (const neighbour of neighbours) expect(await ask(neighbour, 'a')).toBe(200);
+    await fixture.stop();
+  });
   it('by connections that were never used, or with tokens that are not valid, every newcomer is answered', async () => {
     const { fixture } = await startSmall();
     for (let newcomer = 0; newcomer < 20; newcomer++) {
@@ -93,6 +103,22 @@ describe('when all connections are taken', () => {
       await fixture.stop();
     },
   );
+});
+
+it('a connection that closed before its request ended has no place to give', () => {
+  const places = makePlaces({ max: 2, maxPerAddress: 2 });
+  const busy = (address: string) => {
+    const place = places.take(address, () => undefined);
+    place?.keep();
+    place?.beginWork();
+    return place;
+  };
+  const closed = busy(HOSTILE)!;
+  expect(busy(HOSTILE)).toBeDefined();
+  closed.giveBack();
+  closed.endWork();
+  expect(busy(NEIGHBOUR)).toBeDefined();
+  expect(busy(NEWCOMER)).toBeUndefined();
 });
 
 it('a new connection on which nothing arrives is closed after FIRST_BYTE_TIMEOUT_MS, and a used one is not', async () => {

@@ -1,13 +1,20 @@
 import { get } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { ServiceError } from 'platform/core/errors.ts';
 import { MemoryObject, MemoryType } from 'proto/memory/v1/memory.ts';
 import { startGatewayFixture, TOKEN, type GatewayFixture } from '../fixture.ts';
 
 let content = '{}';
 let fixture: GatewayFixture;
+let isDown = false;
 beforeAll(async () => {
   fixture = await startGatewayFixture({
-    auth: { getJwks: async () => ({ keys: [], cacheControl: 'public, max-age=60', etag: '"v1"' }) },
+    auth: {
+      async getJwks() {
+        if (isDown) throw new ServiceError('UNAVAILABLE');
+        return { keys: [], cacheControl: 'public, max-age=60', etag: '"v1"' };
+      },
+    },
     memory: {
       listMemoryObjects: async () => ({ items: [MemoryObject.fromPartial({ content })], total: 1 }),
     },
@@ -74,6 +81,13 @@ describe('HTTP', () => {
     for (const tag of ['"v2"', 'v1', '""']) expect((await ask({ 'if-none-match': tag })).status).toBe(200);
     // without an ETag every reply is new
     expect((await fixture.request('/api/memory/objects', { headers: { 'if-none-match': '*' } })).status).toBe(200);
+  });
+  it('a public reply that failed is asked for again by the next client', async () => {
+    const status = async () => (await fixture.request('/.well-known/jwks.json', { token: '' })).status;
+    isDown = true;
+    expect(await status()).toBe(503);
+    isDown = false;
+    expect(await status()).toBe(200);
   });
   it('X-Forwarded-* is used only behind a trusted proxy, and never with PUBLIC_URL', async () => {
     const stubs = {

@@ -119,6 +119,21 @@ it('while the store of counts is down, each gateway admits its share, and afterw
   expect(gateways.map((gateway) => admitted(gateway, MAX))).toEqual([0, 0]);
 });
 
+it('what the store did not take is told again, without a further request', async () => {
+  const { state, gateways, shareAll } = gatewaysOf(2);
+  const [one, other] = gateways as [RateCounters, RateCounters];
+  await shareAll();
+  await shareAll();
+  state.isDown = true;
+  expect(admitted(one, 100)).toBe(100);
+  await one.share();
+  state.isDown = false;
+  await one.share();
+  other.count([LIMIT]);
+  await other.share();
+  expect(other.left(LIMIT)).toBe(MAX - 101);
+});
+
 it('a store that has forgotten everything is told again', async () => {
   const { state, gateways, shareAll } = gatewaysOf(2);
   const [one, other] = gateways as [RateCounters, RateCounters];

@@ -8,6 +8,7 @@ import { startGatewayFixture, type GatewayFixture } from '../fixture.ts';
 
 const LIST = '/api/memory/types';
 const asked: string[] = [];
+const revoked = new Set<string>();
 const denials: Denial[] = [];
 /** Tokens "a1", "a2" are of organization a. Organization "e" has a tier with a factor. */
 const principalOf = (bearer: string): Principal => ({
@@ -28,7 +29,7 @@ async function start(env: Record<string, string>): Promise<GatewayFixture> {
     {
       decide({ bearer }) {
         asked.push(bearer);
-        if (bearer.startsWith('unknown')) return new ServiceError('UNAUTHENTICATED');
+        if (bearer.startsWith('unknown') || revoked.has(bearer)) return new ServiceError('UNAUTHENTICATED');
         if (bearer.startsWith('unlicensed')) return new ServiceError('TIER_REQUIRED');
         return principalOf(bearer);
       },
@@ -125,6 +126,16 @@ describe('limits of a minute', () => {
     expect(flood.every(({ json }) => json.code === 'rate_limited' && json.limit === 'address')).toBe(true);
     expect(asked.length).toBe(5);
     expect((await fixture.request(LIST, { token: 'a1' })).status).toBe(200);
+  });
+
+  it('a token that is revoked is a stranger from its next request on', async () => {
+    await fixture.request(LIST, { token: 'b9' });
+    for (let i = 0; i < 5; i++) await fixture.request(LIST, { token: `unknown${i}` });
+    revoked.add('b9');
+    asked.length = 0;
+    const replies = [await fixture.request(LIST, { token: 'b9' }), await fixture.request(LIST, { token: 'b9' })];
+    expect(replies.map(({ status }) => status)).toEqual([401, 429]);
+    expect(asked).toEqual(['b9']);
   });
 
   it('requests without a token count, too, and say what is left', async () => {

@@ -9,9 +9,14 @@ const PAUSE_MAX_MS = 64;
 /**
  * Repeats `attempt` (read, check and write) while its batch conflicts with a concurrent change. No attempt starts after
  * `signal` aborted: the caller is gone, perhaps while this request waited behind others.
+ * @param pause given in tests
  * @throws ServiceError CONFLICT when neither 16 attempts nor two seconds were enough; CLIENT_GONE
  */
-export async function retryOnConflict<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
+export async function retryOnConflict<T>(
+  signal: AbortSignal,
+  attempt: () => Promise<T>,
+  pause: (ms: number) => Promise<unknown> = delay,
+): Promise<T> {
   const giveUpAt = performance.now() + MIN_DURATION_MS;
   for (let attempts = 1; ; attempts++) {
     requireWaitingCaller(signal);
@@ -22,7 +27,7 @@ export async function retryOnConflict<T>(signal: AbortSignal, attempt: () => Pro
       if (attempts >= MIN_ATTEMPTS && performance.now() > giveUpAt)
         throw new ServiceError('CONFLICT', undefined, { cause });
       // Without a random pause, a replica with many writes is always a step ahead and wins every time.
-      if (attempts > 1) await delay(Math.random() * Math.min(PAUSE_MAX_MS, 2 ** attempts));
+      if (attempts > 1) await pause(Math.random() * Math.min(PAUSE_MAX_MS, 2 ** attempts));
     }
   }
 }

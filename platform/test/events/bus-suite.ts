@@ -126,6 +126,26 @@ export function busSuite(name: string, start: () => Promise<BusEngine>): void {
       expect(await engine.deadLetters(TOPIC, group)).toEqual([]);
     });
 
+    it('pauses before it retries a failing event', async () => {
+      const bus = await open();
+      const [seen, others] = [new Seen<number>(), new Seen<number>()];
+      const failing = async (event: CloudEvent): Promise<void> => {
+        seen.add(numberOf(event));
+        throw new Error('not yet');
+      };
+      await subscribe(bus, failing, group, { maxAttempts: 600, retryDelayMs: 3_600_000 });
+      await subscribe(bus, async (event) => others.add(numberOf(event)), `${group}-others`);
+      await bus.publish(TOPIC, events(1).map(eventText));
+      await seen.count(1);
+      // time enough for many attempts
+      for (let n = 1; n < 30; n++) {
+        await bus.publish(TOPIC, events(1, n).map(eventText));
+        await others.count(n + 1);
+      }
+      expect(seen.items).toEqual([0]);
+      expect(await engine.deadLetters(TOPIC, group)).toEqual([]);
+    });
+
     it('gives a handler of several events what was published together, in order, and then goes on after it', async () => {
       const bus = await open();
       const published = events(450);

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -205,6 +206,32 @@ describe('jobs', () => {
       throw new Error('broken');
     });
     await expect(asked.runNow('sweep')).rejects.toThrow('broken');
+  });
+
+  it('that fail are retried after ever longer pauses, up to 30 s, and at their interval once they succeed', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance'] });
+    try {
+      const startedAt = Date.now();
+      const seconds: number[] = [];
+      const job: Job = {
+        ...{ name: 'beat', description: '', intervalMs: 1_000, everyReplica: true },
+        async run() {
+          if (seconds.push((Date.now() - startedAt) / 1_000) <= 6) throw new Error('broken');
+          return 0;
+        },
+      };
+      const log = pino({ level: 'silent' });
+      const runner = startJobs([job], { platformStore: open.platformStore, owner: 'a', leaseMs: 60_000, log });
+      runners.push(runner);
+      for (let second = 0; second < 95; second++) {
+        await jest.advanceTimersByTimeAsync(1_000);
+        // what is wanted soon is not wanted sooner than that
+        if (seconds.length < 7) runner.runSoon('beat');
+      }
+      expect(seconds.map(Math.round)).toEqual([0, 2, 6, 14, 30, 60, 90, 91, 92, 93, 94, 95]);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('are aborted when their lease is lost, and may run again later', async () => {

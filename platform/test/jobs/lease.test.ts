@@ -57,6 +57,19 @@ describe('a lease', () => {
       until: taken!.until,
     });
   });
+  it('is not taken from an owner that renews it between the look of another one and its write', async () => {
+    const lease = (await acquire('a'))!;
+    nowMs += 1000;
+    const late: PlatformStore = {
+      ...platformStore,
+      async apply(ops) {
+        await renewLease(platformStore, lease, 1000);
+        return platformStore.apply(ops);
+      },
+    };
+    expect(await acquireLease(late, 'sweep', 'b', 1000)).toBeUndefined();
+    expect(await acquire('a')).toMatchObject({ epoch: lease.epoch, until: nowMs + 1000 });
+  });
   it('that is released or cleared can be acquired at once, with a higher epoch', async () => {
     await releaseLease(platformStore, (await acquire('a'))!);
     expect((await acquire('b'))!.epoch).toBe(2);
@@ -80,6 +93,33 @@ describe('a lease', () => {
         await first;
         expect(await keeper.end()).toEqual({ ...lease, until: lease.until + 7 });
         expect(keeper.signal.aborted).toBe(false);
+      } finally {
+        jest.useRealTimers();
+      }
+    });
+    it('is renewed at the next attempt when the store did not answer one', async () => {
+      const lease = (await acquireLease(platformStore, 'sweep', 'a', 6_000))!;
+      let attempts = 0;
+      let answered = (): void => undefined;
+      const flaky: PlatformStore = {
+        ...platformStore,
+        apply: (ops) =>
+          (++attempts === 2 ? Promise.reject(new Error('down')) : platformStore.apply(ops)).finally(() => answered()),
+      };
+      const nextAttempt = async (lost: Promise<void>): Promise<void> => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        answered = resolve;
+        nowMs += 2_000;
+        jest.advanceTimersByTime(2_000);
+        await Promise.race([promise, lost]);
+        await new Promise(setImmediate);
+      };
+      jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
+      try {
+        const keeper = keepLease(flaky, lease, 6_000);
+        for (let attempt = 0; attempt < 3; attempt++) await nextAttempt(signalled(keeper.signal));
+        expect(keeper.signal.aborted).toBe(false);
+        expect(await keeper.end()).toEqual({ ...lease, until: lease.until + 6_000 });
       } finally {
         jest.useRealTimers();
       }

@@ -1,5 +1,8 @@
+import { jest } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import type { HandleCarried } from 'platform/rpc/call-carrier.ts';
-import { eventually } from 'platform/service/test-end.ts';
+import { closedInTheEnd, eventually } from 'platform/service/test-end.ts';
 import { callOf, connect, hanging, outcome, startReplica } from './replica-server.ts';
 
 describe('replicas of a service', () => {
@@ -30,6 +33,19 @@ describe('replicas of a service', () => {
         reason: 'UNAVAILABLE',
         cause: { message: expect.stringContaining('ECONNREFUSED') as string },
       });
+  });
+
+  it('that close every connection are tried again after pauses that grow', async () => {
+    const random = jest.spyOn(Math, 'random').mockReturnValue(1);
+    const timers = jest.spyOn(globalThis, 'setTimeout');
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    closedInTheEnd(() => server.close());
+    await once(server, 'listening');
+    connect(`127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const pauses = () => new Set(timers.mock.calls.map(([, ms]) => ms));
+    await eventually(() => pauses().isSupersetOf(new Set([100, 200, 400])));
+    timers.mockRestore();
+    random.mockRestore();
   });
 
   it('get the calls that fewest others are before', async () => {

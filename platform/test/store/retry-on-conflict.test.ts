@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import { getOrCreate } from 'platform/store/get-or-create.ts';
 import { keyedMutex } from 'platform/core/keyed-mutex.ts';
@@ -21,6 +22,23 @@ describe('an attempt to read, check and write', () => {
       }),
     ).rejects.toThrow('broken');
     expect(rounds).toBe(5);
+  });
+
+  it('is repeated at once after one conflict, and after a pause, up to ever longer ones, after further ones', async () => {
+    const random = jest.spyOn(Math, 'random').mockReturnValue(1);
+    const steps: (string | number)[] = [];
+    const attempt = async (): Promise<void> => {
+      steps.push('attempt');
+      if (steps.filter((step) => step === 'attempt').length < 8) throw new ExpectationFailedError(0, 'things');
+    };
+    const pause = async (ms: number): Promise<void> => {
+      await new Promise(setImmediate);
+      steps.push(ms);
+    };
+    await retryOnConflict(notAborted, attempt, pause);
+    random.mockRestore();
+    const pauses = [4, 8, 16, 32, 64, 64];
+    expect(steps).toEqual(['attempt', 'attempt', ...pauses.flatMap((ms) => [ms, 'attempt'])]);
   });
 
   it('does not start for a caller that is gone, whether it left while it waited or between two attempts', async () => {
@@ -56,6 +74,14 @@ it('work of one organization never waits for that of another, whatever key it na
   gate.resolve();
   await held;
   expect(await behind).toBe('behind');
+});
+
+it('work is done after that of the same key has failed', async () => {
+  const mutex = keyedMutex();
+  const failing = mutex('one', 'x', () => Promise.reject(new Error('broken')));
+  const behind = mutex('one', 'x', async () => 'done');
+  await expect(failing).rejects.toThrow('broken');
+  expect(await behind).toBe('done');
 });
 
 describe('getOrCreate', () => {

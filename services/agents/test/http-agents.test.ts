@@ -1,3 +1,6 @@
+import { newId } from 'platform/core/ids.ts';
+import { operator, OPERATOR, serverToken } from 'platform/service/testing.ts';
+import { AgentsServiceService } from 'proto/agents/v1/agents.ts';
 import { definitionOf, startAgents, until, type Agents } from './fixture.ts';
 import { answerWith, startEndpoint, type Endpoint, type EndpointRequest } from './runtimes/network/endpoint.ts';
 import { SECRET } from './runtimes/test-runtimes.ts';
@@ -85,6 +88,22 @@ describe('an http agent', () => {
     expect(ids[1]).toBe(ids[0]);
     expect(new Set(ids).size).toBe(3);
     expect(ids.join()).not.toContain('key');
+  });
+
+  it('is known by another id in each organization, also for the same request with the same idempotency key', async () => {
+    answer = () => ({ output: 7 });
+    const { service } = agents;
+    const other = newId();
+    const asOperator = () => service.as(operator(other));
+    const operators = service.client(AgentsServiceService, OPERATOR);
+    await operators.setSecret({ name: 'signing', value: SECRET, overlapSeconds: 0 }, asOperator());
+    await operators.applyAgent({ definition: JSON.stringify(definition('remote')) }, asOperator());
+    await operators.publishAgent({ name: 'remote' }, asOperator());
+    const request = { agentName: 'remote', args: '{"n":1}', idempotencyKey: 'the-same' };
+    await agents.call('runAgent', request);
+    await agents.call('runAgent', request, { principal: serverToken(other) });
+    const ids = endpoint.requests.map(idOf);
+    expect(new Set(ids).size).toBe(2);
   });
 
   it('is signed by the new and the old secret while they overlap', async () => {

@@ -106,15 +106,18 @@ describe('the run protocol', () => {
   });
 
   it('a run whose settlement fails is answered all the same, and settled by the reaper', async () => {
-    let failures = 1;
+    let failures = 2;
     const flaky = simulation.process((step, side) => {
       if (step === 'settle' && side === 'before' && failures-- > 0) throw new ServiceError('UNAVAILABLE');
     });
     expect(await simulation.run(flaky, 'fixed')).toMatchObject({ success: true });
     expect(simulation.account).toMatchObject({ spent: 0, reserved: PRICE });
+    expect(await simulation.markSettled(flaky)).toBe(0);
     expect(await simulation.reap()).toBe(0);
     simulation.advance(LEASE_MS + 1);
-    expect(await simulation.reap()).toBe(1);
+    expect(await simulation.reap(flaky)).toBe(0);
+    simulation.advance(LEASE_MS + 1);
+    expect(await simulation.reap(flaky)).toBe(1);
     expect(simulation.account).toMatchObject({ spent: PRICE, reserved: 0 });
   });
 

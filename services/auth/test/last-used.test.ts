@@ -62,17 +62,21 @@ describe('lastUsedAt of a server token', () => {
     expect(await lastUsedAt()).toBe(now());
   });
 
-  it('stays in memory when it could not be written', async () => {
+  it('stays in memory when it could not be written, unless the token is used again meanwhile', async () => {
     const lastUsed = makeLastUsed();
-    lastUsed.note({ tokenId: 'a', at: isoTime(2) });
+    lastUsed.note({ tokenId: 'idle', at: isoTime(1) });
+    lastUsed.note({ tokenId: 'busy', at: isoTime(2) });
     const failing = {
       markUses: async () => {
-        lastUsed.note({ tokenId: 'a', at: isoTime(3) });
+        lastUsed.note({ tokenId: 'busy', at: isoTime(3) });
         throw new Error('disk full');
       },
     };
     await expect(flushLastUsed({ lastUsed, tokenLookup: failing as never })).rejects.toThrow('disk full');
-    expect(lastUsed.drain()).toEqual([{ tokenId: 'a', at: isoTime(3) }]);
+    expect(lastUsed.drain()).toEqual([
+      { tokenId: 'busy', at: isoTime(3) },
+      { tokenId: 'idle', at: isoTime(1) },
+    ]);
     expect(lastUsed.drain()).toEqual([]);
   });
 });

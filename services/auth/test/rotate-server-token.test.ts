@@ -14,12 +14,14 @@ describe('RotateServerToken', () => {
   it('gives a new value under the same name; the old one ends with the overlap', async () => {
     const { organizationId, asAdmin } = await fixture.withSecurityAdmin();
     const old = await fixture.auth.createServerToken({ name: 'CI' }, asAdmin());
+    expect(await denied(old.value)).toBeUndefined();
     const id = newId();
     const rotated = await fixture.auth.rotateServerToken({ idOrName: 'ci', overlapSeconds: 3600, id }, asAdmin());
     expect(rotated.serverToken).toMatchObject({ id, name: 'CI', lastUsedAt: undefined, expiresAt: undefined });
     expect(rotated.previous).toMatchObject({
       id: old.serverToken!.id,
       expiresAt: new Date(fixture.clock.now() + HOUR_MS).toISOString(),
+      lastUsedAt: new Date(fixture.clock.now()).toISOString(),
     });
     expect([await denied(old.value), await denied(rotated.value)]).toEqual([undefined, undefined]);
     const again = { idOrName: old.serverToken!.id, overlapSeconds: 0 };

@@ -19,6 +19,16 @@ describe('SetUserGroups', () => {
     expect((await setGroups(organizationId, email, [])).user!.groups).toEqual([]);
   });
 
+  it('says in the audit trail what each of several concurrent changes replaced', async () => {
+    const organizationId = await fixture.createOrganization();
+    const { email } = await fixture.createUser(organizationId, []);
+    await Promise.all(Array.from({ length: 8 }, (_, n) => setGroups(organizationId, email, [`group ${n}`])));
+    const isDone = (actions: string[]) => actions.filter((action) => action === 'user.set_groups').length === 8;
+    const trail = (await fixture.auditTrail(organizationId, isDone)).reverse();
+    const changes = trail.filter(({ action }) => action === 'user.set_groups').map((entry) => entry.changes[0]!);
+    expect(new Set(changes.map(({ before }) => before.join())).size).toBe(8);
+  });
+
   it('rejects an unprintable name, and an unknown user with NOT_FOUND', async () => {
     const organizationId = await fixture.createOrganization();
     const { email } = await fixture.createUser(organizationId, []);

@@ -9,6 +9,7 @@ import { principalWith, temporaryFolder } from 'platform/service/testing.ts';
 import { openTestStore } from '../../../test/support/shared-engines.ts';
 import { openOrganizations, ORGANIZATIONS, type OrganizationRecord } from '../src/organizations/store.ts';
 import { createServerToken } from '../src/server-tokens/create-server-token.ts';
+import { rotateServerToken } from '../src/server-tokens/rotate-server-token.ts';
 import { openServerTokens, SERVER_TOKENS } from '../src/server-tokens/store.ts';
 import { MEMBERSHIPS, openUsers, USERS, type MembershipRecord } from '../src/users/store.ts';
 import { expectError } from './fixture.ts';
@@ -66,14 +67,25 @@ const context = () => ({
 
 type Stores = { organizations: ReturnType<typeof openOrganizations>; users: ReturnType<typeof openUsers> };
 
-it.each<[string, (stores: Stores) => Promise<void>]>([
-  ['its creator loses the role', ({ users }) => users.change(membership, { roles: [] }, audit())],
-  ['its creator is removed', ({ users }) => users.remove(membership, audit())],
+const CHANGES: readonly (readonly [string, (stores: Stores) => Promise<void>])[] = [
+  ['the caller loses the role', ({ users }) => users.change(membership, { roles: [] }, audit())],
+  ['the caller is removed', ({ users }) => users.remove(membership, audit())],
   [
     'the organization is deactivated',
     ({ organizations }) => organizations.change(organization, { state: 'deactivated' }, audit()),
   ],
-])('no server token is created when %s between the check and the write', async (name, change) => {
+];
+const WRITES = {
+  created: (deps: Parameters<typeof createServerToken>[0]) => createServerToken(deps, { name: 'late' }, context()),
+  rotated: (deps: Parameters<typeof createServerToken>[0]) =>
+    rotateServerToken(deps, { idOrName: 'before', overlapSeconds: 60 }, context()),
+};
+
+it.each(
+  Object.entries(WRITES).flatMap(([written, write]) =>
+    CHANGES.map(([name, change]) => ({ name: `no server token is ${written} when ${name}`, write, change })),
+  ),
+)('$name between the check and the write', async ({ name, write, change }) => {
   const { store, platformStore, close } = await openTestStore(join(folder.path, `${name}.db`), [
     ORGANIZATIONS,
     USERS,
@@ -85,6 +97,9 @@ it.each<[string, (stores: Stores) => Promise<void>]>([
   const serverTokens = openServerTokens(store);
   await stores.organizations.create(organization, audit());
   await stores.users.create(membership, undefined, audit());
+  const others = { clock: systemClock, denials: makeDenials(), mutex: keyedMutex() };
+  await createServerToken({ ...stores, ...others, serverTokens }, { name: 'before' }, context());
+  const before = await serverTokens.list('o1', '', 10);
 
   let changed: Promise<void> | undefined;
   const serverTokensWithChange: typeof serverTokens = {
@@ -94,16 +109,9 @@ it.each<[string, (stores: Stores) => Promise<void>]>([
       return serverTokens.countLive(...args);
     },
   };
-  const deps = {
-    ...stores,
-    serverTokens: serverTokensWithChange,
-    clock: systemClock,
-    denials: makeDenials(),
-    mutex: keyedMutex(),
-  };
-  await expectError(createServerToken(deps, { name: 'late' }, context()), 'FORBIDDEN');
+  await expectError(write({ ...stores, ...others, serverTokens: serverTokensWithChange }), 'FORBIDDEN');
   expect(changed).toBeDefined();
-  expect(await serverTokens.list('o1', '', 10)).toEqual([]);
+  expect(await serverTokens.list('o1', '', 10)).toEqual(before);
   await close();
 });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { newId } from 'platform/core/ids.ts';
+import { resolveJwts } from '../src/authentication/resolve-jwts.ts';
 import { isTimely, kidOf, verifyJwt } from '../src/authentication/verify-jwt.ts';
 import type { Json } from './jwts.ts';
 
@@ -55,6 +56,49 @@ it.each(Object.keys(CLAIMS).filter((name) => name !== 'org_roles'))(
     expect(await verify(await sign(without(name)))).toBeUndefined();
   },
 );
+
+it.each<[string, Json, number]>([
+  ['with its grant', {}, 1],
+  ['with a grant of another organization', { org_id: newId() }, 0],
+  ['with a grant of another user', { sub: newId() }, 0],
+])('a JWT of our key %s: %j', async (_, change, known) => {
+  const [nowMs, now] = [NOW_S * 1_000, new Date(NOW_S * 1_000).toISOString()];
+  const claims = { ...CLAIMS, ...change };
+  const member = {
+    _id: newId(),
+    email: 'ada@example.com',
+    name: 'Ada',
+    roles: [],
+    groups: [],
+    revision: 1,
+    createdAt: now,
+  };
+  const granted = {
+    _id: grant,
+    organizationId,
+    userId: sub,
+    email: 'ada@example.com',
+    clientId: 'c',
+    createdBy: '',
+    createdAt: now,
+  };
+  const resolve = resolveJwts({
+    jwtLookup: {
+      grants: async () => [{ ...granted, expiresAt: new Date(nowMs + 3_600_000).toISOString(), revokedAt: null }],
+      memberships: async (userIds) =>
+        userIds.map((userId) => ({ ...member, organizationId: claims.org_id as string, userId })),
+    },
+    signingKeys: {
+      all: async () => [
+        { _id: kid, generation: 1, publicKey, sealed: '', createdAt: now, signsFrom: now, withdrawn: false },
+      ],
+    },
+    config: { JWT_ISSUER: ISSUER },
+  });
+  const { signal } = new AbortController();
+  const bearers = [await sign(claims)];
+  expect((await resolve(bearers, { nowMs, attempts: [], deadline: Number.MAX_SAFE_INTEGER, signal })).size).toBe(known);
+});
 
 it('a JWT has one spelling: with any one character changed, added or removed it is refused', async () => {
   const jwt = await sign(CLAIMS);

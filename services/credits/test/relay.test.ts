@@ -53,6 +53,21 @@ describe('relay-ledger', () => {
     expect(bus.accepted).toEqual(first);
   });
 
+  it.each<Topic>(['credits.ledger.v1', 'audit.v1'])(
+    'acknowledges no row of which the bus has not taken what belongs to %s',
+    async (refused) => {
+      const bus = recordingBus();
+      const publish: typeof bus.publish = (topic, events) =>
+        topic === refused ? Promise.reject(new Error('refused')) : bus.publish(topic, events);
+      const job = (using: Pick<typeof bus, 'publish'>) =>
+        relayJob({ ...context.harness.opened, bus: using, config }).run(never);
+      await expect(job({ publish })).rejects.toThrow('refused');
+      bus.accepted.length = 0;
+      await job(bus);
+      expect(bus.accepted.map(({ topic }) => topic)).toEqual(['credits.ledger.v1', 'audit.v1']);
+    },
+  );
+
   it('relays the rows of all organizations with one publish for each topic and one commit', async () => {
     const { ledger } = context.harness.opened;
     const organizations = Array.from({ length: 40 }, () => newId());

@@ -54,8 +54,8 @@ const createType = async (): Promise<string> => {
   const request = CreateMemoryTypeRequest.fromPartial({ type: `t${newId()}`, jsonSchema: JSON.stringify(SCHEMA) });
   return (await createMemoryType(deps, request, context)).memoryType!.id;
 };
-const create = async (typeId: string, price: number, using = deps) => {
-  const request = CreateMemoryObjectRequest.fromPartial({ typeId, key: newId(), content: `{"price":${price}}` });
+const create = async (typeId: string, price: number, using = deps, key: string = newId()) => {
+  const request = CreateMemoryObjectRequest.fromPartial({ typeId, key, content: `{"price":${price}}` });
   return (await createMemoryObject(using, request, context)).memoryObject!;
 };
 const patch = (pathId: string, price: number) => {
@@ -156,6 +156,20 @@ describe('while objects are checked for a change', () => {
     expect((await errorOf(create(typeId, 11))).reason).toBe('INVALID_CONTENT');
   });
 
+  it('an object must have the key that the new idSchema would make of its content', async () => {
+    const typeId = await createType();
+    const { id } = await create(typeId, 1, deps, '1');
+    const change = held();
+    const idSchema = { properties: ['/price'], separator: ':' };
+    const request = UpdateMemoryTypeRequest.fromPartial({ pathId: typeId, idSchema, updateMask: ['idSchema'] });
+    const changing = updateMemoryType(change.using, request, context);
+    await change.reached;
+    for (const write of [create(typeId, 2), patch(id, 3)]) expect((await errorOf(write)).reason).toBe('TYPE_CHANGING');
+    await create(typeId, 2, deps, '2');
+    change.release();
+    expect((await changing).memoryType).toMatchObject({ version: 2, change: { state: 'done' } });
+  });
+
   it('a deletion sets no null that only the new schema forbids', async () => {
     const relation = { name: 'next', path: '/next', cardinality: 'one', onDelete: 'setNull' };
     const name = `t${newId()}`;
@@ -219,6 +233,25 @@ describe('while objects are checked for a change', () => {
     expect(await eventsOf(`types/${typeId}`)).toEqual(['memory.type.created.v1 1']);
   });
 
+  it('a dry run that read the type before does not take its place', async () => {
+    const typeId = await createType();
+    await create(typeId, 1);
+    const { deps: other } = await openTestDeps(join(folder.path, 'memory.db'), 4, async () => opened);
+    const change = held();
+    let changing: ReturnType<typeof put> | undefined;
+    const countRunning: Deps['changes']['countRunning'] = async (organizationId) => {
+      changing ??= put(typeId, STRICTER, change.using);
+      await change.reached;
+      return other.changes.countRunning(organizationId);
+    };
+    const ask = { pathId: typeId, jsonSchema: STRICTER, updateMask: ['jsonSchema'], dryRun: true };
+    const using = { ...other, changes: { ...other.changes, countRunning } };
+    const asking = updateMemoryType(using, UpdateMemoryTypeRequest.fromPartial(ask), context);
+    expect((await errorOf(asking)).reason).toBe('TYPE_CHANGING');
+    change.release();
+    expect((await changing)?.memoryType).toMatchObject({ version: 2, change: { state: 'done' } });
+  });
+
   it('another process goes on when its process dies; what that one writes late is refused', async () => {
     const typeId = await createType();
     await create(typeId, 1);
@@ -234,7 +267,7 @@ describe('while objects are checked for a change', () => {
     expect(await eventsOf(`types/${typeId}`)).toEqual(['memory.type.created.v1 1', 'memory.type.updated.v1 2']);
   });
 
-  it('shows on the type how many are checked, of how many', async () => {
+  it('shows on the type how many are checked, of how many, and keeps the work while it goes on', async () => {
     const typeId = await createType();
     await Promise.all(Array.from({ length: 40 }, () => create(typeId, 1)));
     const reached = Promise.withResolvers<void>();
@@ -243,16 +276,21 @@ describe('while objects are checked for a change', () => {
       if (page.after) {
         reached.resolve();
         await released.promise;
-      }
+      } else laterMs = 50_000;
       return deps.objects.ofType(organizationId, id, page);
     };
+    let laterMs = 0;
+    const storeNow = async () => (await deps.storeNow()) + laterMs;
+    const startedAt = await storeNow();
     // It is noted once a second. The scheduler would count the seconds, too.
     const schedule: Deps['schedule'] = async (_organizationId, work) => work();
     let time = performance.now();
     const now = jest.spyOn(performance, 'now').mockImplementation(() => (time += 1_001));
-    const changing = put(typeId, STRICTER, { ...deps, schedule, objects: { ...deps.objects, ofType } });
+    const using = { ...deps, schedule, storeNow, objects: { ...deps.objects, ofType } };
+    const changing = put(typeId, STRICTER, using);
     await reached.promise;
     now.mockRestore();
+    expect((await changeOf(typeId))!.leaseUntil).toBeGreaterThanOrEqual(startedAt + 50_000 + deps.config.LEASE_MS);
     const shown = async () => (await getMemoryType(deps, { id: typeId }, context)).memoryType;
     expect(await shown()).toMatchObject({ state: 'changing', change: { state: 'running', checked: 32, of: 40 } });
     released.resolve();

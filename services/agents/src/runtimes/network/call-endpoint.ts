@@ -32,10 +32,15 @@ interface EndpointCall {
 
 /**
  * Posts, and again after a failure that may pass, after longer pauses each time or after what `Retry-After` says.
+ * @param pause given in tests
  * @returns the last answer, whatever its status
  * @throws AgentFault without an answer; the reason of `signal`
  */
-export async function callEndpoint(poster: Poster, call: EndpointCall): Promise<Posted> {
+export async function callEndpoint(
+  poster: Pick<Poster, 'post'>,
+  call: EndpointCall,
+  pause: (ms: number, value: undefined, options: { signal: AbortSignal }) => Promise<unknown> = delay,
+): Promise<Posted> {
   const { whose, organizationId, url, body, maxBytes, retries, mayPass, usage, signal } = call;
   for (let attempt = 0; ; attempt++) {
     usage.calls += 1;
@@ -46,7 +51,7 @@ export async function callEndpoint(poster: Poster, call: EndpointCall): Promise<
     });
     const isPassing = posted instanceof AgentFault ? posted.message === unreachable(whose) : mayPass(posted.status);
     if (isPassing && attempt < retries) {
-      await delay(pauseMs(attempt, posted), undefined, { signal });
+      await pause(pauseMs(attempt, posted), undefined, { signal });
       continue;
     }
     if (posted instanceof AgentFault) throw posted;
