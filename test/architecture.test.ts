@@ -20,6 +20,7 @@ const FOLDERS = [
   'bench',
   'tools/k8s',
   'tools/repeat-failed',
+  'tools/mutants',
 ];
 
 const files = FOLDERS.flatMap((folder) =>
