@@ -107,6 +107,7 @@ async function call(
   const secrets = await needs.secretValues(organizationId, secretRef);
   const keys = secrets.map(signingKeyOf).filter((key) => key !== undefined);
   if (keys.length === 0) throw new AgentFault('The secret of the agent is not set');
+  signal.throwIfAborted();
   const callback = await request.tools?.issueCallbackToken();
   const body = bodyOf(request, callback);
   const ofSecrets = secrets.flatMap((secret) => [secret, secret.slice(KEY_PREFIX.length)]);

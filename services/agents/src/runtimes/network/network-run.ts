@@ -1,3 +1,4 @@
+import { untilAborted } from 'platform/core/until-aborted.ts';
 import type { Message } from 'proto/agents/v1/agents.ts';
 import { ToolFault } from '../../tools/run-tools.ts';
 import { InvalidOutputError, readOutput } from '../output.ts';
@@ -52,7 +53,8 @@ export interface Performed {
 }
 
 /**
- * Performs a run that waits on the network rather than on a runner: in its turn, and until its limit of time.
+ * Performs a run that waits on the network rather than on a runner: in its turn, and until its limit of time, whether
+ * `perform` ends by then or not.
  * @param given.stopping aborts when the service stops
  * @param given.usage what `perform` has used so far, whichever way the run ends
  * @param perform throws AgentFault, or anything once its signal is aborted
@@ -66,19 +68,18 @@ export async function performOnNetwork(
   const endTurn = await turns.take(request.organizationId, AbortSignal.any([request.signal, stopping]));
   if (!endTurn) return stopping.aborted ? { outcome: 'interrupted' } : { outcome: 'cancelled', usage };
   const deadline = AbortSignal.timeout(request.limits.wallMs);
+  const signal = AbortSignal.any([request.signal, deadline, stopping]);
+  // What does not end may go on counting.
+  const used = (): Usage => ({ ...usage });
   request.onStart();
   try {
-    return {
-      outcome: 'succeeded',
-      ...(await perform(AbortSignal.any([request.signal, deadline, stopping]))),
-      usage,
-    };
+    return { outcome: 'succeeded', ...(await untilAborted(signal, perform(signal))), usage: used() };
   } catch (error) {
     if (error instanceof AgentFault)
-      return { outcome: error.outcome, message: error.message, messages: error.messages, usage };
+      return { outcome: error.outcome, message: error.message, messages: error.messages, usage: used() };
     if (stopping.aborted || error instanceof ToolFault) return { outcome: 'interrupted' };
-    if (request.signal.aborted) return { outcome: 'cancelled', usage };
-    if (deadline.aborted) return { outcome: 'timed_out', usage };
+    if (request.signal.aborted) return { outcome: 'cancelled', usage: used() };
+    if (deadline.aborted) return { outcome: 'timed_out', usage: used() };
     throw error;
   } finally {
     endTurn();

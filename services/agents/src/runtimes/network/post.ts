@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, request as requestByHttp, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestByHttps } from 'node:https';
 import { makeBodyBuffer } from 'platform/core/body-buffer.ts';
+import { untilAborted } from 'platform/core/until-aborted.ts';
 import { ForbiddenAddressError, hasForbiddenAddress, isCallable, lookupOnly } from './addresses.ts';
 import { lookupInTurn } from './lookup-in-turn.ts';
 import type { Turns } from './turns.ts';
@@ -46,6 +47,9 @@ const KEPT = { keepAlive: true, maxFreeSockets: 64, timeout: 15_000, scheduling:
 /** So many interim responses (RFC 9110, 15.2) may come before an answer: Node takes any number, and counts no byte. */
 const MAX_INTERIM = 16;
 
+/** The connection is no longer one of HTTP then. No request asks for that, so it counts as an answer without a body. */
+const SWITCHING_PROTOCOLS = 101;
+
 /**
  * @param networks that may be called beside the public internet, and without TLS
  * @param lookupTurns of all posters of the process
@@ -58,10 +62,9 @@ export function makePoster(networks: readonly string[], lookupTurns: Turns): Pos
     async post(url, { organizationId, headers, body, maxBytes, signal }) {
       signal.throwIfAborted();
       if (hasForbiddenAddress(url, networks)) throw new ForbiddenAddressError();
-      const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+      const { promise, resolve, reject } = Promise.withResolvers<Posted>();
       const options = {
         method: 'POST',
-        signal,
         lookup: lookupOnly(
           (address) => isCallable(address, url.protocol, networks),
           lookupInTurn(lookupTurns, organizationId, signal),
@@ -75,18 +78,29 @@ export function makePoster(networks: readonly string[], lookupTurns: Turns): Pos
       };
       const sent =
         url.protocol === 'https:'
-          ? requestByHttps(url, { ...options, agent: https }, resolve)
-          : requestByHttp(url, { ...options, agent: http }, resolve);
+          ? requestByHttps(url, { ...options, agent: https })
+          : requestByHttp(url, { ...options, agent: http });
+      sent.once('response', (answer) => {
+        if (answer.statusCode !== SWITCHING_PROTOCOLS) return resolve(postedOf(answer, maxBytes));
+        resolve(withoutBody(answer));
+        sent.destroy();
+      });
+      // Without a listener Node closes the connection, and tells of no answer and no error.
+      sent.once('upgrade', (answer, socket) => {
+        resolve(withoutBody(answer));
+        socket.destroy();
+      });
       let interim = 0;
       sent.on('information', () => {
         if (++interim <= MAX_INTERIM) return;
         reject(new RefusedAnswerError('begins with too many interim responses'));
         sent.destroy();
       });
+      // After an answer it is that which fails: what is resolved with its promise is rejected no more.
+      sent.once('close', () => reject(closed()));
       sent.on('error', reject).end(body);
       try {
-        const answer = await promise;
-        return { status: answer.statusCode!, headers: answer.headers, body: await bodyOf(answer, maxBytes) };
+        return await untilAborted(signal, promise);
       } catch (error) {
         sent.destroy();
         signal.throwIfAborted();
@@ -99,6 +113,17 @@ export function makePoster(networks: readonly string[], lookupTurns: Turns): Pos
     },
   };
 }
+
+const withoutBody = ({ statusCode, headers }: IncomingMessage): Posted => ({
+  status: statusCode!,
+  headers,
+  body: Buffer.alloc(0),
+});
+
+const postedOf = async (answer: IncomingMessage, maxBytes: number): Promise<Posted> => ({
+  ...withoutBody(answer),
+  body: await bodyOf(answer, maxBytes),
+});
 
 /** Rejects when the connection ends before the answer does. */
 function bodyOf(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
@@ -113,6 +138,8 @@ function bodyOf(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
   });
   answer.once('end', () => resolve(body.bytes()));
   answer.once('error', reject);
-  answer.once('close', () => reject(new Error('the connection was closed')));
+  answer.once('close', () => reject(closed()));
   return promise;
 }
+
+const closed = (): Error => new Error('the connection was closed');
