@@ -6,6 +6,7 @@ import type { LoadedVersion } from '../definitions/version-loader.ts';
 import type { Deps } from '../deps.ts';
 import type { Usage } from '../runtimes/rules.ts';
 import type { RunRequest, RunResult } from '../runtimes/runtime.ts';
+import { endInTime } from './end-in-time.ts';
 import { INTERRUPTED, type EndStatus, type RunEnd } from './rules.ts';
 import type { ExecutionPayloadRecord, ExecutionRecord } from './store.ts';
 
@@ -22,26 +23,49 @@ export async function evaluate(
   version: LoadedVersion,
   request: Pick<RunRequest, 'argsText' | 'idempotencyKey' | 'tools' | 'signal' | 'onStart'>,
 ): Promise<EvaluatedRun> {
-  const { runtime, limits, trace, outputSchema, checkOutput } = version;
-  try {
+  const { runtime: definition, limits, trace, outputSchema, checkOutput } = version;
+  const ids = { agentExecutionId: execution._id, requestId: execution.requestId };
+  const runtime = runtimes.byType[definition.type]!;
+  let usage: Usage = {};
+
+  // A client that disconnects cancels its run; a lost gateway process is a fault of the platform.
+  const ended = (result: RunResult): Promise<EvaluatedRun> =>
+    evaluatedRun(
+      result.outcome === 'cancelled' && isCallerLost(request.signal) ? { outcome: 'interrupted' } : result,
+      version,
+    );
+
+  async function runAndCheck(signal: AbortSignal, onStart: () => void): Promise<EvaluatedRun> {
     const run: RunRequest = {
       ...request,
-      ...{ runtime, limits, trace, outputSchema, checkOutput },
+      ...{ runtime: definition, limits, trace, outputSchema, checkOutput, signal },
       organizationId: execution.organizationId,
       agent: execution.agent,
       agentVersion: execution.agentVersion,
       agentExecutionId: execution._id,
+      onStart() {
+        request.onStart();
+        onStart();
+      },
     };
-    const attributes = () => ({ 'agentmemory.agent_execution.id': execution._id, 'agentmemory.runtime': runtime.type });
-    const result = await inSpan('internal', `evaluate ${runtime.type}`, attributes, () =>
-      runtimes.byType[runtime.type]!.run(run),
-    );
-    // A client that disconnects cancels its run; a lost gateway process is a fault of the platform.
-    const lost = result.outcome === 'cancelled' && isCallerLost(request.signal);
-    return await evaluatedRun(lost ? { outcome: 'interrupted' } : result, version);
+    const attributes = () => ({
+      'agentmemory.agent_execution.id': execution._id,
+      'agentmemory.runtime': definition.type,
+    });
+    const result = await inSpan('internal', `evaluate ${definition.type}`, attributes, () => runtime.run(run));
+    if (result.outcome !== 'interrupted') ({ usage } = result);
+    return ended(result);
+  }
+
+  try {
+    const limitMs = limits.wallMs + runtime.overdueMs;
+    const evaluated = await endInTime({ signal: request.signal, limitMs }, runAndCheck);
+    if (typeof evaluated !== 'string') return evaluated;
+    log.error({ ...ids, runtime: definition.type }, 'a run did not end, and was ended without its runtime');
+    return await ended({ outcome: evaluated, usage });
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    log.error({ error, agentExecutionId: execution._id, requestId: execution.requestId }, 'the runtime failed');
+    log.error({ error, ...ids }, 'the runtime failed');
     return failedRun('failed', 'INTERNAL', 'The platform failed to run the agent', {});
   }
 }

@@ -52,6 +52,8 @@ export interface Runtime {
   readonly units: readonly Unit[];
   /** Whether its agents may have tools. */
   readonly takesTools: boolean;
+  /** A run whose end it has not told so long after the run's limit of time is ended without it. */
+  readonly overdueMs: number;
   /**
    * Checks a definition's member `runtime` before it is stored, also by `schema`.
    * @returns why an agent with it could never run; their paths begin below the member

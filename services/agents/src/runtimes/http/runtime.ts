@@ -5,7 +5,7 @@ import { compileSchema } from 'platform/json-schema/schema.ts';
 import { makeRedact } from '../../secrets/redact.ts';
 import { noSuchSecret, SECRET_NAME, type SecretValues } from '../../secrets/rules.ts';
 import { callEndpoint, DEFAULT_RETRIES, faultOfUrl, retriesSchema } from '../network/call-endpoint.ts';
-import { AgentFault, performOnNetwork } from '../network/network-run.ts';
+import { AgentFault, OVERDUE_MS, performOnNetwork } from '../network/network-run.ts';
 import type { Poster } from '../network/post.ts';
 import type { Turns } from '../network/turns.ts';
 import type { RuntimeDefinition } from '../rules.ts';
@@ -57,6 +57,7 @@ export function httpRuntime(needs: HttpNeeds): Runtime {
     schema,
     units: ['calls'],
     takesTools: true,
+    overdueMs: OVERDUE_MS,
     check: (organizationId, runtime) => violationsOf(needs, organizationId, runtime),
     run(request) {
       const usage = { calls: 0 };

@@ -5,7 +5,14 @@ import { makeRedact } from '../../secrets/redact.ts';
 import type { SecretValues } from '../../secrets/rules.ts';
 import { openTrace } from '../messages.ts';
 import { callEndpoint, DEFAULT_RETRIES } from '../network/call-endpoint.ts';
-import { AgentFault, outputTextOf, performOnNetwork, readAnswer, type Performed } from '../network/network-run.ts';
+import {
+  AgentFault,
+  OVERDUE_MS,
+  outputTextOf,
+  performOnNetwork,
+  readAnswer,
+  type Performed,
+} from '../network/network-run.ts';
 import type { Poster } from '../network/post.ts';
 import type { Turns } from '../network/turns.ts';
 import type { RunRequest, Runtime } from '../runtime.ts';
@@ -43,6 +50,7 @@ export function llmRuntime(needs: LlmNeeds): Runtime {
     schema,
     units: ['calls', 'tokensIn', 'tokensOut'],
     takesTools: true,
+    overdueMs: OVERDUE_MS,
     check: (organizationId, runtime) => violationsOf(needs, organizationId, runtime),
     run(request) {
       const usage = { calls: 0, tokensIn: 0, tokensOut: 0 };

@@ -7,6 +7,9 @@ import type { Failure } from '../runners/evaluation.ts';
 import type { RunRequest, RunResult } from '../runtime.ts';
 import type { Turns } from './turns.ts';
 
+/** A run ends at its limit of time; the check of its output waits for that of others. */
+export const OVERDUE_MS = 30_000;
+
 /** A run fails by a fault of its agent. The message may be shown to the caller, so it holds no text of others. */
 export class AgentFault extends Error {
   override readonly name = 'AgentFault';

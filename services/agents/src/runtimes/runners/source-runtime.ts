@@ -2,10 +2,13 @@ import type { Violation } from 'platform/core/errors.ts';
 import { compileSchema } from 'platform/json-schema/schema.ts';
 import type { Runtime } from '../runtime.ts';
 import type { SourceDefinition } from './evaluation.ts';
+import { START_MS } from './limit-watch.ts';
 import type { RunnerPool } from './runner-pool.ts';
 
 /** Of a source, in characters. */
 const MAX_CHARACTERS = 65_536;
+/** The runner may be slow to begin; and its report, and the check of the output, wait for those of others. */
+const OVERDUE_MS = 2 * START_MS;
 
 /**
  * A runtime whose agents are a text in one language, evaluated by the runner processes.
@@ -55,6 +58,7 @@ export function sourceRuntime(
     schema,
     units: ['steps', 'cpuMs'],
     takesTools,
+    overdueMs: OVERDUE_MS,
     check: violationsOf,
     run: (request) => runners.evaluate({ ...request, runtime: request.runtime as SourceDefinition }),
     stop: runners.stop,
