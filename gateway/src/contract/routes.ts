@@ -3,7 +3,7 @@ import type { Compress } from '../http/content-coding.ts';
 import { fieldOptions, type HttpBinding, type RestMethod } from './rest-methods.ts';
 import { camelCase, type MethodOptions } from 'platform/rpc/method-options.ts';
 import { compileRequest, type ToMessage } from './transcode-request.ts';
-import { compileResponse } from './transcode-response.ts';
+import { compileResponse, type ToResponse } from './transcode-response.ts';
 
 /** A route that calls a method of a service. */
 export interface ServiceRoute {
@@ -19,6 +19,7 @@ export interface ServiceRoute {
   /** Members of the body that are JSON Schemas. */
   schemaMembers: readonly string[];
   toMessage: ToMessage;
+  toResponse: ToResponse;
 }
 /** A route that the gateway answers itself, without a token. */
 export interface LocalRoute {
@@ -55,6 +56,7 @@ function serviceRoute(
 ): ServiceRoute {
   if (body !== '' && body !== '*') throw new Error(`${path}: body must be "*" or absent in the google.api.http rule`);
   const takesBody = body === '*';
+  const toResponse = compileResponse(responseType, responseBody);
   return {
     kind: streams ? 'stream' : 'service',
     template,
@@ -74,8 +76,9 @@ function serviceRoute(
       path,
       responseStream: streams,
       requestSerialize: (message) => requestType.encode(message).finish() as Buffer,
-      responseDeserialize: compileResponse(responseType, responseBody),
+      responseDeserialize: (bytes) => toResponse(bytes),
     },
+    toResponse,
   };
 }
 

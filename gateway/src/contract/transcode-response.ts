@@ -36,16 +36,23 @@ interface Slot {
   absent: string | undefined;
   /** Undefined for what is no part of the body: a header, or the outcome, which determines the status. */
   write: WriteValue | undefined;
+  /** The service makes it at each write: who may not read is shown it, too. */
+  made: boolean;
+  /** Of what is stored: writes the members that the request has sent, and those that are made. */
+  writePart: ((reader: Reader, sent: readonly string[]) => void) | undefined;
 }
 
 /** Of the process: a body is written in one go. */
 const json = makeJsonWriter();
 
 /**
- * Compiled once per route. Turns the bytes of a message into the bytes of JSON text, without an intermediate object or
- * string. Long values stay parts of `bytes`.
+ * Turns the bytes of a message into the bytes of JSON text.
+ * @param sent for a caller that may not read what is stored: the members of the body that it has sent
  */
-export function compileResponse(type: Type, responseBody: string): (bytes: Uint8Array) => TranscodedResponse {
+export type ToResponse = (bytes: Uint8Array, sent?: readonly string[]) => TranscodedResponse;
+
+/** Compiled once per route. Makes no intermediate object or string. Long values stay parts of `bytes`. */
+export function compileResponse(type: Type, responseBody: string): ToResponse {
   const slots = compileSlots(type);
   const places = placeReader(slots);
   const headers = type.fieldsArray.flatMap((field, index) => headerOf(field, index) ?? []);
@@ -54,7 +61,7 @@ export function compileResponse(type: Type, responseBody: string): (bytes: Uint8
   const statusIndex = type.fieldsArray.findIndex((field) => fieldOptions(field).outcome);
   const statuses = statusIndex < 0 ? undefined : httpStatuses(type.fieldsArray[statusIndex]!.resolvedType as Enum);
 
-  return (bytes) => {
+  return (bytes, sent) => {
     const reader = protobuf.Reader.create(bytes);
     const at = places(reader, reader.len);
     let status = 200;
@@ -66,7 +73,7 @@ export function compileResponse(type: Type, responseBody: string): (bytes: Uint8
     json.begin();
     const index = at[replacesIndex] === undefined ? bodyIndex : replacesIndex;
     if (bodyIndex < 0) writeObject(slots, reader, at);
-    else if (isWritten(slots[index] as Slot, at[index])) writeValue(slots[index] as Slot, reader, at[index]);
+    else if (isWritten(slots[index] as Slot, at[index])) writeValue(slots[index] as Slot, reader, at[index], sent);
     else json.ascii('null');
     return {
       status,
@@ -90,7 +97,7 @@ function headerOf(field: Field, index: number): (Omit<ResponseHeader, 'value'> &
 const compileSlots = (type: Type): Slot[] =>
   type.fieldsArray.map((field) => {
     if (field.map) throw new Error(`${field.fullName}: a map cannot be returned through REST`);
-    const { header, link, outcome, omitAbsent, replacesBody } = fieldOptions(field);
+    const { header, link, outcome, omitAbsent, replacesBody, made, stored } = fieldOptions(field);
     const isInBody = header === '' && link === '' && !outcome;
     return {
       id: field.id,
@@ -99,6 +106,8 @@ const compileSlots = (type: Type): Slot[] =>
       repeated: field.repeated,
       absent: isInBody && !omitAbsent && !replacesBody ? absentText(field) : undefined,
       write: isInBody ? compileValue(field) : undefined,
+      made,
+      writePart: stored ? compilePart(field.resolvedType as Type) : undefined,
     };
   });
 
@@ -127,11 +136,16 @@ function placeReader(slots: readonly Slot[]): (reader: Reader, end: number) => P
 const isWritten = ({ absent, write }: Slot, at: Places[number]): boolean =>
   write !== undefined && (at !== undefined || absent !== undefined);
 
-function writeValue({ absent, write }: Slot, reader: Reader, at: Places[number]): void {
+function writeValue(
+  { absent, write, writePart }: Slot,
+  reader: Reader,
+  at: Places[number],
+  sent?: readonly string[],
+): void {
   if (at === undefined) return json.ascii(absent as string);
   if (typeof at === 'number') {
     reader.pos = at;
-    return write!(reader);
+    return sent && writePart ? writePart(reader, sent) : write!(reader);
   }
   for (let i = 0; i < at.length; i++) {
     json.ascii(i === 0 ? '[' : ',');
@@ -141,11 +155,11 @@ function writeValue({ absent, write }: Slot, reader: Reader, at: Places[number])
   json.ascii(']');
 }
 
-function writeObject(slots: readonly Slot[], reader: Reader, places: Places): void {
+function writeObject(slots: readonly Slot[], reader: Reader, places: Places, sent?: readonly string[]): void {
   let separator = '{';
   for (let index = 0; index < slots.length; index++) {
     const slot = slots[index] as Slot;
-    if (!isWritten(slot, places[index])) continue;
+    if (!isWritten(slot, places[index]) || (sent && !slot.made && !sent.includes(slot.name))) continue;
     json.ascii(separator);
     json.ascii(slot.prefix);
     writeValue(slot, reader, places[index]);
@@ -193,6 +207,12 @@ function compileMessage(type: Type): WriteValue {
   const slots = compileSlots(type);
   const places = placeReader(slots);
   return (reader) => writeObject(slots, reader, places(reader, endOfBytes(reader)));
+}
+
+function compilePart(type: Type): NonNullable<Slot['writePart']> {
+  const slots = compileSlots(type);
+  const places = placeReader(slots);
+  return (reader, sent) => writeObject(slots, reader, places(reader, endOfBytes(reader)), sent);
 }
 
 function writeFreeJson(reader: Reader): void {

@@ -57,7 +57,9 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
     remedy: 'Delete what is not needed, or ask for a higher tier.',
   },
   FORBIDDEN: {
-    cause: 'This token may not call this endpoint: it lacks the scope, or may not be used from this address.',
+    cause:
+      'This token may not call this endpoint, or not in this way (a dry run and a change of a type with memory objects ' +
+      'read them): it lacks the scope, or may not be used from this address.',
     remedy: 'Use a token with the scope that the answer names, from an address that the token allows.',
   },
   NOT_FOUND: {

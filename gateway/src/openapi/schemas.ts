@@ -30,7 +30,8 @@ function replySchema(field: Field, components: Components): JsonSchema {
     field,
     valueSchema(field, (type) => replyReference(type, components)),
   );
-  const { omitAbsent, json } = fieldOptions(field);
+  const { omitAbsent, json, stored } = fieldOptions(field);
+  if (stored) return { anyOf: [schema, partReference(field.resolvedType as Type, components)] };
   const isNullable = hasPresence(field) && !omitAbsent && !field.repeated && !json;
   if (!isNullable) return schema;
   return isMessage(field) ? { anyOf: [schema, { type: 'null' }] } : orNull(schema);
@@ -87,6 +88,21 @@ function replyObject(type: Type, components: Components): JsonSchema {
     required: fields.filter((field) => !fieldOptions(field).omitAbsent).map(({ name }) => name),
     additionalProperties: false,
   };
+}
+
+/** What the reply to a server token has that may write but not read. */
+function partReference(type: Type, components: Components): JsonSchema {
+  const name = `${type.name}AsSent`;
+  const { properties } = replyObject(type, components);
+  components.set(name, {
+    type: 'object',
+    description:
+      'What a server token without the scope memory:read gets: what it has sent, and what the service makes.',
+    properties,
+    required: type.fieldsArray.filter((field) => fieldOptions(field).made).map((field) => field.name),
+    additionalProperties: false,
+  });
+  return { $ref: `#/components/schemas/${name}` };
 }
 
 export const isHeader = (field: Field): boolean => {

@@ -8,6 +8,7 @@ import type { GatewayRequest, Policy } from '../http/exchange.ts';
 import type { ServiceRoute } from '../contract/routes.ts';
 import { sendReply } from '../http/reply.ts';
 import { makeBoundedRead } from './bounded-read.ts';
+import { isWithheld, withholding, withoutStored } from './withhold.ts';
 import { MAX_EVENT_BYTES, streamReplies, type StreamDeps } from './stream-replies.ts';
 import { parseQuery } from '../contract/transcode-request.ts';
 import type { ResponseHeader, TranscodedResponse } from '../contract/transcode-response.ts';
@@ -39,8 +40,11 @@ export function makeCallService({ calls, work, urls, streams }: CallServiceDeps)
   };
   return async (req, res) => {
     const { exchange } = req;
-    const { kind, audience, method, options, toMessage } = exchange.route as ServiceRoute;
+    const route = exchange.route as ServiceRoute;
+    const { kind, audience, options, toMessage } = route;
     const message = toMessage(req, exchange);
+    const withheld = isWithheld(route, exchange.principal);
+    const method = withheld ? withholding(route, message) : route.method;
     const aborter = new AbortController();
     const outlivesClient = options.outlivesClientWith !== '' && message[options.outlivesClientWith] !== undefined;
     if (req.socket.destroyed || res.writableEnded) return;
@@ -62,7 +66,9 @@ export function makeCallService({ calls, work, urls, streams }: CallServiceDeps)
       if (!options.public) return read(service, method, message, ofClient, exchange.permit as Permit);
       return share(`${method.path} ${JSON.stringify(message)}`, () => service(method, message, ofAll));
     };
-    const { status, headers, body } = (await work.during(makeCall).catch(rethrow)) as TranscodedResponse;
+    const { status, headers, body } = (await work
+      .during(makeCall)
+      .catch((error: unknown) => rethrow(withheld ? withoutStored(error) : error))) as TranscodedResponse;
     await sendReply(req, res, { status, headers: headersOf(headers, req, urls), body });
   };
 }

@@ -17,6 +17,16 @@ export function organizationOf(principal: Principal): string {
 export const isAdmin = (principal: Principal): boolean =>
   principal.kind === 'SERVER_TOKEN' || principal.roles.includes('admin');
 
+/** Whether a server token has the scope; any other principal needs none. */
+export const hasScope = ({ scopes }: Pick<Principal, 'scopes'>, scope: string): boolean =>
+  scope === '' || scopes.length === 0 || scopes.includes(scope);
+
+/** @throws ServiceError FORBIDDEN */
+export function requireScope(principal: Pick<Principal, 'scopes'>, scope: string): void {
+  if (!hasScope(principal, scope))
+    throw new ServiceError('FORBIDDEN', `This server token does not have the scope ${scope}`);
+}
+
 /** @throws ServiceError TIER_LIMIT when `growth` more than `present` would exceed the tier's limit of this name */
 export function requireWithinLimit(principal: Principal, limit: string, present: number, growth = 1): void {
   const max = principal.limits[limit];

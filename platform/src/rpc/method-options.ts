@@ -20,6 +20,8 @@ export interface MethodOptions {
   maxBodyBytes: number;
   /** Scope that a server token needs; empty: none. */
   scope: string;
+  /** Scope that a server token needs to be told of what is stored; empty: none beside `scope`. */
+  readScope: string;
   /** Name of the rate limit that its requests count against. */
   rate: string;
   /** Reasons for which it may refuse, beside those that the other options imply. */
@@ -50,6 +52,7 @@ function optionsOf({ options }: DeclaredMethod): MethodOptions {
     ignoredMembers: list(ours.ignored_members),
     maxBodyBytes: Number(ours.max_body_bytes ?? 0),
     scope: String(ours.scope ?? ''),
+    readScope: String(ours.read_scope ?? ''),
     rate: String(ours.rate ?? 'requests'),
     errors: list(ours.errors) as KnownReason[],
   };

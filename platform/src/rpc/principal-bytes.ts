@@ -15,8 +15,8 @@ export function principalOf(bytes: Buffer | undefined): Principal {
   let principal = kept.get(key);
   if (principal === undefined) {
     principal = decode(bytes);
-    for (const list of [principal.roles, principal.groups, principal.limits, principal.memoryTypes])
-      Object.freeze(list);
+    const { roles, groups, limits, memoryTypes, scopes } = principal;
+    for (const list of [roles, groups, limits, memoryTypes, scopes]) Object.freeze(list);
     Object.freeze(principal);
     if (kept.size >= MAX_KEPT) kept.delete(kept.keys().next().value!);
     kept.set(key, principal);

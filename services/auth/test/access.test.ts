@@ -15,6 +15,7 @@ const methodOptions = (given: Partial<MethodOptions>): MethodOptions => ({
   ignoredMembers: [],
   maxBodyBytes: 0,
   scope: '',
+  readScope: '',
   rate: 'requests',
   errors: [],
   ...given,

@@ -28,6 +28,7 @@ describe('AssumeUser', () => {
       },
       via: 'test',
       memoryTypes: [],
+      scopes: [],
     });
     const [entry] = await fixture.auditTrail(organizationId, (actions) => actions.includes('user.assume'));
     expect(entry).toMatchObject({

@@ -21,6 +21,7 @@ describe('Authenticate', () => {
         ...{ denial: undefined, askAlone: undefined },
         principal: {
           memoryTypes: [],
+          scopes: [],
           kind: 'SERVER_TOKEN',
           organizationId,
           subject: serverToken!.id,

@@ -91,6 +91,13 @@ it('every method of the REST API that needs a capability needs a scope', () => {
   expect(unknown.map(([path]) => path)).toEqual([]);
 });
 
+it('every method for which memory:write is enough needs memory:read to tell what is stored', () => {
+  const writes = [...allMethodOptions()].filter(([, { scope }]) => scope === 'memory:write');
+  expect(writes.map(([path, { readScope }]) => [path, readScope])).toEqual(
+    writes.map(([path]) => [path, 'memory:read']),
+  );
+});
+
 it('an IPv4 address is in a network if their first bits are the same', () => {
   const bits = (address: number, prefix: number): number => Math.floor(address / 2 ** (32 - prefix));
   const text = (address: number): string => [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.');

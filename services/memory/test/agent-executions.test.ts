@@ -32,6 +32,13 @@ async function noteAndRemark(onDelete: string) {
   return { note, remark, noteId, remarkId };
 }
 
+it('a service checks the scope of a server token, too', async () => {
+  const reader = memory.as(serverToken(organizationId, { scopes: ['memory:read'] }));
+  await token.type({ type: 'Note' });
+  expect((await reader.listTypes()).map(({ type }) => type)).toEqual(['Note']);
+  expect(await reasonOf(reader.type())).toBe('FORBIDDEN');
+});
+
 describe('an agent execution', () => {
   it('keeps objects of the types that its definition lists, whatever their case and whoever else sees them', async () => {
     await token.type({ type: 'Note', visibility: 'private' });

@@ -32,7 +32,7 @@ function knownRun(
     valid: true,
     principalIn: ({ tier }) => ({
       ...{ kind: 'AGENT_EXECUTION', organizationId, subject: agentExecutionId, name: agent, memoryTypes },
-      ...{ tier, limits: { ...tierOf(tier).limits }, roles: [], groups: [], via: '' },
+      ...{ tier, limits: { ...tierOf(tier).limits }, roles: [], groups: [], via: '', scopes: [] },
     }),
     restrictionOn(scope) {
       calls += 1;

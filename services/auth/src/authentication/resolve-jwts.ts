@@ -85,5 +85,6 @@ const knownUser = (grant: GrantRecord, membership: MembershipRecord | undefined,
     limits: { ...tierOf(tier).limits },
     via: '',
     memoryTypes: [],
+    scopes: [],
   }),
 });

@@ -32,6 +32,7 @@ const knownToken = (token: ServerTokenRecord, now: string): KnownBearer => ({
     limits: { ...tierOf(tier).limits },
     via: '',
     memoryTypes: [],
+    scopes: token.scopes ?? [],
   }),
   restrictionOn(scope, address) {
     if (token.addressRanges && !isInRanges(address, token.addressRanges))

@@ -42,6 +42,7 @@ export async function assumeUser(
       limits: { ...limits },
       via: context.principal.subject,
       memoryTypes: [],
+      scopes: [],
     },
   };
 }

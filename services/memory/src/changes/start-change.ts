@@ -2,6 +2,7 @@ import type { CallContext } from 'platform/rpc/call.ts';
 import { isoTime } from 'platform/core/clock.ts';
 import { ServiceError } from 'platform/core/errors.ts';
 import { newId } from 'platform/core/ids.ts';
+import { requireScope } from 'platform/core/principal.ts';
 import { withTimeout } from 'platform/core/with-timeout.ts';
 import { ExpectationFailedError, update, type Op } from 'platform/store/store.ts';
 import type { Deps } from '../deps.ts';
@@ -28,7 +29,7 @@ interface Work extends Pick<TypeChangeRecord, 'action' | 'of'> {
 /**
  * Announces the work: from now on every process that reads the type sees that it changes or is deleted, and `carryOut`
  * makes sure that no write of an object commits that has not seen it. A dry run announces nothing.
- * @throws ExpectationFailedError when the type has changed; ServiceError TOO_MANY_REQUESTS
+ * @throws ExpectationFailedError when the type has changed; ServiceError TOO_MANY_REQUESTS, FORBIDDEN
  */
 export async function startChange(
   { changes, storeNow, clock, config, instanceId }: Needs,
@@ -36,6 +37,8 @@ export async function startChange(
   { action, before, after, force = false, of, ops = [] }: Work,
 ): Promise<TypeChangeRecord> {
   const { _id, organizationId } = before;
+  // Whether a schema fits all contents tells what they are.
+  if (after && !(action === 'update' && force)) requireScope(context.principal, 'memory:read');
   if ((await changes.countRunning(organizationId)) >= MAX_RUNNING)
     throw new ServiceError('TOO_MANY_REQUESTS', `At most ${MAX_RUNNING} memory types may be changing at once`);
   const next = after ? JSON.stringify(nextFields(after)) : '';
