@@ -29,7 +29,9 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
     remedy: 'Correct what `details` names. Nothing was changed.',
   },
   KEY_CHANGED: {
-    cause: 'The idSchema of the type derives the key from the content, and this content would give another key.',
+    cause:
+      'The idSchema of the type derives the key from the content, and this content has other values there, which would ' +
+      'give another key, or the same by chance.',
     remedy: 'Keep the values that `details` names, or delete the object and create another.',
   },
   AGENT_NOT_RUNNABLE: {
@@ -69,8 +71,10 @@ export const ERROR_GUIDE: Readonly<Record<KnownReason, { cause: string; remedy: 
   METHOD_NOT_ALLOWED: { cause: 'The path does not take this verb.', remedy: 'Use one that `Allow` lists.' },
   REQUEST_TIMEOUT: { cause: 'The body or the headers arrived too slowly.', remedy: 'Send the request again.' },
   ALREADY_EXISTS: {
-    cause: 'The name or key is taken; `id` tells by which.',
-    remedy: 'Update that one, or choose another.',
+    cause:
+      'The name or key is taken; `id` tells by which. An upsert is refused if the idSchema of the type makes the same ' +
+      'key of other values.',
+    remedy: 'Update that one, or choose another; of an idSchema, a separator that no value contains.',
   },
   TYPE_IN_USE: { cause: 'The memory type has objects; see `count`.', remedy: 'Delete its objects first.' },
   SCHEMA_INCOMPATIBLE: {

@@ -75,8 +75,10 @@ describe('an idSchema derives the key from the content', () => {
       'KEY_CHANGED',
       ['/content/country', '/content/address/zip'],
     ]);
-    // The text 10115 derives the same key as the number.
-    await token.patchObject(id, { content: '{"country":"DE","address":{"zip":"10115"},"more":1}' });
+    // The text 10115 derives the same key as the number, but is another value.
+    const text = DE.replace('10115', '"10115"');
+    expect(await errorOf(token.patchObject(id, { content: text }))).toMatchObject({ reason: 'KEY_CHANGED' });
+    await token.patchObject(id, { content: '{"country":"DE","address":{"zip":10115.0},"more":1}' });
     expect(await token.getObject(id)).toMatchObject({ revision: 2, key: 'DE-10115' });
   });
   it.each([
@@ -88,6 +90,7 @@ describe('an idSchema derives the key from the content', () => {
     ['17 paths', { properties: Array.from({ length: 17 }, (_, i) => `/${i}`) }, 'properties'],
     ['a long separator', { properties: ['/a'], separator: '-'.repeat(17) }, 'separator'],
     ['a line feed as separator', { properties: ['/a'], separator: '\n' }, 'separator'],
+    ['nothing between two values', { properties: ['/a', '/b'], separator: '' }, 'separator'],
   ])('is refused with %s', async (_, wrong, at) => {
     expect(await reasonAndPathOf(token.createType({ idSchema: wrong }))).toEqual([
       'INVALID_REQUEST',

@@ -2,9 +2,10 @@ import { parseJson } from 'platform/core/parse-json.ts';
 import { ServiceError, type Violation } from 'platform/core/errors.ts';
 import type { SchemaCache } from 'platform/json-schema/cache.ts';
 import type { IdSchema } from 'proto/memory/v1/memory.ts';
-import { deriveKey } from '../types/id-schema.ts';
+import { deriveKey, hasSameKeyValues } from '../types/id-schema.ts';
 import type { Definition } from '../types/rules.ts';
 import type { MemoryTypeRecord } from '../types/store.ts';
+import type { MemoryObjectRecord } from './store.ts';
 
 type Checked = Pick<Definition, 'jsonSchema' | 'idSchema'>;
 
@@ -41,6 +42,24 @@ export function derivedKey(
   if ('key' in derived) return derived.key;
   const { violations: details } = violationsOf(schemas, type, content);
   throw new ServiceError('INVALID_CONTENT', undefined, { details });
+}
+
+/**
+ * Whether a content is for the object that has its key: the idSchema of the type makes the key of the same values.
+ * May take long: call it through the fair scheduler.
+ * @returns other: the object has the key by other values; none: by none, as a change by force may leave it
+ */
+export function keyHolder(
+  { idSchema: text }: MemoryTypeRecord,
+  { key, content: stored }: Pick<MemoryObjectRecord, 'key' | 'content'>,
+  content: Record<string, unknown>,
+): 'same' | 'other' | 'none' {
+  if (text === null) return 'same';
+  const idSchema = parseJson(text) as IdSchema;
+  const before = parseJson(stored) as Record<string, unknown>;
+  if (hasSameKeyValues(idSchema, before, content)) return 'same';
+  const derived = deriveKey(idSchema, before);
+  return 'key' in derived && derived.key === key ? 'other' : 'none';
 }
 
 /**

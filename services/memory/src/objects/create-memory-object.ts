@@ -9,7 +9,7 @@ import type { Deps } from '../deps.ts';
 import { readJsonObject } from '../request-members.ts';
 import { foldTypeName, visibleTo } from '../types/rules.ts';
 import type { MemoryTypeRecord, MemoryTypes } from '../types/store.ts';
-import { checkContent, derivedKey } from './content.ts';
+import { checkContent, derivedKey, keyHolder } from './content.ts';
 import { memoryObjectMessage, memoryObjectTag } from './message.ts';
 import { objectBytes, requireKey } from './rules.ts';
 import type { MemoryObjectRecord } from './store.ts';
@@ -66,9 +66,13 @@ export async function createMemoryObject(
       };
     };
     if (request.upsert)
-      return mutex(organizationId, `${typeId}/${key}`, async () =>
-        write(await objects.byKey(organizationId, typeId, key)),
-      );
+      return mutex(organizationId, `${typeId}/${key}`, async () => {
+        const before = await objects.byKey(organizationId, typeId, key);
+        const isOther =
+          before && (await schedule(organizationId, () => keyHolder(memoryType, before, content.value) !== 'same'));
+        if (isOther) throw keyIsTaken(before, OTHER_VALUES);
+        return write(before);
+      });
     return write().catch(async (error: unknown) => {
       const taken = error instanceof DuplicateKeyError && (await objects.byKey(organizationId, typeId, key));
       throw taken ? keyIsTaken(taken) : error;
@@ -77,8 +81,11 @@ export async function createMemoryObject(
   return retryOnConflict(context.signal, attempt);
 }
 
-const keyIsTaken = ({ _id: id }: MemoryObjectRecord): ServiceError =>
-  new ServiceError('ALREADY_EXISTS', 'The memory type has an object with this key', { facts: { id } });
+const OTHER_VALUES = 'The memory type has an object whose key is the same, made of other values by the idSchema';
+const keyIsTaken = (
+  { _id: id }: MemoryObjectRecord,
+  message = 'The memory type has an object with this key',
+): ServiceError => new ServiceError('ALREADY_EXISTS', message, { facts: { id } });
 
 /** The key in the request, or the one that the idSchema derives. @throws ServiceError INVALID_REQUEST if they differ */
 function keyOf(given: string | undefined, derived: string | undefined): string | undefined {

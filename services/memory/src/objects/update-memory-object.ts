@@ -7,7 +7,7 @@ import { retryOnConflict } from 'platform/store/retry-on-conflict.ts';
 import type { Deps } from '../deps.ts';
 import { readJsonObject, requireMatch, requireUpdateMask } from '../request-members.ts';
 import { requireType, type MemoryTypeRecord } from '../types/store.ts';
-import { checkContent, derivedKey } from './content.ts';
+import { checkContent, derivedKey, keyHolder } from './content.ts';
 import { memoryObjectMessage, memoryObjectTag } from './message.ts';
 import { objectBytes, requireSameIdentity } from './rules.ts';
 import { requireObject, type MemoryObjectRecord } from './store.ts';
@@ -39,8 +39,11 @@ export async function updateMemoryObject(
 
     const memoryType = await requireType(types, context, typeId);
     const { version, epoch } = memoryType;
-    const derived = await schedule(organizationId, () => derivedKey(schemas, memoryType, content.value));
-    if (derived !== undefined && derived !== key) throw keyChanged(memoryType);
+    const isKept = await schedule(organizationId, () => {
+      const derived = derivedKey(schemas, memoryType, content.value);
+      return derived === undefined || (derived === key && keyHolder(memoryType, before, content.value) !== 'other');
+    });
+    if (!isKept) throw keyChanged(memoryType);
     const after = {
       ...before,
       content: content.text,

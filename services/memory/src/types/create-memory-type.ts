@@ -9,6 +9,7 @@ import type { Deps } from '../deps.ts';
 import { readJsonObject } from '../request-members.ts';
 import { checkAuthoredSchema } from './authored-schema.ts';
 import { definitionTexts } from './definition.ts';
+import { requireSeparator } from './id-schema.ts';
 import { relationNames } from './relation-names.ts';
 import { expectTargets } from './relation-ops.ts';
 import { checkRelations, checkSetNull, otherTargets, storedRelations } from './relations.ts';
@@ -25,6 +26,7 @@ export async function createMemoryType(
   const organizationId = organizationOfCall(context);
   checkRelations(request.relations);
   checkFields(request);
+  if (request.idSchema) requireSeparator(request.idSchema);
   const { type, displayName, description = '', groupNames } = request;
   const visibility = (request.visibility ?? 'organization') as Visibility;
   if (type === undefined) throw invalid('/type', 'type is required');

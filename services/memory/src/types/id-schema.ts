@@ -40,8 +40,17 @@ export function requirePointers(pointers: readonly string[], path: string, membe
 }
 
 /**
- * The key that the content of an object has by the idSchema. Values that contain the separator may give the key of
- * other values: the second object is then refused like any other whose key is taken.
+ * Between several values nothing would tell them apart. An idSchema that a release before stored may be so.
+ * @throws ServiceError INVALID_REQUEST
+ */
+export function requireSeparator({ properties, separator }: IdSchema): void {
+  if (properties.length > 1 && separator === '')
+    throw invalid('/idSchema/separator', 'separator must not be empty where the key is made of several properties');
+}
+
+/**
+ * The key that the content of an object has by the idSchema. Other values may give the same key (`1` and `"1"`, or some
+ * that contain the separator); so whoever finds an object by such a key asks `hasSameKeyValues` (ADR 57).
  */
 export function deriveKey(
   { properties, separator = ':' }: IdSchema,
@@ -56,3 +65,10 @@ export function deriveKey(
     }));
   return violations.length > 0 ? { violations } : { key: values.map(String).join(separator) };
 }
+
+/** Whether two contents have the same values at the properties of which the key is made. */
+export const hasSameKeyValues = (
+  { properties }: IdSchema,
+  one: Record<string, unknown>,
+  other: Record<string, unknown>,
+): boolean => properties.every((pointer) => valueAt(one, pointer) === valueAt(other, pointer));

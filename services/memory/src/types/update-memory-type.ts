@@ -14,6 +14,7 @@ import type { Deps } from '../deps.ts';
 import { readJsonObject, requireUpdateMask } from '../request-members.ts';
 import { checkAuthoredSchema } from './authored-schema.ts';
 import { changedMembers, definitionTexts } from './definition.ts';
+import { requireSeparator } from './id-schema.ts';
 import { objectCountOf } from './fences.ts';
 import { memoryTypeMessage, memoryTypeTag, requireTypeMatch } from './message.ts';
 import { relationNames } from './relation-names.ts';
@@ -134,6 +135,7 @@ async function attempt(
   const given = { ...fields, ...(setsRelations && { relations: JSON.stringify(stored) }) };
   const after = await schedule(organizationId, () => withFields(before, given, isoTime(clock.now())));
   const { type, typeLower, version, epoch, revision, updatedAt } = after;
+  if (request.idSchema && after.idSchema !== before.idSchema) requireSeparator(request.idSchema);
   if (typeLower !== before.typeLower) await requireFreeName(types, context.principal, organizationId, type);
   const typeFences = await fences.ofType(organizationId, _id);
   const of = objectCountOf(typeFences);
