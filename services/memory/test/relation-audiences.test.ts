@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { CreateMemoryObjectRequest, CreateMemoryTypeRequest, UpdateMemoryTypeRequest } from 'proto/memory/v1/memory.ts';
 import { newId } from 'platform/core/ids.ts';
+import { keyedMutex } from 'platform/core/keyed-mutex.ts';
 import type { CallContext } from 'platform/rpc/call.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import type { OpenStore } from 'platform/store/store.ts';
@@ -45,7 +46,7 @@ async function targetAndSource() {
 }
 const REFUSED = ['INVALID_REQUEST', '/visibility'];
 
-/** Dependencies that wait before the first call of a method, until `release` is called. */
+/** Dependencies of another replica, which wait before the first call of a method, until `release` is called. */
 function held<K extends 'types' | 'objects'>(noun: K, method: keyof Deps[K]) {
   const reached = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -55,7 +56,7 @@ function held<K extends 'types' | 'objects'>(noun: K, method: keyof Deps[K]) {
     await released.promise;
     return call(...args);
   };
-  const using: Deps = { ...deps, [noun]: { ...deps[noun], [method]: holding } };
+  const using: Deps = { ...deps, mutex: keyedMutex(), [noun]: { ...deps[noun], [method]: holding } };
   return { using, reached: reached.promise, release: () => released.resolve() };
 }
 

@@ -11,7 +11,7 @@ import { checkAuthoredSchema } from './authored-schema.ts';
 import { definitionTexts } from './definition.ts';
 import { requireSeparator } from './id-schema.ts';
 import { relationNames } from './relation-names.ts';
-import { expectTargets } from './relation-ops.ts';
+import { expectTargets, inTurnOfTypes } from './relation-ops.ts';
 import { checkRelations, checkSetNull, otherTargets, storedRelations } from './relations.ts';
 import { memoryTypeMessage, memoryTypeTag } from './message.ts';
 import { audienceOf, checkFields, foldTypeName, typeBytes, type Visibility } from './rules.ts';
@@ -84,7 +84,7 @@ export async function createMemoryType(
     return record;
   };
   // All types of an organization are counted in one record, so concurrent creations would only abort each other.
-  const record = await mutex(organizationId, 'types', () => retryOnConflict(context.signal, attempt));
+  const record = await inTurnOfTypes(mutex, organizationId, () => retryOnConflict(context.signal, attempt));
   const names = await relationNames({ types }, [record]);
   return {
     memoryType: memoryTypeMessage(record, undefined, names),

@@ -10,7 +10,7 @@ import { changeEvents } from '../events.ts';
 import type { Deps } from '../deps.ts';
 import { objectCountOf } from './fences.ts';
 import { relationNames } from './relation-names.ts';
-import { releaseTargets } from './relation-ops.ts';
+import { inTurnOfTypes, releaseTargets } from './relation-ops.ts';
 import { memoryTypeMessage, requireTypeMatch } from './message.ts';
 import { requireActive } from './rules.ts';
 import { requireType, type MemoryTypeRecord } from './store.ts';
@@ -24,8 +24,10 @@ export async function deleteMemoryType(
 ): Promise<DeleteMemoryTypeResponse> {
   const { cascade = false } = request;
   if (cascade && !isAdmin(context.principal)) throw new ServiceError('ADMIN_REQUIRED');
-  const { type, change } = await deps.mutex(organizationOfCall(context), request.id.toLowerCase(), () =>
-    retryOnConflict(context.signal, () => attempt(deps, request, context)),
+  const { mutex } = deps;
+  const organizationId = organizationOfCall(context);
+  const { type, change } = await mutex(organizationId, request.id.toLowerCase(), () =>
+    inTurnOfTypes(mutex, organizationId, () => retryOnConflict(context.signal, () => attempt(deps, request, context))),
   );
   const ended = change && (await carryOutForAWhile(deps, context, change));
   if (!ended || ended.state === 'done')

@@ -1,8 +1,17 @@
 import { parseJson } from 'platform/core/parse-json.ts';
 import { invalid } from 'platform/core/errors.ts';
+import type { KeyedMutex } from 'platform/core/keyed-mutex.ts';
 import { update, type Op } from 'platform/store/store.ts';
 import { covers, requireActive } from './rules.ts';
 import { asRead, TYPES, type MemoryTypeRecord, type MemoryTypes } from './store.ts';
+
+/**
+ * Runs work that writes several types of the organization: a new type, or the targets of relations. Those that point to
+ * one target write it, so all but one of them would lose each attempt. Work that also waits for its own type waits for
+ * that first.
+ */
+export const inTurnOfTypes = <T>(mutex: KeyedMutex, organizationId: string, work: () => Promise<T>): Promise<T> =>
+  mutex(organizationId, 'types', work);
 
 /** For a batch that ends relations: their target types have one dependent less. */
 export const releaseTargets = (targetIds: readonly string[]): Op[] =>

@@ -18,7 +18,13 @@ import { requireSeparator } from './id-schema.ts';
 import { objectCountOf } from './fences.ts';
 import { memoryTypeMessage, memoryTypeTag, requireTypeMatch } from './message.ts';
 import { relationNames } from './relation-names.ts';
-import { expectTargets, releaseTargets, requireSeenByDependents, targetsSeenBy } from './relation-ops.ts';
+import {
+  expectTargets,
+  inTurnOfTypes,
+  releaseTargets,
+  requireSeenByDependents,
+  targetsSeenBy,
+} from './relation-ops.ts';
 import { checkRelations, checkSetNull, otherTargets, relationsOf, storedRelations } from './relations.ts';
 import {
   audienceOf,
@@ -47,23 +53,26 @@ export async function updateMemoryType(
     await deps.schedule(organizationId, () =>
       readJsonObject('jsonSchema', fields.jsonSchema, deps.config.MEMORY_SCHEMA_MAX_BYTES),
     );
+  const change = () => retryOnConflict(context.signal, () => attempt(deps, request, fields, context));
+  const writesTargets = WRITE_TARGETS.some((name) => request.updateMask!.includes(name));
   const { type, lastChange, started, version } = await deps.mutex(organizationId, request.pathId.toLowerCase(), () =>
-    retryOnConflict(context.signal, () => attempt(deps, request, fields, context)),
+    writesTargets ? inTurnOfTypes(deps.mutex, organizationId, change) : change(),
   );
   if (!started) return answer(deps, type, lastChange);
-  const change = await carryOutForAWhile(deps, context, started);
-  if (change.state !== 'running') requireDone(change);
-  if (change.action === 'dryRun' && change.state === 'done')
-    return { ...NOTHING, report: dryRunReport(change, version) };
+  const ended = await carryOutForAWhile(deps, context, started);
+  if (ended.state !== 'running') requireDone(ended);
+  if (ended.action === 'dryRun' && ended.state === 'done') return { ...NOTHING, report: dryRunReport(ended, version) };
   // who hides a type from himself is told what he has made of it
   const hides = fields.visibility !== undefined || fields.groupNames !== undefined;
   const present = await requireWithChange(deps, context, type._id, hides ? {} : undefined);
   return {
     ...(await answer(deps, present.type, present.change)),
-    outcome: change.state === 'running' ? 'ACCEPTED' : 'DONE',
+    outcome: ended.state === 'running' ? 'ACCEPTED' : 'DONE',
   };
 }
 
+/** Members whose change also writes the types that the relations point to. */
+const WRITE_TARGETS = ['relations', 'visibility', 'groupNames'];
 const NOTHING: UpdateMemoryTypeResponse = {
   memoryType: undefined,
   etag: undefined,
