@@ -37,7 +37,8 @@ export interface Connection {
  * unanswered, and those of a body only when `exchange.startBody` has been called. Meanwhile the socket is paused as
  * soon as READ_AHEAD_BYTES are held; a paused socket does not tell that the client has left. Once a request has called
  * `exchange.watchClient`, further bytes are dropped instead, and the connection ends with the reply. So it does when a
- * request calls `exchange.dropRest`.
+ * request calls `exchange.dropRest`, and with the reply to a request that asks for an upgrade: node's parser stops
+ * behind that one, and loses what it was given with it.
  * @param socket that node's HTTP server has just begun to serve
  * @param place which the connection keeps while a request is under way
  */
@@ -58,6 +59,7 @@ export function openConnection(
   let isBodyWanted = false;
   let isWatched = false;
   let isDropping = false;
+  let isLast = false;
   let droppedBytes = 0;
   const connection: Connection = { replies, last: undefined, isBroken: false, handleInTurn, endWithReply };
   return connection;
@@ -97,12 +99,16 @@ export function openConnection(
   function dropRest(): void {
     isDropping = true;
     held = NOTHING;
-    for (const { req } of replies) (req as GatewayRequest).exchange.headers.connection = 'close';
+    for (const { req } of replies) endWith(req as GatewayRequest);
+    if (replies.length === 0) socket.destroy();
+    else socket.resume();
+  }
+
+  function endWith({ exchange }: GatewayRequest): void {
+    exchange.headers.connection = 'close';
     // node would destroy the socket behind the reply, and a client that is still sending could lose it
     const end = (): void => void socket.end();
     socket.destroySoon = end;
-    if (replies.length === 0) socket.destroy();
-    else socket.resume();
   }
 
   function endWithReply(): void {
@@ -145,6 +151,9 @@ export function openConnection(
     req.exchange.dropRest = dropRest;
     req.exchange.keepPlace = keepPlace;
     req.exchange.watchClient = watchClient;
+    // any case of it, because the parser knows more than one
+    isLast = req.headers.upgrade !== undefined;
+    if (isLast) endWith(req);
     handle(req, res);
   }
 
@@ -152,6 +161,11 @@ export function openConnection(
     replies.splice(replies.indexOf(res), 1);
     if (replies.length === 0) place?.endWork();
     isWatched = false;
+    if (isLast) {
+      isDropping = true;
+      held = NOTHING;
+      socket.resume();
+    }
     if (isDropping) socket.end();
     // requests that came together are begun one in a turn, so that other connections have theirs in between
     if (replies.length > 0 || held.length > 0) setImmediate(goOn);

@@ -185,3 +185,63 @@ it('an unknown expectation is not met, and the request is answered as without it
   expect(received).toMatch(/^(HTTP\/1.1 100 Continue\r\n\r\n)?HTTP\/1\.1 201 /);
   expect(arrived).toHaveLength(1);
 });
+
+/** Node's parser stops behind such a request and tells nobody what came with it. */
+describe('a request that asks for an upgrade is answered like any other, and the connection ends with its reply', () => {
+  const UPGRADES = [
+    [
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      'Sec-WebSocket-Version: 13',
+    ],
+    ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA'],
+    ['connection: keep-alive', 'Connection: uPGRADE', 'Upgrade: h2c'],
+    ['Proxy-Connection: upgrade', 'Upgrade: x'],
+  ];
+  const GET = ['GET /healthz HTTP/1.1', 'Host: x'];
+  const length = `Content-Length: ${BODY.length}`;
+  const forged = message([...HEAD, length], BODY);
+
+  it.each(UPGRADES)('%s, %s', async (...upgrade: string[]) => {
+    const lines = upgrade.filter((line) => typeof line === 'string');
+    for (const behind of [NEXT, forged, NEXT.repeat(40), `x${NEXT}`, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n']) {
+      const replies = await repliesTo(message([...GET, ...lines]) + behind);
+      expect(replies.map(({ status }) => status)).toEqual([200]);
+      expect(replies[0]!.headers.get('connection')).toBe('close');
+    }
+    expect(arrived).toEqual([]);
+  });
+
+  it.each([
+    ['a body', [length], BODY],
+    ['chunks', ['Transfer-Encoding: chunked'], chunked(BODY)],
+  ])('also with %s, which is read to its end', async (_what, lines, body) => {
+    for (const upgrade of UPGRADES) {
+      arrived.splice(0);
+      expect(await sent(message([...HEAD, ...lines, ...upgrade], body) + forged + NEXT)).toEqual({
+        statuses: [201],
+        created: 1,
+      });
+      expect(arrived[0]!.request).toMatchObject({ type: 't', jsonSchema: '{}' });
+    }
+  });
+
+  it('after the replies to the requests before it, in pieces, too', async () => {
+    const first = message(GET);
+    const bytes = Buffer.from(first.repeat(3) + message([...GET, ...UPGRADES[0]!]) + NEXT.repeat(3));
+    expect((await repliesTo(String(bytes))).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    for (let size = 1; size < 90; size += 11) {
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
+        bytes.subarray(n * size, (n + 1) * size),
+      );
+      const replies = (await raw(fixture.port, ...pieces)).split(/(?=HTTP\/1\.1 )/);
+      expect(replies.map((reply) => parseRaw(reply).status)).toEqual([200, 200, 200, 200]);
+    }
+  });
+
+  it('and a client that goes on to send reads its reply', async () => {
+    const replies = await repliesTo(message([...GET, ...UPGRADES[1]!]) + 'x'.repeat(300_000));
+    expect(replies.map(({ status }) => status)).toEqual([200]);
+  });
+});
