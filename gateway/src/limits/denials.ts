@@ -26,7 +26,7 @@ export function openDenials(
     const entries = denials.drain();
     if (entries.length === 0) return;
     const request = {
-      denials: entries.map(({ organizationId, actor, code, target, requestId, time, count }) => ({
+      denials: entries.map(({ organizationId, actor, code, target, methods = [], requestId, time, count }) => ({
         organizationId,
         actorKind: actor.kind,
         actorId: actor.id,
@@ -34,6 +34,7 @@ export function openDenials(
         actorVia: actor.via,
         code,
         method: target?.id ?? '',
+        methods: [...methods],
         requestId,
         time,
         count,

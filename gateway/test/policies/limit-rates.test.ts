@@ -104,6 +104,7 @@ describe('limits of a minute', () => {
 
   it('tells auth of refusals of known tokens, counted together', async () => {
     const replies = await statuses(fixture, 'a1', 30);
+    replies.push(...(await statuses(fixture, 'a1', 2, `${LIST}/id`)));
     await fixture.stop();
     const noted = denials.filter(({ code }) => code === 'rate_limited');
     expect(noted[0]).toMatchObject({
@@ -112,6 +113,7 @@ describe('limits of a minute', () => {
       actorId: 'a1',
       actorName: 'token a1',
       method: '/memory.v1.MemoryService/ListMemoryTypes',
+      methods: ['/memory.v1.MemoryService/ListMemoryTypes', '/memory.v1.MemoryService/GetMemoryType'],
     });
     expect(noted.map(({ count }) => count)).toEqual([countOf(429, replies)]);
   });

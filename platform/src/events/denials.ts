@@ -1,13 +1,19 @@
 import { ServiceError } from '../core/errors.ts';
 import type { Job } from '../jobs/jobs.ts';
 import { DuplicateKeyError, type Op, type PlatformStore } from '../store/store.ts';
+import { changesOf } from './audit-changes.ts';
 import { auditEntryOp, type NewAuditEntry } from './outbox.ts';
 
 /** Denied requests that are counted together: an audit entry without its source and outcome. */
 export type DenialEntry = Omit<NewAuditEntry, 'source' | 'outcome' | 'code' | 'count'> & {
   code: string;
   count: number;
+  /** Which methods were denied, if more than that of the first request: up to ten, and "…" for further ones. */
+  methods?: readonly string[];
 };
+
+const MAX_METHODS = 10;
+const FURTHER = '…';
 
 export interface Denials {
   /** Counts a denied request in memory; also takes back an entry that could not be written. */
@@ -26,13 +32,14 @@ export function makeDenials(): Denials {
   const entries = new Map<string, DenialEntry>();
   return {
     unconfirmed: [],
-    note({ action = 'request.refused', count = 1, ...denial }) {
+    note({ action = 'request.refused', count = 1, methods, ...denial }) {
       const { organizationId, actor, code, time } = denial;
       const minute = time.slice(0, 'yyyy-mm-ddThh:mm'.length);
       const key = JSON.stringify([organizationId, actor.kind, actor.id, action, code, minute]);
       const entry = entries.get(key);
       if (entry) entry.count += count;
       else entries.set(key, { ...denial, action, count });
+      addMethods(entry ?? entries.get(key)!, methods ?? methodsOf(denial));
     },
     drain() {
       const drained = [...entries.values()];
@@ -40,6 +47,17 @@ export function makeDenials(): Denials {
       return drained;
     },
   };
+}
+
+const methodsOf = ({ target, methods }: Pick<DenialEntry, 'target' | 'methods'>): readonly string[] =>
+  methods ?? (target?.type === 'method' ? [target.id] : []);
+
+function addMethods(entry: DenialEntry, more: readonly string[]): void {
+  const present = methodsOf(entry);
+  if (present.includes(FURTHER) || more.every((method) => present.includes(method))) return;
+  const all = [...new Set([...present, ...more])].filter((method) => method !== FURTHER);
+  const isMore = all.length > MAX_METHODS || more.includes(FURTHER);
+  entry.methods = isMore ? [...all.slice(0, MAX_METHODS), FURTHER] : all;
 }
 
 interface Needs {
@@ -58,7 +76,9 @@ export async function flushDenials({ denials, platformStore, source }: Needs): P
   const entries = denials.drain();
   let ops: readonly Op[] = [];
   try {
-    ops = entries.map((entry) => auditEntryOp({ ...entry, source, outcome: 'denied' }));
+    ops = entries.map(({ methods, ...entry }) =>
+      auditEntryOp({ ...entry, changes: changesOf({}, { methods }), source, outcome: 'denied' }),
+    );
     await platformStore.apply(ops);
   } catch (error) {
     if (error instanceof ServiceError && error.reason === 'OUTCOME_UNKNOWN') denials.unconfirmed = ops;

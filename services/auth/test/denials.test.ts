@@ -53,6 +53,15 @@ describe('denials in the audit trail', () => {
     );
   });
 
+  it('name the methods that were refused, of which the first is the target', async () => {
+    const { bearer, denialEntries } = await withToken('starter');
+    const methods = [RUN_AGENT, '/agents.v1.AgentsService/ListRunnableAgents'];
+    for (const method of [...methods, ...methods]) await fixture.authenticate({ bearer, method });
+    expect(await denialEntries(1)).toMatchObject([
+      { count: 4, targetId: RUN_AGENT, changes: [{ field: 'methods', before: [], after: methods }] },
+    ]);
+  });
+
   it('are written when the process stops', async () => {
     const { bearer, denialEntries } = await withToken('starter');
     await fixture.authenticate({ bearer, method: RUN_AGENT });
@@ -87,6 +96,28 @@ describe('denials in memory', () => {
       { ...denial, action: 'request.refused', count: 2 },
       ...others.map((other) => ({ ...denial, action: 'request.refused', count: 1, ...other })),
     ]);
+  });
+
+  const method = (id: string) => ({ ...denial, target: { type: 'method', id } });
+  it('name up to ten methods, also when they are noted again, and then say that there were more', () => {
+    const denials = makeDenials();
+    for (const id of ['a', 'a']) denials.note(method(id));
+    expect(denials.drain()).toEqual([{ ...method('a'), action: 'request.refused', count: 2 }]);
+    for (const id of ['a', 'b', 'a']) denials.note(method(id));
+    const [two] = denials.drain();
+    expect(two).toMatchObject({ target: { id: 'a' }, methods: ['a', 'b'], count: 3 });
+    for (const id of ['c', 'a']) denials.note(method(id));
+    denials.note(two!);
+    const [three] = denials.drain();
+    expect(three).toMatchObject({ target: { id: 'c' }, methods: ['c', 'a', 'b'], count: 5 });
+    for (let id = 0; id < 20; id++) denials.note(method(`m${id}`));
+    denials.note(three!);
+    const [all] = denials.drain();
+    const ten = Array.from({ length: 10 }, (_, id) => `m${id}`);
+    expect(all).toMatchObject({ methods: [...ten, '…'], count: 25 });
+    denials.note(method('m0'));
+    denials.note(all!);
+    expect(denials.drain()).toMatchObject([{ methods: [...ten, '…'], count: 26 }]);
   });
 
   it('keep their count when they are noted again after a drain', () => {

@@ -21,11 +21,15 @@ describe('RecordDenials', () => {
       requestId: 'request-1',
       time: isoTime(fixture.clock.now()),
       count: 40,
+      methods: [] as string[],
     };
     const record = (count: number) =>
       fixture.gateway.recordDenials({ denials: [{ ...denial, count }] }, fixture.asGateway());
     await record(40);
     await record(2);
+    // a gateway of the release before names no further methods
+    const methods = [denial.method, '/memory.v1.MemoryService/GetMemoryType'];
+    await fixture.gateway.recordDenials({ denials: [{ ...denial, count: 8, methods }] }, fixture.asGateway());
     const [entry] = await fixture.auditTrail(organizationId, (actions) => actions.includes('request.refused'));
     expect(entry).toMatchObject({
       action: 'request.refused',
@@ -36,7 +40,8 @@ describe('RecordDenials', () => {
       targetType: 'method',
       targetId: denial.method,
       code: 'rate_limited',
-      count: 42,
+      count: 50,
+      changes: [{ field: 'methods', after: methods }],
       requestId: 'request-1',
     });
   });
