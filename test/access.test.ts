@@ -8,6 +8,7 @@ import { allMethodOptions, type MethodOptions } from 'platform/rpc/method-option
 const ACCESS = `
 /auth.v1.AuthService/Authenticate              SERVICE           gateway  -      -       repeatable
 /auth.v1.AuthService/ShareRates                SERVICE           gateway  -      -       repeatable
+/auth.v1.AuthService/FindStoppedActors         SERVICE           agents   -      -       repeatable
 /auth.v1.AuthService/RecordDenials             SERVICE           gateway  -      -       once
 /auth.v1.AuthService/CreateOrganization        OPERATOR          operator -      -       once
 /auth.v1.AuthService/ListOrganizations         OPERATOR          operator -      -       repeatable

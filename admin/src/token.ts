@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { AuthServiceService, type ServerToken } from 'proto/auth/v1/auth.ts';
+import { StartError } from 'platform/core/start-error.ts';
 import type { Context } from './context.ts';
 import type { Column } from './output.ts';
 import { pageOf } from './page.ts';
@@ -59,10 +60,12 @@ export function tokenCommand(context: Context): Command {
   command
     .command('revoke <name-or-id>')
     .description('revoke a server token; it is rejected from the next request on')
-    .action(async (idOrName: string) =>
-      context.printRecord(
-        (await auth().revokeServerToken({ idOrName }, await context.asUser())).serverToken as ServerToken,
-      ),
-    );
+    .option('--cancel-runs', 'also end the runs that it began, within seconds; takes a revoked token, too, by its id')
+    .action(async (idOrName: string, { cancelRuns = false }: { cancelRuns?: boolean }) => {
+      const { serverToken } = await auth().revokeServerToken({ idOrName, cancelRuns }, await context.asUser());
+      context.printRecord(serverToken as ServerToken);
+      if (cancelRuns && serverToken?.runsCancelled !== true)
+        throw new StartError('the token is revoked, but its runs go on: auth is of a release that cannot end them');
+    });
   return command;
 }

@@ -99,6 +99,8 @@ describe('the commands of the admin command line', () => {
     });
     expect(await status(value)).toBe(401);
     expect(await printed(asAda('token list'))).toMatch(/ revoked\n$/);
+    const { id } = (await json(asAda('--json token list')))[0] as { id: string };
+    expect(await json(asAda(`--json token revoke ${id} --cancel-runs`))).toMatchObject({ id, runsCancelled: true });
     expect(await json(asAda('--json token create until --expires-at 2099-01-31'))).toMatchObject({
       expiresAt: '2099-01-31T00:00:00.000Z',
     });

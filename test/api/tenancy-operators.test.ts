@@ -71,6 +71,7 @@ const ELSEWHERE = [
   'agents.UseCallbackToken',
   'auth.Authenticate',
   'auth.ShareRates',
+  'auth.FindStoppedActors',
   'auth.RecordDenials',
   'auth.GetJwks',
   'auth.RotateSigningKey',

@@ -8,6 +8,7 @@ import { keyFolderOf, masterKeyFileOf } from 'platform/rpc/keys.ts';
 import type { Start } from 'platform/service/program.ts';
 import { StartError } from 'platform/core/start-error.ts';
 import type { PlatformStore } from 'platform/store/store.ts';
+import { AuthServiceService } from 'proto/auth/v1/auth.ts';
 import { CreditsServiceService } from 'proto/credits/v1/credits.ts';
 import { MemoryServiceService } from 'proto/memory/v1/memory.ts';
 import { CALLBACK_TOKENS, openCallbackTokens, type CallbackTokens } from './callback-tokens/store.ts';
@@ -17,6 +18,7 @@ import { makeVersionLoader, type LoadVersion } from './definitions/version-loade
 import { EXECUTIONS, EXECUTION_PAYLOADS, openExecutions, RUN_KEYS, type Executions } from './executions/store.ts';
 import { countRuns, type CountedRuns } from './executions/metrics.ts';
 import { makeHeartbeats, type Heartbeats } from './executions/heartbeats.ts';
+import type { Auth } from './executions/stopped-actors.ts';
 import { openReleases, type Credits, type Releases } from './executions/releases.ts';
 import { makeSettledRuns, type SettledRuns } from './executions/settled-runs.ts';
 import { openSecrets, SECRETS, type Secrets } from './secrets/store.ts';
@@ -37,6 +39,8 @@ export interface Deps {
   usage: Usage;
   counterShards: CounterShards;
   credits: Credits;
+  /** Knows whose runs must not go on. */
+  auth: Auth;
   releases: Releases;
   heartbeats: Heartbeats;
   settledRuns: SettledRuns;
@@ -91,6 +95,7 @@ export async function openDeps(start: Start<Config>): Promise<Deps> {
     usage,
     counterShards,
     credits: connect(CreditsServiceService, 'credits'),
+    auth: connect(AuthServiceService, 'auth'),
     releases,
     heartbeats: makeHeartbeats(config.RUN_LEASE_MS),
     settledRuns: makeSettledRuns(),

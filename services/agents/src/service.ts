@@ -31,7 +31,7 @@ import { markSettled, settledJob } from './jobs/settled.ts';
 export const program: Program<typeof config, Deps> = {
   name: 'agents',
   config,
-  calls: ['credits', 'memory'],
+  calls: ['credits', 'memory', 'auth'],
   publishes: ['agent.execution.v1', 'audit.v1'],
   metrics: RUN_METRICS,
   openDeps,

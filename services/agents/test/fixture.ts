@@ -78,7 +78,8 @@ export async function startAgents({
       ...program,
       async openDeps(start) {
         (await start.openBus()).publish = () => Promise.reject(new Error('the bus is down'));
-        return (deps = { ...(await program.openDeps(start)), credits: double.client });
+        const auth = { findStoppedActors: async () => ({ stopped: [] }) };
+        return (deps = { ...(await program.openDeps(start)), credits: double.client, auth });
       },
     },
     { ...SETTINGS, ...engines.env, ...env },

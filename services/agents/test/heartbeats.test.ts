@@ -9,9 +9,11 @@ import type { ExecutionRecord } from '../src/executions/store.ts';
 describe('heartbeats of a run', () => {
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
-  const execution = { _id: newId(), organizationId: 'o', requestId: 'r' } as ExecutionRecord;
+  const actor = { kind: 'server_token', id: 't', name: 'ci', via: '' };
+  const execution = { _id: newId(), organizationId: 'o', requestId: 'r', actor } as ExecutionRecord;
   const call = { principal: serverToken('o'), requestId: 'r' };
   const needsOf = (extendLease: () => Promise<boolean>) => ({
+    auth: { findStoppedActors: async () => ({ stopped: [] }) },
     credits: { extend: async () => ({ state: 'OPEN' as const }) },
     executions: { extendLease, toBeCancelled: async () => [] },
     config: { RESERVATION_TTL_MS: 1 },

@@ -121,7 +121,9 @@ describe('what runs cost', () => {
 
 describe('the heartbeats of all runs of a process', () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
-  const execution = (n: number) => ({ _id: `run-${n}` }) as ExecutionRecord;
+  const actor = { kind: 'server_token', id: 'token', name: 'ci', via: '' };
+  const execution = (n: number) => ({ _id: `run-${n}`, organizationId: 'o', actor }) as ExecutionRecord;
+  const auth = { findStoppedActors: async () => ({ stopped: [] }) };
   const call = { principal: serverToken(newId()), requestId: newId() };
 
   it('have one timer, and those that are due are written in one turn', async () => {
@@ -138,6 +140,7 @@ describe('the heartbeats of all runs of a process', () => {
     };
     const extended: string[] = [];
     const deps = {
+      auth,
       credits: { extend: async ({ id }: { id: string }) => ({ state: 'OPEN' as const, id: extended.push(id) }) },
       executions: { extendLease: note, toBeCancelled: async () => [] },
       config: { RESERVATION_TTL_MS: 1_000 },
@@ -157,6 +160,7 @@ describe('the heartbeats of all runs of a process', () => {
   it('end a run that another process has taken over', async () => {
     const heartbeats = makeHeartbeats(60);
     const deps = {
+      auth,
       credits: { extend: () => Promise.reject(new Error('credits is down')) },
       executions: { extendLease: async ({ _id }: ExecutionRecord) => _id !== 'run-1', toBeCancelled: async () => [] },
       config: { RESERVATION_TTL_MS: 1_000 },

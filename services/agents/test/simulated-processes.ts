@@ -12,6 +12,7 @@ import { closedInTheEnd } from 'platform/service/test-end.ts';
 import { serverToken, temporaryFolder } from 'platform/service/testing.ts';
 import { readConfig } from 'platform/core/config.ts';
 import type { RunAgentResponse } from 'proto/agents/v1/agents.ts';
+import type { RunActor } from 'proto/auth/v1/auth.ts';
 import { config as declaration } from '../src/config.ts';
 import { openDefinitions } from '../src/definitions/store.ts';
 import { applyAgent } from '../src/definitions/apply-agent.ts';
@@ -104,6 +105,7 @@ export async function simulateProcesses({
   const usage = openUsage(store, counterShards, () => runners.queued);
   const runners = pool ?? startSimulatedRunners(size, program);
   const time = { offset: 0 };
+  const auth = { asked: 0, isDown: false, stopped: new Set<string>() };
   const now = () => Date.now() + time.offset;
   const credits = creditsDouble(granted * 1e6, now);
   const memory = memoryDouble();
@@ -156,6 +158,15 @@ export async function simulateProcesses({
       log: LOG,
       releases,
       heartbeats: makeHeartbeats(leaseMs),
+      auth: {
+        async findStoppedActors({ actors }) {
+          auth.asked += 1;
+          if (auth.isDown) throw new Error('auth is down');
+          const isStopped = ({ organizationId: of, serverTokenId }: RunActor): boolean =>
+            auth.stopped.has(of) || auth.stopped.has(serverTokenId);
+          return { stopped: actors.filter(isStopped) };
+        },
+      },
       settledRuns: makeSettledRuns(),
       clock: { now },
       instanceId: newId(),
@@ -191,6 +202,8 @@ export async function simulateProcesses({
 
   return {
     organizationId,
+    /** `stopped`: the organizations and tokens whose runs must end. */
+    auth,
     account: credits.account,
     process,
     healthy,

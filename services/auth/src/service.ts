@@ -36,6 +36,7 @@ import { signingKeyCheck } from './signing-keys/check.ts';
 import { openSigningKeys } from './signing-keys/store.ts';
 import { rotateSigningKey } from './signing-keys/rotate-signing-key.ts';
 import { authenticate } from './authentication/authenticate.ts';
+import { findStoppedActors } from './authentication/find-stopped-actors.ts';
 import { shareRates } from './rates/share-rates.ts';
 import { createServerToken } from './server-tokens/create-server-token.ts';
 import { listServerTokens } from './server-tokens/list-server-tokens.ts';
@@ -58,6 +59,7 @@ export const program: Program<typeof config, Deps> = {
   services: (deps) => [
     bind(AuthServiceService, deps, {
       authenticate,
+      findStoppedActors,
       shareRates,
       recordDenials,
       createOrganization,

@@ -26,6 +26,7 @@ describe('CreateServerToken', () => {
       revokedAt: undefined,
       scopes: ['memory:read', 'memory:write', 'agents:run'],
       addressRanges: [],
+      runsCancelled: false,
     });
     const listed = await fixture.auth.listServerTokens({ pageSize: 0, afterId: '' }, asAdmin());
     expect(listed.serverTokens).toEqual([token]);

@@ -54,7 +54,7 @@ const setTier: Write = ({ organizations }) => organizations.change(organization,
 const deactivate: Write = ({ organizations }) => organizations.change(organization, { state: 'deactivated' }, audit());
 const addToken: Write = ({ tokens }) =>
   tokens.create({ ...rotated('n'), nameSlot: 'n' }, undefined, [raiseTokenEpoch(organization)]);
-const revoke: Write = ({ tokens }) => tokens.revoke(token, later, audit());
+const revoke: Write = ({ tokens }) => tokens.revoke(token, { revokedAt: later }, audit());
 const rotate: Write = ({ tokens }) => tokens.replace(token, { expiresAt: later, revokedAt: null }, rotated('r'), []);
 const rotateAgain: Write = ({ tokens }) =>
   tokens.replace(token, { expiresAt: null, revokedAt: later }, rotated('s'), []);

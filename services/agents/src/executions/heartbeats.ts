@@ -1,14 +1,16 @@
 import type { Log } from 'platform/core/log.ts';
 import { makeOpenItems } from 'platform/core/open-items.ts';
 import type { CallOptions } from 'platform/rpc/call.ts';
+import type { RunActor } from 'proto/auth/v1/auth.ts';
 import { inScope, outsideTraces, traceScope } from 'platform/telemetry/traces.ts';
 import type { Credits } from './releases.ts';
+import { findStopped, runActorOf, sameActor, type Auth } from './stopped-actors.ts';
 import type { ExecutionRecord, Executions } from './store.ts';
 
 export interface Heartbeat {
   /**
-   * Aborts when this process no longer owns the run, when somebody has asked for its end, at whichever replica, and
-   * with `cancel`, whose reason it has then.
+   * Aborts when this process no longer owns the run, when somebody has asked for its end, at whichever replica, when
+   * its organization was deactivated or its token revoked with its runs, and with `cancel`, whose reason it has then.
    */
   signal: AbortSignal;
   stop(): void;
@@ -33,6 +35,7 @@ export interface Heartbeats {
 
 /** Spelled out instead of `Pick<Deps, …>`, because deps.ts imports this file. */
 interface Needs {
+  auth: Auth;
   credits: Pick<Credits, 'extend'>;
   executions: Pick<Executions, 'extendLease' | 'toBeCancelled'>;
   config: { RESERVATION_TTL_MS: number };
@@ -41,12 +44,14 @@ interface Needs {
 
 /** A run that lasts this long may be shown as running; a shorter one goes from queued to its end in one write. */
 const TICK_MS = 250;
-/** How often the records of all runs are looked at, for requests to cancel them that other replicas took. */
+/** How often is looked whether runs shall end: at their records, and at what auth says of those who began them. */
 const TICKS_BETWEEN_LOOKS = 4;
 
 interface BeatingRun {
   id: string;
   organizationId: string;
+  actor: RunActor;
+  auth: Auth;
   executions: Needs['executions'];
   dueTick: number;
   end: AbortController;
@@ -66,6 +71,7 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
   const beating = makeOpenItems<BeatingRun>();
   let lastNumber = 0;
   let ticks = 0;
+  let isAsking = false;
   let timer: NodeJS.Timeout | undefined;
 
   function tick(): void {
@@ -79,7 +85,9 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
       run.dueTick = ticks + ticksBetween;
       run.beat();
     });
-    if (ticks % TICKS_BETWEEN_LOOKS === 0) lookForCancellations();
+    if (ticks % TICKS_BETWEEN_LOOKS !== 0) return;
+    lookForCancellations();
+    lookForStopped();
   }
 
   /** One read for each organization that has runs. A failed one does no harm: the next look comes soon. */
@@ -96,6 +104,21 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
         );
   }
 
+  /** One question at a time. */
+  function lookForStopped(): void {
+    const [first, ...others] = allBeating();
+    if (isAsking || !first) return;
+    isAsking = true;
+    const runs = [first, ...others];
+    void findStopped(
+      first.auth,
+      runs.map(({ actor }) => actor),
+    ).then((stopped) => {
+      isAsking = false;
+      for (const { actor, end } of runs) if (stopped.some((one) => sameActor(one, actor))) end.abort();
+    });
+  }
+
   function allBeating(): BeatingRun[] {
     const all: BeatingRun[] = [];
     beating.forEach((run) => all.push(run));
@@ -108,7 +131,7 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
       ?.end.abort();
 
   return {
-    start({ credits, executions, config, log }, execution, startedAt, call, cancel) {
+    start({ auth, credits, executions, config, log }, execution, startedAt, call, cancel) {
       // One controller, because AbortSignal.any costs more than all the rest of a heartbeat.
       const end = new AbortController();
       const endWithCancel = (): void => end.abort(cancel?.reason);
@@ -127,6 +150,8 @@ export function makeHeartbeats(leaseMs: number): Heartbeats {
       const run: BeatingRun = {
         id,
         organizationId,
+        actor: runActorOf(execution),
+        auth,
         executions,
         dueTick: ticks + 2,
         end,

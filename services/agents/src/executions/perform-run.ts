@@ -16,6 +16,7 @@ import { withdraw } from './withdraw.ts';
 type Needs = Pick<
   Deps,
   | 'executions'
+  | 'auth'
   | 'credits'
   | 'releases'
   | 'heartbeats'

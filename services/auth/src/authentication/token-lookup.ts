@@ -12,6 +12,12 @@ export const openTokenLookup = (platformStore: PlatformStore) => ({
     return new Map(found.map((token) => [token.hash, token]));
   },
 
+  /** Those of these tokens that were revoked together with their runs. One read for all ids, and no read for none. */
+  async withCancelledRuns(ids: readonly string[]): Promise<ServerTokenRecord[]> {
+    const found = ids.length === 0 ? [] : await platformStore.find(SERVER_TOKENS, { _id: { in: ids } });
+    return found.filter(({ runsCancelled }) => runsCancelled === true);
+  },
+
   /** Sets `lastUsedAt` of a token that was never used before; any other keeps its own. */
   markFirstUse: (tokenId: string, at: string): Promise<void> =>
     platformStore.apply([

@@ -3,7 +3,7 @@ import type { CallContext } from 'platform/rpc/call.ts';
 import type { Deps } from '../deps.ts';
 import { changeOrganization } from './change-organization.ts';
 
-/** From the next request on, its server tokens and users are denied. @throws ServiceError NOT_FOUND */
+/** Its server tokens and users are denied from the next request on; its runs end (ADR 58). @throws NOT_FOUND */
 export async function deactivateOrganization(
   deps: Pick<Deps, 'clock' | 'organizations'>,
   request: DeactivateOrganizationRequest,

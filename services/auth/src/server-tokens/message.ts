@@ -14,6 +14,7 @@ export const serverTokenMessage = ({
   revokedAt,
   scopes = [...SCOPES],
   addressRanges = [],
+  runsCancelled = false,
 }: ServerTokenRecord): ServerToken => ({
   id: _id,
   name,
@@ -25,4 +26,5 @@ export const serverTokenMessage = ({
   revokedAt: revokedAt ?? undefined,
   scopes,
   addressRanges,
+  runsCancelled,
 });

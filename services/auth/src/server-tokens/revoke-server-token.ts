@@ -13,12 +13,12 @@ type Needs = Pick<Deps, 'clock' | 'organizations' | 'users' | 'serverTokens'>;
 
 /**
  * Every request with the token that starts after this has returned is denied. Idempotent by id: a token that is revoked
- * already is returned unchanged. A revoked token is not found by its name.
+ * already is returned unchanged, unless its runs shall end now. A revoked token is not found by its name.
  * @throws ServiceError FORBIDDEN, NOT_FOUND, CONFLICT
  */
 export function revokeServerToken(
   deps: Needs,
-  { idOrName }: RevokeServerTokenRequest,
+  { idOrName, cancelRuns = false }: RevokeServerTokenRequest,
   context: CallContext,
 ): Promise<RevokeServerTokenResponse> {
   const { clock, serverTokens } = deps;
@@ -28,20 +28,23 @@ export function revokeServerToken(
     const token =
       (await serverTokens.byId(organization._id, idOrName)) ?? (await serverTokens.byName(organization._id, idOrName));
     if (!token) throw new ServiceError('NOT_FOUND', 'Server token not found');
-    if (token.revokedAt !== null) return { serverToken: serverTokenMessage(token) };
-    const revokedAt = isoTime(clock.now());
+    const runsCancelled = cancelRuns || token.runsCancelled === true;
+    if (token.revokedAt !== null && runsCancelled === (token.runsCancelled === true))
+      return { serverToken: serverTokenMessage(token) };
+    const now = isoTime(clock.now());
+    const revoked = { revokedAt: token.revokedAt ?? now, ...(runsCancelled && { runsCancelled }) };
     await serverTokens.revoke(
       token,
-      revokedAt,
+      revoked,
       auditEntry(
         context,
         organization._id,
         'server_token.revoke',
         { type: 'server_token', id: token._id },
-        revokedAt,
-        changesOf({ name: token.name }, { revokedAt }),
+        now,
+        changesOf({ name: token.name }, revoked),
       ),
     );
-    return { serverToken: serverTokenMessage({ ...token, revokedAt }) };
+    return { serverToken: serverTokenMessage({ ...token, ...revoked }) };
   });
 }

@@ -19,6 +19,8 @@ export interface ServerTokenRecord extends OrganizationDocument {
   lastUsedAt: string | null;
   expiresAt: string | null;
   revokedAt: string | null;
+  /** It was revoked together with the runs that it began. */
+  runsCancelled?: boolean;
   /** Absent: all. */
   scopes?: Scope[];
   /** Networks from which it may be used, each address/prefix; absent: any. */
@@ -105,10 +107,18 @@ export const openServerTokens = (store: Store) => ({
       ...alsoApply,
     ]),
 
-  /** @throws ExpectationFailedError when it is revoked already */
-  revoke: ({ _id, organizationId }: ServerTokenRecord, revokedAt: string, auditEntry: Op): Promise<void> =>
+  /** @throws ExpectationFailedError when it was revoked meanwhile */
+  revoke: (
+    { _id, organizationId, revokedAt, runsCancelled }: ServerTokenRecord,
+    set: Pick<ServerTokenRecord, 'revokedAt' | 'runsCancelled'>,
+    auditEntry: Op,
+  ): Promise<void> =>
     store.apply(organizationId, [
-      update(SERVER_TOKENS, { _id, revokedAt: null }, { set: { revokedAt, nameSlot: slotOfId(_id) } }),
+      update(
+        SERVER_TOKENS,
+        { _id, revokedAt, runsCancelled: runsCancelled ?? null },
+        { set: { ...set, nameSlot: slotOfId(_id) } },
+      ),
       auditEntry,
     ]),
 });
