@@ -31,6 +31,13 @@ const BY_URI = new Map<string, Dialect>([
 /** The dialect whose meta-schema has this URI. */
 export const dialectOfUri = (uri: string): Dialect | undefined => BY_URI.get(normalized(uri));
 
+/** OpenAPI 3.1 and 3.2: 2020-12 with keywords that are annotations. */
+const OF_OPENAPI = /^https:\/\/spec\.openapis\.org\/oas\/3\.[12]\/dialect\/[\w-]+#?$/;
+
+/** The dialect that a value of $schema names. */
+export const dialectOfSchema = (uri: string): Dialect | undefined =>
+  OF_OPENAPI.test(uri) ? '2020-12' : dialectOfUri(uri);
+
 /** Whether two URIs are one, but for http and https, and an empty fragment. */
 export const isVocabularyOf = (dialect: Dialect, uri: string): boolean =>
   normalized(uri).startsWith(`//json-schema.org/draft/${dialect}/meta/`);

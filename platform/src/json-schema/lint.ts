@@ -40,6 +40,7 @@ export function lintSchema(
   const { top, subs } = followReferences(root, dialect, checkSubschema, requireSchema);
   const open = new Set<Subschema>();
   for (const sub of subs.values()) countApplications(sub, open);
+  const containing = new Map<Subschema, boolean>();
   if (dialect === '2020-12') for (const sub of subs.values()) refuseContains(sub);
   const collects = [...subs.values()].some(({ children }) =>
     ['unevaluatedProperties', 'unevaluatedItems'].some((keyword) => children.has(keyword)),
@@ -59,7 +60,7 @@ export function lintSchema(
   function checkSubschema({ pointer, schema }: Subschema, { size }: ReadonlyMap<string, Subschema>): void {
     if (size > MAX_SUBSCHEMAS)
       throw new SchemaRejectedError(pointer, `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
-    if (typeof schema === 'boolean') return;
+    if (typeof schema === 'boolean') return charge(Math.floor(pointer.length / 256), pointer);
     checkKeywords(pointer, schema);
     const keywords = [...PLAIN_KEYWORDS[dialect], ...Object.keys(TARGETS[dialect])].filter((keyword) =>
       Object.hasOwn(schema, keyword),
@@ -130,16 +131,20 @@ export function lintSchema(
 
   /** ajv does not know which items a `contains` evaluates; before 2020-12 it evaluates none. */
   function refuseContains(sub: Subschema): void {
-    if (!sub.children.has('unevaluatedItems')) return;
-    const applied = new Set([sub]);
-    for (const one of applied) {
-      if (one.children.has('contains'))
-        throw new SchemaRejectedError(
-          `${sub.pointer}/unevaluatedItems`,
-          'contains and unevaluatedItems cannot be combined',
-        );
-      for (const part of appliedInPlace(one)) applied.add(part);
+    if (sub.children.has('unevaluatedItems') && appliesContains(sub))
+      throw new SchemaRejectedError(
+        `${sub.pointer}/unevaluatedItems`,
+        'contains and unevaluatedItems cannot be combined',
+      );
+  }
+
+  function appliesContains(sub: Subschema): boolean {
+    let applies = containing.get(sub);
+    if (applies === undefined) {
+      applies = sub.children.has('contains') || appliedInPlace(sub).some(appliesContains);
+      containing.set(sub, applies);
     }
+    return applies;
   }
 
   function copy(sub: Subschema, definite: boolean): Json | boolean {

@@ -1,5 +1,6 @@
 import { escapePointer, segmentsOf } from '../core/json-pointer.ts';
 import {
+  dialectOfSchema,
   dialectOfUri,
   idKeyword,
   isVocabularyOf,
@@ -15,6 +16,8 @@ import type { Json, Resource, Subschema } from './subschema.ts';
 const MAX_LEVELS = 32;
 /** What the URI of a schema without one is relative to. */
 const NOWHERE = 'json-schema:///';
+/** V8 gives all texts of the same length beyond 16,383 one hash: keys that begin with a URI must stay far below. */
+const MAX_URI_LENGTH = 2_000;
 const LEADS_OUT =
   'this reference leads out of the schema, and nothing is fetched: put the schema that it names below $defs, with its $id';
 
@@ -39,6 +42,7 @@ export function followReferences(
   requireSchema: (value: Json | boolean, pointer: string) => void,
 ): References {
   const subs = new Map<string, Subschema>();
+  const byValue = new Map<Json, Subschema>();
   const resources = new Map<string, Resource | 'twice'>();
   const anchors = new Map<string, Subschema | 'twice'>();
   const dynamicAnchors = new Map<Subschema, string>();
@@ -62,6 +66,7 @@ export function followReferences(
     subs.set(pointer, sub);
     visit(sub, subs);
     if (typeof schema === 'boolean') return sub;
+    byValue.set(schema, sub);
     addAnchors(sub, schema);
     for (const [keyword, target] of Object.entries(TARGETS[dialect])) {
       if (!Object.hasOwn(schema, keyword)) continue;
@@ -91,12 +96,14 @@ export function followReferences(
     const [uri] = typeof id === 'string' && !isHidden ? splitAtFragment(id) : [''];
     if (outer && uri === '') return outer;
     const absolute = absoluteUri(uri, outer?.uri ?? NOWHERE);
+    if (absolute !== undefined && absolute.length > MAX_URI_LENGTH)
+      throw new SchemaRejectedError(`${sub.pointer}/${ID}`, `this URI has more than ${MAX_URI_LENGTH} characters`);
     if (outer && absolute === undefined)
       throw new SchemaRejectedError(`${sub.pointer}/${ID}`, `this ${ID} is no URI reference`);
     const resource = { uri: absolute ?? NOWHERE, root: sub };
     resources.set(resource.uri, resources.has(resource.uri) ? 'twice' : resource);
     const { $schema } = sub.schema as Json;
-    if (outer && typeof $schema === 'string' && dialectOfUri($schema) !== dialect)
+    if (outer && typeof $schema === 'string' && dialectOfSchema($schema) !== dialect)
       throw new SchemaRejectedError(`${sub.pointer}/$schema`, 'must be the $schema of the whole schema');
     return resource;
   }
@@ -139,7 +146,7 @@ export function followReferences(
     if (sub.ref) throw new SchemaRejectedError(at, `$ref and ${dynamicKeyword} cannot be combined`);
     sub.ref = targetOf(sub, dynamicRef, at);
     const [, fragment] = splitAtFragment(dynamicRef);
-    if (dynamicAnchors.get(sub.ref) === fragment) dynamicReferences.push({ at, target: sub.ref });
+    if (dynamicAnchors.get(sub.ref) === decode(fragment, at)) dynamicReferences.push({ at, target: sub.ref });
   }
 
   /** Where several schemas have the anchor, the one that counts depends on the way to the reference. */
@@ -185,15 +192,15 @@ export function followReferences(
 
   /** The subschema at a pointer; one that no keyword says to be a schema becomes one, unless it is in data. */
   function placeOf({ root }: Resource, fragment: string): Subschema | undefined {
-    let pointer = root.pointer;
     let value: unknown = root.schema;
     let resource = root.resource;
-    for (const name of segmentsOf(fragment)) {
+    const names = segmentsOf(fragment);
+    for (const name of names) {
       if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
       value = (value as Json)[name];
-      pointer += `/${escapePointer(name)}`;
-      resource = subs.get(pointer)?.resource ?? resource;
+      resource = byValue.get(value as Json)?.resource ?? resource;
     }
+    const pointer = `${root.pointer}/${names.map(escapePointer).join('/')}`;
     const known = subs.get(pointer);
     if (known) return known;
     if (typeof value !== 'boolean' && (typeof value !== 'object' || value === null || Array.isArray(value)))
@@ -211,9 +218,11 @@ function splitAtFragment(uri: string): [uri: string, fragment: string] {
   return hash < 0 ? [uri, ''] : [uri.slice(0, hash), uri.slice(hash + 1)];
 }
 
-/** Undefined for what is no URI reference. */
+/** Undefined for what is no URI reference. What is relative to a URN takes its scheme (RFC 3986, 5.2.3). */
 function absoluteUri(uri: string, base: string): string | undefined {
-  return URL.parse(uri, base)?.href;
+  const isRelative = !/^[a-z][a-z0-9+.-]*:/i.test(uri);
+  const scheme = base.slice(0, base.indexOf(':') + 1);
+  return (URL.parse(uri, base) ?? (isRelative ? URL.parse(scheme + uri) : undefined))?.href;
 }
 
 function decode(fragment: string, at: string): string {

@@ -6,7 +6,7 @@ import { parseJson } from '../core/parse-json.ts';
 import { OverBudgetError, withBudget } from './budget.ts';
 import { heapBytesOf } from './compile-cost.ts';
 import { EnoughViolationsError, newAjv } from './compiler.ts';
-import { dialectOfUri, KNOWN_SCHEMAS, type Dialect } from './dialects.ts';
+import { dialectOfSchema, KNOWN_SCHEMAS, type Dialect } from './dialects.ts';
 import { lintSchema } from './lint.ts';
 import { metaSchemaOf } from './meta-schema.ts';
 import { patternsOfSchema, type Patterns } from './patterns.ts';
@@ -69,9 +69,11 @@ function parse(schemaText: string, path: string): Json {
   return schema as Json;
 }
 
+const isInMetaSchema = (pointer: string): boolean => !pointer.startsWith('/');
+
 function dialectOf({ $schema }: Json, path: string): Dialect {
   if ($schema === undefined) return '2020-12';
-  const dialect = typeof $schema === 'string' ? dialectOfUri($schema) : undefined;
+  const dialect = typeof $schema === 'string' ? dialectOfSchema($schema) : undefined;
   if (dialect === undefined) throw invalidSchema(`${path}/$schema`, `must be one of ${KNOWN_SCHEMAS.join(', ')}`);
   return dialect;
 }
@@ -87,12 +89,16 @@ function compile(schema: Json, path: string, places: readonly string[] | undefin
   };
   try {
     const patterns = patternsOfSchema();
-    withBudget(CHECK_UNITS, () => requireSchema(schema, ''));
-    const { linted, collects } = lintSchema(schema, { dialect, patterns, places, requireSchema });
+    // In one budget, because what several references lead to may be large, and the same but for its outermost level.
+    const { linted, collects } = withBudget(CHECK_UNITS, () => {
+      requireSchema(schema, '');
+      return lintSchema(schema, { dialect, patterns, places, requireSchema });
+    });
     return compileLinted(linted, dialect, patterns, collects);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    if (error instanceof SchemaRejectedError) throw invalidSchema(path + error.pointer, error.message);
+    if (error instanceof SchemaRejectedError)
+      throw invalidSchema(path + (isInMetaSchema(error.pointer) ? '' : error.pointer), error.message);
     throw invalidSchema(path, 'the schema is too complex', error);
   }
 }

@@ -21,6 +21,10 @@ export function mistakes(
   const byPlace = new Map<string, ErrorObject>();
   for (const error of simple.length > 0 ? simple : errors)
     if (!byPlace.has(error.instancePath) || error.keyword === 'enum') byPlace.set(error.instancePath, error);
+  // a value with a mistake in it is not of the wrong type: that is what an alternative says
+  const places = [...byPlace.keys()];
+  for (const [place, { keyword }] of byPlace)
+    if (keyword === 'type' && places.some((other) => other.startsWith(`${place}/`))) byPlace.delete(place);
   const hints = [...byPlace.keys()].flatMap((pointer) => {
     const message = hintAt(pointer, valueAt(schema, pointer), dialect);
     return message === undefined ? [] : [{ path: at + pointer, message }];

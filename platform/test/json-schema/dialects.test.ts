@@ -23,6 +23,14 @@ it('http://json-schema.org/schema# is the newest', () => {
   expect(conforms({ $schema: 'http://json-schema.org/schema#', prefixItems: [{ type: 'string' }] }, [1])).toBe(false);
 });
 
+it.each(['3.1/dialect/base', '3.1/dialect/2024-11-10', '3.2/dialect/2025-09-17'])(
+  'the dialect of OpenAPI %s is 2020-12 with annotations',
+  (name) => {
+    const schema = { $schema: `https://spec.openapis.org/oas/${name}`, prefixItems: [{ type: 'string' }], xml: {} };
+    expect([['x'], [1]].map((value) => conforms(schema, value))).toEqual([true, false]);
+  },
+);
+
 describe('a keyword means what it means in its dialect', () => {
   const verdicts = (dialect: keyof typeof URIS, schema: object, values: unknown[]): boolean[] =>
     values.map((value) => conforms({ $schema: URIS[dialect], ...schema }, value));
@@ -80,6 +88,14 @@ describe('the form of another draft is named', () => {
   it('but not for properties with such names', () => {
     expect(rejection({ properties: { items: [] } })).not.toContain('draft-07');
   });
+});
+
+it('a mistake in an alternative is told alone, without what the other alternatives say', () => {
+  const $schema = 'http://json-schema.org/draft-07/schema#';
+  expect(rejection({ $schema, items: [{ type: 'strin' }] })).toMatch(/^\/items\/0\/type type must be one of [^;]*$/);
+  expect(rejection({ $schema, dependencies: { a: { minimum: 'x' } } })).toBe(
+    '/dependencies/a/minimum minimum must be number',
+  );
 });
 
 it('limits beyond 2^53 compare as doubles', () => {

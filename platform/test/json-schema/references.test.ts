@@ -1,4 +1,4 @@
-import { conforms } from './schemas.ts';
+import { conforms, rejection } from './schemas.ts';
 
 const DRAFT_7 = 'http://json-schema.org/draft-07/schema#';
 
@@ -94,6 +94,16 @@ describe('a reference leads to the subschema', () => {
       { a: { b: {} } },
       { a: { b: 1 } },
     ],
+    [
+      'by a URI that is relative to a URN',
+      {
+        $id: 'urn:example:a',
+        $defs: { n: { $id: 'Node', type: 'string' } },
+        properties: { a: { $ref: 'Node' }, b: { $ref: 'urn:Node' } },
+      },
+      { a: 'x', b: 'y' },
+      { b: 1 },
+    ],
     ['that is data elsewhere', { default: { type: 'string' }, items: { $ref: '#/default' } }, ['x'], [1]],
     [
       'that refers to one of the same place',
@@ -137,4 +147,16 @@ it('an $id in data, or beside a $ref of draft-07, is none', () => {
     items: { $ref: '#/definitions/a' },
   };
   expect([conforms(besideRef, ['x']), conforms(besideRef, [1])]).toEqual([true, false]);
+});
+
+it('an encoded $dynamicRef is one like any other', () => {
+  const T = { $dynamicAnchor: 'T', type: 'string' };
+  const schema = { $defs: { a: { $id: 'a', ...T }, b: { $id: 'b', ...T, $dynamicRef: 'a#%54' } }, $ref: 'b' };
+  expect(rejection(schema)).toMatch('is not supported where several schemas have its anchor');
+});
+
+it('what is wrong only together with the meta-schema is told of the whole schema', () => {
+  const $ref = 'https://json-schema.org/draft/2020-12/schema';
+  const ofTheSameName = { $defs: { a: { $id: 'https://json-schema.org/draft/2020-12/meta/core' } }, $ref };
+  expect(rejection(ofTheSameName, '/jsonSchema')).toBe('/jsonSchema this URI is that of several subschemas');
 });
