@@ -19,8 +19,10 @@ export function mistakes(
 ): Violation[] {
   const simple = errors.filter(({ keyword }) => !['anyOf', 'allOf', 'oneOf', 'if', 'not'].includes(keyword));
   const byPlace = new Map<string, ErrorObject>();
-  for (const error of simple.length > 0 ? simple : errors)
-    if (!byPlace.has(error.instancePath) || error.keyword === 'enum') byPlace.set(error.instancePath, error);
+  for (const error of simple.length > 0 ? simple : errors) {
+    const other = byPlace.get(error.instancePath)?.keyword;
+    if (other === undefined || other === 'type' || error.keyword === 'enum') byPlace.set(error.instancePath, error);
+  }
   // a value with a mistake in it is not of the wrong type: that is what an alternative says
   const places = [...byPlace.keys()];
   for (const [place, { keyword }] of byPlace)

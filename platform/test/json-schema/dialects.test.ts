@@ -96,6 +96,7 @@ it('a mistake in an alternative is told alone, without what the other alternativ
   expect(rejection({ $schema, dependencies: { a: { minimum: 'x' } } })).toBe(
     '/dependencies/a/minimum minimum must be number',
   );
+  expect(rejection({ $schema, items: [] })).toBe('/items items must NOT have fewer than 1 items');
 });
 
 it('limits beyond 2^53 compare as doubles', () => {
