@@ -1,6 +1,7 @@
 import { escapePointer } from '../core/json-pointer.ts';
 import { CHECK_COST, type CheckCost } from './compiler.ts';
 import { compileCostOf, MAX_COMPILE_COST, NAME } from './compile-cost.ts';
+import { definitionsInOrder } from './compile-order.ts';
 import { refHidesSiblings, type Dialect } from './dialects.ts';
 import { MAPS, MAY_FAIL, PLAIN_KEYWORDS, TARGETS } from './keywords.ts';
 import { mergedNames, NO_NAMES } from './merged-names.ts';
@@ -29,13 +30,14 @@ export interface Lint {
 /**
  * Checks what a meta-schema cannot (references, patterns, cost). Returns a copy with the keywords of the dialect only,
  * in the terms of ajv's draft-07 or 2020-12; each referenced subschema is once under `$defs`, and the check cost in
- * each subschema. `collects`: something is said of what is unevaluated.
+ * each subschema. `definitions`: those that are used, in the order in which they are compiled. `collects`: something is
+ * said of what is unevaluated.
  * @throws SchemaRejectedError
  */
 export function lintSchema(
   root: Json,
   { dialect, patterns, requireSchema, places }: Lint,
-): { linted: Json; collects: boolean } {
+): { linted: Json; definitions: readonly number[]; collects: boolean } {
   let compileCost = 0;
   const { top, subs } = followReferences(root, dialect, checkSubschema, requireSchema);
   const open = new Set<Subschema>();
@@ -55,7 +57,13 @@ export function lintSchema(
       }
     : (referenceOrCopy(top, true) as Json);
   const $defs = Object.fromEntries(referenced.map((sub, definition) => [String(definition), copy(sub, false)]));
-  return { linted: { ...checked, $defs }, collects };
+  const definitions = definitionsInOrder(places ? places.map((at) => subs.get(at)!) : [top], (sub) => [
+    ...[...appliedChildren(sub).values()].flatMap(({ target, subs: parts }) =>
+      target === 'none' ? [] : parts.map(([, part]) => part),
+    ),
+    ...(sub.ref ? [sub.ref] : []),
+  ]);
+  return { linted: { ...checked, $defs }, definitions, collects };
 
   function checkSubschema({ pointer, schema }: Subschema, { size }: ReadonlyMap<string, Subschema>): void {
     if (size > MAX_SUBSCHEMAS)

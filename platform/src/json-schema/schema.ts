@@ -5,6 +5,7 @@ import { isDeeper } from '../core/json-depth.ts';
 import { parseJson } from '../core/parse-json.ts';
 import { OverBudgetError, withBudget } from './budget.ts';
 import { heapBytesOf } from './compile-cost.ts';
+import { compileInOrder } from './compile-order.ts';
 import { EnoughViolationsError, newAjv } from './compiler.ts';
 import { dialectOfSchema, KNOWN_SCHEMAS, type Dialect } from './dialects.ts';
 import { lintSchema } from './lint.ts';
@@ -90,11 +91,11 @@ function compile(schema: Json, path: string, places: readonly string[] | undefin
   try {
     const patterns = patternsOfSchema();
     // In one budget, because what several references lead to may be large, and the same but for its outermost level.
-    const { linted, collects } = withBudget(CHECK_UNITS, () => {
+    const lint = withBudget(CHECK_UNITS, () => {
       requireSchema(schema, '');
       return lintSchema(schema, { dialect, patterns, places, requireSchema });
     });
-    return compileLinted(linted, dialect, patterns, collects);
+    return compileLinted(lint, dialect, patterns);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     if (error instanceof SchemaRejectedError)
@@ -104,15 +105,21 @@ function compile(schema: Json, path: string, places: readonly string[] | undefin
 }
 
 /** What it returns keeps all that this function holds, so the schema as it was given is not among it. */
-function compileLinted(linted: Json, dialect: Dialect, patterns: Patterns, unevaluated: boolean): CompiledSchema {
+function compileLinted(
+  { linted, definitions, collects: unevaluated }: ReturnType<typeof lintSchema>,
+  dialect: Dialect,
+  patterns: Patterns,
+): CompiledSchema {
   let codeLength = 0;
   const text = JSON.stringify(linted);
   const compiled: SchemaEnv[] = [];
-  const make = (allErrors: boolean) =>
-    newAjv(dialect, { allErrors, unevaluated }, patterns, (length, one) => {
+  const make = (allErrors: boolean) => {
+    const ajv = newAjv(dialect, { allErrors, unevaluated }, patterns, (length, one) => {
       if (!allErrors) codeLength += length;
       if (unevaluated) compiled.push(one);
-    }).compile(linted);
+    });
+    return compileInOrder(ajv, linted, definitions);
+  };
   /** ajv keeps the names of the members that each function has found last, which may be all of the largest content. */
   const forgetMembers = (): void => {
     for (const { validate } of compiled) if (validate?.evaluated?.dynamicProps) validate.evaluated.props = undefined;
