@@ -19,9 +19,9 @@ import { userOf } from './fixture.ts';
 import { contextOf, openTestDeps } from './test-deps.ts';
 
 /** With HOSTILE_OBJECTS=130000 HOSTILE_TYPES=1900 HOSTILE_AT_ONCE=128 it is the attack that was seen. */
-const OBJECT_COUNT = Number(process.env['HOSTILE_OBJECTS'] ?? 12_000);
+const OBJECT_COUNT = Number(process.env['HOSTILE_OBJECTS'] ?? 30_000);
 const TYPE_COUNT = Number(process.env['HOSTILE_TYPES'] ?? 600);
-const AT_ONCE = Number(process.env['HOSTILE_AT_ONCE'] ?? 32);
+const AT_ONCE = Number(process.env['HOSTILE_AT_ONCE'] ?? 64);
 const NEIGHBOURS = 6;
 
 const folder = temporaryFolder();
@@ -78,11 +78,11 @@ const typeRecord = (organizationId: string, _id: string, place: number, now: str
 });
 
 /**
- * Keeps up so many lists at once while the neighbour reads, each request in a turn of the event loop of its own, until as
- * many lists have ended.
- * @returns the most of them that ended during a read
+ * Keeps up so many lists at once while the neighbour reads, each request in a turn of the event loop of its own, until
+ * as many lists have ended.
+ * @returns how many of them ended during a read, the median
  */
-async function mostListsDuringRead(name: string, list: () => Promise<unknown>): Promise<number> {
+async function listsDuringRead(name: string, list: () => Promise<unknown>): Promise<number> {
   let ended = false;
   let lists = 0;
   const attackers = Array.from({ length: AT_ONCE }, async () => {
@@ -111,7 +111,7 @@ async function mostListsDuringRead(name: string, list: () => Promise<unknown>): 
   process.stdout.write(
     `${name}: a neighbour's read takes ${ms[Math.floor(ms.length / 2)]} ms, at most ${ms.at(-1)} ms (${ms.length} reads)\n`,
   );
-  return Math.max(...during);
+  return during.sort((a, b) => a - b)[Math.floor(during.length / 2)]!;
 }
 
 const listObjects = (principal: Principal, given: Parameters<typeof ListMemoryObjectsRequest.fromPartial>[0]) => () =>
@@ -131,6 +131,6 @@ describe('a neighbour waits for few of the lists that another organization asks 
     ['all types', listTypes(token, {})],
     ['all types of a user without roles', listTypes(user, {})],
   ])('%s', async (name, list) => {
-    expect(await mostListsDuringRead(name, list)).toBeLessThan(AT_ONCE / 2);
+    expect(await listsDuringRead(name, list)).toBeLessThan(AT_ONCE / 2);
   });
 });
