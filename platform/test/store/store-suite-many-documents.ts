@@ -16,7 +16,7 @@ export const MANY = collection<Entry>('many', {
 
 /** SQLite walks to a page with more than 5,000 documents before it. The server of other tests is slow. */
 const ON_SQLITE = { count: 6_500, lists: 600 };
-const ON_SERVER = { count: 1_300, lists: 60 };
+const ON_SERVER = { count: 1_100, lists: 40 };
 const entry = (n: number, lists = 1): Entry => ({
   ...{ _id: newId(), organizationId: 'A', list: n % 2 ? 'common' : `l${n % lists}` },
   ...{ rank: n % 7, tags: n % 3 ? ['t'] : ['u', 't'] },
@@ -40,6 +40,7 @@ export function manyDocumentsSuite(opened: () => OpenStore): void {
     it('find, count and add up all that match, in their order, whatever is skipped', async () => {
       const entries = await addAll();
       const deep = entries.length - 300;
+      const directions = opened().exclusive ? (['asc', 'desc'] as const) : (['desc'] as const);
       const lists = [...new Set(entries.map(({ list }) => list))];
       const filters: [Filter<Entry>, (entry: Entry) => boolean][] = [
         [{}, () => true],
@@ -60,7 +61,7 @@ export function manyDocumentsSuite(opened: () => OpenStore): void {
         expect(await opened().store.sum('A', MANY, filter, 'rank')).toBe(
           wanted.reduce((sum, { rank }) => sum + rank, 0),
         );
-        for (const direction of ['asc', 'desc'] as const) {
+        for (const direction of directions) {
           const all = direction === 'asc' ? ids : ids.toReversed();
           for (const [skip, limit] of [
             [0, 700],
