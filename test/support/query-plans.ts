@@ -21,12 +21,15 @@ interface Step {
 const PAGE_OF_PAGES =
   /AS listed CROSS JOIN "\w+" AS page ON page\.rowid IN \(SELECT rowid FROM .* LIMIT .*\) ORDER BY page\./;
 
-/** Whether it reads a whole table or index, or sorts more than such pages. What it may scan are lists of values. */
+/**
+ * Whether it reads a whole table or index, or sorts more than such pages. What it may scan are lists of values, and
+ * what a part of the statement has found to be counted.
+ */
 function isCostly(sql: string, plan: readonly Step[]): boolean {
   const ofOneValue = plan.filter(({ detail }) => detail.startsWith('CORRELATED LIST SUBQUERY')).map(({ id }) => id);
   return plan.some(
     ({ detail, parent }) =>
-      /^SCAN (?!listed|present|json_each|CONSTANT ROW)/.test(detail) ||
+      /^SCAN (?!listed|present|counted|json_each|CONSTANT ROW)/.test(detail) ||
       (detail.includes('TEMP B-TREE') && (!PAGE_OF_PAGES.test(sql) || ofOneValue.includes(parent))),
   );
 }

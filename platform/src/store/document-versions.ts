@@ -1,5 +1,4 @@
 import type { Engine } from './engine.ts';
-import { atOnce } from './reply-limit.ts';
 import {
   ExpectationFailedError,
   update,
@@ -10,6 +9,7 @@ import {
   type Op,
   type Scalar,
 } from './store.ts';
+import { atOnce } from './turns.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 /**

@@ -1,12 +1,11 @@
 import { ServiceError } from '../core/errors.ts';
-import { fairScheduler } from '../core/fair-scheduler.ts';
 import { checkOp } from './checks.ts';
 import { applyVersioned, inPresentVersion, migrate } from './document-versions.ts';
 import type { Engine } from './engine.ts';
-import type { InTurn } from './reply-limit.ts';
 import type { Collection, FindOptions, Op, OpenStore, PlatformStore, Store } from './store.ts';
 import { tracedEngine } from './traced-engine.ts';
 import { scopedFilter, scopedOp } from './tenancy.ts';
+import { makeTurns, type Turns } from './turns.ts';
 
 type Filter = Readonly<Record<string, unknown>>;
 
@@ -21,11 +20,8 @@ export function checkCollectionNames(collections: readonly Collection<never>[]):
 export function openStoreOn(opened: Engine, collections: readonly Collection<never>[]): OpenStore {
   const engine = tracedEngine(opened);
   const names = new Set(collections.map(({ name }) => name));
-  const schedule = fairScheduler();
-  const turnOf =
-    (organizationId: string): InTurn =>
-    (work) =>
-      schedule(organizationId, work);
+  const turnsOf = makeTurns();
+  const ofPlatform = turnsOf('');
   let closed = false;
 
   function checkOpen({ name }: { readonly name: string }): void {
@@ -37,10 +33,10 @@ export function openStoreOn(opened: Engine, collections: readonly Collection<nev
     collection: { readonly name: string },
     filter: Filter,
     options: FindOptions<D> = {},
-    inTurn: InTurn = turnOf(''),
+    turns = ofPlatform,
   ): Promise<D[]> {
     checkOpen(collection);
-    const found = await engine.find(collection as Collection<never>, filter, options, inTurn);
+    const found = await engine.find(collection as Collection<never>, filter, options, turns);
     return found.map((document) => inPresentVersion(collection as Collection<never>, document as never) as D);
   }
 
@@ -48,15 +44,16 @@ export function openStoreOn(opened: Engine, collections: readonly Collection<nev
     collection: { readonly name: string },
     filter: Filter,
     { limit }: { limit?: number | undefined } = {},
+    turns = ofPlatform,
   ): Promise<number> {
     checkOpen(collection);
-    return engine.count(collection as Collection<never>, filter, limit);
+    return engine.count(collection as Collection<never>, filter, limit, turns);
   }
 
-  async function sum(collection: Collection<never>, filter: Filter, field: string): Promise<number> {
+  async function sum(collection: Collection<never>, filter: Filter, field: string, turns: Turns): Promise<number> {
     checkOpen(collection);
     if (collection.columns[field] !== 'number') throw new TypeError(`${field} is no number of ${collection.name}`);
-    return engine.sum(collection, filter, field);
+    return engine.sum(collection, filter, field, turns);
   }
 
   async function apply(ops: readonly Op[]): Promise<void> {
@@ -70,21 +67,21 @@ export function openStoreOn(opened: Engine, collections: readonly Collection<nev
   const platformStore: PlatformStore = {
     findOne: async (collection, filter) => (await find<never>(collection, filter, { limit: 1 }))[0],
     find: async (collection, filter, options) => find(collection, filter, options),
-    count,
+    count: async (collection, filter, options) => count(collection, filter, options),
     apply,
     now: () => engine.now(),
   };
   const store: Store = {
     findOne: async (organizationId, collection, filter, { maxBytes } = {}) => {
       const where = scopedFilter(organizationId, collection, filter);
-      return (await find<never>(collection, where, { limit: 1, maxBytes }, turnOf(organizationId)))[0];
+      return (await find<never>(collection, where, { limit: 1, maxBytes }, turnsOf(organizationId)))[0];
     },
     find: async (organizationId, collection, filter, options) =>
-      find(collection, scopedFilter(organizationId, collection, filter), options, turnOf(organizationId)),
+      find(collection, scopedFilter(organizationId, collection, filter), options, turnsOf(organizationId)),
     count: async (organizationId, collection, filter) =>
-      count(collection, scopedFilter(organizationId, collection, filter)),
+      count(collection, scopedFilter(organizationId, collection, filter), {}, turnsOf(organizationId)),
     sum: async (organizationId, collection, filter, field) =>
-      sum(collection, scopedFilter(organizationId, collection, filter), field),
+      sum(collection, scopedFilter(organizationId, collection, filter), field, turnsOf(organizationId)),
     apply: async (organizationId, ops) => apply(ops.map((op) => scopedOp(organizationId, op))),
   };
   return {

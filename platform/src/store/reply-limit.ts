@@ -1,9 +1,5 @@
 import { ServiceError } from '../core/errors.ts';
 
-/** Runs a piece of a large read when it is the organization's turn. */
-export type InTurn = <T>(work: () => T) => Promise<T>;
-export const atOnce: InTurn = async (work) => work();
-
 /** @throws ServiceError REPLY_TOO_LARGE when documents of so many bytes are more than the caller takes */
 export function requireFit(bytes: number, maxBytes: number = Infinity): void {
   if (bytes > maxBytes) throw new ServiceError('REPLY_TOO_LARGE', undefined, { facts: { bytes } });

@@ -7,8 +7,8 @@ import { strict as assert } from 'node:assert';
  * - A filter is an AND over top-level fields; an undefined value is a TypeError, never "any".
  * - Unique fields are present and non-null. Dates are ISO-8601 UTC text. Every sort order ends with `_id`.
  * - organizationId is compared for equality only: engines may order it differently.
- * - A read sees committed data only, but not always of one moment: one of large documents gives way to other
- *   organizations, and a document that is removed meanwhile may be missing.
+ * - A read sees committed data only, but not always of one moment: one of large or many documents gives way to other
+ *   organizations (turns.ts), and a document that is added or removed meanwhile may be missing.
  */
 export interface Document {
   _id: string;

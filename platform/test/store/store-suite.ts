@@ -13,6 +13,7 @@ import {
 import { concurrencySuite } from './store-suite-concurrency.ts';
 import { fewValuesSuite, JOBS } from './store-suite-few-values.ts';
 import { largeReadsSuite, NOTES } from './store-suite-large-reads.ts';
+import { MANY, manyDocumentsSuite } from './store-suite-many-documents.ts';
 import { sumsAndElementsSuite } from './store-suite-sums-elements.ts';
 
 export interface Item {
@@ -68,7 +69,7 @@ export interface TestStore {
 export function storeSuite(name: string, testStore: TestStore): void {
   describe(`document store on ${name}`, () => {
     let opened: OpenStore;
-    const open = async () => (opened = await testStore.open([ITEMS, MESSAGES, SEATS, NOTES, JOBS]));
+    const open = async () => (opened = await testStore.open([ITEMS, MESSAGES, SEATS, NOTES, JOBS, MANY]));
     beforeEach(open);
     afterEach(() => opened.close().then(testStore.empty));
     const store = () => opened.store;
@@ -435,6 +436,7 @@ export function storeSuite(name: string, testStore: TestStore): void {
     concurrencySuite(() => opened);
     fewValuesSuite(() => opened);
     largeReadsSuite(() => opened);
+    manyDocumentsSuite(() => opened);
     sumsAndElementsSuite(() => opened);
   });
 }

@@ -5,12 +5,13 @@ import { applyOps } from './apply.ts';
 import { attemptWatcher } from './attempts.ts';
 import { connectMongo, withStartErrors, type MongoSettings } from './connect.ts';
 import { DUPLICATE_KEY, serviceErrorOf, withMongoTimeout } from './errors.ts';
-import { mongoFilter, type Stored } from './filter.ts';
-import { findDocuments } from './find.ts';
+import type { Stored } from './filter.ts';
+import { aggregateDocuments, findDocuments, type Reading } from './find.ts';
 import { prepareCollections } from './prepare-collections.ts';
 import type { Engine } from '../engine.ts';
 import { checkCollectionNames, openStoreOn } from '../open-store.ts';
 import type { Collection, OpenStore } from '../store.ts';
+import type { Turns } from '../turns.ts';
 
 export interface MongoOptions extends MongoSettings {
   log: Log;
@@ -97,22 +98,17 @@ function makeEngine(client: MongoClient, db: Db, timeoutMs: number, onAbort: () 
       }),
     );
 
+  const readingOf = ({ name }: Collection<never>, filter: Reading['filter'], turns: Turns): Reading => ({
+    ...{ collection: db.collection<Stored>(name), filter, read, turns },
+  });
+
   return {
     system: 'mongodb',
     counterShards: COUNTER_SHARDS,
     exclusive: false,
-    find: ({ name }, filter, options, inTurn) =>
-      findDocuments(db.collection<Stored>(name), filter, options, read, inTurn),
-    async count(collection, filter, limit) {
-      const where = mongoFilter(filter);
-      const most = limit === undefined ? {} : { limit };
-      return read(() => db.collection<Stored>(collection.name).countDocuments(where, most));
-    },
-    async sum(collection, filter, field) {
-      const stages = [{ $match: mongoFilter(filter) }, { $group: { _id: null, sum: { $sum: `$${field}` } } }];
-      const [total] = await read(() => db.collection<Stored>(collection.name).aggregate(stages).toArray());
-      return Number(total?.['sum'] ?? 0);
-    },
+    find: (collection, filter, options, turns) => findDocuments(readingOf(collection, filter, turns), options),
+    count: (collection, filter, limit, turns) => aggregateDocuments(readingOf(collection, filter, turns), { limit }),
+    sum: (collection, filter, field, turns) => aggregateDocuments(readingOf(collection, filter, turns), { field }),
     apply: (ops) => tracked(applyOps(options, ops)),
     now: () => read(async () => ((await db.admin().command({ hello: 1 })).localTime as Date).getTime()),
     async close() {

@@ -1,16 +1,20 @@
-import { completeSort } from '../checks.ts';
 import type { FindOptions } from '../store.ts';
-import { requireFit, type InTurn } from '../reply-limit.ts';
-import { cellOf, idOfText, idTextSql } from './cells.ts';
+import { requireFit } from '../reply-limit.ts';
+import { completeSort } from '../checks.ts';
+import { DOCUMENT, PIECE_BYTES, PIECE_DOCUMENTS, STATEMENT, type Turns } from '../turns.ts';
+import { idOfText, idTextSql } from './cells.ts';
 import type { Layout } from './layout.ts';
-import { bytesSql, hasLargeText, knownFields, makeRowReader, type RowReader, type Rows } from './rows.ts';
+import { isInOrder, mostOf } from './read-cost.ts';
+import { bytesSql, hasLargeText, knownFields, makeRowReader, type Row, type RowReader, type Rows } from './rows.ts';
 import { narrowPage } from './narrow-page.ts';
-import { bind, findSql, fromSql, shapeOf, whereSql, type Sql } from './sql.ts';
+import { bind, findSql, shapeOf, type Sql } from './sql.ts';
 
 type Filter = Readonly<Record<string, unknown>>;
 
 /** Who removes documents of a page all the time makes it short, and not endless. */
 const ATTEMPTS = 3;
+/** How many documents one statement measures, where an index has them in order. */
+const MEASURED_DOCUMENTS = 1_000;
 
 /** The statements of the reads with filters and options of one shape. */
 interface Query {
@@ -19,14 +23,18 @@ interface Query {
   small: Sql;
   /** Reads the id and the size of each document. */
   measure: Sql;
-  /** Reads one document of this id, if it still matches the filter. */
+  /** Reads the documents. */
   whole: Sql;
 }
 
+interface Measured {
+  id: string;
+  bytes: number;
+}
+
 /** Makes the statements of each shape once. */
-export function makeReads(rows: Rows) {
+export function makeFind(rows: Rows) {
   const queries = new Map<string, Query>();
-  const aggregates = new Map<string, Sql>();
 
   function queryOf(layout: Layout, filter: Filter, options: FindOptions<never>): Query {
     const order = completeSort(options).join(';');
@@ -37,69 +45,101 @@ export function makeReads(rows: Rows) {
     return query;
   }
 
-  function aggregate(expression: string, layout: Layout, filter: Filter): number {
-    const shape = `${expression} ${layout.name} ${shapeOf(filter)}`;
-    let sql = aggregates.get(shape);
-    if (sql === undefined) {
-      const { text, values } = fromSql(layout, filter);
-      aggregates.set(shape, (sql = { text: `SELECT ${expression} ${text}`, values }));
-    }
-    return rows(sql.text, bind(sql.values, filter))[0]![0] as number;
-  }
+  /** Finds the documents, if they are few and have no large texts: most reads are one statement. */
+  function readFew(layout: Layout, filter: Filter, options: FindOptions<never>, turns: Turns) {
+    const { reader, small } = queryOf(layout, filter, options);
+    const { maxBytes = Infinity, skip = 0, limit = Infinity } = options;
+    const piece = { ...options, limit: Math.min(limit, PIECE_DOCUMENTS + 1) };
+    const values = bind(small.values, filter, piece);
 
-  /**
-   * Finds the documents. If some have large texts, measures all, and only then reads the large ones, each in turn.
-   * One that is removed, or changed so that the filter does not match, before its turn is left out.
-   * @throws ServiceError REPLY_TOO_LARGE
-   */
-  async function read(layout: Layout, filter: Filter, options: FindOptions<never>, inTurn: InTurn): Promise<unknown[]> {
-    const { reader, small, measure, whole } = queryOf(layout, filter, options);
-    const { maxBytes = Infinity } = options;
-    const found = rows(small.text, bind(small.values, filter, options));
-    if (!found.some(hasLargeText)) {
+    function documentsOf(found: readonly Row[]): unknown[] | undefined {
+      if (found.length > PIECE_DOCUMENTS || found.some(hasLargeText)) return undefined;
       if (found.length * reader.mostBytes > maxBytes) {
         const bytes = found.reduce((sum, row) => sum + reader.bytesOf(row, filter), 0);
         requireFit(bytes, maxBytes);
       }
       return found.map((row) => reader.documentOf(row, filter));
     }
+    return turns.inTurn(
+      () => documentsOf(rows(small.text, values)),
+      mostOf(layout, filter, piece),
+      (documents) => STATEMENT + skip + DOCUMENT * (documents?.length ?? PIECE_DOCUMENTS),
+    );
+  }
 
-    // Nothing is written between the two queries, because both are synchronous.
-    const measured = rows(measure.text, bind(measure.values, filter, options));
-    const bytes = measured.reduce((sum, row) => sum + (row[1] as number), 0);
-    requireFit(bytes, maxBytes);
-    const conditions = bind(whole.values, filter);
-    const documents: unknown[] = [];
-    for (const [place, [id]] of measured.entries()) {
-      const row = found[place]!;
-      if (!hasLargeText(row)) documents.push(reader.documentOf(row, filter));
-      else
-        await inTurn(() => {
-          const [found] = rows(whole.text, [cellOf(idOfText(id as string), layout.isId('_id')), ...conditions]);
-          if (found) documents.push(reader.documentOf(found, filter));
-        });
+  async function measure(
+    layout: Layout,
+    filter: Filter,
+    options: FindOptions<never>,
+    turns: Turns,
+  ): Promise<Measured[]> {
+    const isStepwise = completeSort(options).length === 1 && isInOrder(layout, filter, ['_id']);
+    const measured: Measured[] = [];
+    for (let page = options; ;) {
+      const left = (options.limit ?? Infinity) - measured.length;
+      const piece = isStepwise ? Math.min(left, MEASURED_DOCUMENTS) : left;
+      const { text, values } = queryOf(layout, filter, page).measure;
+      const bound = bind(values, filter, { ...page, limit: piece === Infinity ? -1 : piece });
+      const found = await turns.inTurn(() => rows(text, bound));
+      for (const [id, bytes] of found) measured.push({ id: idOfText(id as string), bytes: bytes as number });
+      if (found.length < piece || found.length === left) return measured;
+      page = { ...options, skip: 0, after: [measured.at(-1)!.id] };
     }
+  }
+
+  /** The documents of these ids that still match the filter, in this order. */
+  function readListed(layout: Layout, filter: Filter, ids: readonly string[], { omit }: FindOptions<never>): unknown[] {
+    const listed = { ...filter, _id: { in: ids } };
+    const { reader, whole } = queryOf(layout, listed, { ...(omit && { omit }) });
+    const documents = rows(whole.text, bind(whole.values, listed)).map((row) => reader.documentOf(row, listed));
+    const byId = new Map(documents.map((document) => [document['_id'], document]));
+    return ids.flatMap((id) => byId.get(id) ?? []);
+  }
+
+  /**
+   * Finds the documents. If they are many, or some have large texts, measures all, and only then reads them piece by
+   * piece, each in turn. One that is removed, or changed so that the filter does not match, before its turn is left
+   * out.
+   * @throws ServiceError REPLY_TOO_LARGE
+   */
+  async function read(layout: Layout, filter: Filter, options: FindOptions<never>, turns: Turns): Promise<unknown[]> {
+    const few = await readFew(layout, filter, options, turns);
+    if (few) return few;
+    const measured = await measure(layout, filter, options, turns);
+    requireFit(
+      measured.reduce((sum, { bytes }) => sum + bytes, 0),
+      options.maxBytes,
+    );
+    const documents: unknown[] = [];
+    for (const ids of piecesOf(measured))
+      documents.push(...(await turns.inTurn(() => readListed(layout, filter, ids, options))));
     return documents;
   }
 
-  return {
-    count: (layout: Layout, filter: Filter, limit?: number): number =>
-      Math.min(aggregate('count(*)', layout, filter), limit ?? Infinity),
-    sum: (layout: Layout, filter: Filter, field: string): number =>
-      aggregate(`coalesce(sum("${field}"), 0)`, layout, filter),
-    /**
-     * See `read`. A page may be short of documents that were removed while it was read. @throws ServiceError
-     * REPLY_TOO_LARGE
-     */
-    async find(layout: Layout, given: Filter, options: FindOptions<never>, inTurn: InTurn): Promise<unknown[]> {
-      const filter = options.limit === undefined ? withoutListsOfOne(given) : given;
-      for (let attempt = 1; ; attempt++) {
-        const page = await narrowPage(rows, layout, filter, options, inTurn);
-        const found = page === undefined ? [] : await read(layout, page.filter, page.options, inTurn);
-        if (page?.endsEarly !== true || found.length === options.limit || attempt === ATTEMPTS) return found;
-      }
-    },
+  /**
+   * See `read`. A page may be short of documents that were removed while it was read. @throws ServiceError
+   * REPLY_TOO_LARGE
+   */
+  return async (layout: Layout, given: Filter, options: FindOptions<never>, turns: Turns): Promise<unknown[]> => {
+    const filter = options.limit === undefined ? withoutListsOfOne(given) : given;
+    for (let attempt = 1; ; attempt++) {
+      const page = await narrowPage(rows, layout, filter, options, turns);
+      const found = page === undefined ? [] : await read(layout, page.filter, page.options, turns);
+      if (page?.isFull !== true || found.length === options.limit || attempt === ATTEMPTS) return found;
+    }
   };
+}
+
+function* piecesOf(measured: readonly Measured[]): Generator<string[]> {
+  let [ids, sum]: [string[], number] = [[], 0];
+  for (const { id, bytes } of measured) {
+    ids.push(id);
+    sum += bytes;
+    if (ids.length < PIECE_DOCUMENTS && sum < PIECE_BYTES) continue;
+    yield ids;
+    [ids, sum] = [[], 0];
+  }
+  if (ids.length > 0) yield ids;
 }
 
 /**
@@ -125,14 +165,10 @@ function onlyTextOf(condition: unknown): string | undefined {
 function makeQuery(layout: Layout, filter: Filter, options: FindOptions<never>): Query {
   const reader = makeRowReader(layout, knownFields(layout, filter), options.omit);
   const { text, values } = findSql(layout, filter, options);
-  const where = whereSql(layout, filter);
   return {
     reader,
     small: { text: `SELECT ${reader.smallSql} ${text}`, values },
     measure: { text: `SELECT ${idTextSql('"_id"')}, ${bytesSql(layout)} ${text}`, values },
-    whole: {
-      text: `SELECT ${reader.wholeSql} FROM "${layout.name}" WHERE "_id" = ? AND ${where.text}`,
-      values: where.values,
-    },
+    whole: { text: `SELECT ${reader.wholeSql} ${text}`, values },
   };
 }

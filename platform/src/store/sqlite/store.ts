@@ -5,7 +5,8 @@ import { groupCommit, isSqliteError, storeUnavailable } from './group-commit.ts'
 import type { Engine } from '../engine.ts';
 import { checkCollectionNames, openStoreOn } from '../open-store.ts';
 import { cutBackLog, LOG_LIMIT_BYTES, openWriter } from './database.ts';
-import { makeReads } from './find.ts';
+import { makeAggregates } from './aggregates.ts';
+import { makeFind } from './find.ts';
 import { layoutOf } from './layout.ts';
 import { compileOp, originOf } from './ops.ts';
 import { compileQueueRemovals, countInQueue, findInQueue, isQueue } from './queue.ts';
@@ -61,21 +62,22 @@ function makeEngine({ file, writer, reader, closeFiles }: OpenFile): Engine {
     }
   };
 
-  const reads = makeReads(rows);
+  const find = makeFind(rows);
+  const aggregates = makeAggregates(rows);
 
   return {
     system: 'sqlite',
     counterShards: 1,
     exclusive: true,
-    find: async (collection, filter, options, inTurn) =>
+    find: async (collection, filter, options, turns) =>
       isQueue(collection)
         ? findInQueue(rows, collection, filter, options)
-        : reads.find(layoutOf(collection), filter, options, inTurn),
-    count: async (collection, filter, limit) =>
+        : find(layoutOf(collection), filter, options, turns),
+    count: async (collection, filter, limit, turns) =>
       isQueue(collection)
         ? countInQueue(rows, collection, filter, limit)
-        : reads.count(layoutOf(collection), filter, limit),
-    sum: async (collection, filter, field) => reads.sum(layoutOf(collection), filter, field),
+        : aggregates.count(layoutOf(collection), filter, limit, turns),
+    sum: async (collection, filter, field, turns) => aggregates.sum(layoutOf(collection), filter, field, turns),
     async apply(ops) {
       const removals = compileQueueRemovals(prepareWrite, ops);
       const work = removals ? [removals] : ops.map((op, index) => compileOp(prepareWrite, op, index));

@@ -9,7 +9,7 @@ import { visibleTo } from './rules.ts';
 
 /** All types of the organization; one page of them when the request has page or pageSize. */
 export async function listMemoryTypes(
-  { types, changes, config }: Pick<Deps, 'types' | 'changes' | 'config'>,
+  { types, changes, config, schedule }: Pick<Deps, 'types' | 'changes' | 'config' | 'schedule'>,
   request: ListMemoryTypesRequest,
   context: CallContext,
 ): Promise<ListMemoryTypesResponse> {
@@ -35,5 +35,8 @@ export async function listMemoryTypes(
     { types },
     found.map(({ type }) => type),
   );
-  return { items: found.map(({ type, change }) => memoryTypeMessage(type, change, names)) };
+  // There may be thousands.
+  return schedule(organizationId, () => ({
+    items: found.map(({ type, change }) => memoryTypeMessage(type, change, names)),
+  }));
 }
