@@ -276,17 +276,20 @@ describe('while objects are checked for a change', () => {
       if (page.after) {
         reached.resolve();
         await released.promise;
-      } else laterMs = 50_000;
+      } else {
+        laterMs = 50_000;
+        noteAfterMs = 1_001;
+      }
       return deps.objects.ofType(organizationId, id, page);
     };
     let laterMs = 0;
+    // It is noted once a second.
+    let noteAfterMs = 0;
     const storeNow = async () => (await deps.storeNow()) + laterMs;
     const startedAt = await storeNow();
-    // It is noted once a second. The scheduler would count the seconds, too.
-    const schedule: Deps['schedule'] = async (_organizationId, work) => work();
-    let time = performance.now();
-    const now = jest.spyOn(performance, 'now').mockImplementation(() => (time += 1_001));
-    const using = { ...deps, schedule, storeNow, objects: { ...deps.objects, ofType } };
+    const realNow = performance.now.bind(performance);
+    const now = jest.spyOn(performance, 'now').mockImplementation(() => realNow() + noteAfterMs);
+    const using = { ...deps, storeNow, objects: { ...deps.objects, ofType } };
     const changing = put(typeId, STRICTER, using);
     await reached.promise;
     now.mockRestore();
