@@ -3,6 +3,7 @@ import type { Field, Type } from 'protobufjs';
 import type { RateLeft } from 'proto/auth/v1/auth.ts';
 import { fieldOptions } from './rest-methods.ts';
 import { MAX_DETAILS, ServiceError, type Violation } from 'platform/core/errors.ts';
+import { segmentsOf } from 'platform/core/json-pointer.ts';
 import { isObject, membersOf } from 'platform/json/parts.ts';
 import { pointerTo } from 'platform/json/pointer.ts';
 import { compileField, compileParameter, type Check } from './field-checks.ts';
@@ -169,9 +170,5 @@ export function parseQuery(query: string): [name: string, value: string][] {
 /** The message is a sentence made of the first violation; `details` has all of them. */
 function invalidRequest(details: Violation[]): ServiceError {
   const [{ path, message }] = details as [Violation];
-  return new ServiceError(
-    'INVALID_REQUEST',
-    `${path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')} ${message}`,
-    { details },
-  );
+  return new ServiceError('INVALID_REQUEST', `${segmentsOf(path).join('/')} ${message}`, { details });
 }

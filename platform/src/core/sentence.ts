@@ -1,3 +1,5 @@
+import { segmentsOf } from './json-pointer.ts';
+
 /** What a message about a member begins with when it leaves out what it is about. */
 const PREDICATE = /^(must|may|cannot|is|are|has|needs|does|takes) /;
 const MAX_NAME = 100;
@@ -13,7 +15,7 @@ export function sentenceAbout(path: string, message: string): string {
 }
 
 function subjectAt(path: string): string {
-  const names = path.split('/').slice(1).map(unescaped);
+  const names = segmentsOf(path).map(shortened);
   const last = names.findLastIndex((name) => !/^\d+$/.test(name));
   const name = names[last];
   if (name === undefined) return names.length === 0 ? 'The body' : `Element ${elementOf(names)}`;
@@ -24,7 +26,4 @@ function subjectAt(path: string): string {
 /** Counted from 1, as people do: "2", or "2.1" in a list of lists. */
 const elementOf = (indexes: readonly string[]): string => indexes.map((index) => String(Number(index) + 1)).join('.');
 
-const unescaped = (name: string): string => {
-  const text = name.replaceAll('~1', '/').replaceAll('~0', '~');
-  return text.length <= MAX_NAME ? text : `${text.slice(0, MAX_NAME - 1)}…`;
-};
+const shortened = (name: string): string => (name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - 1)}…`);

@@ -19,17 +19,9 @@ const WITH_EFFECT = new Set([...KEYWORDS, ...REFERENCES].filter((keyword) => !WI
 const KNOWN = new Set([...WITH_EFFECT, ...WITHOUT_EFFECT]);
 /** Formats of JSON Schema itself; OpenAPI and generators know many more, which are near to these and to each other. */
 const FORMATS = new Set([
-  ...['date', 'time', 'date-time', 'duration', 'email', 'idn-email', 'hostname', 'idn-hostname', 'ipv4', 'ipv6', 'uri'],
-  ...[
-    'uri-reference',
-    'iri',
-    'iri-reference',
-    'uri-template',
-    'json-pointer',
-    'relative-json-pointer',
-    'regex',
-    'uuid',
-  ],
+  ...['date', 'time', 'date-time', 'duration', 'email', 'idn-email', 'hostname', 'idn-hostname', 'ipv4', 'ipv6'],
+  ...['uri', 'uri-reference', 'iri', 'iri-reference', 'uri-template', 'uuid'],
+  ...['json-pointer', 'relative-json-pointer', 'regex'],
 ]);
 /** Formats of generators that are a letter away from one of JSON Schema. */
 const NEAR_UUID = new Set(['ulid', 'uid']);

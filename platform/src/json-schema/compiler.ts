@@ -2,6 +2,7 @@ import { Ajv, _, type CodeKeywordDefinition, type Options, type ErrorObject } fr
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { SchemaEnv } from 'ajv/dist/compile/index.js';
 import names from 'ajv/dist/compile/names.js';
+import { MAX_DETAILS } from '../core/errors.ts';
 import { correctAjv } from './ajv-corrections.ts';
 import { spend } from './budget.ts';
 import { isMultipleOf } from './decimal-division.ts';
@@ -11,7 +12,7 @@ import { formats } from './formats.ts';
 import type { Patterns } from './patterns.ts';
 import { LOOP_REQUIRED } from './compile-cost.ts';
 
-/** Ends a check that collects all errors once it has as many as a response can have. Not a failure. */
+/** Ends a check that collects all errors once it has MAX_DETAILS. Not a failure. */
 export class EnoughViolationsError extends Error {
   override readonly name = 'EnoughViolationsError';
   readonly errors: ErrorObject[];
@@ -38,9 +39,6 @@ export interface CheckCost {
  * The keyword with a CheckCost that lintSchema adds to each subschema; the generated code spends it from the budget.
  */
 export const CHECK_COST = 'x-cost';
-/** As many as a response can have: MAX_VIOLATIONS of schema.ts. */
-const ENOUGH_VIOLATIONS = 20;
-
 function charge(data: unknown, units: number, perItem: number, perKey: number): void {
   let cost = units;
   if (perItem > 0 && Array.isArray(data)) cost += perItem * data.length;
@@ -59,7 +57,7 @@ function chargeReport(
   definite: boolean,
 ): void {
   const count = errors === null ? 0 : errors.length;
-  if (definite && errors !== null && count >= ENOUGH_VIOLATIONS) throw new EnoughViolationsError(errors);
+  if (definite && errors !== null && count >= MAX_DETAILS) throw new EnoughViolationsError(errors);
   charge(data, units + (count >> 6), perItem, perKey);
 }
 

@@ -38,7 +38,7 @@ const OF_OPENAPI = /^https:\/\/spec\.openapis\.org\/oas\/3\.[12]\/dialect\/[\w-]
 export const dialectOfSchema = (uri: string): Dialect | undefined =>
   OF_OPENAPI.test(uri) ? '2020-12' : dialectOfUri(uri);
 
-/** Whether two URIs are one, but for http and https, and an empty fragment. */
+/** Whether the URI is that of the meta-schema of one of the dialect's vocabularies. */
 export const isVocabularyOf = (dialect: Dialect, uri: string): boolean =>
   normalized(uri).startsWith(`//json-schema.org/draft/${dialect}/meta/`);
 

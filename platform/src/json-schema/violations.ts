@@ -1,10 +1,8 @@
 import type { ErrorObject } from 'ajv';
-import type { Violation } from '../core/errors.ts';
+import { MAX_DETAILS, type Violation } from '../core/errors.ts';
 import { escapePointer, segmentsOf, valueAt } from '../core/json-pointer.ts';
 import type { Dialect } from './dialects.ts';
 import { MAPS } from './keywords.ts';
-
-const MAX_VIOLATIONS = 20;
 
 export interface ReportOptions {
   /** Name the values of const and enum, to those whose own schema it is. */
@@ -53,7 +51,7 @@ export function violations(errors: readonly ErrorObject[], at: string, options: 
   for (const error of errors) {
     const violation = violationOf(error, at, options);
     found.set(`${violation.path}\n${violation.message}`, violation);
-    if (found.size === MAX_VIOLATIONS) break;
+    if (found.size === MAX_DETAILS) break;
   }
   return [...found.values()];
 }

@@ -1,4 +1,5 @@
 import { parseJson } from '../core/parse-json.ts';
+
 // The parts of JSON that strictJson returned. Only one level is read, and no value is made of what is below it.
 
 const QUOTE = 0x22;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseJson } from '../core/parse-json.ts';
 import { isOperator } from './peer-name.ts';
 
-/** What the release before kept in the folder: a key for each process and operator, with which it signed its calls. */
+/** What versions before 0.1.0 kept in the folder: a key for each process and operator, to sign its calls. */
 export interface SigningKeys {
   files: string[];
   /** The operators that had a key. */

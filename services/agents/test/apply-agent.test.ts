@@ -97,6 +97,9 @@ describe('ApplyAgent', () => {
     ],
     ['tools of an expression', { tools: { memory: { types: ['Note'] } } }, '/tools'],
     ['an unsound argumentsSchema', { argumentsSchema: { type: 'strange' } }, '/argumentsSchema/type'],
+    ['a misspelled keyword', { argumentsSchema: { type: 'object', requred: ['a'] } }, '/argumentsSchema/requred'],
+    ['an empty enum', { outputSchema: { properties: { a: { enum: [] } } } }, '/outputSchema/properties/a/enum'],
+    ['an example instead of a schema', { outputSchema: { name: 'Ada', age: 36 } }, '/outputSchema'],
     [
       'an outputSchema that refers to another document',
       { outputSchema: { $ref: 'https://example.com/schema' } },

@@ -40,7 +40,11 @@ beforeAll(async () => {
     expect((await getMemoryObject(deps, { id: id! }, contextOf(serverToken(innocent)))).memoryObject!.id).toBe(id);
   };
 });
-afterAll(() => opened.close());
+afterAll(async () => {
+  await deps.counterShards.close();
+  await opened.close();
+  folder.remove();
+});
 
 /** Stores types, all but the first of which everybody sees, and objects of them in turn; resolves to their ids. */
 async function store(organizationId: string, types: number, objects: number): Promise<string[]> {

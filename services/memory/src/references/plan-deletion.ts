@@ -90,7 +90,7 @@ export async function planDeletion(
   for (const target of removed.values()) {
     requireFew();
     if (!target.referrers) continue;
-    // Reads of the embedded store never let others have the thread.
+    // Small reads of the embedded store are made at once, without giving way to others.
     await schedule(organizationId, () => undefined);
     const toTarget = await references.toTarget(organizationId, target._id, MAX_OBJECTS + 1);
     if (toTarget.length > MAX_OBJECTS) {

@@ -10,12 +10,12 @@ import type { FindUnknownName } from './unknown-names.ts';
 export interface Language {
   jsonata: typeof jsonata;
   isFunction(value: unknown): boolean;
+  /** The names of the built-in functions. */
+  functionNames: readonly string[];
   /**
    * @param given.work called with the number of values that a built-in function is about to visit; it throws at a limit
    * @param given.RegExp matches what JSONata makes of signatures and of pictures of dates
    */
-  /** The names of the built-in functions. */
-  functionNames: readonly string[];
   bound(given: { work(values: number): void; RegExp: Patterns['LinearRegExp'] }): void;
 }
 

@@ -285,5 +285,7 @@ describe('its secret', () => {
     const faults = await check({});
     expect(faults).toEqual([{ path: '/secretRef', message: expect.stringContaining('whsec_') }]);
     expect(JSON.stringify(faults)).not.toContain('hunter2');
+    secrets = [SECRET.replace(/=$/, '')];
+    expect(await check({})).toEqual([{ path: '/secretRef', message: expect.stringContaining('padded') }]);
   });
 });
