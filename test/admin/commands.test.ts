@@ -331,7 +331,7 @@ describe('the commands of the admin command line', () => {
       `jwt.issue success operator ${OPERATOR} 1`,
       `organization.create success operator ${OPERATOR} 1`,
       ...Array(3).fill(`server_token.create success user ${ADA} via ${OPERATOR} 1`),
-      `server_token.revoke success user ${ADA} via ${OPERATOR} 1`,
+      ...Array(2).fill(`server_token.revoke success user ${ADA} via ${OPERATOR} 1`),
       ...Array(3).fill(`user.create success operator ${OPERATOR} 1`),
       `user.remove success operator ${OPERATOR} 1`,
       `user.set_groups success operator ${OPERATOR} 1`,
