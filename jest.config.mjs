@@ -20,4 +20,6 @@ export default {
   testTimeout: 180_000,
   // Tests wait for processes and disks: with one worker for each core, a quarter of the processor time was idle.
   maxWorkers: availableParallelism() + 1,
+  // Jest keeps some 20 MB of each file; a worker near its heap limit of 4 GB is so slow that tests time out.
+  workerIdleMemoryLimit: '1.5GB',
 };

@@ -86,4 +86,6 @@ export default {
   runner: '<rootDir>/jest.engines-runner.mjs',
   // In each lane of the runner. Two replicas of every service and three servers already keep two cores busy.
   maxWorkers: Math.max(1, availableParallelism() - 1),
+  // A lane cannot get another process (jest.engines-runner.mjs), so `npm run jest` gives it a larger heap.
+  workerIdleMemoryLimit: undefined,
 };
