@@ -14,7 +14,7 @@ const VOCABULARIES: Partial<Record<Dialect, readonly string[]>> = {
 };
 
 /** The URI of the meta-schema, without "#". */
-const metaSchemaUri = (dialect: Dialect): string =>
+export const metaSchemaUri = (dialect: Dialect): string =>
   dialect.startsWith('draft')
     ? `http://json-schema.org/${dialect}/schema`
     : `https://json-schema.org/draft/${dialect}/schema`;

@@ -1,7 +1,7 @@
 import type { ValidateFunction } from 'ajv';
 import { parseJson } from '../core/parse-json.ts';
 import { CHECK_COST, newAjv } from './compiler.ts';
-import { KNOWN_SCHEMAS, DIALECTS, type Dialect } from './dialects.ts';
+import { metaSchemaUri, type Dialect } from './dialects.ts';
 import { lintSchema } from './lint.ts';
 import { patternsOfSchema } from './patterns.ts';
 
@@ -15,8 +15,7 @@ export function metaSchemaOf(dialect: Dialect): ValidateFunction {
   const known = compiled.get(dialect);
   if (known) return known;
   const patterns = patternsOfSchema();
-  const $ref = KNOWN_SCHEMAS[DIALECTS.indexOf(dialect)]!;
-  const { linted } = lintSchema({ $ref }, { dialect, patterns, requireSchema: () => {} });
+  const { linted } = lintSchema({ $ref: metaSchemaUri(dialect) }, { dialect, patterns, requireSchema: () => {} });
   const made = newAjv(dialect, { validateFormats: false, inlineRefs: true }, patterns).compile(withoutCosts(linted));
   compiled.set(dialect, made);
   return made;
